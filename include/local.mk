@@ -1,0 +1,9 @@
+include_HEADERS = include/ulpscope.h
+pkginclude_HEADERS = \
+	include/ulpscope/status.h \
+	include/ulpscope/format.h \
+	include/ulpscope/tensor.h \
+	include/ulpscope/model.h \
+	include/ulpscope/run.h \
+	include/ulpscope/analysis.h \
+	include/ulpscope/report.h

@@ -1,0 +1,92 @@
+/* The audit: which node introduces error, which only carries it, which overflows.
+ * Differences are formed exactly (MPFR) and then summarised in double. All measures leave out positions where either side is not
+ * finite (they are counted in nonfinite). NaN means "not defined" (no finite element, or zero norm). */
+#ifndef ULPSCOPE_ANALYSIS_H
+#define ULPSCOPE_ANALYSIS_H
+
+#include <ulpscope/run.h>
+
+/* A tensor difference d = value - base, measured. */
+struct ulp_metrics {
+    double max_abs;    /* max |d| */
+    double rms;        /* sqrt(mean d^2) */
+    double mean;       /* mean d: a bias of the rounding */
+    double max_rel;    /* max |d / base| over base != 0 */
+    double max_ulp;    /* max |d| in ulps of the lane's storage format at base */
+    double median_ulp; /* lower median of |d| in ulps */
+    double cosine;     /* between value and base */
+    double sqnr_db;    /* 10 log10(sum base^2 / sum d^2); +infinity when equal */
+    size_t nonfinite;  /* elements where value is not finite and base is, or the reverse, or infinities of unlike sign */
+    size_t worst_index; /* of max |d|, or of the first nonfinite element */
+    size_t count;      /* finite elements measured */
+    bool diverged;     /* shapes differ, or integers (indices, decisions) differ: no measure has a meaning */
+};
+
+struct ulp_range {
+    double ref_rms, ref_max, ref_min_nonzero; /* of the reference's finite magnitudes */
+    double headroom_bits; /* log2(max_finite / ref_max) of the lane's storage; negative: overflows. +infinity for ref_max 0 */
+};
+
+struct ulp_audit_output {
+    char *name;
+    enum ulp_type type;
+    int rank;
+    int64_t dims[ULP_RANK_MAX];
+    struct ulp_metrics single, entire, introduced, carried; /* of the worst sample (largest entire.rms, non-finite first) */
+    struct ulp_metrics single_mean, entire_mean, introduced_mean, carried_mean; /* means over samples; worst_index of the worst */
+    struct ulp_range range;  /* over all samples: rms of rms, max of max, min of min */
+    size_t worst_sample;
+};
+
+struct ulp_audit_node {
+    size_t index;
+    char *name, *op;
+    size_t output_count;
+    struct ulp_audit_output *outputs;
+    bool born;      /* some output is not finite although all the lane's inputs and the reference's outputs are finite */
+    bool poisoned;  /* some output is not finite because an input was */
+};
+
+struct ulp_audit_lane {
+    struct ulp_arithmetic arithmetic;
+    size_t node_count;
+    struct ulp_audit_node *nodes;
+    struct ulp_audit_node outputs; /* the graph's outputs */
+    ptrdiff_t first_born;          /* index into nodes of the first born non-finite; -1: none */
+    size_t poisoned_count;
+};
+
+struct ulp_audit {
+    char *model_path, *reference;
+    size_t sample_count;
+    char **sample_names;
+    size_t lane_count;
+    struct ulp_audit_lane *lanes;  /* without the reference */
+    double certified_digits;       /* decimal digits on which the reference and one of twice the precision agree (worst node output
+                                      by rms relative to rms); NaN: not certified */
+    char *certified_node;
+    double seconds;
+    size_t peak_bytes;
+};
+
+/* Collects an audit from runs. Create it, give ulp_audit_observer() to one ulp_plan_run per sample (options.audit set),
+ * call ulp_audit_sample before each, ulp_audit_finish at the end. */
+struct ulp_auditor;
+ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out, struct ulp_error *error);
+ULP_API void ulp_auditor_free(struct ulp_auditor *auditor);
+ULP_API enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name, struct ulp_error *error);
+ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
+/* Move the result out; free with ulp_audit_free. */
+ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out, struct ulp_error *error);
+ULP_API void ulp_audit_free(struct ulp_audit *audit);
+
+/* Measure value - base. format: whose ulp is used. The two tensors may have any float elements. */
+ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,
+                                            const struct ulp_format *format, struct ulp_metrics *out,
+                                            struct ulp_error *error);
+
+/* A limit such as "entire.rms=1e-2" or "max_ulp=4" (of entire): true when some graph output of some lane crosses it. */
+ULP_API enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded,
+                                          struct ulp_error *error);
+
+#endif

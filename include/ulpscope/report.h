@@ -1,0 +1,12 @@
+/* Writing an audit down. Writers compute nothing. Schema of report.json: doc/report.md. */
+#ifndef ULPSCOPE_REPORT_H
+#define ULPSCOPE_REPORT_H
+
+#include <ulpscope/analysis.h>
+
+/* Write report.json, layers.csv and summary.txt into the folder (made when missing); each file is written beside and renamed. */
+ULP_API enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder, struct ulp_error *error);
+/* The summary as text of at most 100 columns; *out is freed with free(). colour: ANSI sequences. */
+ULP_API enum ulp_status ulp_report_summary(const struct ulp_audit *audit, bool colour, char **out, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,95 @@
+/* Planning a model and running it in several arithmetics side by side.
+ *
+ * A *plan* does everything that can fail before numbers move: expands functions, finds each node's operator, checks its
+ * attributes, infers shapes, computes last uses and the memory needed. A *lane* is an arithmetic and its values. A *run* walks the
+ * nodes once; every lane computes a node, observers see it with every lane's values, then dead values are freed.
+ * With audited lanes, lane 0 is the reference R and a lane's arithmetic is P; with r the reference's values and p the lane's own,
+ * a node is evaluated as R(r), P(p) (entire), P(r) (single: r rounded to P's storage) and R(p) (here), and
+ *     P(p) - R(r) = [P(p) - R(p)] introduced + [R(p) - R(r)] carried      (exactly)
+ * A plan is const and may be shared between threads; a run belongs to one thread and its own pool. */
+#ifndef ULPSCOPE_RUN_H
+#define ULPSCOPE_RUN_H
+
+#include <ulpscope/model.h>
+
+struct ulp_plan;
+
+/* Zero-initialise and set what is wanted. */
+struct ulp_plan_options {
+    const struct ulp_dim_value *dims; /* for symbolic dimensions of inputs; others take 1 */
+    size_t dim_count;
+    const struct ulp_tensor_set *inputs; /* when given, shapes are taken from these */
+    size_t max_memory_bytes;             /* 0: no limit. A plan that is known to need more fails with ULP_ERROR_MEMORY */
+};
+
+/* Plan the model for the lanes. Lane 0 is the reference when more than one is given. Every unsupported operator, type or
+ * attribute is named in one ULP_ERROR_UNSUPPORTED. The model must outlive the plan. Free with ulp_plan_free. */
+ULP_API enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes, size_t lane_count,
+                                        const struct ulp_plan_options *options, struct ulp_plan **out,
+                                        struct ulp_error *error);
+ULP_API void ulp_plan_free(struct ulp_plan *plan);
+
+/* The steps of the plan: nodes after function expansion, in execution order. */
+ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
+ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
+ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
+
+/* One lane's values of one node output. Pointers are NULL when not computed. */
+struct ulp_lane_value {
+    const struct ulp_tensor *entire; /* P(p); for the reference lane R(r) */
+    const struct ulp_tensor *single; /* P(r) */
+    const struct ulp_tensor *here;   /* R(p), in the reference's arithmetic */
+};
+
+/* What an observer sees when a node has been computed. Valid during the call only. */
+struct ulp_event {
+    size_t index, node_count;
+    const char *name, *op;
+    size_t output_count;            /* wanted outputs only */
+    const char *const *output_names;
+    const int *output_positions;    /* of each among the node's outputs */
+    size_t lane_count;
+    const struct ulp_arithmetic *arithmetics;
+    const struct ulp_lane_value *values; /* values[lane * output_count + output] */
+    size_t input_count;             /* the node's non-constant inputs */
+    const char *const *input_names;
+    const struct ulp_lane_value *inputs; /* inputs[lane * input_count + input]; only entire is set */
+    double seconds;                 /* spent on this node */
+};
+
+/* Entries may be NULL. An error returned by node_done ends the run with that error. */
+struct ulp_observer {
+    void *context;
+    enum ulp_status (*node_done)(void *context, const struct ulp_event *event, struct ulp_error *error);
+    bool (*cancelled)(void *context); /* asked before every node */
+};
+
+struct ulp_run_options {
+    int thread_count; /* 0: all processors */
+    bool audit;       /* compute single and here for lanes 1.. */
+    size_t max_memory_bytes;
+};
+
+/* What a run cost. */
+struct ulp_run_cost {
+    double seconds;
+    size_t peak_bytes; /* of tensors */
+};
+
+/* Run the plan on the inputs (converted to each lane's storage, rounding once). outputs: array of lane_count sets filled with the
+ * graph's outputs, or NULL; the caller frees them. cost may be NULL. */
+ULP_API enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+                                     const struct ulp_run_options *options, const struct ulp_observer *observers,
+                                     size_t observer_count, struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
+                                     struct ulp_error *error);
+
+/* One row of the operator table, for coverage listings: index 0, 1, ... until false. */
+struct ulp_operator_info {
+    const char *name, *domain;
+    int since, until;
+    bool formula; /* defined by a formula */
+    const char *text; /* the formula or its epilogue, or NULL */
+};
+ULP_API bool ulp_operator_info(size_t index, struct ulp_operator_info *out);
+
+#endif

@@ -1,0 +1,33 @@
+/* Status codes and the caller-owned error object every function that can fail fills in. */
+#ifndef ULPSCOPE_STATUS_H
+#define ULPSCOPE_STATUS_H
+
+#if defined(__GNUC__)
+#define ULP_API __attribute__((visibility("default")))
+#define ULP_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
+#else
+#define ULP_API
+#define ULP_PRINTF(format_index, first)
+#endif
+
+/* What a function returns. The values are the program's exit codes. */
+enum ulp_status {
+    ULP_OK = 0,
+    ULP_ERROR_LIMIT = 1,       /* done, and a limit the caller gave was crossed */
+    ULP_ERROR_USAGE = 2,       /* the caller asked for something that has no meaning */
+    ULP_ERROR_INPUT = 3,       /* a file is unreadable or malformed */
+    ULP_ERROR_UNSUPPORTED = 4, /* a valid model uses something this version does not compute */
+    ULP_ERROR_MEMORY = 5,      /* out of memory, or the caller's memory limit was reached */
+    ULP_ERROR_CANCELLED = 6,   /* an observer asked to stop */
+};
+
+/* Filled by the callee when a function does not return ULP_OK; owned by the caller; may be NULL
+ * everywhere it is taken. The message is one or more complete lines without a final newline:
+ * what is wrong, where (file, node, tensor), what was expected, what to do. Of several failures
+ * in parallel work the one of the lowest index is kept, so messages do not depend on threads. */
+struct ulp_error {
+    enum ulp_status status;
+    char message[8192];
+};
+
+#endif

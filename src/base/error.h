@@ -1,0 +1,17 @@
+/* Filling a struct ulp_error. */
+#ifndef ULP_BASE_ERROR_H
+#define ULP_BASE_ERROR_H
+
+#include <ulpscope/status.h>
+
+/* Write status and message (printf style) into *error unless it is NULL. Returns status, so that
+ * a failing function ends in `return ulp_fail(error, ULP_ERROR_INPUT, "...", ...)`. */
+enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const char *format, ...)
+    ULP_PRINTF(3, 4);
+
+/* Put "prefix: " (printf style) before the message already in *error: callers add the place
+ * (file, node) that the callee could not know. Returns error's status. NULL: returns `status`. */
+enum ulp_status ulp_fail_at(struct ulp_error *error, enum ulp_status status, const char *format, ...)
+    ULP_PRINTF(3, 4);
+
+#endif

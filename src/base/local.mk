@@ -1,0 +1,6 @@
+libcore_la_SOURCES += \
+	%D%/alloc.c %D%/alloc.h \
+	%D%/error.c %D%/error.h \
+	%D%/random.c %D%/random.h \
+	%D%/text.c %D%/text.h \
+	%D%/thread.c %D%/thread.h

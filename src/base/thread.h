@@ -1,0 +1,25 @@
+/* A fixed pool of threads that splits independent work. Results never depend on the thread count:
+ * only outputs are split, never sums. */
+#ifndef ULP_BASE_THREAD_H
+#define ULP_BASE_THREAD_H
+
+#include <stddef.h>
+#include <ulpscope/status.h>
+
+struct ulp_pool;
+
+/* thread_count 0: as many as the machine has processors available to this process. */
+enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct ulp_error *error);
+void ulp_pool_free(struct ulp_pool *pool);
+int ulp_pool_thread_count(const struct ulp_pool *pool);
+
+/* Work on items [first, last); worker is 0 .. thread_count - 1 and stable during the call, for
+ * per-worker scratch. Returns a status; the error of the lowest item that failed is kept. */
+typedef enum ulp_status ulp_work_fn(void *context, size_t first, size_t last, int worker, struct ulp_error *error);
+
+/* Splits [0, count) into chunks of at least `grain` items and runs them on the pool, the caller
+ * working too. pool NULL: runs in the caller. Calls from inside a worker run in that worker. */
+enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain, ulp_work_fn *work,
+                                 void *context, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,3 @@
+bin_PROGRAMS += ulpscope
+ulpscope_SOURCES = %D%/main.c
+ulpscope_LDADD = libcore.la

@@ -1,0 +1,1 @@
+# libcore: src/data

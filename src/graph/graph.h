@@ -1,0 +1,89 @@
+/* Our own model in memory: what the loader makes and everything else sees. No protobuf.
+ * Everything is owned by the model's arena (tensor data by the model); const after loading. */
+#ifndef ULP_GRAPH_GRAPH_H
+#define ULP_GRAPH_GRAPH_H
+
+#include <ulpscope/model.h>
+
+#include "base/alloc.h"
+
+struct ulp_graph;
+
+enum ulp_attribute_kind {
+    ULP_ATTRIBUTE_INT, ULP_ATTRIBUTE_FLOAT, ULP_ATTRIBUTE_STRING, ULP_ATTRIBUTE_TENSOR, ULP_ATTRIBUTE_GRAPH,
+    ULP_ATTRIBUTE_INTS, ULP_ATTRIBUTE_FLOATS, ULP_ATTRIBUTE_STRINGS,
+    ULP_ATTRIBUTE_OTHER, /* sparse tensors, type protos, lists of tensors or graphs: kept by name so that they can be refused */
+};
+struct ulp_attribute {
+    const char *name;
+    enum ulp_attribute_kind kind;
+    const char *reference; /* inside a function body: the name of the function's attribute; else NULL */
+    int64_t i;
+    float f;
+    const char *s;         /* zero-terminated; embedded zero bytes are refused by the loader */
+    const struct ulp_tensor *tensor;
+    const struct ulp_graph *graph;
+    size_t count;          /* of the lists */
+    const int64_t *ints;
+    const float *floats;
+    const char *const *strings;
+};
+
+/* Values are numbered per graph; a node refers to them by number, -1 for an omitted optional one. */
+struct ulp_value {
+    const char *name;
+    struct ulp_value_info info;          /* as declared, type UNDEFINED when not */
+    const struct ulp_tensor *initializer; /* constant data; NULL when computed or given */
+    int producer;                        /* node index; -1: input, initializer, or captured */
+    int outer;                           /* captured from the enclosing graph: its value number there; -1: not captured */
+};
+struct ulp_node {
+    int index;            /* position in topological order */
+    const char *name;     /* "OP_index" (its position in the file) when the file has none */
+    const char *op_type, *domain; /* "ai.onnx" is normalised to "" */
+    const char *doc;
+    size_t input_count, output_count, attribute_count;
+    const int *inputs, *outputs;
+    const struct ulp_attribute *attributes;
+};
+struct ulp_graph {
+    const char *name;
+    size_t node_count, value_count, input_count, output_count;
+    const struct ulp_node *nodes; /* in topological order, whatever the file's order; stable otherwise */
+    struct ulp_value *values;
+    const int *inputs, *outputs;  /* value numbers; inputs that are also initializers (IR < 4) are listed too */
+    const struct ulp_graph *parent; /* NULL for the main graph */
+};
+struct ulp_opset {
+    const char *domain;
+    int64_t version;
+};
+/* A function body as a template; expanded by the planner (run/) with the caller's attributes. */
+struct ulp_function {
+    const char *name, *domain, *overload;
+    size_t input_count, output_count, attribute_count, opset_count;
+    const struct ulp_graph *body; /* inputs and outputs in the function's order */
+    const char *const *attribute_names;
+    const struct ulp_attribute *attribute_defaults; /* attribute_default_count of them */
+    size_t attribute_default_count;
+    const struct ulp_opset *opsets;
+};
+struct ulp_model {
+    struct ulp_arena *arena;
+    char *path;
+    int64_t ir_version;
+    const char *producer_name, *producer_version;
+    size_t opset_count, function_count;
+    const struct ulp_opset *opsets;
+    const struct ulp_function *functions;
+    struct ulp_graph *graph;
+    struct ulp_mapping *mappings; /* external data files, mapped read-only; unmapped by ulp_model_free */
+    size_t mapping_count;
+    struct ulp_tensor **tensors;  /* every tensor of the model, freed with it */
+    size_t tensor_count;
+};
+
+/* The node's attribute of that name, or NULL. */
+const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, const char *name);
+
+#endif

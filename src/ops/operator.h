@@ -1,0 +1,104 @@
+/* One operator = one row. A row reads like the operator's text in the ONNX specification; everything else
+ * (coverage tables, planning, every arithmetic) follows from it. Exactly one of formula and run is set.
+ *
+ * A family's file ends in `const struct ulp_operator ulp_ops_FAMILY[]`, closed by a row whose name is NULL;
+ * registry.c lists the families. Several rows of one name: the newest `since` <= the model's opset counts. */
+#ifndef ULP_OPS_OPERATOR_H
+#define ULP_OPS_OPERATOR_H
+
+#include "formula/tape.h"
+#include "graph/graph.h"
+#include "kernels/contract.h"
+
+struct ulp_operator;
+struct ulp_host;
+
+/* An attribute's value for one node: given or default. Index order is that of the row's attribute text. */
+struct ulp_attribute_value {
+    bool present; /* given by the node or by a default */
+    int64_t i;
+    float f;
+    const char *s;
+    size_t count;
+    const int64_t *ints;
+    const float *floats;
+    const char *const *strings;
+    const struct ulp_tensor *tensor;
+    const struct ulp_graph *graph;
+};
+
+#define ULP_ATTRIBUTES_MAX 24
+
+/* A row bound to a node by the planner: immutable, shared by lanes and threads. */
+struct ulp_bound {
+    const struct ulp_operator *op;
+    const struct ulp_node *node;
+    int64_t opset;  /* of the node's domain */
+    struct ulp_attribute_value attributes[ULP_ATTRIBUTES_MAX];
+    const struct ulp_tape *tape; /* of op->formula, or of op->epilogue */
+    uint64_t key;   /* of the node's stochastic stream */
+};
+
+/* One evaluation: a node, one lane, actual inputs. */
+struct ulp_call {
+    const struct ulp_bound *bound;
+    const struct ulp_arithmetic *arithmetic;
+    size_t input_count, output_count;
+    const struct ulp_tensor *const *in; /* NULL: omitted. While planning, data may be NULL (only the shape is known) */
+    struct ulp_tensor *out;             /* out[i] described by infer, allocated by the caller before run; type UNDEFINED: not wanted */
+    struct ulp_arena *scratch;          /* freed after the call */
+    struct ulp_budget *budget;
+    struct ulp_pool *pool;
+    const struct ulp_host *host;        /* runs subgraphs for If, Loop, Scan; NULL while planning */
+};
+
+/* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the values of inputs whose data is not
+ * NULL. Returns ULP_OK with out[i].type UNDEFINED when a needed value is not known yet (only while planning). */
+typedef enum ulp_status ulp_infer_fn(struct ulp_call *call, struct ulp_error *error);
+/* Compute out[]. */
+typedef enum ulp_status ulp_run_fn(struct ulp_call *call, struct ulp_error *error);
+/* Lay the tape's operands over rows: fill rows, operands and outputs (tables from call->scratch).
+ * Operand order: the row's inputs, then its attributes. */
+typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
+                                    struct ulp_operand *outputs, struct ulp_error *error);
+
+struct ulp_operator {
+    const char *name, *domain; /* domain NULL: ai.onnx */
+    int since, until;          /* opset versions; until 0: still valid */
+    /* Names in order: "x scale bias?=-0 rest*". '?' optional; "=TEXT" the number an absent one stands for in the
+     * formula (-0 is the exact neutral element of addition); '*' the last may repeat. */
+    const char *inputs;
+    const char *outputs;       /* "y mean? inv_std_dev?" */
+    /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!' before the kind: required.
+     * Attributes not listed are refused at planning. Floats take their exact FP32 value. Listed ones can be named in the formula. */
+    const char *attributes;
+    ulp_infer_fn *infer;
+    ulp_rows_fn *rows;         /* with formula; NULL: elementwise with broadcasting */
+    const char *formula;
+    ulp_run_fn *run;
+    const char *epilogue;      /* with run = a contraction: formula over "acc", inputs and attributes */
+    ulp_infer_fn *check;       /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED); inputs may be unknown */
+};
+
+/* The row for (domain, name) at that opset, or NULL. */
+const struct ulp_operator *ulp_operator_find(const char *domain, const char *name, int64_t opset);
+/* All rows, by index, until NULL: for `ulpscope ops` and the harness. */
+const struct ulp_operator *ulp_operator_row(size_t index);
+
+/* Bind a node: find its row, read its attributes, parse its formula. Everything that is wrong with the node by itself is
+ * found here. Memory from arena. */
+enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
+                         struct ulp_error *error);
+/* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure outputs are freed. The message
+ * carries the node's name and operator. */
+enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error);
+/* Only the shapes (planning). */
+enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error);
+
+/* For infer functions: out[index] gets type and shape; the element is the lane's storage carrier for float types. */
+enum ulp_status ulp_call_describe(struct ulp_call *call, size_t index, enum ulp_type type, int rank, const int64_t *dims,
+                                  struct ulp_error *error);
+/* Attribute by name; aborts nothing: asking for one the row does not list is a programming error caught by the tests' walk over all rows. */
+const struct ulp_attribute_value *ulp_call_attribute(const struct ulp_call *call, const char *name);
+
+#endif

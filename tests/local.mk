@@ -1,0 +1,29 @@
+# One check program a module; each module's fragment adds it. make check-long runs the same programs with their
+# exhaustive cases (ULPSCOPE_TEST_LONG=1).
+check_LIBRARIES += libtest.a
+libtest_a_SOURCES = %D%/support/test.c %D%/support/test.h
+libtest_a_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)/tests/data"'
+test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/support $(CHECK_CFLAGS)
+test_libs = libtest.a libcore.la $(CHECK_LIBS)
+AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir;
+
+check-long: all
+	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
+.PHONY: check-long
+
+if HAVE_CHECK
+include tests/base.mk
+include tests/number.mk
+include tests/strip.mk
+include tests/tensor.mk
+include tests/formula.mk
+include tests/kernels.mk
+include tests/wide.mk
+include tests/unit.mk
+include tests/load.mk
+include tests/data.mk
+include tests/ops.mk
+include tests/run.mk
+include tests/analysis.mk
+include tests/cli.mk
+endif

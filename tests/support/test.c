@@ -1,0 +1,53 @@
+#include "test.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int test_run(Suite *first, ...)
+{
+    SRunner *runner = srunner_create(first);
+    va_list list;
+    va_start(list, first);
+    for (Suite *suite; (suite = va_arg(list, Suite *)) != NULL;)
+        srunner_add_suite(runner, suite);
+    va_end(list);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+bool test_long(void)
+{
+    const char *value = getenv("ULPSCOPE_TEST_LONG");
+    return value && strcmp(value, "0") != 0 && *value;
+}
+
+static const char *join(const char *folder, const char *relative)
+{
+    static char ring[8][4096];
+    static unsigned next;
+    char *path = ring[next++ % 8];
+    snprintf(path, sizeof ring[0], "%s/%s", folder, relative);
+    return path;
+}
+
+const char *test_data(const char *relative)
+{
+    const char *folder = getenv("ULPSCOPE_TEST_SOURCE");
+    return join(folder ? folder : TEST_SOURCE_DIR, relative);
+}
+
+const char *test_shared(const char *relative)
+{
+    const char *folder = getenv("ULPSCOPE_TEST_DATA");
+    if (folder && *folder)
+        return join(folder, relative);
+    static bool said;
+    if (!said)
+        fprintf(stderr, "ULPSCOPE_TEST_DATA is unset: tests that need the measured data are skipped\n");
+    said = true;
+    return NULL;
+}

@@ -1,0 +1,20 @@
+/* What every check program shares: the runner, the long switch, data folders. */
+#ifndef ULP_TESTS_SUPPORT_TEST_H
+#define ULP_TESTS_SUPPORT_TEST_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Runs the suites (NULL-terminated) and returns main's exit code. */
+int test_run(Suite *first, ...) __attribute__((sentinel));
+/* make check-long sets ULPSCOPE_TEST_LONG=1: add the exhaustive cases. */
+bool test_long(void);
+/* The folder of the tests' own files (tests/data in the source tree), and path joining into a static ring of buffers. */
+const char *test_data(const char *relative);
+/* The measured data outside the project (ULPSCOPE_TEST_DATA/relative), or NULL with one message on stderr when it is unset. */
+const char *test_shared(const char *relative);
+/* Fails the test with the library's message unless status is ULP_OK. */
+#define ck_ulp_ok(status, error) ck_assert_msg((status) == ULP_OK, "%s", (error).message)
+
+#endif
