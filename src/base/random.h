@@ -9,9 +9,8 @@
 /* Four words at (key, counter_low, counter_high). Known-answer tested against the paper's vectors. */
 void ulp_philox(uint32_t out[4], uint64_t key, uint64_t counter_low, uint64_t counter_high);
 
-/* One 64-bit word, one double uniform in [0, 1) with 53 bits, and one standard normal, at that place. */
+/* One 64-bit word, and one double uniform in [0, 1) with 53 bits, at that place. */
 uint64_t ulp_random_bits(uint64_t key, uint64_t counter);
 double ulp_random_uniform(uint64_t key, uint64_t counter);
-double ulp_random_normal(uint64_t key, uint64_t counter);
 
 #endif

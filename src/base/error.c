@@ -1,0 +1,38 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const char *format, ...)
+{
+    if (error) {
+        va_list list;
+        va_start(list, format);
+        vsnprintf(error->message, sizeof error->message, format, list);
+        va_end(list);
+        error->status = status;
+    }
+    return status;
+}
+
+enum ulp_status ulp_fail_at(struct ulp_error *error, enum ulp_status status, const char *format, ...)
+{
+    if (!error)
+        return status;
+    char place[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(place, sizeof place, format, list);
+    va_end(list);
+    size_t place_length = strlen(place), room = sizeof error->message - place_length - 3;
+    size_t keep = strlen(error->message);
+    if (keep > room)
+        keep = room;
+    memmove(error->message + place_length + 2, error->message, keep);
+    memcpy(error->message, place, place_length);
+    memcpy(error->message + place_length, ": ", 2);
+    error->message[place_length + 2 + keep] = '\0';
+    error->status = status;
+    return status;
+}

@@ -1,0 +1,151 @@
+/* base: allocation budgets, arena, threads, random streams, text, files. */
+#include "test.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "base/thread.h"
+
+START_TEST(budget_is_charged_and_returned)
+{
+    struct ulp_budget budget = {.limit_bytes = 1000};
+    struct ulp_error error;
+    void *a, *b;
+    ck_ulp_ok(ulp_allocate(&a, 100, 4, &budget, "a", &error), error);
+    ck_assert_uint_eq((uintptr_t)a % 64, 0);
+    ck_assert_int_eq(ulp_allocate(&b, 1000, 1, &budget, "tensor 'b'", &error), ULP_ERROR_MEMORY);
+    ck_assert_ptr_nonnull(strstr(error.message, "tensor 'b'"));
+    ulp_free(a);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+    ck_assert_uint_ge(budget.peak_bytes, 400);
+    ck_assert_int_eq(ulp_allocate(&b, SIZE_MAX / 2, 4, NULL, "huge", &error), ULP_ERROR_MEMORY);
+}
+END_TEST
+
+START_TEST(arena_blocks_are_zero_and_aligned)
+{
+    struct ulp_arena *arena;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arena_create(&arena, &error), error);
+    for (size_t i = 1; i < 3000; i += 7) {
+        unsigned char *block = ulp_arena_take(arena, i, 3);
+        ck_assert_ptr_nonnull(block);
+        ck_assert_uint_eq((uintptr_t)block % 16, 0);
+        for (size_t j = 0; j < 3 * i; j++)
+            ck_assert_uint_eq(block[j], 0);
+        memset(block, 0xff, 3 * i);
+    }
+    ck_assert_ptr_null(ulp_arena_take(arena, SIZE_MAX / 2, 3));
+    ck_assert_str_eq(ulp_arena_text(arena, "abcdef", 3), "abc");
+    ulp_arena_free(arena);
+}
+END_TEST
+
+static enum ulp_status mark(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    (void)worker;
+    for (size_t i = first; i < last; i++)
+        ((unsigned char *)context)[i]++;
+    if (first <= 777 && 777 < last)
+        return ulp_fail(error, ULP_ERROR_INPUT, "at 777");
+    if (last > 900)
+        return ulp_fail(error, ULP_ERROR_USAGE, "late");
+    return ULP_OK;
+}
+
+START_TEST(every_item_once_and_the_lowest_failure_wins)
+{
+    struct ulp_error error;
+    for (int threads = 1; threads <= 7; threads += 3) {
+        struct ulp_pool *pool;
+        ck_ulp_ok(ulp_pool_create(&pool, threads, &error), error);
+        for (size_t count = 0; count < 700; count += 13) {
+            unsigned char seen[1000] = {0};
+            ck_ulp_ok(ulp_parallel_for(pool, count, 1, mark, seen, &error), error);
+            for (size_t i = 0; i < sizeof seen; i++)
+                ck_assert_uint_eq(seen[i], i < count);
+        }
+        for (int repeat = 0; repeat < 50; repeat++) {
+            unsigned char seen[1000] = {0};
+            ck_assert_int_eq(ulp_parallel_for(pool, 1000, 1, mark, seen, &error), ULP_ERROR_INPUT);
+            ck_assert_str_eq(error.message, "at 777");
+        }
+        ulp_pool_free(pool);
+    }
+}
+END_TEST
+
+/* Known answers of the Random123 distribution (kat_vectors, philox4x32 10). */
+START_TEST(philox_known_answers)
+{
+    uint32_t out[4];
+    ulp_philox(out, 0, 0, 0);
+    ck_assert(out[0] == 0x6627e8d5 && out[1] == 0xe169c58d && out[2] == 0xbc57ac4c && out[3] == 0x9b00dbd8);
+    ulp_philox(out, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    ck_assert(out[0] == 0x408f276d && out[1] == 0x41c83b0e && out[2] == 0xa20bc7c6 && out[3] == 0x6d5451fd);
+    ulp_philox(out, 0x299f31d0a4093822, 0x85a308d3243f6a88, 0x0370734413198a2e);
+    ck_assert(out[0] == 0xd16cfe09 && out[1] == 0x94fdcceb && out[2] == 0x5001e420 && out[3] == 0x24126ea1);
+}
+END_TEST
+
+START_TEST(files_are_whole_and_text_grows)
+{
+    char folder[] = "/tmp/check_base_XXXXXX", path[64];
+    struct ulp_error error;
+    struct ulp_text text = {0};
+    unsigned char *bytes;
+    size_t count;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/file", folder);
+    for (int i = 0; i < 10000; i++)
+        ulp_text_add(&text, "%d,", i);
+    ck_ulp_ok(ulp_file_write(path, text.data, text.length, &error), error);
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, &bytes, &count, &error), error);
+    ck_assert_uint_eq(count, text.length);
+    ck_assert_int_eq(memcmp(bytes, text.data, count), 0);
+    free(bytes);
+    ck_assert_int_eq(ulp_file_read(path, 10, &bytes, &count, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_file_read(folder, 10, &bytes, &count, &error), ULP_ERROR_INPUT);
+    unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing was left beside */
+    ck_assert_int_eq(ulp_file_write("/nonexistent/x", "", 0, &error), ULP_ERROR_INPUT);
+    ulp_text_free(&text);
+}
+END_TEST
+
+START_TEST(errors_gain_their_place)
+{
+    struct ulp_error error;
+    ck_assert_int_eq(ulp_fail(&error, ULP_ERROR_INPUT, "bad %d", 3), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_fail_at(&error, ULP_ERROR_INPUT, "file '%s'", "x"), ULP_ERROR_INPUT);
+    ck_assert_str_eq(error.message, "file 'x': bad 3");
+    ck_assert_int_eq(ulp_fail(NULL, ULP_ERROR_INPUT, "x"), ULP_ERROR_INPUT);
+    memset(error.message, 'y', sizeof error.message - 1);
+    error.message[sizeof error.message - 1] = '\0';
+    ulp_fail_at(&error, ULP_ERROR_USAGE, "p");
+    ck_assert_uint_eq(strlen(error.message), sizeof error.message - 1);
+    ck_assert_int_eq(strncmp(error.message, "p: yyy", 6), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("base");
+    TCase *tests = tcase_create("base");
+    tcase_add_test(tests, budget_is_charged_and_returned);
+    tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
+    tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);
+    tcase_add_test(tests, philox_known_answers);
+    tcase_add_test(tests, files_are_whole_and_text_grows);
+    tcase_add_test(tests, errors_gain_their_place);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
