@@ -1,1 +1,4 @@
-# libcore: src/tensor
+libcore_la_SOURCES += \
+	%D%/broadcast.c \
+	%D%/convert.c \
+	%D%/tensor.c %D%/tensor.h

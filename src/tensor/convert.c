@@ -1,0 +1,272 @@
+/* Converting elements between memory forms, each value rounded once.
+ *
+ * Values on their way to a format of at most 51 bits pass through a double rounded to odd (truncated, last bit set when
+ * anything was cut), from which every rounding mode still gives the single correct rounding (number/README.md).
+ * Floats to integers go toward zero; a value beyond the integer's range goes to its nearest end and NaN to 0, as CUDA's
+ * cvt.rzi does (ONNX Cast leaves these cases undefined). Anything to BOOL is value != 0 (NaN is true). */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "number/mpfr_record.h"
+#include "number/round.h"
+#include "tensor/tensor.h"
+
+#define CHUNK 256
+/* Of formats that a double rounded to odd can be rounded to. */
+#define ODD_PRECISION_MAX 51
+
+struct conversion {
+    struct ulp_tensor *out;
+    const struct ulp_tensor *in;
+    const struct ulp_format *storage;
+    enum ulp_rounding rounding;
+    uint64_t seed;
+};
+typedef void convert_fn(const struct conversion *c, size_t first, size_t last);
+
+static double make_odd(double truncated, bool inexact)
+{
+    uint64_t bits;
+    memcpy(&bits, &truncated, sizeof bits);
+    bits |= inexact;
+    memcpy(&truncated, &bits, sizeof bits);
+    return truncated;
+}
+
+static double wide_to_odd(const struct ulp_tensor *tensor, size_t i)
+{
+    mpfr_t x;
+    ulp_record_open_const(x, ulp_record_at_const(tensor->data, i, tensor->precision), tensor->precision);
+    double truncated = mpfr_get_d(x, MPFR_RNDZ);
+    if (!mpfr_regular_p(x))
+        return truncated;
+    if (truncated == 0)
+        return mpfr_signbit(x) ? -0x1p-1074 : 0x1p-1074;
+    return make_odd(truncated, mpfr_cmp_d(x, truncated) != 0);
+}
+
+static double integer_to_odd(const struct ulp_tensor *tensor, size_t i)
+{
+    int64_t value = ulp_tensor_get_int(tensor, i);
+    bool negative = tensor->element != ULP_ELEMENT_U64 && value < 0;
+    uint64_t magnitude = negative ? -(uint64_t)value : (uint64_t)value;
+    int cut = magnitude >> 53 ? 11 - __builtin_clzll(magnitude) : 0;
+    uint64_t kept = magnitude >> cut;
+    double truncated = make_odd(ldexp((double)kept, cut), kept << cut != magnitude);
+    return negative ? -truncated : truncated;
+}
+
+static void read_odd(const struct ulp_tensor *in, size_t first, size_t count, double *out)
+{
+    switch (in->element) {
+    case ULP_ELEMENT_F32:
+        for (size_t i = 0; i < count; i++)
+            out[i] = (double)((const float *)in->data)[first + i];
+        break;
+    case ULP_ELEMENT_F64:
+        memcpy(out, (const double *)in->data + first, count * sizeof *out);
+        break;
+    case ULP_ELEMENT_WIDE:
+        for (size_t i = 0; i < count; i++)
+            out[i] = wide_to_odd(in, first + i);
+        break;
+    default:
+        for (size_t i = 0; i < count; i++)
+            out[i] = integer_to_odd(in, first + i);
+    }
+}
+
+static void convert_to_narrow_float(const struct conversion *c, size_t first, size_t last)
+{
+    double buffer[CHUNK];
+    for (size_t i = first; i < last; i += CHUNK) {
+        size_t count = last - i < CHUNK ? last - i : CHUNK;
+        read_odd(c->in, i, count, buffer);
+        if (c->storage)
+            ulp_round_doubles(c->storage, c->rounding, buffer, count, c->seed, 0, i);
+        if (c->out->element == ULP_ELEMENT_F32)
+            for (size_t j = 0; j < count; j++)
+                ((float *)c->out->data)[i + j] = (float)buffer[j];
+        else
+            memcpy((double *)c->out->data + i, buffer, count * sizeof *buffer);
+    }
+}
+
+/* Room for any element's exact value, as an mpfr_t whose limbs live with the caller. */
+struct exact {
+    mpfr_t value;
+    mp_limb_t limbs[2];
+};
+
+static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
+{
+    if (in->element == ULP_ELEMENT_WIDE) {
+        ulp_record_open_const(x->value, ulp_record_at_const(in->data, i, in->precision), in->precision);
+        return;
+    }
+    mpfr_custom_init_set(x->value, MPFR_NAN_KIND, 0, 64, x->limbs);
+    if (in->element == ULP_ELEMENT_U64)
+        mpfr_set_ui(x->value, ((const uint64_t *)in->data)[i], MPFR_RNDN);
+    else if (ulp_element_is_float(in->element))
+        mpfr_set_d(x->value, ulp_tensor_get(in, i), MPFR_RNDN);
+    else
+        mpfr_set_si(x->value, ulp_tensor_get_int(in, i), MPFR_RNDN);
+}
+
+static void convert_to_wide(const struct conversion *c, size_t first, size_t last)
+{
+    int precision = c->out->precision;
+    for (size_t i = first; i < last; i++) {
+        struct ulp_record *record = ulp_record_at(c->out->data, i, precision);
+        struct exact x;
+        mpfr_t out;
+        read_exact(&x, c->in, i);
+        ulp_record_begin(out, record, precision);
+        if (c->storage && c->storage->precision < precision)
+            ulp_round_mpfr(c->storage, c->rounding, out, x.value, c->seed, 0, i);
+        else
+            mpfr_set(out, x.value, MPFR_RNDN);
+        ulp_record_close(record, out);
+    }
+}
+
+/* fp64 and custom formats between 52 and 53 bits. */
+static void convert_to_double(const struct conversion *c, size_t first, size_t last)
+{
+    mpfr_t rounded;
+    mpfr_init2(rounded, 53);
+    for (size_t i = first; i < last; i++) {
+        struct exact x;
+        read_exact(&x, c->in, i);
+        if (c->storage) {
+            ulp_round_mpfr(c->storage, c->rounding, rounded, x.value, c->seed, 0, i);
+            ((double *)c->out->data)[i] = mpfr_get_d(rounded, MPFR_RNDN);
+        } else {
+            ((double *)c->out->data)[i] = mpfr_get_d(x.value, MPFR_RNDN);
+        }
+    }
+    mpfr_clear(rounded);
+}
+
+static void convert_to_bool(const struct conversion *c, size_t first, size_t last)
+{
+    for (size_t i = first; i < last; i++) {
+        double value = 0;
+        if (ulp_element_is_float(c->in->element))
+            read_odd(c->in, i, 1, &value);
+        else
+            value = ulp_tensor_get_int(c->in, i) != 0;
+        ((uint8_t *)c->out->data)[i] = value != 0;
+    }
+}
+
+/* The ends of each integer element's range. */
+static void integer_range(const struct ulp_tensor *tensor, double *low, double *high)
+{
+    static const struct { double low, high; } ranges[ULP_ELEMENT_COUNT] = {
+        [ULP_ELEMENT_I8] = {-128, 127}, [ULP_ELEMENT_U8] = {0, 255},
+        [ULP_ELEMENT_I16] = {-32768, 32767}, [ULP_ELEMENT_U16] = {0, 65535},
+        [ULP_ELEMENT_I32] = {-0x1p31, 0x1p31 - 1}, [ULP_ELEMENT_U32] = {0, 0x1p32 - 1},
+        [ULP_ELEMENT_I64] = {-0x1p63, 0x1p63}, [ULP_ELEMENT_U64] = {0, 0x1p64},
+    };
+    *low = ranges[tensor->element].low;
+    *high = ranges[tensor->element].high;
+    switch (tensor->type) {
+    case ULP_TYPE_INT4: *low = -8, *high = 7; break;
+    case ULP_TYPE_UINT4: *low = 0, *high = 15; break;
+    case ULP_TYPE_INT2: *low = -2, *high = 1; break;
+    case ULP_TYPE_UINT2: *low = 0, *high = 3; break;
+    default: break;
+    }
+}
+
+static int64_t wrap_small(enum ulp_type type, int64_t value)
+{
+    switch (type) {
+    case ULP_TYPE_INT4: return ((value & 15) ^ 8) - 8;
+    case ULP_TYPE_UINT4: return value & 15;
+    case ULP_TYPE_INT2: return ((value & 3) ^ 2) - 2;
+    case ULP_TYPE_UINT2: return value & 3;
+    default: return value;
+    }
+}
+
+static void convert_to_integer(const struct conversion *c, size_t first, size_t last)
+{
+    if (!ulp_element_is_float(c->in->element)) {
+        for (size_t i = first; i < last; i++)
+            ulp_tensor_set_int(c->out, i, wrap_small(c->out->type, ulp_tensor_get_int(c->in, i)));
+        return;
+    }
+    double low, high;
+    integer_range(c->out, &low, &high);
+    for (size_t i = first; i < last; i++) {
+        double value;
+        read_odd(c->in, i, 1, &value); /* truncation of a value rounded to odd is truncation of the value below 2^52 */
+        value = trunc(value);
+        int64_t integer;
+        if (isnan(value))
+            integer = 0;
+        else if (value >= high)
+            integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)UINT64_MAX : high >= 0x1p63 ? INT64_MAX : (int64_t)high;
+        else if (value <= low)
+            integer = (int64_t)low;
+        else if (fabs(value) >= 0x1p52 && c->in->element == ULP_ELEMENT_WIDE) {
+            struct exact x;
+            read_exact(&x, c->in, i);
+            integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)mpfr_get_ui(x.value, MPFR_RNDZ)
+                                                         : mpfr_get_si(x.value, MPFR_RNDZ);
+        } else
+            integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)(uint64_t)value : (int64_t)value;
+        ulp_tensor_set_int(c->out, i, integer);
+    }
+}
+
+static convert_fn *choose(const struct conversion *c)
+{
+    switch (c->out->element) {
+    case ULP_ELEMENT_F32:
+        return convert_to_narrow_float;
+    case ULP_ELEMENT_F64:
+        return c->storage ? c->storage->precision <= ODD_PRECISION_MAX || (c->in->element == ULP_ELEMENT_F32 && c->storage->precision == 53)
+                              ? convert_to_narrow_float
+                              : convert_to_double
+               : c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64 ? convert_to_narrow_float
+                                                                                          : convert_to_double;
+    case ULP_ELEMENT_WIDE:
+        return convert_to_wide;
+    case ULP_ELEMENT_BOOL:
+        return convert_to_bool;
+    default:
+        return convert_to_integer;
+    }
+}
+
+struct convert_job {
+    struct conversion conversion;
+    convert_fn *convert;
+};
+
+static enum ulp_status convert_range(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    const struct convert_job *job = context;
+    (void)worker;
+    (void)error;
+    job->convert(&job->conversion, first, last);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tensor *in, const struct ulp_format *storage,
+                                   enum ulp_rounding rounding, uint64_t seed, struct ulp_pool *pool,
+                                   struct ulp_error *error)
+{
+    if (out->count != in->count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "converting %zu elements into a tensor of %zu", in->count, out->count);
+    if (out->element == ULP_ELEMENT_COUNT || in->element == ULP_ELEMENT_COUNT || (in->count && !in->data))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s cannot be converted to %s",
+                        ulp_type_name(in->type), ulp_type_name(out->type));
+    struct convert_job job = {{out, in, storage, rounding, seed}, NULL};
+    job.convert = choose(&job.conversion);
+    return ulp_parallel_for(pool, in->count, 16 * CHUNK, convert_range, &job, error);
+}

@@ -1,0 +1,240 @@
+/* Element types, shapes, creation and element access. */
+#include "tensor/tensor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "number/mpfr_record.h"
+
+const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT] = {
+    [ULP_TYPE_UNDEFINED] = {"UNDEFINED", NULL, ULP_ELEMENT_COUNT, 0},
+    [ULP_TYPE_FLOAT] = {"FLOAT", "fp32", ULP_ELEMENT_F32, 32},
+    [ULP_TYPE_UINT8] = {"UINT8", NULL, ULP_ELEMENT_U8, 8},
+    [ULP_TYPE_INT8] = {"INT8", NULL, ULP_ELEMENT_I8, 8},
+    [ULP_TYPE_UINT16] = {"UINT16", NULL, ULP_ELEMENT_U16, 16},
+    [ULP_TYPE_INT16] = {"INT16", NULL, ULP_ELEMENT_I16, 16},
+    [ULP_TYPE_INT32] = {"INT32", NULL, ULP_ELEMENT_I32, 32},
+    [ULP_TYPE_INT64] = {"INT64", NULL, ULP_ELEMENT_I64, 64},
+    [ULP_TYPE_STRING] = {"STRING", NULL, ULP_ELEMENT_COUNT, 0},
+    [ULP_TYPE_BOOL] = {"BOOL", NULL, ULP_ELEMENT_BOOL, 8},
+    [ULP_TYPE_FLOAT16] = {"FLOAT16", "fp16", ULP_ELEMENT_F32, 16},
+    [ULP_TYPE_DOUBLE] = {"DOUBLE", "fp64", ULP_ELEMENT_F64, 64},
+    [ULP_TYPE_UINT32] = {"UINT32", NULL, ULP_ELEMENT_U32, 32},
+    [ULP_TYPE_UINT64] = {"UINT64", NULL, ULP_ELEMENT_U64, 64},
+    [ULP_TYPE_COMPLEX64] = {"COMPLEX64", NULL, ULP_ELEMENT_COUNT, 64},
+    [ULP_TYPE_COMPLEX128] = {"COMPLEX128", NULL, ULP_ELEMENT_COUNT, 128},
+    [ULP_TYPE_BFLOAT16] = {"BFLOAT16", "bf16", ULP_ELEMENT_F32, 16},
+    [ULP_TYPE_FLOAT8E4M3FN] = {"FLOAT8E4M3FN", "fp8-e4m3", ULP_ELEMENT_F32, 8},
+    [ULP_TYPE_FLOAT8E4M3FNUZ] = {"FLOAT8E4M3FNUZ", "fp8-e4m3fnuz", ULP_ELEMENT_F32, 8},
+    [ULP_TYPE_FLOAT8E5M2] = {"FLOAT8E5M2", "fp8-e5m2", ULP_ELEMENT_F32, 8},
+    [ULP_TYPE_FLOAT8E5M2FNUZ] = {"FLOAT8E5M2FNUZ", "fp8-e5m2fnuz", ULP_ELEMENT_F32, 8},
+    [ULP_TYPE_UINT4] = {"UINT4", NULL, ULP_ELEMENT_U8, 4},
+    [ULP_TYPE_INT4] = {"INT4", NULL, ULP_ELEMENT_I8, 4},
+    [ULP_TYPE_FLOAT4E2M1] = {"FLOAT4E2M1", "fp4-e2m1", ULP_ELEMENT_F32, 4},
+    [ULP_TYPE_FLOAT8E8M0] = {"FLOAT8E8M0", "fp8-e8m0", ULP_ELEMENT_F32, 8},
+    [ULP_TYPE_UINT2] = {"UINT2", NULL, ULP_ELEMENT_U8, 2},
+    [ULP_TYPE_INT2] = {"INT2", NULL, ULP_ELEMENT_I8, 2},
+};
+
+static const unsigned char element_bytes[ULP_ELEMENT_COUNT] = {
+    [ULP_ELEMENT_F32] = 4, [ULP_ELEMENT_F64] = 8, [ULP_ELEMENT_WIDE] = 0, [ULP_ELEMENT_I8] = 1,
+    [ULP_ELEMENT_U8] = 1,  [ULP_ELEMENT_I16] = 2, [ULP_ELEMENT_U16] = 2,  [ULP_ELEMENT_I32] = 4,
+    [ULP_ELEMENT_U32] = 4, [ULP_ELEMENT_I64] = 8, [ULP_ELEMENT_U64] = 8,  [ULP_ELEMENT_BOOL] = 1,
+};
+
+const char *ulp_type_name(enum ulp_type type)
+{
+    return (unsigned)type < ULP_TYPE_COUNT ? ulp_type_rows[type].name : "?";
+}
+
+bool ulp_type_is_float(enum ulp_type type)
+{
+    return (unsigned)type < ULP_TYPE_COUNT && ulp_type_rows[type].format != NULL;
+}
+
+size_t ulp_element_bytes(enum ulp_element element, int precision)
+{
+    return element == ULP_ELEMENT_WIDE ? ulp_record_bytes(precision) : element_bytes[element];
+}
+
+bool ulp_element_is_float(enum ulp_element element)
+{
+    return element <= ULP_ELEMENT_WIDE;
+}
+
+enum ulp_element ulp_storage_element(const struct ulp_format *storage)
+{
+    static const enum ulp_element elements[] = {
+        [ULP_CARRIER_FLOAT] = ULP_ELEMENT_F32,
+        [ULP_CARRIER_DOUBLE] = ULP_ELEMENT_F64,
+        [ULP_CARRIER_MPFR] = ULP_ELEMENT_WIDE,
+    };
+    return elements[storage->carrier];
+}
+
+enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type, enum ulp_element element, int precision,
+                                    int rank, const int64_t *dims, struct ulp_error *error)
+{
+    *out = (struct ulp_tensor){.type = type};
+    if ((unsigned)type >= ULP_TYPE_COUNT)
+        return ulp_fail(error, ULP_ERROR_INPUT, "element type %d is not one of ONNX's", (int)type);
+    if (element == ULP_ELEMENT_COUNT)
+        element = ulp_type_rows[type].element;
+    if (element == ULP_ELEMENT_COUNT)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported", ulp_type_name(type));
+    if (rank < 0 || rank > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "rank %d: at most %d dimensions are supported", rank, ULP_RANK_MAX);
+    size_t count = 1, bytes;
+    bool empty = false, fits = true;
+    for (int d = 0; d < rank; d++) {
+        if (dims[d] < 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "dimension %d is %lld: expected 0 or more", d, (long long)dims[d]);
+        empty |= dims[d] == 0;
+        if (dims[d] != 0)
+            fits = fits && ulp_size_mul(count, (size_t)dims[d], &count);
+        out->dims[d] = dims[d];
+    }
+    out->element_bytes = ulp_element_bytes(element, precision);
+    if (!fits || !ulp_size_mul(count, out->element_bytes, &bytes) || bytes > PTRDIFF_MAX)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "a %s tensor of these dimensions is larger than memory can address",
+                        ulp_type_name(type));
+    out->element = element;
+    out->precision = element == ULP_ELEMENT_WIDE ? precision : 0;
+    out->rank = rank;
+    out->count = empty ? 0 : count;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_tensor_allocate(struct ulp_tensor *tensor, struct ulp_budget *budget, struct ulp_error *error)
+{
+    char what[200];
+    enum ulp_status status = ulp_allocate(&tensor->data, tensor->count, tensor->element_bytes, budget,
+                                          ulp_tensor_describe_text(tensor, what, sizeof what), error);
+    tensor->owned = status == ULP_OK;
+    return status;
+}
+
+enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type, enum ulp_element element, int precision,
+                                  int rank, const int64_t *dims, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_tensor_describe(out, type, element, precision, rank, dims, error);
+    return status == ULP_OK ? ulp_tensor_allocate(out, NULL, error) : status;
+}
+
+void ulp_tensor_free(struct ulp_tensor *tensor)
+{
+    if (!tensor)
+        return;
+    if (tensor->owned)
+        ulp_free(tensor->data);
+    *tensor = (struct ulp_tensor){0};
+}
+
+bool ulp_tensor_same_shape(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+}
+
+const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buffer, size_t size)
+{
+    size_t used = 0;
+    for (int d = -1; d <= tensor->rank && used < size; d++) {
+        int length = d < 0 ? snprintf(buffer, size, "%s[", ulp_type_name(tensor->type))
+                   : d == tensor->rank ? snprintf(buffer + used, size - used, "]")
+                                       : snprintf(buffer + used, size - used, d ? ",%lld" : "%lld",
+                                                  (long long)tensor->dims[d]);
+        used += (size_t)length;
+    }
+    return buffer;
+}
+
+double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
+{
+    switch (tensor->element) {
+    case ULP_ELEMENT_F32:
+        return (double)((const float *)tensor->data)[i];
+    case ULP_ELEMENT_F64:
+        return ((const double *)tensor->data)[i];
+    case ULP_ELEMENT_WIDE: {
+        mpfr_t x;
+        ulp_record_open_const(x, ulp_record_at_const(tensor->data, i, tensor->precision), tensor->precision);
+        return mpfr_get_d(x, MPFR_RNDN);
+    }
+    case ULP_ELEMENT_U64:
+        return (double)((const uint64_t *)tensor->data)[i];
+    default:
+        return (double)ulp_tensor_get_int(tensor, i);
+    }
+}
+
+int64_t ulp_tensor_get_int(const struct ulp_tensor *tensor, size_t i)
+{
+    const void *data = tensor->data;
+    switch (tensor->element) {
+    case ULP_ELEMENT_I8:
+        return ((const int8_t *)data)[i];
+    case ULP_ELEMENT_U8:
+    case ULP_ELEMENT_BOOL:
+        return ((const uint8_t *)data)[i];
+    case ULP_ELEMENT_I16:
+        return ((const int16_t *)data)[i];
+    case ULP_ELEMENT_U16:
+        return ((const uint16_t *)data)[i];
+    case ULP_ELEMENT_I32:
+        return ((const int32_t *)data)[i];
+    case ULP_ELEMENT_U32:
+        return ((const uint32_t *)data)[i];
+    case ULP_ELEMENT_I64:
+        return ((const int64_t *)data)[i];
+    case ULP_ELEMENT_U64:
+        return (int64_t)((const uint64_t *)data)[i];
+    default: {
+        double x = trunc(ulp_tensor_get(tensor, i));
+        return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : 0;
+    }
+    }
+}
+
+void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value)
+{
+    void *data = tensor->data;
+    switch (tensor->element) {
+    case ULP_ELEMENT_I8:
+    case ULP_ELEMENT_U8:
+        ((uint8_t *)data)[i] = (uint8_t)value;
+        break;
+    case ULP_ELEMENT_BOOL:
+        ((uint8_t *)data)[i] = value != 0;
+        break;
+    case ULP_ELEMENT_I16:
+    case ULP_ELEMENT_U16:
+        ((uint16_t *)data)[i] = (uint16_t)value;
+        break;
+    case ULP_ELEMENT_I32:
+    case ULP_ELEMENT_U32:
+        ((uint32_t *)data)[i] = (uint32_t)value;
+        break;
+    case ULP_ELEMENT_I64:
+    case ULP_ELEMENT_U64:
+        ((uint64_t *)data)[i] = (uint64_t)value;
+        break;
+    case ULP_ELEMENT_F32:
+        ((float *)data)[i] = (float)value;
+        break;
+    case ULP_ELEMENT_F64:
+        ((double *)data)[i] = (double)value;
+        break;
+    case ULP_ELEMENT_WIDE: {
+        struct ulp_record *record = ulp_record_at(data, i, tensor->precision);
+        mpfr_t x;
+        ulp_record_begin(x, record, tensor->precision);
+        mpfr_set_si(x, value, MPFR_RNDN);
+        ulp_record_close(record, x);
+        break;
+    }
+    case ULP_ELEMENT_COUNT:
+        break;
+    }
+}
