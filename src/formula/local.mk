@@ -1,1 +1,4 @@
-# libcore: src/formula
+libcore_la_SOURCES += \
+	%D%/build.h \
+	%D%/parse.c \
+	%D%/tape.c %D%/tape.h

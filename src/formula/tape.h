@@ -47,8 +47,8 @@ struct ulp_tape {
     int constant_count;
 };
 
-/* Parse. operand_names and output_names name operands 0.. and outputs 0.. (output 0's name is only used when a
- * local of that name exists). Errors: ULP_ERROR_USAGE "formula:COLUMN: what, near 'text'". Immutable afterwards; may be shared. */
+/* Parse. operand_names and output_names name operands 0.. and outputs 0.. (output 0 is the last
+ * expression whatever its name). Errors: ULP_ERROR_USAGE "formula:COLUMN: what, near 'text'". Immutable afterwards; may be shared. */
 enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text, const char *const *operand_names, int operand_count,
                                 const char *const *output_names, int output_count, struct ulp_error *error);
 void ulp_tape_free(struct ulp_tape *tape);

@@ -1,0 +1,176 @@
+/* The tape: equal instructions merged as they are built, unneeded ones dropped at the end, the rest kept in the order
+ * of the text, which is an order of dependency. */
+#include "formula/build.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* The tape with the memory it lives in. */
+struct tape_owner {
+    struct ulp_tape tape;
+    struct ulp_arena *arena;
+};
+
+static bool is_same(const struct ulp_instruction *a, const struct ulp_instruction *b)
+{
+    return a->kind == b->kind && a->index == b->index && a->primitive == b->primitive && a->fold == b->fold &&
+           !memcmp(a->arguments, b->arguments, sizeof a->arguments);
+}
+
+/* A fold is ready one phase after the strips it was fed in. */
+static void find_phase(const struct ulp_instruction *all, struct ulp_instruction *instruction)
+{
+    instruction->phase = 0;
+    instruction->per_row = instruction->kind != ULP_TAPE_OPERAND;
+    for (int i = 0; i < 3; i++) {
+        if (instruction->arguments[i] < 0)
+            continue;
+        const struct ulp_instruction *argument = &all[instruction->arguments[i]];
+        const int ready = argument->phase + (argument->kind == ULP_TAPE_FOLD);
+        if (ready > instruction->phase)
+            instruction->phase = ready;
+        if (!argument->per_row && instruction->kind == ULP_TAPE_PRIMITIVE)
+            instruction->per_row = false;
+    }
+}
+
+int ulp_tape_build(struct ulp_tape_builder *builder, const struct ulp_instruction *wanted)
+{
+    for (int i = 0; i < builder->instruction_count; i++)
+        if (is_same(&builder->instructions[i], wanted))
+            return i;
+    if (builder->instruction_count == ULP_TAPE_INSTRUCTIONS_MAX) {
+        builder->too_long = true;
+        return -1;
+    }
+    struct ulp_instruction *instruction = &builder->instructions[builder->instruction_count];
+    *instruction = *wanted;
+    find_phase(builder->instructions, instruction);
+    return builder->instruction_count++;
+}
+
+int ulp_tape_build_constant(struct ulp_tape_builder *builder, const char *text, size_t length, int column)
+{
+    struct ulp_instruction instruction = {
+        .kind = ULP_TAPE_CONSTANT, .index = builder->constant_count, .arguments = {-1, -1, -1}, .column = column};
+    for (int i = 0; i < builder->constant_count; i++)
+        if (strlen(builder->constants[i]) == length && !memcmp(builder->constants[i], text, length))
+            instruction.index = i;
+    if (instruction.index == builder->constant_count) {
+        if (builder->constant_count == ULP_TAPE_INSTRUCTIONS_MAX) {
+            builder->too_long = true;
+            return -1;
+        }
+        builder->constants[instruction.index] = ulp_arena_text(builder->arena, text, length);
+        if (!builder->constants[instruction.index]) {
+            builder->out_of_memory = true;
+            return -1;
+        }
+        builder->constant_count++;
+    }
+    return ulp_tape_build(builder, &instruction);
+}
+
+/* Copy what the outputs need into the tape, renumbered, in the same order. */
+static bool keep_needed(struct ulp_tape *tape, struct ulp_arena *arena, const struct ulp_tape_builder *builder,
+                        const int *outputs)
+{
+    bool needed[ULP_TAPE_INSTRUCTIONS_MAX] = {false};
+    int renumbered[ULP_TAPE_INSTRUCTIONS_MAX], constants[ULP_TAPE_INSTRUCTIONS_MAX];
+    for (int i = 0; i < tape->output_count; i++)
+        if (outputs[i] >= 0)
+            needed[outputs[i]] = true;
+    for (int i = builder->instruction_count - 1; i >= 0; i--)
+        for (int k = 0; needed[i] && k < 3; k++)
+            if (builder->instructions[i].arguments[k] >= 0)
+                needed[builder->instructions[i].arguments[k]] = true;
+    tape->instructions = ulp_arena_take(arena, (size_t)builder->instruction_count, sizeof *tape->instructions);
+    tape->constants = ulp_arena_take(arena, (size_t)builder->constant_count + 1, sizeof *tape->constants);
+    tape->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *tape->outputs);
+    if (!tape->instructions || !tape->constants || !tape->outputs)
+        return false;
+    memset(constants, -1, sizeof constants);
+    for (int i = 0; i < builder->instruction_count; i++) {
+        if (!needed[i])
+            continue;
+        struct ulp_instruction *instruction = &tape->instructions[tape->instruction_count];
+        *instruction = builder->instructions[i];
+        for (int k = 0; k < 3; k++)
+            if (instruction->arguments[k] >= 0)
+                instruction->arguments[k] = renumbered[instruction->arguments[k]];
+        if (instruction->kind == ULP_TAPE_CONSTANT) {
+            const char *text = builder->constants[instruction->index];
+            if (constants[instruction->index] < 0) {
+                tape->constants[tape->constant_count] = ulp_arena_text(arena, text, strlen(text));
+                if (!tape->constants[tape->constant_count])
+                    return false;
+                constants[instruction->index] = tape->constant_count++;
+            }
+            instruction->index = constants[instruction->index];
+        }
+        if (instruction->phase >= tape->phase_count)
+            tape->phase_count = instruction->phase + 1;
+        renumbered[i] = tape->instruction_count++;
+    }
+    for (int i = 0; i < tape->output_count; i++)
+        tape->outputs[i] = outputs[i] < 0 ? -1 : renumbered[outputs[i]];
+    return true;
+}
+
+static enum ulp_status make_tape(struct tape_owner *owner, struct ulp_tape_builder *builder, const char *text,
+                                 const char *const *operand_names, const char *const *output_names,
+                                 struct ulp_error *error)
+{
+    struct ulp_tape *tape = &owner->tape;
+    const size_t most = ULP_TAPE_INSTRUCTIONS_MAX;
+    builder->instructions = ulp_arena_take(builder->arena, most, sizeof *builder->instructions);
+    builder->constants = ulp_arena_take(builder->arena, most, sizeof *builder->constants);
+    int *outputs = ulp_arena_take(builder->arena, (size_t)tape->output_count + 1, sizeof *outputs);
+    tape->text = ulp_arena_text(owner->arena, text, strlen(text));
+    if (!builder->instructions || !builder->constants || !outputs || !tape->text)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
+    const enum ulp_status status = ulp_tape_parse(builder, tape->text, operand_names, tape->operand_count, output_names,
+                                                  tape->output_count, outputs, error);
+    if (status == ULP_OK && !keep_needed(tape, owner->arena, builder, outputs))
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
+    return status;
+}
+
+enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text, const char *const *operand_names,
+                                int operand_count, const char *const *output_names, int output_count,
+                                struct ulp_error *error)
+{
+    *out = NULL;
+    if (strlen(text) >= INT_MAX)
+        return ulp_fail(error, ULP_ERROR_USAGE, "formula:1: the formula is longer than 2^31 bytes");
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, error);
+    if (status != ULP_OK)
+        return status;
+    struct tape_owner *owner = ulp_arena_take(arena, 1, sizeof *owner);
+    struct ulp_tape_builder builder = {.arena = NULL};
+    if (!owner)
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
+    else
+        status = ulp_arena_create(&builder.arena, error);
+    if (status == ULP_OK) {
+        owner->arena = arena;
+        owner->tape.operand_count = operand_count;
+        owner->tape.output_count = output_count;
+        status = make_tape(owner, &builder, text, operand_names, output_names, error);
+    }
+    ulp_arena_free(builder.arena);
+    if (status == ULP_OK)
+        *out = &owner->tape;
+    else
+        ulp_arena_free(arena);
+    return status;
+}
+
+void ulp_tape_free(struct ulp_tape *tape)
+{
+    if (tape)
+        ulp_arena_free(((struct tape_owner *)tape)->arena);
+}
