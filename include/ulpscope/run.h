@@ -55,6 +55,7 @@ struct ulp_event {
     const char *const *input_names;
     const struct ulp_lane_value *inputs; /* inputs[lane * input_count + input]; only entire is set */
     double seconds;                 /* spent on this node */
+    double progress;                /* estimated share of the run's work done, 0 to 1 */
 };
 
 /* Entries may be NULL. An error returned by node_done ends the run with that error. */

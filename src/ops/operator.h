@@ -11,7 +11,17 @@
 #include "kernels/contract.h"
 
 struct ulp_operator;
-struct ulp_host;
+struct ulp_block;
+struct ulp_call;
+
+/* Runs a planned body of If, Loop or Scan in the lane of the call (run/block.c). */
+struct ulp_host {
+    /* block: bound->blocks[attribute's index]. inputs: the body's inputs; captured outer values are the call's inputs after the
+     * node's own. outputs[i] are described, allocated and filled; the caller frees them with ulp_tensor_free. */
+    enum ulp_status (*run)(const struct ulp_call *call, const struct ulp_block *block, size_t input_count,
+                           const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_tensor *outputs,
+                           struct ulp_error *error);
+};
 
 /* An attribute's value for one node: given or default. Index order is that of the row's attribute text. */
 struct ulp_attribute_value {
@@ -37,6 +47,7 @@ struct ulp_bound {
     struct ulp_attribute_value attributes[ULP_ATTRIBUTES_MAX];
     const struct ulp_tape *tape; /* of op->formula, or of op->epilogue */
     uint64_t key;   /* of the node's stochastic stream */
+    struct ulp_block *const *blocks; /* planned bodies of graph attributes, in attribute order; NULL when there are none */
 };
 
 /* One evaluation: a node, one lane, actual inputs. */
@@ -77,6 +88,9 @@ struct ulp_operator {
     const char *formula;
     ulp_run_fn *run;
     const char *epilogue;      /* with run = a contraction: formula over "acc", inputs and attributes */
+    bool mixed;                /* run accepts float inputs of different elements (an F32 weight beside WIDE activations); always true of
+                                  formulas, and of contractions' factors */
+    bool shape_only;           /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as they are */
     ulp_infer_fn *check;       /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED); inputs may be unknown */
 };
 
