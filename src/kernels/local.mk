@@ -2,3 +2,5 @@ libcore_la_SOURCES += \
 	%D%/contract.h \
 	%D%/cpu.c %D%/cpu.h \
 	%D%/pack.c %D%/pack.h %D%/pack_template.h
+libcore_la_SOURCES += \
+	%D%/unit.c %D%/unit.h %D%/unit_contract.c %D%/unit_raw.c %D%/unit_table.c

@@ -1,9 +1,11 @@
 /* The oracle of every matrix unit, in integers, written to be read beside its statement. For NVIDIA's units:
  *
- * For a finite x of a format whose smallest normal exponent is emin, Exp(x) = max(floor(log2 |x|), emin) (the exponent field:
- * subnormals read emin) and Sig(x) = x / 2^Exp(x), never normalised. A block of L products and the accumulator c:
- *   1. Specials first: NaN among the operands, Inf * 0, or infinities of both signs give NaN; else an infinite term gives that Inf.
- *   2. Products are exact: significand Sig(a) Sig(b), exponent Exp(a) + Exp(b). c is one more term. Zero terms take no part in 3.
+ * For a finite x of a format whose smallest normal exponent is emin, Exp(x) = max(floor(log2 |x|), emin) (the exponent
+ * field: subnormals read emin) and Sig(x) = x / 2^Exp(x), never normalised. A block of L products and the accumulator c:
+ *   1. Specials first: NaN among the operands, Inf * 0, or infinities of both signs give NaN; else an infinite term
+ *      gives that infinity.
+ *   2. Products are exact: significand Sig(a) Sig(b), exponent Exp(a) + Exp(b). c is one more term. Zero terms take no
+ *      part in 3.
  *   3. e = max(floor, exponents of the terms).
  *   4. Each term's magnitude is truncated to a multiple of 2^(e - F).
  *   5. These integers are added exactly; an exact zero is +0.
@@ -42,8 +44,7 @@ static struct term multiply(struct term a, struct term b)
                          .significand = a.significand * b.significand};
 }
 
-/* The sum of the values as IEEE adds them, with every finite nonzero value replaced by something harmless: NaN, an infinity, or
- * finite, as rule 1 wants. */
+/* Rule 1 by IEEE addition: every finite nonzero value becomes 1 or -1, so that only specials make the sum special. */
 static double add_special(double sum, double a, double b)
 {
     double x = isfinite(a) && a != 0 ? copysign(1, a) : a;
@@ -162,8 +163,8 @@ static double sum_block(const struct ulp_unit *unit, const struct block *block, 
     return add_terms(unit, terms, block->count + 1);
 }
 
-/* One block of an FP4 unit: groups of 16 products are added exactly (in quarters: FP4 products are multiples of 1/4), and a group
- * is a term. FP4 has no specials; a scale can be NaN. */
+/* One block of an FP4 unit: groups of 16 products are added exactly (in quarters: FP4 products are multiples of 1/4),
+ * and a group is a term. FP4 has no specials; a scale can be NaN. */
 static double sum_groups(const struct ulp_unit *unit, const struct block *block, double c)
 {
     const struct reading reading = read_as(unit);
@@ -190,8 +191,9 @@ static double sum_groups(const struct ulp_unit *unit, const struct block *block,
     return add_terms(unit, terms, count);
 }
 
-/* FP8 where there is no unit for it: both operands become FP16 (exactly) and the FP16 unit adds the products whose k mod 4 is 0 or
- * 1, then onto that those whose k mod 4 is 2 or 3; c is added by an ordinary addition in the accumulator's format. */
+/* FP8 where there is no unit for it: both operands become FP16 (exactly) and the FP16 unit adds the products whose k mod 4
+ * is 0 or 1, then onto that those whose k mod 4 is 2 or 3; c is added by an ordinary addition in the accumulator's
+ * format. */
 static double sum_halves(const struct ulp_unit *unit, const struct block *block, double c)
 {
     double d = 0;
@@ -214,8 +216,8 @@ static double sum_halves(const struct ulp_unit *unit, const struct block *block,
 
 typedef double sum_fn(const struct ulp_unit *unit, const struct block *block, double c);
 
-static double chain_blocks(const struct ulp_unit *unit, sum_fn *sum, const double *a, const double *b, const double *scale_a,
-                           const double *scale_b, size_t k, double c)
+static double chain_blocks(const struct ulp_unit *unit, sum_fn *sum, const double *a, const double *b,
+                           const double *scale_a, const double *scale_b, size_t k, double c)
 {
     for (size_t first = 0; first < k; first += (size_t)unit->block) {
         size_t count = k - first < (size_t)unit->block ? k - first : (size_t)unit->block;

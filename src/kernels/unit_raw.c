@@ -1,4 +1,4 @@
-/* Raw bit patterns of a unit's operands, and stacks of products on them: for research, and for comparing with recorded GPUs. */
+/* Raw bit patterns of a unit's operands, and stacks of products on them: for research, and for recorded GPUs. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,8 @@ static const char *element_format(const struct ulp_unit_input *input)
     return input->format;
 }
 
-static void decode_format(double *out, const void *raw, size_t count, int bits, const struct ulp_format *format, uint32_t mask)
+static void decode_format(double *out, const void *raw, size_t count, int bits, const struct ulp_format *format,
+                          uint32_t mask)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t pattern = bits == 8    ? ((const uint8_t *)raw)[i]
@@ -29,7 +30,8 @@ static void decode_format(double *out, const void *raw, size_t count, int bits, 
     }
 }
 
-enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, double *out, const void *raw, size_t count, struct ulp_error *error)
+enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, double *out, const void *raw, size_t count,
+                                struct ulp_error *error)
 {
     static const double fp4[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
     const struct ulp_unit_input *input = ulp_unit_input(unit);
@@ -193,8 +195,9 @@ enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_
     struct run run = {.unit = unit, .problem = problem};
     if (unit->scale_block) {
         if (!problem->scale_a || !problem->scale_b)
-            return ulp_fail(error, ULP_ERROR_USAGE, "unit %s.%s.%s.%s needs block scales, one %s for every %d k", unit->gpu,
-                            unit->unit_class, unit->input, unit->accumulator, ulp_unit_input(unit)->scale, unit->scale_block);
+            return ulp_fail(error, ULP_ERROR_USAGE, "unit %s.%s.%s.%s needs block scales, one %s for every %d k",
+                            unit->gpu, unit->unit_class, unit->input, unit->accumulator, ulp_unit_input(unit)->scale,
+                            unit->scale_block);
         size_t block = (size_t)unit->scale_block;
         run.scale_count = problem->k / block + (problem->k % block != 0);
     }

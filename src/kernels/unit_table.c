@@ -22,9 +22,11 @@ static const struct ulp_unit_input input_rows[] = {
 };
 #define INPUT_COUNT (sizeof input_rows / sizeof input_rows[0])
 
+#define NO_FLOOR ULP_UNIT_NO_FLOOR
+
 /* gpu, class, input, accumulator, kind, output, block, fraction bits, floor, scale block, source */
 static const struct ulp_unit unit_rows[] = {
-    {"v100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 23, ULP_UNIT_NO_FLOOR, 0, ULP_UNIT_MEASURED_PUBLIC},
+    {"v100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 23, NO_FLOOR, 0, ULP_UNIT_MEASURED_PUBLIC},
     {"v100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 4, 23, -19, 0, ULP_UNIT_MEASURED_PUBLIC},
     {"t4", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_PUBLISHED},
     {"t4", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0, ULP_UNIT_PUBLISHED},
@@ -189,10 +191,12 @@ const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, stru
         if (strcmp(unit->unit_class, schedule->unit_class) == 0 && strcmp(format, arithmetic->factor.name) == 0 &&
             strcmp(accumulator_format(unit), arithmetic->accumulator.name) == 0)
             return unit;
-        ulp_text_add(&known, "%s%s %s -> %s", known.length ? ", " : "", unit->unit_class, format, accumulator_format(unit));
+        ulp_text_add(&known, "%s%s %s -> %s", known.length ? ", " : "", unit->unit_class, format,
+                     accumulator_format(unit));
     }
-    ulp_fail(error, ULP_ERROR_UNSUPPORTED, "no matrix unit of '%s' multiplies %s into %s with '%s' (arithmetic %s). It has: %s",
-             schedule->gpu, arithmetic->factor.name, arithmetic->accumulator.name, schedule->unit_class, arithmetic->name,
+    ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+             "arithmetic %s: no matrix unit of '%s' multiplies %s into %s with '%s'. It has: %s", arithmetic->name,
+             schedule->gpu, arithmetic->factor.name, arithmetic->accumulator.name, schedule->unit_class,
              known.length ? known.data : "none; `ulpscope mma --list` shows all GPUs");
     ulp_text_free(&known);
     return NULL;
