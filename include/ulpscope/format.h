@@ -88,7 +88,7 @@ struct ulp_schedule {
 
 /* The parts of an arithmetic. */
 struct ulp_arithmetic {
-    char name[96];             /* canonical: parsing it gives this arithmetic again */
+    char name[256];            /* canonical: parsing it gives this arithmetic again; equal names, equal arithmetics */
     struct ulp_format storage; /* of every floating-point tensor */
     struct ulp_format factor;  /* of the operands of products in contractions */
     struct ulp_format accumulator; /* of sums: contractions and row reductions */

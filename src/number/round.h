@@ -22,4 +22,8 @@ void ulp_round_mpfr(const struct ulp_format *format, enum ulp_rounding rounding,
 uint32_t ulp_format_encode(const struct ulp_format *format, double x);
 double ulp_format_decode(const struct ulp_format *format, uint32_t bits);
 
+/* Every value of `narrow` (infinities and -0 included) is a value of `wide`: rounding to wide changes nothing. */
+bool ulp_format_holds(const struct ulp_format *wide, const struct ulp_format *narrow);
+bool ulp_format_has_infinity(const struct ulp_format *format);
+
 #endif
