@@ -1,1 +1,9 @@
-# libcore: analysis
+libcore_la_SOURCES += \
+	%D%/audit.c \
+	%D%/certify.c \
+	%D%/limit.c \
+	%D%/metrics.c %D%/metrics.h \
+	%D%/report_csv.c \
+	%D%/report_json.c \
+	%D%/report_text.c \
+	%D%/report.c %D%/report_internal.h

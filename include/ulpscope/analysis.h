@@ -58,13 +58,17 @@ struct ulp_audit_lane {
 
 struct ulp_audit {
     char *model_path, *reference;
+    int64_t ir_version, opset;
     size_t sample_count;
     char **sample_names;
     size_t lane_count;
     struct ulp_audit_lane *lanes;  /* without the reference */
-    double certified_digits;       /* decimal digits on which the reference and one of twice the precision agree (worst node output
-                                      by rms relative to rms); NaN: not certified */
-    char *certified_node;
+    struct ulp_certificate {       /* of the reference, against one of twice the precision; worst sample */
+        bool given;
+        double output_digits;      /* decimal digits good on every graph output: -log10(rms error / rms) of the worst */
+        double node_digits;        /* the same over every node */
+        char *node;                /* the worst node; owned */
+    } certificate;
     double seconds;
     size_t peak_bytes;
 };
@@ -75,17 +79,29 @@ struct ulp_auditor;
 ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out, struct ulp_error *error);
 ULP_API void ulp_auditor_free(struct ulp_auditor *auditor);
 ULP_API enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name, struct ulp_error *error);
+/* Measuring uses this many threads (0: all processors); the figures do not depend on it. */
+ULP_API enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count, struct ulp_error *error);
 ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
 /* Move the result out; free with ulp_audit_free. */
 ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out, struct ulp_error *error);
 ULP_API void ulp_audit_free(struct ulp_audit *audit);
+
+/* Recompute the reference mpfr:P of a model at mpfr:2P on one sample and compare: how many digits is it good for? Merges the worse
+ * into *certificate (zero-initialise before the first sample; free node). reference must be an mpfr arithmetic with 2P <= 4096. */
+ULP_API enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arithmetic *reference,
+                                    const struct ulp_tensor_set *inputs, const struct ulp_run_options *options,
+                                    const struct ulp_observer *progress, struct ulp_certificate *certificate,
+                                    struct ulp_error *error);
 
 /* Measure value - base. format: whose ulp is used. The two tensors may have any float elements. */
 ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,
                                             const struct ulp_format *format, struct ulp_metrics *out,
                                             struct ulp_error *error);
 
-/* A limit such as "entire.rms=1e-2" or "max_ulp=4" (of entire): true when some graph output of some lane crosses it. */
+/* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone (of entire)
+ * or after "single.", "entire.", "introduced." or "carried.". *exceeded: some graph output of some lane is beyond it (below it for
+ * cosine and sqnr_db), or is not a number, or has diverged. Unknown metric: ULP_ERROR_USAGE with the list. audit NULL: only the
+ * text is checked. */
 ULP_API enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded,
                                           struct ulp_error *error);
 

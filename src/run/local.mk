@@ -1,1 +1,8 @@
-# libcore: src/run
+libcore_la_SOURCES += \
+	%D%/block.c \
+	%D%/execute.c \
+	%D%/expand.c \
+	%D%/fold.c \
+	%D%/info.c \
+	%D%/lane.c %D%/lane.h \
+	%D%/plan.c %D%/plan.h

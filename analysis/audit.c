@@ -1,0 +1,371 @@
+/* The auditor: an observer that measures every node output of every lane and keeps the worst and the mean over samples. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "metrics.h"
+#include "run/plan.h"
+
+enum { SINGLE, ENTIRE, INTRODUCED, CARRIED, VIEW_COUNT };
+
+/* What is known of a lane's value in the current sample, by the address of its name (names live with the plan). */
+struct taint {
+    const char *name;
+    bool nonfinite; /* differs from the reference in being finite */
+    bool diverged;  /* comes from another shape, index or decision than the reference's */
+};
+struct taint_set {
+    struct taint *slots;
+    size_t capacity, count;
+};
+
+struct ulp_auditor {
+    const struct ulp_plan *plan;
+    struct ulp_audit audit;
+    struct taint_set *taints; /* per audited lane */
+    struct ulp_pool *pool;
+    size_t samples_seen;
+};
+
+static struct taint *find_taint(const struct taint_set *set, const char *name)
+{
+    if (!set->capacity)
+        return NULL;
+    for (size_t i = (uintptr_t)name * 0x9E3779B97F4A7C15u >> 20;; i++) {
+        struct taint *slot = &set->slots[i % set->capacity];
+        if (slot->name == name)
+            return slot;
+        if (!slot->name)
+            return NULL;
+    }
+}
+
+static bool add_taint(struct taint_set *set, struct taint taint)
+{
+    if (2 * (set->count + 1) > set->capacity) {
+        struct taint_set grown = {.capacity = set->capacity ? 2 * set->capacity : 64};
+        grown.slots = calloc(grown.capacity, sizeof *grown.slots);
+        if (!grown.slots)
+            return false;
+        for (size_t i = 0; i < set->capacity; i++)
+            if (set->slots[i].name)
+                add_taint(&grown, set->slots[i]);
+        free(set->slots);
+        *set = grown;
+    }
+    size_t i = (uintptr_t)taint.name * 0x9E3779B97F4A7C15u >> 20;
+    while (set->slots[i % set->capacity].name && set->slots[i % set->capacity].name != taint.name)
+        i++;
+    set->count += !set->slots[i % set->capacity].name;
+    set->slots[i % set->capacity] = taint;
+    return true;
+}
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the audit");
+}
+
+static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ulp_plan *plan, const struct ulp_arithmetic *arithmetic,
+                                    struct ulp_error *error)
+{
+    *lane = (struct ulp_audit_lane){.arithmetic = *arithmetic, .node_count = ulp_plan_node_count(plan), .first_born = -1};
+    lane->nodes = calloc(lane->node_count + 1, sizeof *lane->nodes);
+    if (!lane->nodes)
+        return out_of_memory(error);
+    for (size_t n = 0; n < lane->node_count; n++) {
+        struct ulp_audit_node *node = &lane->nodes[n];
+        node->index = n;
+        node->name = strdup(ulp_plan_node_name(plan, n));
+        node->op = strdup(ulp_plan_node_op(plan, n));
+        if (!node->name || !node->op)
+            return out_of_memory(error);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out, struct ulp_error *error)
+{
+    *out = NULL;
+    if (plan->lane_count < 2)
+        return ulp_fail(error, ULP_ERROR_USAGE, "an audit needs a reference and at least one arithmetic");
+    struct ulp_auditor *auditor = calloc(1, sizeof *auditor);
+    if (!auditor)
+        return out_of_memory(error);
+    auditor->plan = plan;
+    struct ulp_audit *audit = &auditor->audit;
+    audit->lane_count = plan->lane_count - 1;
+    audit->lanes = calloc(audit->lane_count, sizeof *audit->lanes);
+    auditor->taints = calloc(audit->lane_count, sizeof *auditor->taints);
+    audit->model_path = strdup(ulp_model_path(plan->model));
+    audit->reference = strdup(plan->lanes[0].name);
+    audit->ir_version = ulp_model_ir_version(plan->model);
+    audit->opset = ulp_model_opset(plan->model, "");
+    enum ulp_status status = audit->lanes && auditor->taints && audit->model_path && audit->reference ? ULP_OK : out_of_memory(error);
+    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++)
+        status = prepare_lane(&audit->lanes[l], plan, &plan->lanes[l + 1], error);
+    if (status == ULP_OK)
+        *out = auditor;
+    else
+        ulp_auditor_free(auditor);
+    return status;
+}
+
+enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count, struct ulp_error *error)
+{
+    ulp_pool_free(auditor->pool);
+    return ulp_pool_create(&auditor->pool, thread_count, error);
+}
+
+void ulp_auditor_free(struct ulp_auditor *auditor)
+{
+    if (!auditor)
+        return;
+    for (size_t l = 0; auditor->taints && l < auditor->audit.lane_count; l++)
+        free(auditor->taints[l].slots);
+    free(auditor->taints);
+    ulp_pool_free(auditor->pool);
+    ulp_audit_free(&auditor->audit);
+    free(auditor);
+}
+
+enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name, struct ulp_error *error)
+{
+    struct ulp_audit *audit = &auditor->audit;
+    char **names = realloc(audit->sample_names, (audit->sample_count + 1) * sizeof *names);
+    if (!names)
+        return out_of_memory(error);
+    audit->sample_names = names;
+    if (!(names[audit->sample_count] = strdup(name)))
+        return out_of_memory(error);
+    auditor->samples_seen = audit->sample_count++;
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        free(auditor->taints[l].slots);
+        auditor->taints[l] = (struct taint_set){0};
+    }
+    return ULP_OK;
+}
+
+/* Whether sample metrics a are worse than b: diverged, then non-finite, then by rms. */
+static bool is_worse(const struct ulp_metrics *a, const struct ulp_metrics *b)
+{
+    if (a->diverged != b->diverged)
+        return a->diverged;
+    if (a->nonfinite != b->nonfinite)
+        return a->nonfinite > b->nonfinite;
+    return !(a->rms <= b->rms);
+}
+
+static void merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *sample, size_t before)
+{
+    double n = (double)before, *into[] = {&mean->max_abs, &mean->rms, &mean->mean, &mean->max_rel, &mean->max_ulp, &mean->median_ulp,
+                                          &mean->cosine, &mean->sqnr_db};
+    const double *from[] = {&sample->max_abs, &sample->rms, &sample->mean, &sample->max_rel, &sample->max_ulp, &sample->median_ulp,
+                            &sample->cosine, &sample->sqnr_db};
+    for (size_t i = 0; i < sizeof into / sizeof *into; i++)
+        *into[i] = before ? (*into[i] * n + *from[i]) / (n + 1) : *from[i];
+    mean->nonfinite = before ? mean->nonfinite + sample->nonfinite : sample->nonfinite;
+    mean->count = before ? mean->count + sample->count : sample->count;
+    mean->diverged = (before && mean->diverged) || sample->diverged;
+}
+
+static void keep_sample(struct ulp_auditor *auditor, struct ulp_audit_output *output, const struct ulp_metrics views[VIEW_COUNT],
+                        const struct ulp_range *range, const struct ulp_format *format)
+{
+    size_t before = auditor->samples_seen;
+    struct ulp_metrics *worst[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced, &output->carried};
+    struct ulp_metrics *means[VIEW_COUNT] = {&output->single_mean, &output->entire_mean, &output->introduced_mean, &output->carried_mean};
+    bool worse = before == 0 || is_worse(&views[ENTIRE], &output->entire);
+    for (int v = 0; v < VIEW_COUNT; v++) {
+        if (worse)
+            *worst[v] = views[v];
+        merge_mean(means[v], &views[v], before);
+        means[v]->worst_index = worst[v]->worst_index;
+    }
+    if (worse)
+        output->worst_sample = before;
+    if (before)
+        ulp_range_merge(&output->range, range, before, format);
+    else
+        output->range = *range;
+}
+
+/* The four views of one output in one lane. Views of the same pair of tensors are measured once. */
+static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane, const struct ulp_tensor *reference,
+                                     const struct ulp_format *format, struct ulp_metrics views[VIEW_COUNT], struct ulp_error *error)
+{
+    const struct ulp_tensor *pairs[VIEW_COUNT][2] = {
+        [SINGLE] = {lane->single, reference}, [ENTIRE] = {lane->entire, reference},
+        [INTRODUCED] = {lane->entire, lane->here}, [CARRIED] = {lane->here, reference},
+    };
+    enum ulp_status status = ULP_OK;
+    for (int v = 0; v < VIEW_COUNT && status == ULP_OK; v++) {
+        int same = 0;
+        while (same < v && (pairs[same][0] != pairs[v][0] || pairs[same][1] != pairs[v][1]))
+            same++;
+        if (same < v)
+            views[v] = views[same];
+        else
+            status = ulp_metrics_measure_on(pairs[v][0], pairs[v][1], format, auditor->pool, &views[v], error);
+    }
+    return status;
+}
+
+static enum ulp_status prepare_outputs(struct ulp_audit_node *node, const struct ulp_event *event, struct ulp_error *error)
+{
+    if (node->outputs)
+        return ULP_OK;
+    node->outputs = calloc(event->output_count + 1, sizeof *node->outputs);
+    if (!node->outputs)
+        return out_of_memory(error);
+    node->output_count = event->output_count;
+    for (size_t o = 0; o < event->output_count; o++) {
+        const struct ulp_tensor *tensor = event->values[o].entire;
+        struct ulp_audit_output *output = &node->outputs[o];
+        output->name = strdup(event->output_names[o]);
+        if (!output->name)
+            return out_of_memory(error);
+        output->type = tensor->type;
+        output->rank = tensor->rank;
+        memcpy(output->dims, tensor->dims, sizeof output->dims);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event, size_t l, const struct ulp_range *ranges,
+                                  struct ulp_error *error)
+{
+    struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
+    struct ulp_audit_node *node = &lane->nodes[event->index];
+    struct taint_set *taints = &auditor->taints[l];
+    const struct ulp_format *format = &lane->arithmetic.storage;
+    struct taint from = {0};
+    for (size_t i = 0; i < event->input_count; i++) {
+        const struct taint *taint = find_taint(taints, event->input_names[i]);
+        from.nonfinite |= taint && taint->nonfinite;
+        from.diverged |= taint && taint->diverged;
+    }
+    enum ulp_status status = prepare_outputs(node, event, error);
+    bool nonfinite = false;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        const struct ulp_lane_value *value = &event->values[(l + 1) * event->output_count + o];
+        struct ulp_metrics views[VIEW_COUNT] = {0};
+        status = measure_views(auditor, value, event->values[o].entire, format, views, error);
+        if (status != ULP_OK)
+            break;
+        if (from.diverged)
+            views[ENTIRE].diverged = views[CARRIED].diverged = true;
+        struct taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0, views[ENTIRE].diverged};
+        nonfinite |= taint.nonfinite;
+        if ((taint.nonfinite || taint.diverged) && !add_taint(taints, taint))
+            status = out_of_memory(error);
+        struct ulp_range range = ranges[o];
+        range.headroom_bits = range.ref_max > 0 ? log2(format->max_finite / range.ref_max) : INFINITY;
+        keep_sample(auditor, &node->outputs[o], views, &range, format);
+    }
+    if (nonfinite && from.nonfinite && !node->poisoned) {
+        node->poisoned = true;
+        lane->poisoned_count++;
+    }
+    if (nonfinite && !from.nonfinite && !from.diverged) {
+        node->born = true;
+        if (lane->first_born < 0 || (size_t)lane->first_born > event->index)
+            lane->first_born = (ptrdiff_t)event->index;
+    }
+    return status;
+}
+
+static enum ulp_status audit_node(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    struct ulp_auditor *auditor = context;
+    struct ulp_range *ranges = calloc(event->output_count + 1, sizeof *ranges);
+    if (!ranges)
+        return out_of_memory(error);
+    for (size_t o = 0; o < event->output_count; o++)
+        ulp_range_measure(event->values[o].entire, &event->arithmetics[0].storage, &ranges[o]);
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
+        status = audit_lane(auditor, event, l, ranges, error);
+    free(ranges);
+    return status;
+}
+
+struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor)
+{
+    return (struct ulp_observer){.context = auditor, .node_done = audit_node};
+}
+
+static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane, const char *name)
+{
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (strcmp(lane->nodes[n].outputs[o].name, name) == 0)
+                return &lane->nodes[n].outputs[o];
+    return NULL;
+}
+
+/* The graph's outputs, under their names. One that is a constant or an input has nothing to measure and is left out. */
+static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct ulp_plan *plan, struct ulp_error *error)
+{
+    size_t count = plan->main->output_count;
+    lane->outputs.outputs = calloc(count + 1, sizeof *lane->outputs.outputs);
+    if (!lane->outputs.outputs)
+        return out_of_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        const struct ulp_audit_output *from = find_output(lane, plan->main->slots[plan->main->outputs[i]].name);
+        if (!from)
+            continue;
+        struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
+        *to = *from;
+        if (!(to->name = strdup(ulp_model_output(plan->model, i).name)))
+            return out_of_memory(error);
+        lane->outputs.output_count++;
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
+        status = collect_outputs(&auditor->audit.lanes[l], auditor->plan, error);
+    if (status != ULP_OK)
+        return status;
+    *out = auditor->audit;
+    auditor->audit = (struct ulp_audit){0};
+    for (size_t l = 0; l < out->lane_count; l++)
+        free(auditor->taints[l].slots);
+    free(auditor->taints);
+    auditor->taints = NULL;
+    return ULP_OK;
+}
+
+static void free_node(struct ulp_audit_node *node)
+{
+    for (size_t o = 0; o < node->output_count; o++)
+        free(node->outputs[o].name);
+    free(node->outputs);
+    free(node->name);
+    free(node->op);
+}
+
+void ulp_audit_free(struct ulp_audit *audit)
+{
+    if (!audit)
+        return;
+    for (size_t l = 0; audit->lanes && l < audit->lane_count; l++) {
+        for (size_t n = 0; audit->lanes[l].nodes && n < audit->lanes[l].node_count; n++)
+            free_node(&audit->lanes[l].nodes[n]);
+        free(audit->lanes[l].nodes);
+        free_node(&audit->lanes[l].outputs);
+    }
+    free(audit->lanes);
+    for (size_t s = 0; s < audit->sample_count; s++)
+        free(audit->sample_names[s]);
+    free(audit->sample_names);
+    free(audit->model_path);
+    free(audit->reference);
+    free(audit->certificate.node);
+    *audit = (struct ulp_audit){0};
+}

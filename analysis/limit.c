@@ -1,0 +1,71 @@
+/* Limits on graph outputs, for exit codes in CI. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/analysis.h>
+
+#include "base/error.h"
+
+struct metric_row {
+    const char *name;
+    size_t offset;
+    bool falls; /* worse when smaller */
+};
+static const struct metric_row metric_rows[] = {
+    {"max_abs", offsetof(struct ulp_metrics, max_abs), false},       {"rms", offsetof(struct ulp_metrics, rms), false},
+    {"mean", offsetof(struct ulp_metrics, mean), false},             {"max_rel", offsetof(struct ulp_metrics, max_rel), false},
+    {"max_ulp", offsetof(struct ulp_metrics, max_ulp), false},       {"median_ulp", offsetof(struct ulp_metrics, median_ulp), false},
+    {"cosine", offsetof(struct ulp_metrics, cosine), true},          {"sqnr_db", offsetof(struct ulp_metrics, sqnr_db), true},
+    {"nonfinite", offsetof(struct ulp_metrics, nonfinite), false},
+};
+static const struct {
+    const char *name;
+    size_t offset;
+} view_rows[] = {
+    {"single.", offsetof(struct ulp_audit_output, single)},
+    {"entire.", offsetof(struct ulp_audit_output, entire)},
+    {"introduced.", offsetof(struct ulp_audit_output, introduced)},
+    {"carried.", offsetof(struct ulp_audit_output, carried)},
+};
+
+static bool crosses(const struct ulp_metrics *metrics, const struct metric_row *row, double limit)
+{
+    if (strcmp(row->name, "nonfinite") == 0)
+        return metrics->diverged || !((double)metrics->nonfinite <= limit);
+    double value;
+    memcpy(&value, (const char *)metrics + row->offset, sizeof value);
+    /* Written so that NaN crosses: a figure that does not exist meets no limit. An empty tensor has nothing to fail. */
+    if (metrics->count == 0 && !metrics->diverged && !metrics->nonfinite)
+        return false;
+    return metrics->diverged || (row->falls ? !(value >= limit) : !(fabs(value) <= limit));
+}
+
+enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded, struct ulp_error *error)
+{
+    size_t view = offsetof(struct ulp_audit_output, entire);
+    const char *name = limit, *equals = strchr(limit, '=');
+    for (size_t v = 0; v < sizeof view_rows / sizeof *view_rows; v++)
+        if (strncmp(limit, view_rows[v].name, strlen(view_rows[v].name)) == 0) {
+            view = view_rows[v].offset;
+            name = limit + strlen(view_rows[v].name);
+        }
+    const struct metric_row *row = NULL;
+    for (size_t m = 0; equals && m < sizeof metric_rows / sizeof *metric_rows; m++)
+        if (strlen(metric_rows[m].name) == (size_t)(equals - name) && strncmp(metric_rows[m].name, name, (size_t)(equals - name)) == 0)
+            row = &metric_rows[m];
+    char *end = NULL;
+    double value = equals ? strtod(equals + 1, &end) : NAN;
+    if (!row || !end || end == equals + 1 || *end || isnan(value))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "limit '%s': expected METRIC=NUMBER with METRIC one of max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, "
+                        "sqnr_db, nonfinite, alone or after single., entire., introduced. or carried.",
+                        limit);
+    *exceeded = false;
+    for (size_t l = 0; audit && l < audit->lane_count; l++)
+        for (size_t o = 0; o < audit->lanes[l].outputs.output_count; o++) {
+            const char *output = (const char *)&audit->lanes[l].outputs.outputs[o];
+            *exceeded |= crosses((const struct ulp_metrics *)(const void *)(output + view), row, value);
+        }
+    return ULP_OK;
+}

@@ -1,0 +1,70 @@
+/* Writing the report's files. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "report_internal.h"
+
+static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
+{
+    char *path = strdup(folder);
+    if (!path)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", folder);
+    enum ulp_status status = ULP_OK;
+    for (char *slash = path; slash && status == ULP_OK;) {
+        slash = strchr(slash + 1, '/');
+        if (slash)
+            *slash = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot make the folder: %s", path, strerror(errno));
+        if (slash)
+            *slash = '/';
+    }
+    free(path);
+    return status;
+}
+
+static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error)
+{
+    return ulp_report_text(audit, false, out, error);
+}
+
+enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder, struct ulp_error *error)
+{
+    static const struct {
+        const char *name;
+        enum ulp_status (*write)(const struct ulp_audit *, struct ulp_text *, struct ulp_error *);
+    } files[] = {{"report.json", ulp_report_json}, {"layers.csv", ulp_report_csv}, {"summary.txt", write_summary}};
+    enum ulp_status status = make_folder(folder, error);
+    for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++) {
+        struct ulp_text text = {0};
+        char path[4096];
+        if (snprintf(path, sizeof path, "%s/%s", folder, files[f].name) >= (int)sizeof path)
+            status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+        if (status == ULP_OK)
+            status = files[f].write(audit, &text, error);
+        if (status == ULP_OK && text.failed)
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+        if (status == ULP_OK)
+            status = ulp_file_write(path, text.data, text.length, error);
+        ulp_text_free(&text);
+    }
+    return status;
+}
+
+enum ulp_status ulp_report_summary(const struct ulp_audit *audit, bool colour, char **out, struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    *out = NULL;
+    enum ulp_status status = ulp_report_text(audit, colour, &text, error);
+    if (status == ULP_OK && text.failed)
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
+    if (status == ULP_OK)
+        *out = text.data;
+    else
+        ulp_text_free(&text);
+    return status;
+}

@@ -1,0 +1,13 @@
+/* The writers of one audit; each returns a whole text. */
+#ifndef ULP_ANALYSIS_REPORT_INTERNAL_H
+#define ULP_ANALYSIS_REPORT_INTERNAL_H
+
+#include <ulpscope/report.h>
+
+#include "base/text.h"
+
+enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error);
+enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error);
+enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, struct ulp_text *out, struct ulp_error *error);
+
+#endif

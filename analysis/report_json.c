@@ -1,0 +1,162 @@
+/* report.json, schema in doc/report.md. JSON has no NaN or infinity: such a figure is null. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <ulpscope.h>
+
+#include "base/error.h"
+#include "report_internal.h"
+
+#define SCHEMA_VERSION 1
+
+static json_t *make_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Names from a hostile model may not be UTF-8; such bytes are shown as "?". */
+static json_t *make_text(const char *text)
+{
+    json_t *value = json_string(text);
+    if (value)
+        return value;
+    struct ulp_text clean = {0};
+    for (; *text; text++)
+        ulp_text_add(&clean, "%c", (unsigned char)*text < 0x80 ? *text : '?');
+    value = json_string(clean.data ? clean.data : "");
+    ulp_text_free(&clean);
+    return value;
+}
+
+static json_t *make_metrics(const struct ulp_metrics *m)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "max_abs", make_number(m->max_abs));
+    json_object_set_new(object, "rms", make_number(m->rms));
+    json_object_set_new(object, "mean", make_number(m->mean));
+    json_object_set_new(object, "max_rel", make_number(m->max_rel));
+    json_object_set_new(object, "max_ulp", make_number(m->max_ulp));
+    json_object_set_new(object, "median_ulp", make_number(m->median_ulp));
+    json_object_set_new(object, "cosine", make_number(m->cosine));
+    json_object_set_new(object, "sqnr_db", make_number(m->sqnr_db));
+    json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
+    json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
+    if (m->diverged)
+        json_object_set_new(object, "diverged", json_true());
+    return object;
+}
+
+static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
+{
+    json_t *object = json_object(), *shape = json_array(), *range = json_object();
+    json_object_set_new(object, "name", make_text(output->name));
+    json_object_set_new(object, "type", json_string(ulp_type_name(output->type)));
+    for (int d = 0; d < output->rank; d++)
+        json_array_append_new(shape, json_integer(output->dims[d]));
+    json_object_set_new(object, "shape", shape);
+    json_object_set_new(object, "single", make_metrics(&output->single));
+    json_object_set_new(object, "entire", make_metrics(&output->entire));
+    json_object_set_new(object, "introduced", make_metrics(&output->introduced));
+    json_object_set_new(object, "carried", make_metrics(&output->carried));
+    json_object_set_new(range, "ref_rms", make_number(output->range.ref_rms));
+    json_object_set_new(range, "ref_max", make_number(output->range.ref_max));
+    json_object_set_new(range, "ref_min_nonzero", make_number(output->range.ref_min_nonzero));
+    json_object_set_new(range, "headroom_bits", make_number(output->range.headroom_bits));
+    json_object_set_new(object, "range", range);
+    if (audit->sample_count > 1) {
+        json_t *mean = json_object();
+        json_object_set_new(mean, "single", make_metrics(&output->single_mean));
+        json_object_set_new(mean, "entire", make_metrics(&output->entire_mean));
+        json_object_set_new(mean, "introduced", make_metrics(&output->introduced_mean));
+        json_object_set_new(mean, "carried", make_metrics(&output->carried_mean));
+        json_object_set_new(object, "mean_over_samples", mean);
+        json_object_set_new(object, "worst_sample", make_text(audit->sample_names[output->worst_sample]));
+    }
+    return object;
+}
+
+static json_t *make_outputs(const struct ulp_audit *audit, const struct ulp_audit_node *node)
+{
+    json_t *array = json_array();
+    for (size_t o = 0; o < node->output_count; o++)
+        json_array_append_new(array, make_output(audit, &node->outputs[o]));
+    return array;
+}
+
+static json_t *make_lane(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+{
+    json_t *object = json_object(), *nodes = json_array(), *meaning = json_array();
+    char text[4096];
+    ulp_arithmetic_describe(&lane->arithmetic, text, sizeof text);
+    for (char *line = text, *end; *line; line = end) {
+        for (end = line; *end && *end != '\n'; end++)
+            ;
+        json_array_append_new(meaning, json_stringn(line, (size_t)(end - line)));
+        end += *end == '\n';
+    }
+    json_object_set_new(object, "name", make_text(lane->arithmetic.name));
+    json_object_set_new(object, "meaning", meaning);
+    json_object_set_new(object, "first_nonfinite",
+                        lane->first_born < 0 ? json_null() : make_text(lane->nodes[lane->first_born].name));
+    json_object_set_new(object, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        json_t *entry = json_object();
+        json_object_set_new(entry, "index", json_integer((json_int_t)node->index));
+        json_object_set_new(entry, "name", make_text(node->name));
+        json_object_set_new(entry, "op", make_text(node->op));
+        if (node->born)
+            json_object_set_new(entry, "nonfinite_born", json_true());
+        if (node->poisoned)
+            json_object_set_new(entry, "nonfinite_poisoned", json_true());
+        json_object_set_new(entry, "outputs", make_outputs(audit, node));
+        json_array_append_new(nodes, entry);
+    }
+    json_object_set_new(object, "nodes", nodes);
+    json_object_set_new(object, "outputs", make_outputs(audit, &lane->outputs));
+    return object;
+}
+
+static json_t *make_reference(const struct ulp_audit *audit)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "name", make_text(audit->reference));
+    if (audit->certificate.given) {
+        json_t *certificate = json_object();
+        json_object_set_new(certificate, "output_digits", make_number(audit->certificate.output_digits));
+        json_object_set_new(certificate, "node_digits", make_number(audit->certificate.node_digits));
+        json_object_set_new(certificate, "worst_node", audit->certificate.node ? make_text(audit->certificate.node) : json_null());
+        json_object_set_new(object, "certificate", certificate);
+    } else {
+        json_object_set_new(object, "certificate", json_null());
+    }
+    return object;
+}
+
+enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error)
+{
+    json_t *root = json_object(), *model = json_object(), *samples = json_array(), *lanes = json_array();
+    json_object_set_new(root, "schema", json_integer(SCHEMA_VERSION));
+    json_object_set_new(root, "ulpscope", json_string(ulp_version()));
+    json_object_set_new(model, "path", make_text(audit->model_path));
+    json_object_set_new(model, "ir_version", json_integer(audit->ir_version));
+    json_object_set_new(model, "opset", json_integer(audit->opset));
+    json_object_set_new(root, "model", model);
+    json_object_set_new(root, "reference", make_reference(audit));
+    for (size_t s = 0; s < audit->sample_count; s++)
+        json_array_append_new(samples, make_text(audit->sample_names[s]));
+    json_object_set_new(root, "samples", samples);
+    json_object_set_new(root, "seconds", make_number(audit->seconds));
+    json_object_set_new(root, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
+    for (size_t l = 0; l < audit->lane_count; l++)
+        json_array_append_new(lanes, make_lane(audit, &audit->lanes[l]));
+    json_object_set_new(root, "arithmetics", lanes);
+    char *text = json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+    json_decref(root);
+    if (!text)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json");
+    ulp_text_add(out, "%s\n", text);
+    free(text);
+    return ULP_OK;
+}

@@ -1,0 +1,190 @@
+/* summary.txt and the terminal: what a reader must know first, in at most 100 columns. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_internal.h"
+
+#define WIDTH 100
+#define RANKED 5
+#define NAME_WIDTH 40
+
+struct style {
+    const char *bold, *red, *yellow, *dim, *off;
+};
+static const struct style plain_style = {"", "", "", "", ""};
+static const struct style colour_style = {"\033[1m", "\033[31m", "\033[33m", "\033[2m", "\033[0m"};
+
+/* One node output of a lane, for ranking. */
+struct ranked {
+    const struct ulp_audit_node *node;
+    const struct ulp_audit_output *output;
+    double relative; /* rms of the ranked view over the reference's rms */
+};
+
+/* A name cut in the middle so that both its ends stay readable. */
+static const char *fit_name(const char *name, int width, char *buffer, size_t size)
+{
+    size_t length = strlen(name), wanted = (size_t)width < size - 1 ? (size_t)width : size - 1;
+    if (length <= wanted) {
+        memcpy(buffer, name, length + 1);
+        return buffer;
+    }
+    size_t head = (wanted - 3) / 3, tail = wanted - 3 - head;
+    memcpy(buffer, name, head);
+    memcpy(buffer + head, "...", 3);
+    memcpy(buffer + head + 3, name + length - tail, tail + 1);
+    return buffer;
+}
+
+static bool is_float_output(const struct ulp_audit_output *output)
+{
+    return ulp_type_is_float(output->type);
+}
+
+static double relative_rms(const struct ulp_metrics *metrics, const struct ulp_range *range)
+{
+    if (metrics->diverged || !(metrics->rms > 0))
+        return 0;
+    return range->ref_rms > 0 ? metrics->rms / range->ref_rms : INFINITY;
+}
+
+static int by_relative(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->relative != y->relative)
+        return x->relative < y->relative ? 1 : -1;
+    return x->node->index < y->node->index ? -1 : x->node->index > y->node->index;
+}
+
+static size_t count_outputs(const struct ulp_audit_lane *lane)
+{
+    size_t count = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        count += lane->nodes[n].output_count;
+    return count;
+}
+
+static void add_ranking(struct ulp_text *out, const struct ulp_audit_lane *lane, bool introduced, const struct style *style)
+{
+    struct ranked *ranking = calloc(count_outputs(lane) + 1, sizeof *ranking);
+    size_t count = 0;
+    if (!ranking) {
+        out->failed = true;
+        return;
+    }
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            double relative = is_float_output(output) ? relative_rms(introduced ? &output->introduced : &output->carried, &output->range) : 0;
+            if (relative > 0)
+                ranking[count++] = (struct ranked){&lane->nodes[n], output, relative};
+        }
+    qsort(ranking, count, sizeof *ranking, by_relative);
+    ulp_text_add(out, "  %s%-52s%10s%10s%10s%9s%s\n", style->dim, introduced ? "introduce most (rms relative to the reference's)" : "carry most",
+                 "relative", "rms", "max abs", "max ulp", style->off);
+    for (size_t i = 0; i < count && i < RANKED; i++) {
+        const struct ulp_metrics *m = introduced ? &ranking[i].output->introduced : &ranking[i].output->carried;
+        char name[NAME_WIDTH + 1];
+        ulp_text_add(out, "    %-*s %-9.9s%10.2e%10.2e%10.2e%9.3g\n", NAME_WIDTH,
+                     fit_name(ranking[i].node->name, NAME_WIDTH, name, sizeof name), ranking[i].node->op, ranking[i].relative, m->rms,
+                     m->max_abs, m->max_ulp);
+    }
+    if (count == 0)
+        ulp_text_add(out, "    none: every result equals the reference\n");
+    free(ranking);
+}
+
+static void add_graph_outputs(struct ulp_text *out, const struct ulp_audit_lane *lane, const struct style *style)
+{
+    ulp_text_add(out, "  %s%-38s%10s%10s%10s%10s%10s%10s%s\n", style->dim, "output", "ref rms", "rms", "max abs", "max rel", "sqnr dB",
+                 "nonfinite", style->off);
+    for (size_t o = 0; o < lane->outputs.output_count; o++) {
+        const struct ulp_audit_output *output = &lane->outputs.outputs[o];
+        char name[39];
+        const char *colour = output->entire.nonfinite || output->entire.diverged ? style->red : "";
+        ulp_text_add(out, "  %s%-38s", colour, fit_name(output->name, 37, name, sizeof name));
+        if (output->entire.diverged && is_float_output(output))
+            ulp_text_add(out, "%10.2e  diverged: follows other indices or decisions than the reference", output->range.ref_rms);
+        else if (output->entire.diverged)
+            ulp_text_add(out, "  diverged: %s values differ from the reference's", ulp_type_name(output->type));
+        else if (!is_float_output(output))
+            ulp_text_add(out, "  %s values equal to the reference's", ulp_type_name(output->type));
+        else
+            ulp_text_add(out, "%10.2e%10.2e%10.2e%10.2e%10.1f%10zu", output->range.ref_rms, output->entire.rms, output->entire.max_abs,
+                         output->entire.max_rel, output->entire.sqnr_db, output->entire.nonfinite);
+        ulp_text_add(out, "%s\n", *colour ? style->off : "");
+    }
+}
+
+static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane, const struct style *style)
+{
+    size_t born = 0, tight = 0, first_tight = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        born += lane->nodes[n].born;
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (is_float_output(&lane->nodes[n].outputs[o]) && lane->nodes[n].outputs[o].range.headroom_bits < 1 && !tight++)
+                first_tight = n;
+    }
+    char name[61];
+    if (lane->first_born >= 0) {
+        const struct ulp_audit_node *node = &lane->nodes[lane->first_born];
+        ulp_text_add(out, "  %sfirst non-finite value: node %zu %s (%s)%s\n", style->red, node->index,
+                     fit_name(node->name, 60, name, sizeof name), node->op, style->off);
+        for (size_t o = 0; o < node->output_count; o++)
+            if (node->outputs[o].entire.nonfinite)
+                ulp_text_add(out, "    reference max %.3g against a largest %s of %.6g (headroom %.1f bits), first at element %zu\n",
+                             node->outputs[o].range.ref_max, lane->arithmetic.storage.name, lane->arithmetic.storage.max_finite,
+                             node->outputs[o].range.headroom_bits, node->outputs[o].entire.worst_index);
+        ulp_text_add(out, "    %zu node%s bear such values from finite inputs, %zu more are poisoned by them\n", born, born == 1 ? "" : "s",
+                     lane->poisoned_count);
+        size_t listed = 0;
+        for (size_t n = (size_t)lane->first_born + 1; n < lane->node_count && listed < RANKED; n++)
+            if (lane->nodes[n].born && ++listed)
+                ulp_text_add(out, "    also: node %zu %s (%s)\n", n, fit_name(lane->nodes[n].name, 60, name, sizeof name), lane->nodes[n].op);
+    } else {
+        ulp_text_add(out, "  no overflow: every value that is finite in the reference stays finite\n");
+    }
+    if (tight)
+        ulp_text_add(out, "  %s%zu output%s within 1 bit of the largest %s or beyond, the first: %s%s\n", style->yellow, tight,
+                     tight == 1 ? "" : "s", lane->arithmetic.storage.name, fit_name(lane->nodes[first_tight].name, 40, name, sizeof name),
+                     style->off);
+}
+
+static void add_lane(struct ulp_text *out, const struct ulp_audit_lane *lane, const struct style *style)
+{
+    ulp_text_add(out, "\n%s%s%s\n", style->bold, lane->arithmetic.name, style->off);
+    add_graph_outputs(out, lane, style);
+    add_overflow(out, lane, style);
+    add_ranking(out, lane, true, style);
+    add_ranking(out, lane, false, style);
+}
+
+static void add_reference(struct ulp_text *out, const struct ulp_audit *audit)
+{
+    ulp_text_add(out, "reference %s: every operation of every node, from the model's exact constants", audit->reference);
+    if (audit->certificate.given)
+        ulp_text_add(out, ";\n  good for %.1f digits on the outputs, %.1f at the worst node%s%s (against twice the precision)\n",
+                     audit->certificate.output_digits, audit->certificate.node_digits, audit->certificate.node ? " " : "",
+                     audit->certificate.node ? audit->certificate.node : "");
+    else
+        ulp_text_add(out, ";\n  its own error is not certified: --certify recomputes it at twice the precision\n");
+}
+
+enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, struct ulp_text *out, struct ulp_error *error)
+{
+    (void)error;
+    const struct style *style = colour ? &colour_style : &plain_style;
+    char name[81];
+    size_t nodes = audit->lane_count ? audit->lanes[0].node_count : 0;
+    ulp_text_add(out, "%s%s%s  opset %lld, %zu nodes, %zu sample%s\n", style->bold, fit_name(audit->model_path, 60, name, sizeof name),
+                 style->off, (long long)audit->opset, nodes, audit->sample_count, audit->sample_count == 1 ? "" : "s (the worst is shown)");
+    add_reference(out, audit);
+    for (size_t l = 0; l < audit->lane_count; l++)
+        add_lane(out, &audit->lanes[l], style);
+    ulp_text_add(out,
+                 "\n%ssingle: the node alone, on reference inputs. entire: on the lane's own inputs. entire = introduced + carried,\n"
+                 "introduced: by this node's arithmetic; carried: what the reference makes of the error it was given.%s\n",
+                 style->dim, style->off);
+    return ULP_OK;
+}

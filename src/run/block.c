@@ -1,0 +1,109 @@
+/* Running one step, and running a whole body in one lane for If, Loop and Scan. */
+#include <string.h>
+
+#include "base/error.h"
+#include "run/lane.h"
+
+static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block, size_t input_count,
+                                const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_tensor *outputs,
+                                struct ulp_error *error);
+
+static const struct ulp_host host = {.run = run_body};
+
+enum ulp_status ulp_step_run(const struct ulp_step *step, const struct ulp_arithmetic *arithmetic,
+                             const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs, struct ulp_budget *budget,
+                             struct ulp_pool *pool, struct ulp_error *error)
+{
+    struct ulp_call call = {.bound = &step->bound, .arithmetic = arithmetic, .input_count = step->input_count,
+                            .output_count = step->output_count, .in = inputs, .out = outputs, .budget = budget, .pool = pool,
+                            .host = &host};
+    enum ulp_status status = ulp_arena_create(&call.scratch, error);
+    if (status != ULP_OK)
+        return status;
+    memset(outputs, 0, step->output_count * sizeof *outputs);
+    status = ulp_call_run(&call, error);
+    ulp_arena_free(call.scratch);
+    return status;
+}
+
+static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_step *step, struct ulp_arena *arena,
+                                     struct ulp_error *error)
+{
+    const struct ulp_tensor **inputs = ulp_arena_take(arena, step->input_count + 1, sizeof *inputs);
+    struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
+    if (!inputs || !outputs)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
+        status = ulp_lane_value(lane, step->inputs[i], step->bound.op, &inputs[i], error);
+    if (status == ULP_OK)
+        status = ulp_step_run(step, lane->arithmetic, inputs, outputs, lane->budget, lane->pool, error);
+    for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
+        if (step->outputs[i] >= 0)
+            lane->values[step->outputs[i]] = outputs[i];
+        else
+            ulp_tensor_free(&outputs[i]);
+    return status;
+}
+
+/* The body's result i into *out, owned by the caller: moved when the lane computed it, copied when it is a constant, an input or
+ * already given. */
+static enum ulp_status take_output(struct ulp_lane *lane, int slot, struct ulp_tensor *out, struct ulp_error *error)
+{
+    struct ulp_tensor *value = &lane->values[slot];
+    if (value->owned) {
+        *out = *value;
+        value->owned = false;
+        return ULP_OK;
+    }
+    const struct ulp_tensor *from;
+    static const struct ulp_operator movement;
+    enum ulp_status status = ulp_lane_value(lane, slot, &movement, &from, error);
+    if (status != ULP_OK)
+        return status;
+    *out = *from;
+    out->owned = false;
+    status = ulp_tensor_allocate(out, lane->budget, error);
+    if (status == ULP_OK && from->count)
+        memcpy(out->data, from->data, from->count * from->element_bytes);
+    return status;
+}
+
+static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block, size_t input_count,
+                                const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_tensor *outputs,
+                                struct ulp_error *error)
+{
+    struct ulp_lane lane;
+    struct ulp_arena *arena = NULL;
+    memset(outputs, 0, output_count * sizeof *outputs);
+    if (input_count != block->input_count || output_count > block->output_count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "body '%s' has %zu inputs and %zu outputs; the node gives %zu and takes %zu", block->name,
+                        block->input_count, block->output_count, input_count, output_count);
+    enum ulp_status status = ulp_lane_create(&lane, call->arithmetic, block, call->budget, call->pool, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&arena, error);
+    for (size_t i = 0; i < input_count && status == ULP_OK; i++)
+        lane.values[block->inputs[i]] = ulp_tensor_view(inputs[i]);
+    /* Captured values follow the node's own inputs; with several bodies (If) each has its own run of them. */
+    size_t captured = call->bound->node->input_count;
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX && status == ULP_OK; a++) {
+        const struct ulp_block *other = call->bound->blocks[a];
+        if (!other)
+            continue;
+        for (size_t i = 0; i < other->captured_count; i++, captured++)
+            if (other == block && call->in[captured])
+                lane.values[block->captured[i]] = ulp_tensor_view(call->in[captured]);
+    }
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+        if (!block->steps[s].folded)
+            status = run_body_step(&lane, &block->steps[s], arena, error);
+        ulp_lane_drop(&lane, &block->steps[s]);
+    }
+    for (size_t i = 0; i < output_count && status == ULP_OK; i++)
+        status = take_output(&lane, block->outputs[i], &outputs[i], error);
+    for (size_t i = 0; i < output_count && status != ULP_OK; i++)
+        ulp_tensor_free(&outputs[i]);
+    ulp_arena_free(arena);
+    ulp_lane_free(&lane);
+    return status;
+}

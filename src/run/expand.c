@@ -1,0 +1,375 @@
+/* From the model's graph to blocks of bound steps: functions are expanded in place, bodies of control-flow operators become
+ * nested blocks, and everything unsupported is collected before the first error is returned. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "run/plan.h"
+
+/* Functions may call functions; a hostile file could nest them without end. */
+#define CALL_DEPTH_MAX 64
+#define STEP_COUNT_MAX 10000000
+/* The slot of a function parameter that the call omits. */
+#define OMITTED INT_MAX
+
+struct ulp_problem {
+    struct ulp_problem *next;
+    const char *text; /* what, the key problems are grouped by */
+    const char *first_node;
+    size_t count;
+};
+
+/* Where a graph's values live in a block, and what its attribute references mean. */
+struct scope {
+    struct ulp_plan *plan;
+    struct ulp_block *block;
+    const struct ulp_graph *graph;
+    int *slots; /* of graph value v */
+    const char *prefix;
+    const struct ulp_opset *opsets;
+    size_t opset_count;
+    const struct ulp_node *call; /* whose function this is; NULL outside functions */
+    const struct ulp_function *function;
+    int depth;
+};
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+}
+
+/* Room for one more element in an arena array that doubles. */
+static bool grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity, size_t bytes)
+{
+    if (count < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : 16;
+    void *grown = ulp_arena_take(arena, wanted, bytes), *old;
+    if (!grown)
+        return false;
+    memcpy(&old, array_pointer, sizeof old);
+    if (count)
+        memcpy(grown, old, count * bytes);
+    memcpy(array_pointer, &grown, sizeof grown);
+    *capacity = wanted;
+    return true;
+}
+
+static int add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *name)
+{
+    if (block->slot_count >= INT_MAX ||
+        !grow(plan->arena, &block->slots, block->slot_count, &block->slot_capacity, sizeof *block->slots))
+        return -1;
+    block->slots[block->slot_count] = (struct ulp_plan_slot){.name = name, .outer = -1, .last_use = -1};
+    return (int)block->slot_count++;
+}
+
+static const char *join_name(struct ulp_plan *plan, const char *prefix, const char *name)
+{
+    if (!prefix)
+        return name;
+    size_t length = strlen(prefix) + strlen(name) + 2;
+    char *joined = ulp_arena_take(plan->arena, length, 1);
+    if (joined)
+        snprintf(joined, length, "%s/%s", prefix, name);
+    return joined;
+}
+
+static enum ulp_status add_problem(struct ulp_plan *plan, const char *text, const char *node, struct ulp_error *error)
+{
+    struct ulp_problem **end = &plan->problems;
+    for (; *end; end = &(*end)->next) {
+        if (strcmp((*end)->text, text) == 0) {
+            (*end)->count++;
+            return ULP_OK;
+        }
+    }
+    *end = ulp_arena_take(plan->arena, 1, sizeof **end);
+    const char *copy = *end ? ulp_arena_text(plan->arena, text, strlen(text)) : NULL;
+    if (!copy)
+        return out_of_memory(error);
+    **end = (struct ulp_problem){.text = copy, .first_node = node, .count = 1};
+    plan->problem_count++;
+    return ULP_OK;
+}
+
+static enum ulp_status report_problems(const struct ulp_plan *plan, struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s: %zu thing%s this version does not compute:", plan->model->path, plan->problem_count,
+                 plan->problem_count == 1 ? "" : "s");
+    for (const struct ulp_problem *problem = plan->problems; problem; problem = problem->next) {
+        ulp_text_add(&text, "\n  %s (node '%s'", problem->text, problem->first_node);
+        if (problem->count > 1)
+            ulp_text_add(&text, " and %zu more", problem->count - 1);
+        ulp_text_add(&text, ")");
+    }
+    enum ulp_status status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", text.failed ? "unsupported model" : text.data);
+    ulp_text_free(&text);
+    return status;
+}
+
+static int64_t find_opset(const struct scope *scope, const char *domain)
+{
+    for (size_t i = 0; i < scope->opset_count; i++)
+        if (strcmp(scope->opsets[i].domain, domain) == 0)
+            return scope->opsets[i].version;
+    return 0;
+}
+
+static const struct ulp_function *find_function(const struct ulp_model *model, const struct ulp_node *node)
+{
+    for (size_t i = 0; i < model->function_count; i++) {
+        const struct ulp_function *function = &model->functions[i];
+        if (strcmp(function->name, node->op_type) == 0 && strcmp(function->domain, node->domain) == 0)
+            return function;
+    }
+    return NULL;
+}
+
+static const struct ulp_attribute *find_default(const struct ulp_function *function, const char *name)
+{
+    for (size_t i = 0; i < function->attribute_default_count; i++)
+        if (strcmp(function->attribute_defaults[i].name, name) == 0)
+            return &function->attribute_defaults[i];
+    return NULL;
+}
+
+/* The node with its attribute references replaced by the calling node's attributes. */
+static const struct ulp_node *resolve_references(const struct scope *scope, const struct ulp_node *node)
+{
+    bool any = false;
+    for (size_t i = 0; i < node->attribute_count; i++)
+        any |= node->attributes[i].reference != NULL;
+    if (!any || !scope->call)
+        return node;
+    struct ulp_node *copy = ulp_arena_take(scope->plan->arena, 1, sizeof *copy);
+    struct ulp_attribute *attributes = ulp_arena_take(scope->plan->arena, node->attribute_count, sizeof *attributes);
+    if (!copy || !attributes)
+        return NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < node->attribute_count; i++) {
+        const struct ulp_attribute *from = &node->attributes[i];
+        if (from->reference) {
+            const struct ulp_attribute *given = ulp_node_attribute(scope->call, from->reference);
+            if (!given)
+                given = find_default(scope->function, from->reference);
+            if (!given)
+                continue;
+            attributes[count] = *given;
+            attributes[count++].name = from->name;
+        } else {
+            attributes[count++] = *from;
+        }
+    }
+    *copy = *node;
+    copy->attributes = attributes;
+    copy->attribute_count = count;
+    return copy;
+}
+
+static enum ulp_status expand_nodes(struct scope *scope, struct ulp_error *error);
+static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *graph, const char *name,
+                                  struct ulp_block **out, struct ulp_error *error);
+
+/* Slots for every value of the scope's graph that has none yet (function parameters are given by the caller). */
+static enum ulp_status add_slots(struct scope *scope, const int *outer_slots, struct ulp_error *error)
+{
+    const struct ulp_graph *graph = scope->graph;
+    struct ulp_block *block = scope->block;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        const struct ulp_value *value = &graph->values[v];
+        if (scope->slots[v] >= 0)
+            continue;
+        const char *name = join_name(scope->plan, scope->prefix, value->name);
+        int slot = name ? add_slot(scope->plan, block, name) : -1;
+        if (slot < 0)
+            return out_of_memory(error);
+        scope->slots[v] = slot;
+        block->slots[slot].info = value->info;
+        block->slots[slot].constant = value->initializer;
+        if (value->outer >= 0 && outer_slots) {
+            block->slots[slot].outer = outer_slots[value->outer];
+            if (!grow(scope->plan->arena, &block->captured, block->captured_count, &block->captured_capacity, sizeof(int)))
+                return out_of_memory(error);
+            block->captured[block->captured_count++] = slot;
+        }
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *node, const struct ulp_function *function,
+                                   struct ulp_error *error)
+{
+    if (outer->depth >= CALL_DEPTH_MAX)
+        return ulp_fail(error, ULP_ERROR_INPUT, "node '%s': function '%s' calls functions more than %d deep", node->name,
+                        function->name, CALL_DEPTH_MAX);
+    const struct ulp_graph *body = function->body;
+    if (node->input_count > function->input_count || node->output_count > function->output_count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "node '%s': function '%s' takes %zu inputs and gives %zu outputs", node->name,
+                        function->name, function->input_count, function->output_count);
+    struct scope scope = {
+        .plan = outer->plan, .block = outer->block, .graph = body, .call = node, .function = function,
+        .opsets = function->opsets, .opset_count = function->opset_count, .depth = outer->depth + 1,
+        .prefix = join_name(outer->plan, outer->prefix, node->name),
+        .slots = ulp_arena_take(outer->plan->arena, body->value_count + 1, sizeof(int)),
+    };
+    if (!scope.slots || !scope.prefix)
+        return out_of_memory(error);
+    for (size_t v = 0; v < body->value_count; v++)
+        scope.slots[v] = -1;
+    for (size_t i = 0; i < body->input_count; i++) {
+        int value = i < node->input_count ? node->inputs[i] : -1;
+        scope.slots[body->inputs[i]] = value < 0 ? OMITTED : outer->slots[value];
+    }
+    for (size_t i = 0; i < body->output_count && i < node->output_count; i++)
+        if (node->outputs[i] >= 0 && scope.slots[body->outputs[i]] == -1)
+            scope.slots[body->outputs[i]] = outer->slots[node->outputs[i]];
+    enum ulp_status status = add_slots(&scope, NULL, error);
+    if (status == ULP_OK)
+        status = expand_nodes(&scope, error);
+    /* A body output that is also a body input, or given twice, is the same slot under a further name. */
+    for (size_t i = 0; i < body->output_count && i < node->output_count && status == ULP_OK; i++)
+        if (node->outputs[i] >= 0)
+            outer->slots[node->outputs[i]] = scope.slots[body->outputs[i]];
+    return status;
+}
+
+static int slot_of(const struct scope *scope, int value)
+{
+    return value < 0 || scope->slots[value] == OMITTED ? -1 : scope->slots[value];
+}
+
+/* Bodies of graph attributes: nested blocks, whose captured values become inputs of the step. */
+static enum ulp_status bind_bodies(struct scope *scope, struct ulp_step *step, const struct ulp_node *node, int *inputs,
+                                   size_t input_capacity, struct ulp_error *error)
+{
+    struct ulp_block **blocks = ulp_arena_take(scope->plan->arena, ULP_ATTRIBUTES_MAX, sizeof *blocks);
+    if (!blocks)
+        return out_of_memory(error);
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
+        const struct ulp_graph *graph = step->bound.attributes[a].graph;
+        if (!graph)
+            continue;
+        const char *name = join_name(scope->plan, scope->prefix, node->name);
+        enum ulp_status status = name ? make_block(scope, graph, name, &blocks[a], error) : out_of_memory(error);
+        if (status != ULP_OK)
+            return status;
+        for (size_t i = 0; i < blocks[a]->captured_count; i++) {
+            if (step->input_count >= input_capacity)
+                return ulp_fail(error, ULP_ERROR_INPUT, "node '%s': its bodies use too many outer values", node->name);
+            inputs[step->input_count++] = blocks[a]->slots[blocks[a]->captured[i]].outer;
+        }
+        step->bound.blocks = blocks;
+    }
+    return ULP_OK;
+}
+
+static size_t count_captured(const struct ulp_node *node)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < node->attribute_count; i++) {
+        const struct ulp_graph *graph = node->attributes[i].graph;
+        for (size_t v = 0; graph && v < graph->value_count; v++)
+            count += graph->values[v].outer >= 0;
+    }
+    return count;
+}
+
+static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *node, struct ulp_error *error)
+{
+    struct ulp_plan *plan = scope->plan;
+    const struct ulp_function *function = find_function(plan->model, node);
+    node = resolve_references(scope, node);
+    if (!node)
+        return out_of_memory(error);
+    if (function)
+        return expand_call(scope, node, function, error);
+    struct ulp_block *block = scope->block;
+    if (block->step_count >= STEP_COUNT_MAX)
+        return ulp_fail(error, ULP_ERROR_INPUT, "functions expand to more than %d nodes", STEP_COUNT_MAX);
+    if (!grow(plan->arena, &block->steps, block->step_count, &block->step_capacity, sizeof *block->steps))
+        return out_of_memory(error);
+    size_t input_capacity = node->input_count + count_captured(node);
+    int *inputs = ulp_arena_take(plan->arena, input_capacity + 1, sizeof *inputs);
+    int *outputs = ulp_arena_take(plan->arena, node->output_count + 1, sizeof *outputs);
+    struct ulp_step step = {
+        .name = join_name(plan, scope->prefix, node->name), .opset = find_opset(scope, node->domain),
+        .input_count = node->input_count, .own_input_count = node->input_count, .output_count = node->output_count,
+        .inputs = inputs, .outputs = outputs,
+    };
+    if (!inputs || !outputs || !step.name)
+        return out_of_memory(error);
+    for (size_t i = 0; i < node->input_count; i++)
+        inputs[i] = slot_of(scope, node->inputs[i]);
+    for (size_t i = 0; i < node->output_count; i++)
+        outputs[i] = slot_of(scope, node->outputs[i]);
+    struct ulp_error problem = {0};
+    enum ulp_status status = ulp_bind(&step.bound, node, step.opset, plan->arena, &problem);
+    if (status == ULP_ERROR_UNSUPPORTED)
+        return add_problem(plan, problem.message, step.name, error);
+    if (status != ULP_OK)
+        return ulp_fail(error, status, "%s", problem.message);
+    step.bound.key = ulp_hash(step.name, strlen(step.name));
+    status = bind_bodies(scope, &step, node, inputs, input_capacity, error);
+    if (status == ULP_OK)
+        block->steps[block->step_count++] = step;
+    return status;
+}
+
+static enum ulp_status expand_nodes(struct scope *scope, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t n = 0; n < scope->graph->node_count && status == ULP_OK; n++)
+        status = expand_node(scope, &scope->graph->nodes[n], error);
+    return status;
+}
+
+static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *graph, const char *name,
+                                  struct ulp_block **out, struct ulp_error *error)
+{
+    struct ulp_plan *plan = outer->plan;
+    struct ulp_block *block = ulp_arena_take(plan->arena, 1, sizeof *block);
+    if (!block || !grow(plan->arena, &plan->blocks, plan->block_count, &plan->block_capacity, sizeof *plan->blocks))
+        return out_of_memory(error);
+    *block = (struct ulp_block){.name = name, .parent = outer->block};
+    plan->blocks[plan->block_count++] = block;
+    struct scope scope = *outer;
+    scope.block = block;
+    scope.graph = graph;
+    scope.depth = outer->depth + 1;
+    scope.prefix = outer->block ? name : NULL;
+    scope.slots = ulp_arena_take(plan->arena, graph->value_count + 1, sizeof(int));
+    if (scope.depth > CALL_DEPTH_MAX)
+        return ulp_fail(error, ULP_ERROR_INPUT, "graph '%s': nested more than %d deep", graph->name, CALL_DEPTH_MAX);
+    int *inputs = ulp_arena_take(plan->arena, graph->input_count + 1, sizeof(int));
+    int *outputs = ulp_arena_take(plan->arena, graph->output_count + 1, sizeof(int));
+    if (!scope.slots || !inputs || !outputs)
+        return out_of_memory(error);
+    for (size_t v = 0; v < graph->value_count; v++)
+        scope.slots[v] = -1;
+    enum ulp_status status = add_slots(&scope, outer->slots, error);
+    if (status == ULP_OK)
+        status = expand_nodes(&scope, error);
+    /* Inputs with initializers (IR < 4) are constants. */
+    for (size_t i = 0; i < graph->input_count; i++)
+        if (!graph->values[graph->inputs[i]].initializer)
+            inputs[block->input_count++] = scope.slots[graph->inputs[i]];
+    for (size_t i = 0; i < graph->output_count; i++)
+        outputs[block->output_count++] = scope.slots[graph->outputs[i]];
+    block->inputs = inputs;
+    block->outputs = outputs;
+    *out = block;
+    return status;
+}
+
+enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error)
+{
+    struct scope scope = {.plan = plan, .opsets = plan->model->opsets, .opset_count = plan->model->opset_count};
+    enum ulp_status status = make_block(&scope, plan->model->graph, plan->model->graph->name, &plan->main, error);
+    if (status == ULP_OK && plan->problem_count)
+        status = report_problems(plan, error);
+    return status;
+}

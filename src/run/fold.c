@@ -1,0 +1,218 @@
+/* What is known before the run: shapes, and the values of integer chains such as Shape -> Gather -> Concat -> Reshape.
+ *
+ * A step whose inputs are all known is run here, once, in FP32. Integer and boolean results become constants of every lane: a
+ * shape computed through FP16 would be another shape, and no deployment computes shapes in the engine's precision. Float results
+ * only serve further shape inference; lanes compute them in their own arithmetic. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "run/plan.h"
+
+/* Larger results are left to the run. */
+#define FOLD_COUNT_MAX 65536
+
+/* The step's inputs as views: with data where known, shape only otherwise. */
+struct inputs {
+    size_t count;
+    struct ulp_tensor *views;
+    const struct ulp_tensor **pointers;
+    bool shapes_known, values_known;
+};
+
+static enum ulp_status gather_inputs(const struct ulp_block *block, const struct ulp_step *step, struct ulp_arena *scratch,
+                                     struct inputs *out, struct ulp_error *error)
+{
+    *out = (struct inputs){.count = step->input_count, .shapes_known = true, .values_known = true};
+    out->views = ulp_arena_take(scratch, out->count + 1, sizeof *out->views);
+    out->pointers = ulp_arena_take(scratch, out->count + 1, sizeof *out->pointers);
+    if (!out->views || !out->pointers)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    for (size_t i = 0; i < out->count; i++) {
+        if (step->inputs[i] < 0)
+            continue;
+        const struct ulp_plan_slot *slot = &block->slots[step->inputs[i]];
+        const struct ulp_tensor *value = slot->constant ? slot->constant : slot->known;
+        out->views[i] = ulp_tensor_view(value ? value : &slot->shape);
+        out->pointers[i] = &out->views[i];
+        out->values_known = out->values_known && value;
+        out->shapes_known = out->shapes_known && out->views[i].type != ULP_TYPE_UNDEFINED;
+    }
+    return ULP_OK;
+}
+
+static bool worth_folding(const struct ulp_step *step, const struct inputs *inputs, const struct ulp_tensor *outputs)
+{
+    if (step->bound.blocks || (!inputs->values_known && !step->bound.op->shape_only))
+        return false;
+    for (size_t i = 0; i < step->output_count; i++)
+        if (step->outputs[i] >= 0 && (outputs[i].type == ULP_TYPE_UNDEFINED || outputs[i].count > FOLD_COUNT_MAX))
+            return false;
+    return true;
+}
+
+static bool is_constant_node(const struct ulp_step *step)
+{
+    return strcmp(step->bound.op->name, "Constant") == 0 && !step->bound.op->domain;
+}
+
+/* Keep a computed output in its slot; it becomes a constant of all lanes when it holds integers or is a Constant node's. */
+static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *slot, struct ulp_tensor *output, bool constant,
+                                   struct ulp_error *error)
+{
+    slot->folded = ulp_arena_take(plan->arena, 1, sizeof *slot->folded);
+    if (!slot->folded)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    *slot->folded = *output;
+    *output = (struct ulp_tensor){0};
+    slot->known = slot->folded;
+    if (constant || !ulp_element_is_float(slot->folded->element))
+        slot->constant = slot->folded;
+    return ULP_OK;
+}
+
+static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block, struct ulp_step *step, struct ulp_error *error)
+{
+    struct ulp_arena *scratch;
+    enum ulp_status status = ulp_arena_create(&scratch, error);
+    if (status != ULP_OK)
+        return status;
+    struct inputs inputs = {0};
+    struct ulp_tensor *outputs = ulp_arena_take(scratch, step->output_count + 1, sizeof *outputs);
+    status = outputs ? gather_inputs(block, step, scratch, &inputs, error)
+                     : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    struct ulp_call call = {.bound = &step->bound, .arithmetic = &plan->exact, .input_count = status == ULP_OK ? inputs.count : 0,
+                            .output_count = step->output_count, .out = outputs, .scratch = scratch};
+    if (status == ULP_OK && inputs.shapes_known) {
+        call.in = inputs.pointers;
+        status = ulp_call_infer(&call, error);
+        for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
+            if (step->outputs[i] >= 0) {
+                block->slots[step->outputs[i]].shape = outputs[i];
+                block->slots[step->outputs[i]].shape.data = NULL;
+            }
+    }
+    bool folds = status == ULP_OK && inputs.shapes_known && (is_constant_node(step) || worth_folding(step, &inputs, outputs));
+    if (folds) {
+        status = ulp_call_run(&call, error);
+        step->folded = true;
+        for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
+            if (step->outputs[i] >= 0 && outputs[i].type != ULP_TYPE_UNDEFINED) {
+                struct ulp_plan_slot *slot = &block->slots[step->outputs[i]];
+                status = keep_output(plan, slot, &outputs[i], is_constant_node(step), error);
+                step->folded = step->folded && slot->constant;
+            }
+    }
+    for (size_t i = 0; outputs && folds && i < step->output_count; i++)
+        ulp_tensor_free(&outputs[i]);
+    ulp_arena_free(scratch);
+    return status;
+}
+
+static double estimate_cost(const struct ulp_block *block, const struct ulp_step *step)
+{
+    double elements = 1;
+    for (size_t i = 0; i < step->output_count; i++)
+        if (step->outputs[i] >= 0)
+            elements += (double)block->slots[step->outputs[i]].shape.count;
+    if (!(step->bound.op->epilogue || step->bound.op->mixed) || step->input_count < 2 || step->inputs[1] < 0)
+        return elements;
+    const struct ulp_plan_slot *slot = &block->slots[step->inputs[1]];
+    const struct ulp_tensor *weight = slot->constant ? slot->constant : &slot->shape;
+    int64_t lines = weight->rank == 0 ? 1 : weight->rank <= 2 ? weight->dims[weight->rank - 1] : weight->dims[0];
+    return elements * (1 + (double)weight->count / (double)(lines > 0 ? lines : 1));
+}
+
+static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+{
+    size_t *dead_counts = ulp_arena_take(plan->arena, block->step_count + 1, sizeof *dead_counts);
+    int *dead = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *dead);
+    if (!dead_counts || !dead)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        for (size_t i = 0; i < step->input_count; i++)
+            if (step->inputs[i] >= 0)
+                block->slots[step->inputs[i]].last_use = (int)s;
+        for (size_t i = 0; i < step->output_count; i++)
+            if (step->outputs[i] >= 0)
+                block->slots[step->outputs[i]].last_use = (int)s; /* until a later step uses it */
+    }
+    for (size_t i = 0; i < block->output_count; i++)
+        block->slots[block->outputs[i]].last_use = INT_MAX;
+    for (size_t v = 0; v < block->slot_count; v++)
+        if (block->slots[v].last_use >= 0 && block->slots[v].last_use != INT_MAX)
+            dead_counts[block->slots[v].last_use]++;
+    size_t next = 0;
+    for (size_t s = 0; s < block->step_count; s++) {
+        block->steps[s].dead = dead + next;
+        next += dead_counts[s];
+    }
+    for (size_t v = 0; v < block->slot_count; v++)
+        if (block->slots[v].last_use >= 0 && block->slots[v].last_use != INT_MAX) {
+            struct ulp_step *step = &block->steps[block->slots[v].last_use];
+            dead[(size_t)(step->dead - dead) + step->dead_count++] = (int)v;
+        }
+    return ULP_OK;
+}
+
+/* Constant nodes are values, not work: they leave the list of steps. */
+static void drop_constant_nodes(struct ulp_block *block)
+{
+    size_t kept = 0;
+    for (size_t s = 0; s < block->step_count; s++)
+        if (!(block->steps[s].folded && is_constant_node(&block->steps[s])))
+            block->steps[kept++] = block->steps[s];
+    block->step_count = kept;
+}
+
+static int64_t dim_value(const struct ulp_plan_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->dim_count && name; i++)
+        if (strcmp(options->dims[i].name, name) == 0)
+            return options->dims[i].value;
+    return 1;
+}
+
+/* Shapes of the model's inputs: those given, else declared with `dims` for the symbolic ones. */
+static enum ulp_status describe_inputs(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error)
+{
+    for (size_t i = 0; i < plan->main->input_count; i++) {
+        struct ulp_plan_slot *slot = &plan->main->slots[plan->main->inputs[i]];
+        const struct ulp_tensor *given = options->inputs ? ulp_tensor_set_find(options->inputs, slot->name) : NULL;
+        int64_t dims[ULP_RANK_MAX] = {0};
+        int rank = given ? given->rank : slot->info.rank;
+        if (rank < 0)
+            return ulp_fail(error, ULP_ERROR_USAGE, "%s: input '%s' has no declared shape: give inputs with --inputs",
+                            plan->model->path, slot->name);
+        for (int d = 0; d < rank; d++)
+            dims[d] = given ? given->dims[d] : slot->info.dims[d] >= 0 ? slot->info.dims[d] : dim_value(options, slot->info.dim_names[d]);
+        enum ulp_status status = ulp_tensor_describe(&slot->shape, slot->info.type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
+        if (status != ULP_OK)
+            return ulp_fail_at(error, status, "%s: input '%s'", plan->model->path, slot->name);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error)
+{
+    enum ulp_status status = describe_inputs(plan, options, error);
+    for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++) {
+        struct ulp_block *block = plan->blocks[b];
+        for (size_t v = 0; v < block->slot_count; v++)
+            if (block->slots[v].constant)
+                block->slots[v].shape = ulp_tensor_view(block->slots[v].constant), block->slots[v].shape.data = NULL;
+        for (size_t s = 0; s < block->step_count && status == ULP_OK; s++)
+            status = fold_step(plan, block, &block->steps[s], error);
+        if (status != ULP_OK)
+            return ulp_fail_at(error, status, "%s", plan->model->path);
+        drop_constant_nodes(block);
+        for (size_t s = 0; s < block->step_count; s++) {
+            block->steps[s].cost = block->steps[s].folded ? 0 : estimate_cost(block, &block->steps[s]);
+            if (block == plan->main)
+                plan->cost += block->steps[s].cost;
+        }
+        status = set_last_uses(plan, block, error);
+    }
+    return status;
+}

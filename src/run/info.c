@@ -1,0 +1,21 @@
+/* What the library can do, from its own tables. */
+#include <ulpscope.h>
+
+#include "config.h"
+#include "ops/operator.h"
+
+const char *ulp_version(void)
+{
+    return PACKAGE_VERSION;
+}
+
+bool ulp_operator_info(size_t index, struct ulp_operator_info *out)
+{
+    const struct ulp_operator *row = ulp_operator_row(index);
+    if (!row)
+        return false;
+    *out = (struct ulp_operator_info){.name = row->name, .domain = row->domain ? row->domain : "", .since = row->since,
+                                      .until = row->until, .formula = row->formula != NULL,
+                                      .text = row->formula ? row->formula : row->epilogue};
+    return true;
+}

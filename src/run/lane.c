@@ -1,0 +1,87 @@
+#include "run/lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic, const struct ulp_block *block,
+                                struct ulp_budget *budget, struct ulp_pool *pool, struct ulp_error *error)
+{
+    *out = (struct ulp_lane){.arithmetic = arithmetic, .block = block, .budget = budget, .pool = pool};
+    out->values = calloc(block->slot_count + 1, sizeof *out->values);
+    return out->values ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a lane");
+}
+
+void ulp_lane_free(struct ulp_lane *lane)
+{
+    for (size_t v = 0; lane->values && v < lane->block->slot_count; v++)
+        ulp_tensor_free(&lane->values[v]);
+    free(lane->values);
+    *lane = (struct ulp_lane){0};
+}
+
+void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step)
+{
+    for (size_t i = 0; i < step->dead_count; i++)
+        ulp_tensor_free(&lane->values[step->dead[i]]);
+}
+
+bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format *inner)
+{
+    int outer_lowest = outer->emin - (outer->subnormals ? outer->precision - 1 : 0);
+    int inner_lowest = inner->emin - (inner->subnormals ? inner->precision - 1 : 0);
+    return outer->precision >= inner->precision && outer_lowest <= inner_lowest && outer->max_finite >= inner->max_finite &&
+           outer->emax >= inner->emax && outer->overflow == ULP_OVERFLOW_INFINITY && outer->signed_zero >= inner->signed_zero;
+}
+
+enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value, const struct ulp_format *from,
+                          const struct ulp_arithmetic *arithmetic, bool mixed, struct ulp_budget *budget, struct ulp_pool *pool,
+                          struct ulp_error *error)
+{
+    const struct ulp_format *storage = &arithmetic->storage;
+    enum ulp_element element = ulp_storage_element(storage);
+    *out = ulp_tensor_view(value);
+    if (!ulp_element_is_float(value->element))
+        return ULP_OK;
+    bool same = value->element == element && (element != ULP_ELEMENT_WIDE || value->precision == storage->precision);
+    if (ulp_format_contains(storage, from) && (same || mixed))
+        return ULP_OK;
+    enum ulp_status status = ulp_tensor_describe(out, value->type, element, storage->precision, value->rank, value->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, budget, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_convert(out, value, storage, arithmetic->rounding, arithmetic->seed, pool, error);
+    if (status != ULP_OK)
+        ulp_tensor_free(out);
+    return status;
+}
+
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp_operator *op, const struct ulp_tensor **out,
+                               struct ulp_error *error)
+{
+    *out = NULL;
+    if (slot < 0)
+        return ULP_OK;
+    struct ulp_tensor *value = &lane->values[slot];
+    const struct ulp_tensor *constant = lane->block->slots[slot].constant;
+    *out = value;
+    if (value->type != ULP_TYPE_UNDEFINED)
+        return ULP_OK;
+    if (!constant)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "value '%s' has not been computed", lane->block->slots[slot].name);
+    *out = constant;
+    if (!ulp_element_is_float(constant->element))
+        return ULP_OK;
+    struct ulp_format from;
+    enum ulp_status status = ulp_format_find(ulp_type_rows[constant->type].format, &from, error);
+    if (status == ULP_OK)
+        status = ulp_adapt(value, constant, &from, lane->arithmetic, ulp_takes_mixed(op), lane->budget, lane->pool, error);
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "constant '%s'", lane->block->slots[slot].name);
+    if (value->owned)
+        *out = value;
+    else
+        *value = (struct ulp_tensor){0};
+    return ULP_OK;
+}

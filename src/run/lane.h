@@ -1,0 +1,45 @@
+/* A lane: an arithmetic and its values of one block. */
+#ifndef ULP_RUN_LANE_H
+#define ULP_RUN_LANE_H
+
+#include "run/plan.h"
+
+struct ulp_lane {
+    const struct ulp_arithmetic *arithmetic;
+    const struct ulp_block *block;
+    struct ulp_tensor *values; /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use */
+    struct ulp_budget *budget;
+    struct ulp_pool *pool;
+};
+
+enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic, const struct ulp_block *block,
+                                struct ulp_budget *budget, struct ulp_pool *pool, struct ulp_error *error);
+void ulp_lane_free(struct ulp_lane *lane);
+/* Free what no later step needs. */
+void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
+
+/* The value a step's input needs in this lane: the lane's own, or the slot's constant in the lane's storage (converted once).
+ * NULL with ULP_OK for an omitted input. Valid until the slot's last use. */
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp_operator *op, const struct ulp_tensor **out,
+                               struct ulp_error *error);
+
+/* *value, which is held in format `from`, for an operator in `arithmetic`: *out is a view when the arithmetic can use it as it is
+ * (integers; a value its storage contains, in the same element or for an operator that takes mixed elements), else an
+ * owned conversion, rounded once to the storage. Freed with ulp_tensor_free in either case. */
+enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value, const struct ulp_format *from,
+                          const struct ulp_arithmetic *arithmetic, bool mixed, struct ulp_budget *budget, struct ulp_pool *pool,
+                          struct ulp_error *error);
+/* Whether the operator's inputs may be floats of different elements. */
+static inline bool ulp_takes_mixed(const struct ulp_operator *op)
+{
+    return op->formula || op->mixed;
+}
+/* Whether every value of `inner` is one of `outer`. */
+bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format *inner);
+
+/* One step in an arithmetic on given inputs (explicit, then captured). outputs: output_count tensors, filled. */
+enum ulp_status ulp_step_run(const struct ulp_step *step, const struct ulp_arithmetic *arithmetic,
+                             const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs, struct ulp_budget *budget,
+                             struct ulp_pool *pool, struct ulp_error *error);
+
+#endif

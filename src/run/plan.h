@@ -1,0 +1,74 @@
+/* The plan inside: blocks of steps over slots. A block is a graph after its functions are expanded; the bodies of If, Loop
+ * and Scan are blocks of their own, whose captured outer values are extra inputs of the step that owns them. */
+#ifndef ULP_RUN_PLAN_H
+#define ULP_RUN_PLAN_H
+
+#include <ulpscope/run.h>
+
+#include "base/alloc.h"
+#include "graph/graph.h"
+#include "ops/operator.h"
+
+/* A value of the block. */
+struct ulp_plan_slot {
+    const char *name;
+    struct ulp_value_info info;        /* as declared; type UNDEFINED when it is not */
+    const struct ulp_tensor *constant; /* the same in every lane: initializer, or integers known at planning; NULL: lanes compute it */
+    const struct ulp_tensor *known;    /* its value in FP32 when that is known at planning, for shapes only; NULL: not known */
+    struct ulp_tensor *folded;         /* owns what constant or known point to when planning computed it */
+    struct ulp_tensor shape;           /* inferred; type UNDEFINED while unknown. data is never set */
+    int outer;                         /* slot of the enclosing block this one stands for; -1: none */
+    int last_use;                      /* step after which no one needs it; INT_MAX: block output; -1: never used */
+};
+
+struct ulp_step {
+    struct ulp_bound bound;
+    const char *name;              /* functions expanded: "call/inner" */
+    int64_t opset;
+    size_t input_count;            /* with captured values */
+    size_t own_input_count;        /* the node's own */
+    size_t output_count;
+    const int *inputs, *outputs;   /* slots; -1: omitted */
+    const int *dead;               /* slots whose last use this is */
+    size_t dead_count;
+    bool folded;                   /* every output is a constant slot: nothing to run */
+    double cost;                   /* estimated multiply-adds and element operations */
+};
+
+struct ulp_block {
+    const char *name;
+    struct ulp_block *parent;
+    struct ulp_step *steps;
+    size_t step_count, step_capacity;
+    struct ulp_plan_slot *slots;
+    size_t slot_count, slot_capacity;
+    const int *inputs, *outputs;
+    size_t input_count, output_count;
+    int *captured;                 /* slots whose outer >= 0, in the order of the owning step's extra inputs */
+    size_t captured_count, captured_capacity;
+};
+
+struct ulp_plan {
+    struct ulp_arena *arena;
+    const struct ulp_model *model;
+    struct ulp_arithmetic *lanes;
+    size_t lane_count;
+    struct ulp_arithmetic exact; /* fp32: what constants are folded in */
+    struct ulp_block *main;
+    struct ulp_block **blocks;   /* every block, for freeing */
+    size_t block_count, block_capacity;
+    size_t max_memory_bytes;
+    double cost;
+    struct ulp_problem *problems; /* what is unsupported, while planning */
+    size_t problem_count;
+};
+
+/* expand.c: the graph and everything nested in it as blocks, functions expanded, nodes bound to operators. Every node that cannot be
+ * bound is collected and reported in one error. */
+enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error);
+/* fold.c: shapes, constants known before the run, last uses and costs. */
+enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error);
+/* plan.c: check given inputs against the model's declarations; bind symbolic dimensions by name. */
+enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, struct ulp_error *error);
+
+#endif
