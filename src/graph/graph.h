@@ -12,7 +12,9 @@ struct ulp_graph;
 enum ulp_attribute_kind {
     ULP_ATTRIBUTE_INT, ULP_ATTRIBUTE_FLOAT, ULP_ATTRIBUTE_STRING, ULP_ATTRIBUTE_TENSOR, ULP_ATTRIBUTE_GRAPH,
     ULP_ATTRIBUTE_INTS, ULP_ATTRIBUTE_FLOATS, ULP_ATTRIBUTE_STRINGS,
-    ULP_ATTRIBUTE_OTHER, /* sparse tensors, type protos, lists of tensors or graphs: kept by name so that they can be refused */
+    /* Sparse tensors, type protos, lists of tensors or graphs, strings with zero bytes inside: kept by name so that
+     * they can be refused where they are used. */
+    ULP_ATTRIBUTE_OTHER,
 };
 struct ulp_attribute {
     const char *name;
@@ -20,7 +22,7 @@ struct ulp_attribute {
     const char *reference; /* inside a function body: the name of the function's attribute; else NULL */
     int64_t i;
     float f;
-    const char *s;         /* zero-terminated; embedded zero bytes are refused by the loader */
+    const char *s;         /* zero-terminated */
     const struct ulp_tensor *tensor;
     const struct ulp_graph *graph;
     size_t count;          /* of the lists */
@@ -33,6 +35,7 @@ struct ulp_attribute {
 struct ulp_value {
     const char *name;
     struct ulp_value_info info;          /* as declared, type UNDEFINED when not */
+    const char *container;               /* "sequence", "optional", ...: declared as no dense tensor; else NULL */
     const struct ulp_tensor *initializer; /* constant data; NULL when computed or given */
     int producer;                        /* node index; -1: input, initializer, or captured */
     int outer;                           /* captured from the enclosing graph: its value number there; -1: not captured */
@@ -41,6 +44,7 @@ struct ulp_node {
     int index;            /* position in topological order */
     const char *name;     /* "OP_index" (its position in the file) when the file has none */
     const char *op_type, *domain; /* "ai.onnx" is normalised to "" */
+    const char *overload;         /* of the called function; "" when there is none */
     const char *doc;
     size_t input_count, output_count, attribute_count;
     const int *inputs, *outputs;
@@ -83,7 +87,26 @@ struct ulp_model {
     size_t tensor_count;
 };
 
+/* An external data file, mapped read-only; address NULL when it is empty. It must not be changed while the model
+ * lives: a page cut off the file would end the process with SIGBUS. */
+struct ulp_mapping {
+    void *address;
+    size_t bytes;
+};
+
+/* A STRING or COMPLEX tensor is described (type, shape, count) but has no data: data is NULL and element is
+ * ULP_ELEMENT_COUNT. Whoever needs its values refuses it. Every other tensor of a model has data, also when count is 0. */
+
 /* The node's attribute of that name, or NULL. */
 const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, const char *name);
+
+/* "" for "ai.onnx", else the domain itself. */
+const char *ulp_domain_normal(const char *domain);
+
+/* Put graph's nodes (the same array, not const yet) into topological order, the captures of their subgraphs included;
+ * of the nodes that are ready the one earliest in the file comes first, so an ordered graph stays as it is.
+ * On entry values[].producer is a position in the array, on return too, and node->index is set.
+ * ULP_ERROR_INPUT: there is a cycle, whose nodes the message names. */
+enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes, struct ulp_error *error);
 
 #endif

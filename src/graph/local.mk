@@ -1,1 +1,4 @@
-# libcore: src/graph
+libcore_la_SOURCES += \
+	%D%/graph.c %D%/graph.h \
+	%D%/names.c %D%/names.h \
+	%D%/sort.c

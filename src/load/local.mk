@@ -1,1 +1,18 @@
-# libcore: src/load
+# onnx.proto is ours; protoc-c turns it into C in the build tree.
+libcore_la_SOURCES += \
+	%D%/element.c \
+	%D%/external_data.c \
+	%D%/load.h \
+	%D%/load_attribute.c \
+	%D%/load_graph.c \
+	%D%/load_model.c \
+	%D%/load_tensor.c
+nodist_libcore_la_SOURCES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h
+BUILT_SOURCES += %D%/onnx.pb-c.h
+CLEANFILES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h
+EXTRA_DIST += %D%/onnx.proto
+
+%D%/onnx.pb-c.c: %D%/onnx.proto
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(PROTOC_C) -I$(top_srcdir)/%D% --c_out=%D% $(top_srcdir)/%D%/onnx.proto
+%D%/onnx.pb-c.h: %D%/onnx.pb-c.c
+	@test -f $@ || { rm -f %D%/onnx.pb-c.c; $(MAKE) $(AM_MAKEFLAGS) %D%/onnx.pb-c.c; }

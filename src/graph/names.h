@@ -1,0 +1,19 @@
+/* A hash table from names to numbers: values of a graph, attributes of a node. */
+#ifndef ULP_GRAPH_NAMES_H
+#define ULP_GRAPH_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Zero-initialise. Keys are borrowed and must outlive the table. */
+struct ulp_names {
+    struct ulp_names_slot *slots;
+    size_t capacity, count;
+};
+void ulp_names_free(struct ulp_names *names);
+/* The number of name, or -1. */
+int ulp_names_find(const struct ulp_names *names, const char *name);
+/* Adds a name that is not there yet (look first). False: out of memory. */
+bool ulp_names_add(struct ulp_names *names, const char *name, int number);
+
+#endif

@@ -1,0 +1,499 @@
+/* Graphs: values by name, nodes, captures of enclosing graphs, functions' bodies. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/names.h"
+#include "load/load.h"
+
+/* A graph while it is loaded. Subgraphs add the values they capture to their parents, so values grow until the end. */
+struct ulp_scope {
+    struct ulp_scope *parent;
+    struct ulp_graph *graph;
+    struct ulp_names names;
+    struct ulp_value *values;
+    size_t value_count, value_capacity;
+    int depth;
+    bool in_function;
+};
+
+static enum ulp_status fail_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+bool ulp_scope_in_function(const struct ulp_scope *scope)
+{
+    return !scope || scope->in_function;
+}
+
+/* A new value; the name lives in the arena and is not in the scope yet. */
+static enum ulp_status add_value(struct ulp_scope *scope, const char *name, int *out, struct ulp_error *error)
+{
+    if (scope->value_count == scope->value_capacity) {
+        size_t capacity = 2 * scope->value_capacity + 32;
+        struct ulp_value *values = realloc(scope->values, capacity * sizeof *values);
+        if (!values)
+            return fail_memory(error);
+        scope->values = values;
+        scope->value_capacity = capacity;
+    }
+    *out = (int)scope->value_count;
+    if (!ulp_names_add(&scope->names, name, *out))
+        return fail_memory(error);
+    scope->values[scope->value_count++] = (struct ulp_value){
+        .name = name,
+        .info = {.name = name, .rank = -1},
+        .producer = -1,
+        .outer = -1,
+    };
+    return ULP_OK;
+}
+
+/* The number of a value this graph, or one around it, has; -1 when none has it. A value of an outer graph becomes a
+ * captured value of every graph from there to here. */
+static enum ulp_status find_value(struct ulp_scope *scope, const char *name, int *out, struct ulp_error *error)
+{
+    *out = ulp_names_find(&scope->names, name);
+    if (*out >= 0 || !scope->parent)
+        return ULP_OK;
+    int outer;
+    enum ulp_status status = find_value(scope->parent, name, &outer, error);
+    if (status != ULP_OK || outer < 0)
+        return status;
+    status = add_value(scope, name, out, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_value *source = &scope->parent->values[outer];
+    scope->values[*out].outer = outer;
+    scope->values[*out].info = source->info;
+    scope->values[*out].container = source->container;
+    return ULP_OK;
+}
+
+static enum ulp_status load_shape(struct ulp_loader *loader, struct ulp_value_info *info, const Ulp__ShapeProto *shape,
+                                  struct ulp_error *error)
+{
+    if (shape->n_dim > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "declares rank %zu: at most %d dimensions are supported",
+                        shape->n_dim, ULP_RANK_MAX);
+    info->rank = (int)shape->n_dim;
+    for (size_t d = 0; d < shape->n_dim; d++) {
+        const Ulp__DimensionProto *dim = shape->dim[d];
+        bool known = dim->has_dim_value && dim->dim_value >= 0;
+        info->dims[d] = known ? dim->dim_value : -1;
+        if (known || !dim->dim_param.len)
+            continue;
+        enum ulp_status status = ulp_load_text(loader, &info->dim_names[d], dim->dim_param, "a dimension's name", error);
+        if (status != ULP_OK)
+            return status;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status load_type(struct ulp_loader *loader, struct ulp_value *value, const Ulp__TypeProto *type,
+                                 struct ulp_error *error)
+{
+    const Ulp__TensorTypeProto *tensor = type->tensor_type;
+    value->container = type->has_sequence_type        ? "sequence"
+                       : type->has_map_type           ? "map"
+                       : type->has_optional_type      ? "optional"
+                       : type->has_sparse_tensor_type ? "sparse tensor"
+                       : type->has_opaque_type        ? "opaque"
+                                                      : NULL;
+    if (!tensor)
+        return ULP_OK;
+    if (tensor->elem_type < 0 || tensor->elem_type >= ULP_TYPE_COUNT)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "declares element type %d, which this version does not know (the newest is %d, %s)",
+                        tensor->elem_type, ULP_TYPE_COUNT - 1, ulp_type_name(ULP_TYPE_COUNT - 1));
+    value->info.type = (enum ulp_type)tensor->elem_type;
+    return tensor->shape ? load_shape(loader, &value->info, tensor->shape, error) : ULP_OK;
+}
+
+/* What a value is declared as; a declaration that comes later does not change one that said something. */
+static enum ulp_status declare(struct ulp_loader *loader, struct ulp_scope *scope, int value, const Ulp__TypeProto *type,
+                               struct ulp_error *error)
+{
+    struct ulp_value *v = &scope->values[value];
+    if (!type || v->container || (v->info.type != ULP_TYPE_UNDEFINED && v->info.rank >= 0))
+        return ULP_OK;
+    struct ulp_value declared = {.info = {.name = v->name, .rank = -1}};
+    enum ulp_status status = load_type(loader, &declared, type, error);
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "value '%.100s'", v->name);
+    if (v->info.type == ULP_TYPE_UNDEFINED || declared.info.type == v->info.type) {
+        v->info = declared.info;
+        v->container = declared.container;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status load_inputs(struct ulp_loader *loader, struct ulp_scope *scope, const Ulp__GraphProto *proto,
+                                   struct ulp_error *error)
+{
+    struct ulp_graph *graph = scope->graph;
+    int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
+    if (!inputs)
+        return fail_memory(error);
+    graph->inputs = inputs;
+    graph->input_count = proto->n_input;
+    for (size_t i = 0; i < proto->n_input; i++) {
+        const char *name;
+        enum ulp_status status = ulp_load_text(loader, &name, proto->input[i]->name, "an input's name", error);
+        if (status != ULP_OK)
+            return status;
+        if (!*name)
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu has no name", i);
+        if (ulp_names_find(&scope->names, name) >= 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "two inputs have the name '%.100s'", name);
+        status = add_value(scope, name, &inputs[i], error);
+        if (status == ULP_OK)
+            status = declare(loader, scope, inputs[i], proto->input[i]->type, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    return ULP_OK;
+}
+
+/* Gives name its constant; an input of that name (as IR 3 demands) keeps what it declares. */
+static enum ulp_status set_initializer(struct ulp_scope *scope, const char *name, const struct ulp_tensor *tensor,
+                                       struct ulp_error *error)
+{
+    if (!*name)
+        return ulp_fail(error, ULP_ERROR_INPUT, "an initializer has no name");
+    int value = ulp_names_find(&scope->names, name);
+    if (value >= 0 && scope->values[value].initializer)
+        return ulp_fail(error, ULP_ERROR_INPUT, "two initializers have the name '%.100s'", name);
+    if (value < 0) {
+        enum ulp_status status = add_value(scope, name, &value, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    struct ulp_value *v = &scope->values[value];
+    v->initializer = tensor;
+    if (v->info.type == ULP_TYPE_UNDEFINED) {
+        v->info.type = tensor->type;
+        v->info.rank = tensor->rank;
+        memcpy(v->info.dims, tensor->dims, sizeof v->info.dims);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_scope *scope, const Ulp__GraphProto *proto,
+                                         struct ulp_error *error)
+{
+    const struct ulp_tensor *tensor;
+    const char *name;
+    for (size_t i = 0; i < proto->n_initializer; i++) {
+        enum ulp_status status = ulp_load_text(loader, &name, proto->initializer[i]->name, "an initializer's name", error);
+        if (status != ULP_OK)
+            return status;
+        status = ulp_load_tensor(loader, &tensor, proto->initializer[i], error);
+        if (status != ULP_OK)
+            return ulp_fail_at(error, status, "initializer '%.100s'", name);
+        status = set_initializer(scope, name, tensor, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
+        Ulp__SparseTensorProto *sparse = proto->sparse_initializer[i];
+        ProtobufCBinaryData bytes = sparse->values ? sparse->values->name : (ProtobufCBinaryData){0};
+        enum ulp_status status = ulp_load_text(loader, &name, bytes, "an initializer's name", error);
+        if (status != ULP_OK)
+            return status;
+        status = ulp_load_sparse_tensor(loader, &tensor, sparse, error);
+        if (status != ULP_OK)
+            return ulp_fail_at(error, status, "initializer '%.100s'", name);
+        status = set_initializer(scope, name, tensor, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_node *node, int index,
+                                       const Ulp__NodeProto *proto, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_load_text(loader, &node->op_type, proto->op_type, "an operator's name", error);
+    if (status == ULP_OK)
+        status = ulp_load_text(loader, &node->name, proto->name, "a node's name", error);
+    if (status == ULP_OK)
+        status = ulp_load_text(loader, &node->domain, proto->domain, "a node's domain", error);
+    if (status == ULP_OK)
+        status = ulp_load_text(loader, &node->overload, proto->overload, "a node's overload", error);
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "node %d", index);
+    if (!*node->op_type)
+        return ulp_fail(error, ULP_ERROR_INPUT, "node %d ('%.100s') has no operator", index, node->name);
+    node->index = index;
+    node->domain = ulp_domain_normal(node->domain);
+    size_t doc_length = proto->doc_string.len ? strnlen((const char *)proto->doc_string.data, proto->doc_string.len) : 0;
+    node->doc = ulp_arena_text(loader->model->arena, (const char *)proto->doc_string.data, doc_length);
+    if (!*node->name) {
+        size_t size = strlen(node->op_type) + 16;
+        char *name = ulp_arena_take(loader->model->arena, size, 1);
+        if (!name)
+            return fail_memory(error);
+        snprintf(name, size, "%s_%d", node->op_type, index);
+        node->name = name;
+    }
+    return node->doc ? ULP_OK : fail_memory(error);
+}
+
+/* First step of a node: its names and its outputs, so that any node can then refer to them. */
+static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *scope, struct ulp_node *node, int index,
+                                 const Ulp__NodeProto *proto, struct ulp_error *error)
+{
+    enum ulp_status status = load_node_names(loader, node, index, proto, error);
+    if (status != ULP_OK)
+        return status;
+    int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
+    if (!outputs)
+        return fail_memory(error);
+    node->outputs = outputs;
+    node->output_count = proto->n_output;
+    for (size_t i = 0; i < proto->n_output; i++) {
+        const char *name;
+        outputs[i] = -1;
+        status = ulp_load_text(loader, &name, proto->output[i], "an output's name", error);
+        if (status == ULP_OK && *name) {
+            int known = ulp_names_find(&scope->names, name);
+            if (known >= 0) {
+                int producer = scope->values[known].producer;
+                return ulp_fail(error, ULP_ERROR_INPUT, "node '%.100s' (%.60s): output '%.100s' is already %s%.100s",
+                                node->name, node->op_type, name,
+                                producer >= 0 ? "computed by node " : "an input or an initializer",
+                                producer >= 0 ? scope->graph->nodes[producer].name : "");
+            }
+            status = add_value(scope, name, &outputs[i], error);
+            if (status == ULP_OK)
+                scope->values[outputs[i]].producer = index;
+        }
+        if (status != ULP_OK)
+            return ulp_fail_at(error, status, "node '%.100s' (%.60s)", node->name, node->op_type);
+    }
+    return ULP_OK;
+}
+
+/* Second step, when all outputs of the graph are known: inputs, and attributes with their subgraphs. */
+static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *scope, struct ulp_node *node,
+                                 const Ulp__NodeProto *proto, struct ulp_error *error)
+{
+    int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
+    if (!inputs)
+        return fail_memory(error);
+    node->inputs = inputs;
+    node->input_count = proto->n_input;
+    for (size_t i = 0; i < proto->n_input; i++) {
+        const char *name;
+        enum ulp_status status = ulp_load_text(loader, &name, proto->input[i], "an input's name", error);
+        inputs[i] = -1;
+        if (status == ULP_OK && *name) {
+            status = find_value(scope, name, &inputs[i], error);
+            if (status == ULP_OK && inputs[i] < 0)
+                status = ulp_fail(error, ULP_ERROR_INPUT,
+                                  "input %zu, '%.100s', is neither an input of the graph%s, an initializer, nor a node's output",
+                                  i, name, scope->parent ? " or one around it" : "");
+        }
+        if (status != ULP_OK)
+            return status;
+    }
+    return ulp_load_attributes(loader, &node->attributes, &node->attribute_count, proto->attribute, proto->n_attribute,
+                               scope, error);
+}
+
+static enum ulp_status load_nodes(struct ulp_loader *loader, struct ulp_scope *scope, struct ulp_node *nodes,
+                                  const Ulp__GraphProto *proto, struct ulp_error *error)
+{
+    for (size_t i = 0; i < proto->n_node; i++) {
+        enum ulp_status status = load_node(loader, scope, &nodes[i], (int)i, proto->node[i], error);
+        if (status != ULP_OK)
+            return status;
+    }
+    for (size_t i = 0; i < proto->n_node; i++) {
+        enum ulp_status status = link_node(loader, scope, &nodes[i], proto->node[i], error);
+        if (status != ULP_OK)
+            return ulp_fail_at(error, status, "node '%.100s' (%.60s)", nodes[i].name, nodes[i].op_type);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status load_outputs(struct ulp_loader *loader, struct ulp_scope *scope, const Ulp__GraphProto *proto,
+                                    struct ulp_error *error)
+{
+    struct ulp_graph *graph = scope->graph;
+    int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
+    if (!outputs)
+        return fail_memory(error);
+    graph->outputs = outputs;
+    graph->output_count = proto->n_output;
+    for (size_t i = 0; i < proto->n_output; i++) {
+        const char *name;
+        outputs[i] = -1;
+        enum ulp_status status = ulp_load_text(loader, &name, proto->output[i]->name, "an output's name", error);
+        if (status == ULP_OK && *name)
+            status = find_value(scope, name, &outputs[i], error);
+        if (status == ULP_OK && outputs[i] < 0)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "output %zu, '%.100s', is computed by no node", i, name);
+        if (status == ULP_OK)
+            status = declare(loader, scope, outputs[i], proto->output[i]->type, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status load_declarations(struct ulp_loader *loader, struct ulp_scope *scope, const Ulp__GraphProto *proto,
+                                         struct ulp_error *error)
+{
+    for (size_t i = 0; i < proto->n_value_info; i++) {
+        const char *name;
+        enum ulp_status status = ulp_load_text(loader, &name, proto->value_info[i]->name, "a value's name", error);
+        int value = status == ULP_OK ? ulp_names_find(&scope->names, name) : -1;
+        if (value >= 0)
+            status = declare(loader, scope, value, proto->value_info[i]->type, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *scope, Ulp__GraphProto *proto,
+                                  struct ulp_error *error)
+{
+    struct ulp_graph *graph = scope->graph;
+    struct ulp_node *nodes = ulp_arena_take(loader->model->arena, proto->n_node, sizeof *nodes);
+    if (!nodes)
+        return fail_memory(error);
+    graph->nodes = nodes;
+    graph->node_count = proto->n_node;
+    enum ulp_status status = ulp_load_text(loader, &graph->name, proto->name, "a graph's name", error);
+    if (status == ULP_OK)
+        status = load_inputs(loader, scope, proto, error);
+    if (status == ULP_OK)
+        status = load_initializers(loader, scope, proto, error);
+    if (status == ULP_OK)
+        status = load_nodes(loader, scope, nodes, proto, error);
+    if (status == ULP_OK)
+        status = load_outputs(loader, scope, proto, error);
+    if (status == ULP_OK)
+        status = load_declarations(loader, scope, proto, error);
+    if (status != ULP_OK)
+        return status;
+    graph->value_count = scope->value_count;
+    graph->values = ulp_arena_take(loader->model->arena, scope->value_count, sizeof *graph->values);
+    if (!graph->values)
+        return fail_memory(error);
+    if (scope->value_count)
+        memcpy(graph->values, scope->values, scope->value_count * sizeof *graph->values);
+    return ulp_graph_sort(graph, nodes, error);
+}
+
+static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *scope, struct ulp_graph **out,
+                                  Ulp__GraphProto *proto, struct ulp_error *error)
+{
+    if (scope->depth > ULP_LOAD_DEPTH_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "subgraphs are nested more than %d deep", ULP_LOAD_DEPTH_MAX);
+    scope->graph = ulp_arena_take(loader->model->arena, 1, sizeof *scope->graph);
+    if (!scope->graph)
+        return fail_memory(error);
+    scope->graph->parent = scope->parent ? scope->parent->graph : NULL;
+    enum ulp_status status = fill_graph(loader, scope, proto, error);
+    ulp_names_free(&scope->names);
+    free(scope->values);
+    *out = scope->graph;
+    return status;
+}
+
+enum ulp_status ulp_load_graph(struct ulp_loader *loader, struct ulp_graph **out, Ulp__GraphProto *proto,
+                               struct ulp_scope *parent, struct ulp_error *error)
+{
+    struct ulp_scope scope = {
+        .parent = parent,
+        .depth = parent ? parent->depth + 1 : 0,
+        .in_function = parent && parent->in_function,
+    };
+    return load_scope(loader, &scope, out, proto, error);
+}
+
+/* A function's body is a graph whose inputs and outputs have names only. */
+static enum ulp_status load_body(struct ulp_loader *loader, struct ulp_function *out, const Ulp__FunctionProto *proto,
+                                 struct ulp_error *error)
+{
+    size_t count = proto->n_input + proto->n_output;
+    Ulp__ValueInfoProto *infos = calloc(count + 1, sizeof *infos);
+    Ulp__ValueInfoProto **pointers = calloc(count + 1, sizeof *pointers);
+    struct ulp_graph *graph = NULL;
+    enum ulp_status status = ULP_OK;
+    if (!infos || !pointers)
+        status = fail_memory(error);
+    for (size_t i = 0; status == ULP_OK && i < count; i++) {
+        ulp__value_info_proto__init(&infos[i]);
+        infos[i].name = i < proto->n_input ? proto->input[i] : proto->output[i - proto->n_input];
+        pointers[i] = &infos[i];
+    }
+    if (status == ULP_OK) {
+        Ulp__GraphProto body = ULP__GRAPH_PROTO__INIT;
+        body.name = proto->name;
+        body.n_node = proto->n_node;
+        body.node = proto->node;
+        body.n_input = proto->n_input;
+        body.input = pointers;
+        body.n_output = proto->n_output;
+        body.output = pointers + proto->n_input;
+        body.n_value_info = proto->n_value_info;
+        body.value_info = proto->value_info;
+        struct ulp_scope scope = {.in_function = true};
+        status = load_scope(loader, &scope, &graph, &body, error);
+    }
+    free(infos);
+    free(pointers);
+    out->body = graph;
+    return status;
+}
+
+static enum ulp_status load_function(struct ulp_loader *loader, struct ulp_function *out,
+                                     const Ulp__FunctionProto *proto, struct ulp_error *error)
+{
+    const char **names = ulp_arena_take(loader->model->arena, proto->n_attribute, sizeof *names);
+    if (!names)
+        return fail_memory(error);
+    out->input_count = proto->n_input;
+    out->output_count = proto->n_output;
+    out->attribute_names = names;
+    out->attribute_count = proto->n_attribute;
+    for (size_t i = 0; i < proto->n_attribute; i++) {
+        enum ulp_status status = ulp_load_text(loader, &names[i], proto->attribute[i], "an attribute's name", error);
+        if (status != ULP_OK)
+            return status;
+    }
+    enum ulp_status status = ulp_load_opsets(loader, &out->opsets, &out->opset_count, proto->opset_import,
+                                             proto->n_opset_import, error);
+    if (status == ULP_OK)
+        status = ulp_load_attributes(loader, &out->attribute_defaults, &out->attribute_default_count,
+                                     proto->attribute_proto, proto->n_attribute_proto, NULL, error);
+    if (status == ULP_OK)
+        status = load_body(loader, out, proto, error);
+    return status;
+}
+
+enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function *out, Ulp__FunctionProto *proto,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ulp_load_text(loader, &out->name, proto->name, "a function's name", error);
+    if (status == ULP_OK)
+        status = ulp_load_text(loader, &out->domain, proto->domain, "a function's domain", error);
+    if (status == ULP_OK)
+        status = ulp_load_text(loader, &out->overload, proto->overload, "a function's overload", error);
+    if (status != ULP_OK)
+        return status;
+    out->domain = ulp_domain_normal(out->domain);
+    if (!*out->name)
+        return ulp_fail(error, ULP_ERROR_INPUT, "a function has no name");
+    status = load_function(loader, out, proto, error);
+    return status == ULP_OK ? ULP_OK
+                            : ulp_fail_at(error, status, "function '%.60s%s%.100s'", out->domain,
+                                          *out->domain ? "::" : "", out->name);
+}

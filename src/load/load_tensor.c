@@ -1,0 +1,362 @@
+/* TensorProto to struct ulp_tensor. A shape is believed only after the data that comes with it was found to have exactly
+ * that many elements, so that nothing is allocated on a hostile file's word. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "load/load.h"
+#include "tensor/tensor.h"
+
+#define LOCATION_EXTERNAL 1
+/* A sparse tensor is the one whose dense form may be larger than its file. */
+#define DENSE_COUNT_MAX ((size_t)1 << 26)
+
+/* The typed field an element type is stored in when raw_data is not used. */
+enum field { FIELD_NONE, FIELD_INT32, FIELD_INT64, FIELD_UINT64, FIELD_FLOAT, FIELD_DOUBLE, FIELD_STRING, FIELD_COUNT };
+static const char *const field_names[FIELD_COUNT] = {"", "int32_data", "int64_data", "uint64_data",
+                                                     "float_data", "double_data", "string_data"};
+
+static enum field find_field(enum ulp_type type)
+{
+    switch (type) {
+    case ULP_TYPE_FLOAT:
+    case ULP_TYPE_COMPLEX64:
+        return FIELD_FLOAT;
+    case ULP_TYPE_DOUBLE:
+    case ULP_TYPE_COMPLEX128:
+        return FIELD_DOUBLE;
+    case ULP_TYPE_INT64:
+        return FIELD_INT64;
+    case ULP_TYPE_UINT32:
+    case ULP_TYPE_UINT64:
+        return FIELD_UINT64;
+    case ULP_TYPE_STRING:
+        return FIELD_STRING;
+    default:
+        return FIELD_INT32;
+    }
+}
+
+/* Exactly one of the fields may have data. */
+static enum ulp_status find_data(const Ulp__TensorProto *proto, enum field *out, size_t *out_count,
+                                 struct ulp_error *error)
+{
+    const size_t counts[FIELD_COUNT] = {
+        [FIELD_INT32] = proto->n_int32_data, [FIELD_INT64] = proto->n_int64_data,
+        [FIELD_UINT64] = proto->n_uint64_data, [FIELD_FLOAT] = proto->n_float_data,
+        [FIELD_DOUBLE] = proto->n_double_data, [FIELD_STRING] = proto->n_string_data,
+    };
+    bool external = proto->data_location == LOCATION_EXTERNAL;
+    *out = FIELD_NONE;
+    *out_count = 0;
+    for (int f = FIELD_NONE + 1; f < FIELD_COUNT; f++) {
+        if (!counts[f])
+            continue;
+        if (*out != FIELD_NONE || proto->raw_data.len || external)
+            return ulp_fail(error, ULP_ERROR_INPUT, "has data both in %s and in %s",
+                            external ? "an external file" : *out != FIELD_NONE ? field_names[*out] : "raw_data",
+                            field_names[f]);
+        *out = (enum field)f;
+        *out_count = counts[f];
+    }
+    if (external && proto->raw_data.len)
+        return ulp_fail(error, ULP_ERROR_INPUT, "has data both in an external file and in raw_data");
+    return ULP_OK;
+}
+
+/* Type and shape into *out; no data yet. */
+static enum ulp_status describe(struct ulp_tensor *out, const Ulp__TensorProto *proto, struct ulp_error *error)
+{
+    *out = (struct ulp_tensor){0};
+    if (!proto->has_data_type || proto->data_type == ULP_TYPE_UNDEFINED)
+        return ulp_fail(error, ULP_ERROR_INPUT, "has no element type");
+    if (proto->data_type < 0 || proto->data_type >= ULP_TYPE_COUNT)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "has element type %d, which this version does not know (the newest is %d, %s)",
+                        proto->data_type, ULP_TYPE_COUNT - 1, ulp_type_name(ULP_TYPE_COUNT - 1));
+    if (proto->has_segment)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "is stored in segments (or is not a tensor but a sequence)");
+    if (proto->n_dims > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has rank %zu: at most %d dimensions are supported",
+                        proto->n_dims, ULP_RANK_MAX);
+    enum ulp_type type = (enum ulp_type)proto->data_type;
+    bool described_only = ulp_type_rows[type].element == ULP_ELEMENT_COUNT;
+    enum ulp_status status = ulp_tensor_describe(out, described_only ? ULP_TYPE_UINT8 : type, ULP_ELEMENT_COUNT, 0,
+                                                 (int)proto->n_dims, proto->dims, error);
+    if (status == ULP_ERROR_MEMORY)
+        return ulp_fail(error, ULP_ERROR_INPUT, "has dimensions whose product is more than memory can address");
+    if (described_only) {
+        out->type = type;
+        out->element = ULP_ELEMENT_COUNT;
+        out->element_bytes = 0;
+    }
+    return status;
+}
+
+static enum ulp_status fail_count(const struct ulp_tensor *tensor, const char *field, size_t found, size_t expected,
+                                  const char *unit, struct ulp_error *error)
+{
+    char text[300];
+    return ulp_fail(error, ULP_ERROR_INPUT, "has %zu %s in %s, expected %zu for %s", found, unit, field, expected,
+                    ulp_tensor_describe_text(tensor, text, sizeof text));
+}
+
+/* From raw_data, which is handed over when memory holds the same bytes. */
+static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto, size_t needed, struct ulp_error *error)
+{
+    if (proto->raw_data.len != needed)
+        return fail_count(out, "raw_data", proto->raw_data.len, needed, "bytes", error);
+    if (ulp_raw_is_memory(out->type) && needed) {
+        out->data = proto->raw_data.data;
+        out->owned = true;
+        proto->raw_data = (ProtobufCBinaryData){0};
+        return ULP_OK;
+    }
+    enum ulp_status status = ulp_tensor_allocate(out, NULL, error);
+    if (status == ULP_OK)
+        ulp_elements_decode(out, proto->raw_data.data);
+    return status;
+}
+
+/* Elements of at most 16 bits lie in int32_data as bit patterns, whether signed or not; those of 4 and 2 bits are packed
+ * into bytes as in raw_data. */
+static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words, size_t word_count,
+                                    struct ulp_error *error)
+{
+    int bits = ulp_type_rows[out->type].file_bits, word_bits = bits < 8 ? 8 : bits;
+    size_t word_bytes = (size_t)word_bits / 8;
+    unsigned char *raw = malloc(word_count * word_bytes + 1);
+    if (!raw)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t i = 0; i < word_count; i++) {
+        int64_t word = words[i], limit = (int64_t)1 << word_bits;
+        if (word < -limit / 2 || word >= limit) {
+            free(raw);
+            return ulp_fail(error, ULP_ERROR_INPUT, "has %d as number %zu of int32_data, beyond %d bits", words[i], i,
+                            word_bits);
+        }
+        for (size_t b = 0; b < word_bytes; b++)
+            raw[i * word_bytes + b] = (unsigned char)((uint64_t)word >> (8 * b));
+    }
+    ulp_elements_decode(out, raw);
+    free(raw);
+    return ULP_OK;
+}
+
+static enum ulp_status decode_typed(struct ulp_tensor *out, const Ulp__TensorProto *proto, enum field field,
+                                    size_t found, struct ulp_error *error)
+{
+    enum field expected_field = find_field(out->type);
+    size_t expected = out->count;
+    if (ulp_type_rows[out->type].file_bits < 8)
+        ulp_raw_bytes(out->type, out->count, &expected);
+    if (field != FIELD_NONE && field != expected_field)
+        return ulp_fail(error, ULP_ERROR_INPUT, "of type %s has its data in %s, expected in %s or raw_data",
+                        ulp_type_name(out->type), field_names[field], field_names[expected_field]);
+    if (found != expected)
+        return fail_count(out, field_names[expected_field], found, expected, "elements", error);
+    enum ulp_status status = ulp_tensor_allocate(out, NULL, error);
+    if (status != ULP_OK || !found)
+        return status;
+    switch (field) {
+    case FIELD_FLOAT:
+        memcpy(out->data, proto->float_data, found * sizeof *proto->float_data);
+        return ULP_OK;
+    case FIELD_DOUBLE:
+        memcpy(out->data, proto->double_data, found * sizeof *proto->double_data);
+        return ULP_OK;
+    case FIELD_INT64:
+        memcpy(out->data, proto->int64_data, found * sizeof *proto->int64_data);
+        return ULP_OK;
+    case FIELD_UINT64:
+        for (size_t i = 0; i < found; i++) {
+            if (out->type == ULP_TYPE_UINT32 && proto->uint64_data[i] > UINT32_MAX)
+                return ulp_fail(error, ULP_ERROR_INPUT, "has %llu as number %zu of uint64_data, beyond 32 bits",
+                                (unsigned long long)proto->uint64_data[i], i);
+            ulp_tensor_set_int(out, i, (int64_t)proto->uint64_data[i]);
+        }
+        return ULP_OK;
+    default:
+        return decode_int32(out, proto->int32_data, found, error);
+    }
+}
+
+/* STRING and COMPLEX: only that the data fits the shape is checked. */
+static enum ulp_status check_described(const struct ulp_tensor *tensor, const Ulp__TensorProto *proto, enum field field,
+                                       size_t found, struct ulp_error *error)
+{
+    size_t expected = tensor->count, raw_bytes = 0;
+    if (tensor->type != ULP_TYPE_STRING && proto->raw_data.len) {
+        if (!ulp_raw_bytes(tensor->type, tensor->count, &raw_bytes) || proto->raw_data.len != raw_bytes)
+            return fail_count(tensor, "raw_data", proto->raw_data.len, raw_bytes, "bytes", error);
+        return ULP_OK;
+    }
+    if (proto->raw_data.len)
+        return ulp_fail(error, ULP_ERROR_INPUT, "of type STRING has raw_data, expected string_data");
+    if (tensor->type != ULP_TYPE_STRING && !ulp_size_mul(expected, 2, &expected))
+        expected = SIZE_MAX;
+    if (proto->data_location != LOCATION_EXTERNAL && (found != expected || (found && field != find_field(tensor->type))))
+        return fail_count(tensor, field_names[find_field(tensor->type)], found, expected, "elements", error);
+    return ULP_OK;
+}
+
+/* loader NULL: a tensor outside a model, which cannot have external data. */
+static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out, Ulp__TensorProto *proto,
+                              struct ulp_error *error)
+{
+    enum field field;
+    size_t found, needed;
+    enum ulp_status status = describe(out, proto, error);
+    if (status == ULP_OK)
+        status = find_data(proto, &field, &found, error);
+    if (status != ULP_OK)
+        return status;
+    if (out->element == ULP_ELEMENT_COUNT)
+        return check_described(out, proto, field, found, error);
+    if (!ulp_raw_bytes(out->type, out->count, &needed))
+        return ulp_fail(error, ULP_ERROR_INPUT, "has dimensions whose product is more than memory can address");
+    if (proto->data_location == LOCATION_EXTERNAL) {
+        const unsigned char *raw;
+        if (!loader)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has its data in an external file");
+        status = ulp_load_external(loader, &raw, needed, proto, error);
+        if (status != ULP_OK)
+            return status;
+        if (ulp_raw_is_memory(out->type) && needed && (uintptr_t)raw % out->element_bytes == 0) {
+            out->data = (void *)(uintptr_t)raw; /* read-only pages: const from here, as every tensor of a model */
+            return ULP_OK;
+        }
+        status = ulp_tensor_allocate(out, NULL, error);
+        if (status == ULP_OK)
+            ulp_elements_decode(out, raw);
+        return status;
+    }
+    if (field == FIELD_NONE && proto->has_raw_data)
+        return take_raw(out, proto, needed, error);
+    return decode_typed(out, proto, field, found, error);
+}
+
+/* A place for one more tensor of the model. */
+static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor **out, struct ulp_error *error)
+{
+    struct ulp_model *model = loader->model;
+    if (model->tensor_count == loader->tensor_capacity) {
+        size_t capacity = 2 * loader->tensor_capacity + 64;
+        struct ulp_tensor **tensors = realloc(model->tensors, capacity * sizeof *tensors);
+        if (!tensors)
+            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        model->tensors = tensors;
+        loader->tensor_capacity = capacity;
+    }
+    *out = ulp_arena_take(model->arena, 1, sizeof **out);
+    if (!*out)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    model->tensors[model->tensor_count++] = *out;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tensor **out, Ulp__TensorProto *proto,
+                                struct ulp_error *error)
+{
+    struct ulp_tensor *tensor;
+    enum ulp_status status = add_tensor(loader, &tensor, error);
+    if (status == ULP_OK)
+        status = decode(loader, tensor, proto, error);
+    *out = tensor;
+    return status;
+}
+
+/* values[i] goes to the dense place given by indices: one number, or one coordinate a dimension. */
+static enum ulp_status scatter(struct ulp_tensor *dense, const struct ulp_tensor *values,
+                               const struct ulp_tensor *indices, struct ulp_error *error)
+{
+    size_t coordinate_count = indices->rank == 2 ? (size_t)indices->dims[1] : 1;
+    const int64_t *index = indices->data;
+    for (size_t i = 0; i < values->count; i++) {
+        int64_t at = 0;
+        for (size_t d = 0; d < coordinate_count; d++, index++) {
+            int64_t limit = indices->rank == 2 ? dense->dims[d] : (int64_t)dense->count;
+            if (*index < 0 || *index >= limit)
+                return ulp_fail(error, ULP_ERROR_INPUT, "has index %lld of value %zu outside 0 .. %lld",
+                                (long long)*index, i, (long long)limit - 1);
+            at = at * (indices->rank == 2 ? limit : 1) + *index;
+        }
+        memcpy((char *)dense->data + (size_t)at * dense->element_bytes,
+               (const char *)values->data + i * dense->element_bytes, dense->element_bytes);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status densify(struct ulp_tensor *dense, const struct ulp_tensor *values,
+                               const struct ulp_tensor *indices, const Ulp__SparseTensorProto *proto,
+                               struct ulp_error *error)
+{
+    if (!values->data || values->rank != 1)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "is sparse with values that are not a list of numbers");
+    if (proto->n_dims > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has rank %zu: at most %d dimensions are supported",
+                        proto->n_dims, ULP_RANK_MAX);
+    bool linear = indices->rank == 1, pairs = indices->rank == 2 && (size_t)indices->dims[1] == proto->n_dims;
+    if (indices->type != ULP_TYPE_INT64 || (!linear && !pairs) || (size_t)indices->dims[0] != values->count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "is sparse with indices that are not INT64[%zu] or INT64[%zu,%zu]",
+                        values->count, values->count, proto->n_dims);
+    enum ulp_status status = ulp_tensor_describe(dense, values->type, ULP_ELEMENT_COUNT, 0, (int)proto->n_dims,
+                                                 proto->dims, error);
+    if (status == ULP_ERROR_MEMORY || (status == ULP_OK && dense->count > DENSE_COUNT_MAX))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "is sparse, and dense it would have more than %zu elements",
+                        DENSE_COUNT_MAX);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(dense, NULL, error);
+    if (status != ULP_OK)
+        return status;
+    memset(dense->data, 0, dense->count * dense->element_bytes);
+    return scatter(dense, values, indices, error);
+}
+
+enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
+                                       Ulp__SparseTensorProto *proto, struct ulp_error *error)
+{
+    struct ulp_tensor *dense, values = {0}, indices = {0};
+    enum ulp_status status = add_tensor(loader, &dense, error);
+    *out = dense;
+    if (status != ULP_OK)
+        return status;
+    if (!proto->values || !proto->indices)
+        return ulp_fail(error, ULP_ERROR_INPUT, "is sparse without values or without indices");
+    status = decode(loader, &values, proto->values, error);
+    if (status == ULP_OK)
+        status = decode(loader, &indices, proto->indices, error);
+    if (status == ULP_OK)
+        status = densify(dense, &values, &indices, proto, error);
+    ulp_tensor_free(&values);
+    ulp_tensor_free(&indices);
+    return status;
+}
+
+enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void *bytes, size_t count,
+                                 struct ulp_error *error)
+{
+    struct ulp_unpacker unpacker;
+    ulp_unpacker_init(&unpacker, count);
+    *out = (struct ulp_tensor){0};
+    *name = NULL;
+    void *message;
+    enum ulp_status status = ulp_unpack(&unpacker, &message, &ulp__tensor_proto__descriptor, bytes, count, "tensor", error);
+    if (status != ULP_OK)
+        return status;
+    Ulp__TensorProto *proto = message;
+    status = decode(NULL, out, proto, error);
+    if (status == ULP_OK && !out->data)
+        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has type %s, whose values are not supported",
+                          ulp_type_name(out->type));
+    if (status == ULP_OK && memchr(proto->name.data ? (char *)proto->name.data : "", 0, proto->name.len))
+        status = ulp_fail(error, ULP_ERROR_INPUT, "has a name with a zero byte inside");
+    if (status == ULP_OK && !(*name = calloc(proto->name.len + 1, 1)))
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    if (status == ULP_OK && proto->name.len)
+        memcpy(*name, proto->name.data, proto->name.len);
+    if (status != ULP_OK)
+        ulp_tensor_free(out);
+    ulp_unpack_free(&unpacker, proto);
+    return status;
+}
