@@ -2,7 +2,8 @@
  * (coverage tables, planning, every arithmetic) follows from it. Exactly one of formula and run is set.
  *
  * A family's file ends in `const struct ulp_operator ulp_ops_FAMILY[]`, closed by a row whose name is NULL;
- * registry.c lists the families. Several rows of one name: the newest `since` <= the model's opset counts. */
+ * registry.c lists the families. Several rows of one name: the newest `since` <= the model's opset counts; of several with
+ * that `since`, the first whose `when` holds for the node's attributes. */
 #ifndef ULP_OPS_OPERATOR_H
 #define ULP_OPS_OPERATOR_H
 
@@ -39,13 +40,25 @@ struct ulp_attribute_value {
 
 #define ULP_ATTRIBUTES_MAX 24
 
+/* One name of a row's inputs, outputs, attributes or derived text. */
+struct ulp_slot {
+    const char *name;
+    char kind;           /* inputs: the letter after ':', 0 when there is none */
+    bool optional, variadic;
+    const char *text;    /* of the default, NULL when there is none */
+};
+
 /* A row bound to a node by the planner: immutable, shared by lanes and threads. */
 struct ulp_bound {
     const struct ulp_operator *op;
     const struct ulp_node *node;
     int64_t opset;  /* of the node's domain */
+    size_t input_slot_count, attribute_count, derived_count;
+    const struct ulp_slot *inputs;           /* a variadic last one is repeated as often as the node gives it: x0, x1, ... */
+    const struct ulp_slot *attribute_slots;
+    const struct ulp_slot *derived;
     struct ulp_attribute_value attributes[ULP_ATTRIBUTES_MAX];
-    const struct ulp_tape *tape; /* of op->formula, or of op->epilogue */
+    struct ulp_tape *tape; /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
     uint64_t key;   /* of the node's stochastic stream */
     struct ulp_block *const *blocks; /* planned bodies of graph attributes, in attribute order; NULL when there are none */
 };
@@ -61,6 +74,7 @@ struct ulp_call {
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     const struct ulp_host *host;        /* runs subgraphs for If, Loop, Scan; NULL while planning */
+    struct ulp_temporary *temporaries;  /* of ulp_call_temporary; NULL when the caller makes the call */
 };
 
 /* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the values of inputs whose data is not
@@ -69,20 +83,25 @@ typedef enum ulp_status ulp_infer_fn(struct ulp_call *call, struct ulp_error *er
 /* Compute out[]. */
 typedef enum ulp_status ulp_run_fn(struct ulp_call *call, struct ulp_error *error);
 /* Lay the tape's operands over rows: fill rows, operands and outputs (tables from call->scratch).
- * Operand order: the row's inputs, then its attributes. */
+ * Operand order: the row's inputs, its attributes, its derived ones. Tensors and constants of inputs and attributes are set already. */
 typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
                                     struct ulp_operand *outputs, struct ulp_error *error);
 
 struct ulp_operator {
     const char *name, *domain; /* domain NULL: ai.onnx */
     int since, until;          /* opset versions; until 0: still valid */
-    /* Names in order: "x scale bias?=-0 rest*". '?' optional; "=TEXT" the number an absent one stands for in the
-     * formula (-0 is the exact neutral element of addition); '*' the last may repeat. */
+    /* "attribute=value": the row is for nodes whose attribute has that value. NULL: for all. */
+    const char *when;
+    /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of any type, * any type; without, all
+     * such inputs of a node have one type. '?' optional; "=TEXT" the number an absent one stands for in the formula
+     * (-0 is the exact neutral element of addition); '*' the last may repeat, and its name followed by "..." in a
+     * formula stands for all of them: "x + ..." is x0 + x1 + x2, "max(x, ...)" is max(max(x0, x1), x2). */
     const char *inputs;
     const char *outputs;       /* "y mean? inv_std_dev?" */
     /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!' before the kind: required.
      * Attributes not listed are refused at planning. Floats take their exact FP32 value. Listed ones can be named in the formula. */
     const char *attributes;
+    const char *derived;       /* further operands of the formula, which `rows` computes: "taps position" */
     ulp_infer_fn *infer;
     ulp_rows_fn *rows;         /* with formula; NULL: elementwise with broadcasting */
     const char *formula;
@@ -92,6 +111,7 @@ struct ulp_operator {
                                   formulas, and of contractions' factors */
     bool shape_only;           /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as they are */
     ulp_infer_fn *check;       /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED); inputs may be unknown */
+    int parameter;             /* for infer, rows and run functions that serve several rows */
 };
 
 /* The row for (domain, name) at that opset, or NULL. */
@@ -100,19 +120,14 @@ const struct ulp_operator *ulp_operator_find(const char *domain, const char *nam
 const struct ulp_operator *ulp_operator_row(size_t index);
 
 /* Bind a node: find its row, read its attributes, parse its formula. Everything that is wrong with the node by itself is
- * found here. Memory from arena. */
+ * found here. Memory from arena, except for the tape: ulp_unbind frees it. */
 enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
                          struct ulp_error *error);
+void ulp_unbind(struct ulp_bound *bound);
 /* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure outputs are freed. The message
  * carries the node's name and operator. */
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error);
 /* Only the shapes (planning). */
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error);
-
-/* For infer functions: out[index] gets type and shape; the element is the lane's storage carrier for float types. */
-enum ulp_status ulp_call_describe(struct ulp_call *call, size_t index, enum ulp_type type, int rank, const int64_t *dims,
-                                  struct ulp_error *error);
-/* Attribute by name; aborts nothing: asking for one the row does not list is a programming error caught by the tests' walk over all rows. */
-const struct ulp_attribute_value *ulp_call_attribute(const struct ulp_call *call, const char *name);
 
 #endif

@@ -1,0 +1,358 @@
+/* One evaluation of a bound row: inputs checked, outputs described and allocated, temporaries freed. */
+#include "ops/call.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/infer.h"
+
+/* ---- attributes and inputs ---- */
+
+const struct ulp_attribute_value *ulp_call_attribute(const struct ulp_call *call, const char *name)
+{
+    static const struct ulp_attribute_value absent;
+    const struct ulp_bound *bound = call->bound;
+    for (size_t i = 0; i < bound->attribute_count; i++)
+        if (strcmp(bound->attribute_slots[i].name, name) == 0)
+            return &bound->attributes[i];
+    return &absent;
+}
+
+int64_t ulp_call_int(const struct ulp_call *call, const char *name)
+{
+    return ulp_call_attribute(call, name)->i;
+}
+
+bool ulp_call_is(const struct ulp_call *call, const char *name, const char *text)
+{
+    const char *value = ulp_call_attribute(call, name)->s;
+    return value && strcmp(value, text) == 0;
+}
+
+int ulp_call_input_index(const struct ulp_call *call, const char *name)
+{
+    const struct ulp_bound *bound = call->bound;
+    for (size_t i = 0; i < bound->input_slot_count; i++)
+        if (strcmp(bound->inputs[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+const struct ulp_tensor *ulp_call_input(const struct ulp_call *call, const char *name)
+{
+    int index = ulp_call_input_index(call, name);
+    return index < 0 ? NULL : ulp_call_in(call, (size_t)index);
+}
+
+enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, struct ulp_list *out, struct ulp_error *error)
+{
+    *out = (struct ulp_list){.known = true};
+    if (ulp_call_input_index(call, name) < 0) {
+        const struct ulp_attribute_value *attribute = ulp_call_attribute(call, name);
+        out->given = attribute->present;
+        out->count = attribute->count;
+        out->values = attribute->ints;
+        return ULP_OK;
+    }
+    const struct ulp_tensor *tensor = ulp_call_input(call, name);
+    int64_t *values;
+    if (!tensor)
+        return ULP_OK;
+    if (tensor->rank > 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "input %s has rank %d: expected a list", name, tensor->rank);
+    out->given = true;
+    out->known = tensor->data != NULL;
+    out->count = tensor->count;
+    if (!out->known)
+        return ULP_OK;
+    enum ulp_status status = ulp_call_take(call, tensor->count, sizeof *values, &values, error);
+    for (size_t i = 0; status == ULP_OK && i < tensor->count; i++)
+        values[i] = ulp_tensor_get_int(tensor, i);
+    out->values = values;
+    return status;
+}
+
+enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, size_t count, int64_t fallback,
+                                 int64_t *values, struct ulp_error *error)
+{
+    struct ulp_list list;
+    enum ulp_status status = ulp_call_list(call, name, &list, error);
+    if (status != ULP_OK)
+        return status;
+    bool given = list.given && list.known && list.count > 0;
+    if (given && list.count != count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu entries: expected %zu", name, list.count, count);
+    for (size_t i = 0; i < count; i++)
+        values[i] = given ? list.values[i] : fallback;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_call_axis(int64_t axis, int rank, int *out, struct ulp_error *error)
+{
+    if (axis < -(int64_t)rank || axis >= rank)
+        return ulp_fail(error, ULP_ERROR_INPUT, "axis %lld is outside a tensor of rank %d", (long long)axis, rank);
+    *out = (int)(axis < 0 ? axis + rank : axis);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_call_first_axis(const struct ulp_call *call, int *out, struct ulp_error *error)
+{
+    return ulp_call_axis(ulp_call_int(call, "axis"), call->in[0]->rank, out, error);
+}
+
+/* ---- memory ---- */
+
+const struct ulp_format *ulp_call_storage(const struct ulp_call *call, enum ulp_type type)
+{
+    (void)type;
+    return &call->arithmetic->storage;
+}
+
+static enum ulp_status describe_in(struct ulp_tensor *out, enum ulp_type type, const struct ulp_format *format, int rank,
+                                   const int64_t *dims, struct ulp_error *error)
+{
+    return ulp_tensor_describe(out, type, ulp_storage_element(format), format->precision, rank, dims, error);
+}
+
+enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out, enum ulp_type type, int rank,
+                                         const int64_t *dims, struct ulp_error *error)
+{
+    if (ulp_type_is_float(type))
+        return describe_in(out, type, ulp_call_storage(call, type), rank, dims, error);
+    return ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
+}
+
+enum ulp_status ulp_call_describe(struct ulp_call *call, size_t index, enum ulp_type type, int rank, const int64_t *dims,
+                                  struct ulp_error *error)
+{
+    if (index >= call->output_count)
+        return ULP_OK;
+    return ulp_call_describe_tensor(call, &call->out[index], type, rank, dims, error);
+}
+
+enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t element_bytes, void *out,
+                              struct ulp_error *error)
+{
+    void *memory = ulp_arena_take(call->scratch, count ? count : 1, element_bytes);
+    memcpy(out, &memory, sizeof memory);
+    return memory ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %zu elements of scratch", count);
+}
+
+struct ulp_temporary {
+    struct ulp_tensor tensor;
+    struct ulp_temporary *next;
+};
+
+enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor, struct ulp_error *error)
+{
+    struct ulp_temporary *temporary;
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *temporary, &temporary, error);
+    if (status != ULP_OK || (status = ulp_tensor_allocate(tensor, call->budget, error)) != ULP_OK)
+        return status;
+    *temporary = (struct ulp_temporary){*tensor, call->temporaries};
+    call->temporaries = temporary;
+    tensor->owned = false;
+    return ULP_OK;
+}
+
+static void free_temporaries(struct ulp_call *call)
+{
+    for (; call->temporaries; call->temporaries = call->temporaries->next)
+        ulp_tensor_free(&call->temporaries->tensor);
+}
+
+enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor, const struct ulp_format *format,
+                                      int rank, const int64_t *dims, struct ulp_error *error)
+{
+    enum ulp_status status = describe_in(tensor, ULP_TYPE_FLOAT, format, rank, dims, error);
+    return status == ULP_OK ? ulp_call_temporary(call, tensor, error) : status;
+}
+
+enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in,
+                                 struct ulp_error *error)
+{
+    const struct ulp_format *storage = ulp_type_is_float(out->type) ? ulp_call_storage(call, out->type) : NULL;
+    return ulp_tensor_convert(out, in, storage, call->arithmetic->rounding, call->arithmetic->seed ^ call->bound->key,
+                              call->pool, error);
+}
+
+enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor, enum ulp_type type, float value,
+                                struct ulp_error *error)
+{
+    const struct ulp_tensor in = {.type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .count = 1, .element_bytes = sizeof value,
+                                  .data = &value};
+    enum ulp_status status = ulp_call_describe_tensor(call, tensor, type, 0, NULL, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, tensor, error);
+    return status == ULP_OK ? ulp_call_convert(call, tensor, &in, error) : status;
+}
+
+/* ---- formulas ---- */
+
+struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call)
+{
+    struct ulp_arithmetic arithmetic = *call->arithmetic;
+    arithmetic.storage = arithmetic.compute;
+    return arithmetic;
+}
+
+enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text, const struct ulp_arithmetic *arithmetic,
+                                 const struct ulp_rows *rows, size_t operand_count, const struct ulp_named_operand *operands,
+                                 size_t output_count, const struct ulp_named_operand *outputs, struct ulp_error *error)
+{
+    const char **names;
+    struct ulp_operand *laid;
+    struct ulp_tape *tape = NULL;
+    size_t count = operand_count + output_count;
+    enum ulp_status status = ulp_call_take(call, count, sizeof *names, &names, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, count, sizeof *laid, &laid, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        const struct ulp_named_operand *named = i < operand_count ? &operands[i] : &outputs[i - operand_count];
+        names[i] = named->name;
+        laid[i] = named->operand;
+    }
+    status = ulp_tape_create(&tape, text, names, (int)operand_count, names + operand_count, (int)output_count, error);
+    if (status == ULP_OK)
+        status = ulp_tape_run(tape, arithmetic, rows, laid, laid + operand_count, call->bound->key, call->pool, error);
+    ulp_tape_free(tape);
+    return status;
+}
+
+void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands)
+{
+    const struct ulp_bound *bound = call->bound;
+    for (size_t i = 0; i < bound->input_slot_count; i++)
+        operands[i] = (struct ulp_operand){.tensor = ulp_call_in(call, i),
+                                           .constant = ulp_call_in(call, i) ? NULL : bound->inputs[i].text};
+    for (size_t i = 0; i < bound->attribute_count; i++)
+        operands[bound->input_slot_count + i] = (struct ulp_operand){.constant = bound->attribute_slots[i].text};
+}
+
+enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows, const struct ulp_operand *operands,
+                              const struct ulp_operand *outputs, struct ulp_error *error)
+{
+    return ulp_tape_run(call->bound->tape, call->arithmetic, rows, operands, outputs, call->bound->key, call->pool, error);
+}
+
+static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_bound *bound = call->bound;
+    size_t operand_count = bound->input_slot_count + bound->attribute_count + bound->derived_count;
+    size_t output_count = (size_t)bound->tape->output_count;
+    struct ulp_operand *operands, *outputs;
+    struct ulp_rows rows = {0};
+    enum ulp_status status = ulp_call_take(call, operand_count, sizeof *operands, &operands, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, output_count, sizeof *outputs, &outputs, error);
+    if (status != ULP_OK)
+        return status;
+    ulp_call_operands(call, operands);
+    for (size_t i = 0; i < output_count; i++)
+        outputs[i].tensor = ulp_call_wants(call, i) ? &call->out[i] : NULL;
+    status = bound->op->rows ? bound->op->rows(call, &rows, operands, outputs, error)
+                             : ulp_rows_elementwise(call, &rows, operands, outputs, error);
+    return status == ULP_OK ? ulp_call_tape(call, &rows, operands, outputs, error) : status;
+}
+
+/* ---- the call ---- */
+
+static bool type_fits(char kind, enum ulp_type type)
+{
+    switch (kind) {
+    case 'i':
+        return !ulp_type_is_float(type) && type != ULP_TYPE_BOOL && ulp_type_rows[type].element != ULP_ELEMENT_COUNT;
+    case 'b':
+        return type == ULP_TYPE_BOOL;
+    case 'f':
+        return ulp_type_is_float(type);
+    default:
+        return true;
+    }
+}
+
+static enum ulp_status check_inputs(const struct ulp_call *call, struct ulp_error *error)
+{
+    static const char *const expected[] = {['i'] = "integers", ['b'] = "BOOL", ['f'] = "floating-point numbers"};
+    const struct ulp_bound *bound = call->bound;
+    const struct ulp_tensor *common = NULL;
+    for (size_t i = 0; i < bound->input_slot_count; i++) {
+        const struct ulp_tensor *tensor = ulp_call_in(call, i);
+        const struct ulp_slot *slot = &bound->inputs[i];
+        if (!tensor && !slot->optional)
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is missing", i, slot->name);
+        if (!tensor)
+            continue;
+        if (!type_fits(slot->kind, tensor->type))
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is %s: expected %s", i, slot->name,
+                            ulp_type_name(tensor->type), expected[(int)slot->kind]);
+        if (slot->kind == 0 && common && common->type != tensor->type)
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is %s where the inputs before it are %s", i, slot->name,
+                            ulp_type_name(tensor->type), ulp_type_name(common->type));
+        if (slot->kind == 0)
+            common = tensor;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status infer(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_operator *op = call->bound->op;
+    for (size_t i = 0; i < call->output_count; i++)
+        call->out[i] = (struct ulp_tensor){0};
+    enum ulp_status status = check_inputs(call, error);
+    if (status == ULP_OK && op->check)
+        status = op->check(call, error);
+    if (status == ULP_OK)
+        status = op->infer(call, error);
+    return status;
+}
+
+static bool node_wants(const struct ulp_call *call, size_t i)
+{
+    return i < call->bound->node->output_count && call->bound->node->outputs[i] >= 0;
+}
+
+static enum ulp_status allocate_outputs(struct ulp_call *call, struct ulp_error *error)
+{
+    for (size_t i = 0; i < call->output_count; i++) {
+        if (!node_wants(call, i))
+            call->out[i] = (struct ulp_tensor){0};
+        else if (call->out[i].type == ULP_TYPE_UNDEFINED)
+            return ulp_fail(error, ULP_ERROR_INPUT, "output %zu does not exist", i);
+        else if (ulp_tensor_allocate(&call->out[i], call->budget, error) != ULP_OK)
+            return ULP_ERROR_MEMORY;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status status, struct ulp_error *error)
+{
+    const struct ulp_node *node = call->bound->node;
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
+}
+
+enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error)
+{
+    enum ulp_status status = infer(call, error);
+    for (size_t i = 0; i < call->output_count; i++)
+        if (!node_wants(call, i) || status != ULP_OK)
+            call->out[i] = (struct ulp_tensor){0};
+    return add_place(call, status, error);
+}
+
+enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
+{
+    call->temporaries = NULL;
+    enum ulp_status status = infer(call, error);
+    if (status == ULP_OK)
+        status = allocate_outputs(call, error);
+    if (status == ULP_OK)
+        status = call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);
+    free_temporaries(call);
+    for (size_t i = 0; status != ULP_OK && i < call->output_count; i++)
+        ulp_tensor_free(&call->out[i]);
+    return add_place(call, status, error);
+}

@@ -1,0 +1,85 @@
+/* Shape rules and layouts that many rows share. */
+#include "ops/infer.h"
+
+#include "base/error.h"
+
+enum ulp_status ulp_infer_first(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; status == ULP_OK && i < call->output_count; i++)
+        status = ulp_call_describe(call, i, in->type, in->rank, in->dims, error);
+    return status;
+}
+
+enum ulp_status ulp_infer_first_bool(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_call_describe(call, 0, ULP_TYPE_BOOL, call->in[0]->rank, call->in[0]->dims, error);
+}
+
+static enum ulp_status describe_broadcast(struct ulp_call *call, enum ulp_type type, struct ulp_error *error)
+{
+    int rank;
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = ulp_broadcast_shape((int)call->input_count, call->in, &rank, dims, error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, type, rank, dims, error) : status;
+}
+
+enum ulp_status ulp_infer_broadcast(struct ulp_call *call, struct ulp_error *error)
+{
+    size_t i = 0;
+    while (call->bound->inputs[i].kind != 0)
+        i++;
+    return describe_broadcast(call, call->in[i]->type, error);
+}
+
+enum ulp_status ulp_infer_broadcast_bool(struct ulp_call *call, struct ulp_error *error)
+{
+    return describe_broadcast(call, ULP_TYPE_BOOL, error);
+}
+
+struct ulp_split ulp_split_at(const struct ulp_tensor *tensor, int axis)
+{
+    struct ulp_split split = {1, (size_t)tensor->dims[axis], 1};
+    for (int d = 0; d < axis; d++)
+        split.outer *= (size_t)tensor->dims[d];
+    for (int d = axis + 1; d < tensor->rank; d++)
+        split.inner *= (size_t)tensor->dims[d];
+    return split;
+}
+
+void ulp_strides(const struct ulp_tensor *tensor, int64_t *strides)
+{
+    int64_t stride = 1;
+    for (int d = tensor->rank - 1; d >= 0; d--) {
+        strides[d] = stride;
+        stride *= tensor->dims[d];
+    }
+}
+
+struct ulp_layout ulp_call_layout(const struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
+                                  struct ulp_operand *outputs)
+{
+    const struct ulp_tape *tape = call->bound->tape;
+    return (struct ulp_layout){.rows = rows, .operands = operands, .outputs = outputs, .operand_count = tape->operand_count,
+                               .output_count = tape->output_count, .arena = call->scratch};
+}
+
+enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *operand, int rank, int axis,
+                               struct ulp_error *error)
+{
+    int64_t dims[ULP_RANK_MAX];
+    if (!operand->tensor)
+        return ULP_OK;
+    for (int d = 0; d < rank; d++)
+        dims[d] = d == axis ? (int64_t)operand->tensor->count : 1;
+    operand->tensor = ulp_layout_view(call->scratch, operand->tensor, rank, dims);
+    return operand->tensor ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+enum ulp_status ulp_rows_elementwise(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
+                                     struct ulp_operand *outputs, struct ulp_error *error)
+{
+    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
+    return ulp_layout_elementwise(&layout, error);
+}

@@ -1,0 +1,31 @@
+/* Shape rules that many rows share. Each describes outputs from inputs; see ulp_infer_fn. */
+#ifndef ULP_OPS_INFER_H
+#define ULP_OPS_INFER_H
+
+#include "formula/layout.h"
+#include "ops/call.h"
+
+ulp_infer_fn ulp_infer_first;          /* output 0 is as input 0; further outputs too */
+ulp_infer_fn ulp_infer_first_bool;     /* the shape of input 0, BOOL */
+ulp_infer_fn ulp_infer_broadcast;      /* all inputs broadcast; the type of the first input without a kind letter */
+ulp_infer_fn ulp_infer_broadcast_bool; /* all inputs broadcast, BOOL */
+
+/* Elements before, at and after `axis` of a tensor: it is outer x size x inner. */
+struct ulp_split {
+    size_t outer, size, inner;
+};
+struct ulp_split ulp_split_at(const struct ulp_tensor *tensor, int axis);
+
+/* Row-major strides, in elements. */
+void ulp_strides(const struct ulp_tensor *tensor, int64_t *strides);
+
+/* The layout request of a formula row's call. */
+struct ulp_layout ulp_call_layout(const struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
+                                  struct ulp_operand *outputs);
+/* Replace an operand's tensor by a view with its elements along `axis` of `rank` dimensions (a channel's scale). */
+enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *operand, int rank, int axis,
+                               struct ulp_error *error);
+/* Operands broadcast to output 0. */
+ulp_rows_fn ulp_rows_elementwise;
+
+#endif

@@ -1,0 +1,173 @@
+/* Moving elements as bytes. */
+#include "ops/move.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+/* Work is split so that a task moves at least this many elements. */
+#define GRAIN 16384
+
+void ulp_move_all(struct ulp_tensor *out, const struct ulp_tensor *in)
+{
+    if (out->count)
+        memcpy(out->data, in->data, out->count * out->element_bytes);
+}
+
+void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const void *element)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy(ulp_element_at(out, first + i), element, out->element_bytes);
+}
+
+enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count, int64_t start, int64_t step,
+                               struct ulp_error *error)
+{
+    enum ulp_status status = ulp_call_take(call, count, sizeof **table, table, error);
+    for (size_t i = 0; status == ULP_OK && i < count; i++)
+        (*table)[i] = start + (int64_t)i * step;
+    return status;
+}
+
+/* Elements of these sizes, whatever their type. */
+typedef uint32_t __attribute__((may_alias)) word32;
+typedef uint64_t __attribute__((may_alias)) word64;
+
+struct axes_job {
+    struct ulp_tensor *out;
+    const struct ulp_tensor *in;
+    const int64_t *const *tables;
+    const void *fill;
+    size_t row; /* of out's last axis */
+    bool contiguous; /* the last table counts up by one: a row is one block */
+};
+
+/* out[i] = in[base + table[i]], i < count, specialised for the sizes that matter. */
+static void move_row(char *out, const char *in, int64_t base, const int64_t *table, size_t count, size_t bytes,
+                     const void *fill)
+{
+#define MOVE(type)                                                                                                     \
+    for (size_t i = 0; i < count; i++)                                                                                 \
+        ((type *)out)[i] = table[i] == ULP_NOWHERE ? *(const type *)fill : ((const type *)in)[base + table[i]]
+    switch (bytes) {
+    case 1:
+        MOVE(uint8_t);
+        return;
+    case 4:
+        MOVE(word32);
+        return;
+    case 8:
+        MOVE(word64);
+        return;
+    default:
+        for (size_t i = 0; i < count; i++)
+            memcpy(out + i * bytes,
+                   table[i] == ULP_NOWHERE ? fill : (const void *)(in + (size_t)(base + table[i]) * bytes), bytes);
+    }
+#undef MOVE
+}
+
+static enum ulp_status move_rows(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    const struct axes_job *job = context;
+    const struct ulp_tensor *out = job->out;
+    const int64_t *last_table = out->rank ? job->tables[out->rank - 1] : NULL;
+    (void)worker;
+    (void)error;
+    for (size_t r = first; r < last; r++) {
+        size_t rest = r;
+        int64_t base = 0;
+        bool exists = true;
+        for (int d = out->rank - 2; d >= 0; d--) {
+            size_t index = rest % (size_t)out->dims[d];
+            rest /= (size_t)out->dims[d];
+            int64_t offset = job->tables[d] ? job->tables[d][index] : 0;
+            exists = exists && offset != ULP_NOWHERE;
+            base += exists ? offset : 0;
+        }
+        char *to = ulp_element_at(out, r * job->row);
+        if (!exists)
+            ulp_move_fill(job->out, r * job->row, job->row, job->fill);
+        else if (job->contiguous)
+            memcpy(to, ulp_element_at(job->in, (size_t)(base + (last_table ? last_table[0] : 0))), job->row * out->element_bytes);
+        else if (!last_table)
+            ulp_move_fill(job->out, r * job->row, job->row, ulp_element_at(job->in, (size_t)base));
+        else
+            move_row(to, job->in->data, base, last_table, job->row, out->element_bytes, job->fill);
+    }
+    return ULP_OK;
+}
+
+static bool counts_up(const int64_t *table, size_t count)
+{
+    if (!table)
+        return count == 1;
+    if (count && table[0] == ULP_NOWHERE)
+        return false;
+    for (size_t i = 1; i < count; i++)
+        if (table[i] == ULP_NOWHERE || table[i] != table[i - 1] + 1)
+            return false;
+    return true;
+}
+
+enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *in, const int64_t *const *tables,
+                              const void *fill, struct ulp_pool *pool, struct ulp_error *error)
+{
+    if (out->count == 0)
+        return ULP_OK;
+    size_t row = out->rank ? (size_t)out->dims[out->rank - 1] : 1;
+    struct axes_job job = {out, in, tables, fill, row, counts_up(out->rank ? tables[out->rank - 1] : NULL, row)};
+    return ulp_parallel_for(pool, out->count / row, GRAIN / row + 1, move_rows, &job, error);
+}
+
+enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in, int rank,
+                                  const int64_t *dims, const int *perm, struct ulp_error *error)
+{
+    struct ulp_tensor from = ulp_tensor_view(in), to = ulp_tensor_view(out);
+    int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
+    enum ulp_status status = ULP_OK;
+    from.rank = to.rank = rank;
+    memcpy(from.dims, dims, (size_t)rank * sizeof *dims);
+    ulp_strides(&from, strides);
+    for (int d = 0; status == ULP_OK && d < rank; d++) {
+        to.dims[d] = dims[perm[d]];
+        status = ulp_move_table(call, &tables[d], (size_t)to.dims[d], 0, strides[perm[d]], error);
+    }
+    return status == ULP_OK ? ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, error) : status;
+}
+
+struct blocks_job {
+    struct ulp_tensor *out;
+    const struct ulp_tensor *in;
+    const int64_t *from;
+    size_t run;
+    const void *fill;
+};
+
+static enum ulp_status move_blocks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    const struct blocks_job *job = context;
+    size_t bytes = job->out->element_bytes;
+    (void)worker;
+    (void)error;
+    if (job->run == 1) {
+        move_row(ulp_element_at(job->out, first), job->in->data, 0, job->from + first, last - first, bytes, job->fill);
+        return ULP_OK;
+    }
+    for (size_t b = first; b < last; b++) {
+        if (job->from[b] == ULP_NOWHERE)
+            ulp_move_fill(job->out, b * job->run, job->run, job->fill);
+        else
+            memcpy(ulp_element_at(job->out, b * job->run), ulp_element_at(job->in, (size_t)job->from[b]), job->run * bytes);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor *in, const int64_t *from, size_t run,
+                                const void *fill, struct ulp_pool *pool, struct ulp_error *error)
+{
+    if (out->count == 0 || run == 0)
+        return ULP_OK;
+    struct blocks_job job = {out, in, from, run, fill};
+    return ulp_parallel_for(pool, out->count / run, GRAIN / run + 1, move_blocks, &job, error);
+}

@@ -1,0 +1,39 @@
+/* Moving elements: every operator that only rearranges elements is one of these calls. Elements are moved as bytes, so
+ * nothing is rounded in any arithmetic. */
+#ifndef ULP_OPS_MOVE_H
+#define ULP_OPS_MOVE_H
+
+#include "ops/infer.h"
+
+/* A place that does not exist: the element is `fill` there. */
+#define ULP_NOWHERE INT64_MIN
+
+/* out[i0, i1, ...] = in[table[0][i0] + table[1][i1] + ...] for all indices of out; `fill` (one element) where a table says
+ * ULP_NOWHERE. rank is out's. A NULL table is all zeros. */
+enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *in, const int64_t *const *tables,
+                              const void *fill, struct ulp_pool *pool, struct ulp_error *error);
+
+/* in seen with `rank` dimensions `dims`, its axes in the order perm, into out (Transpose). */
+enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in, int rank,
+                                  const int64_t *dims, const int *perm, struct ulp_error *error);
+
+/* Blocks of `run` elements: block b of out is the one that starts at element from[b] of in. */
+enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor *in, const int64_t *from, size_t run,
+                                const void *fill, struct ulp_pool *pool, struct ulp_error *error);
+
+/* All elements in order; the counts are equal. */
+void ulp_move_all(struct ulp_tensor *out, const struct ulp_tensor *in);
+
+/* count copies of one element from `first` on. */
+void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const void *element);
+
+/* For ulp_move_axes: table[i] = start + i * step for count entries, from call->scratch. */
+enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count, int64_t start, int64_t step,
+                               struct ulp_error *error);
+
+static inline void *ulp_element_at(const struct ulp_tensor *tensor, size_t i)
+{
+    return (char *)tensor->data + i * tensor->element_bytes;
+}
+
+#endif

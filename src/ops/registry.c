@@ -1,0 +1,32 @@
+/* The families of operators. */
+#include <pthread.h>
+
+#include "ops/operator.h"
+
+extern const struct ulp_operator ulp_ops_elementwise[], ulp_ops_reduce[], ulp_ops_normalize[], ulp_ops_pool[],
+    ulp_ops_shape[], ulp_ops_move[], ulp_ops_gather[], ulp_ops_select[], ulp_ops_generate[], ulp_ops_contract[], ulp_ops_conv[],
+    ulp_ops_resize[], ulp_ops_sample[];
+
+static const struct ulp_operator *const families[] = {
+    ulp_ops_elementwise, ulp_ops_reduce, ulp_ops_normalize, ulp_ops_pool, ulp_ops_shape, ulp_ops_move, ulp_ops_gather,
+    ulp_ops_select, ulp_ops_generate, ulp_ops_contract, ulp_ops_conv, ulp_ops_resize, ulp_ops_sample,
+};
+
+#define ROWS_MAX 1024
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct ulp_operator *rows[ROWS_MAX + 1];
+
+static void list_rows(void)
+{
+    size_t count = 0;
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct ulp_operator *op = families[f]; op->name && count < ROWS_MAX; op++)
+            rows[count++] = op;
+}
+
+const struct ulp_operator *ulp_operator_row(size_t index)
+{
+    pthread_once(&once, list_rows);
+    return index < ROWS_MAX ? rows[index] : NULL;
+}
