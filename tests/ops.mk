@@ -1,1 +1,5 @@
-# tests of ops
+check_PROGRAMS += check_ops
+TESTS += check_ops
+check_ops_SOURCES = %D%/check_ops.c
+check_ops_CPPFLAGS = $(test_cppflags)
+check_ops_LDADD = $(test_libs)

@@ -31,6 +31,11 @@ void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const voi
 enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count, int64_t start, int64_t step,
                                struct ulp_error *error);
 
+static inline int64_t ulp_clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 static inline void *ulp_element_at(const struct ulp_tensor *tensor, size_t i)
 {
     return (char *)tensor->data + i * tensor->element_bytes;

@@ -1,0 +1,337 @@
+/* Operators that choose elements along each axis by a rule: cut, repeat, pad. */
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/move.h"
+
+/* ---- tables: one per axis of input 0 ---- */
+
+struct axis_tables {
+    int64_t *table[ULP_RANK_MAX];
+    int64_t strides[ULP_RANK_MAX];
+};
+
+/* All of every axis; operators then change the axes they touch. */
+static enum ulp_status make_tables(const struct ulp_call *call, struct axis_tables *tables, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
+    enum ulp_status status = ULP_OK;
+    ulp_strides(in, tables->strides);
+    for (int d = 0; status == ULP_OK && d < in->rank; d++)
+        status = ulp_move_table(call, &tables->table[d], (size_t)out->dims[d], 0, tables->strides[d], error);
+    return status;
+}
+
+static enum ulp_status move_tables(struct ulp_call *call, const struct axis_tables *tables, const void *fill,
+                                   struct ulp_error *error)
+{
+    return ulp_move_axes(&call->out[0], call->in[0], (const int64_t *const *)tables->table, fill, call->pool, error);
+}
+
+/* ---- Slice ---- */
+
+struct slice {
+    bool known;
+    int64_t start[ULP_RANK_MAX], step[ULP_RANK_MAX], count[ULP_RANK_MAX];
+};
+
+/* Python's slice of an axis of `size`. */
+static void slice_axis(struct slice *slice, int axis, int64_t size, int64_t start, int64_t end, int64_t step)
+{
+    int64_t low = step < 0 ? -1 : 0, high = step < 0 ? size - 1 : size;
+    start = ulp_clamp(start < 0 ? start + size : start, low, high);
+    end = ulp_clamp(end < 0 ? (end < -size ? low : end + size) : end, low, high);
+    uint64_t distance = step < 0 ? (start > end ? (uint64_t)(start - end) : 0) : end > start ? (uint64_t)(end - start) : 0;
+    uint64_t stride = step < 0 ? -(uint64_t)step : (uint64_t)step;
+    slice->start[axis] = start;
+    slice->step[axis] = step;
+    slice->count[axis] = (int64_t)(distance / stride + (distance % stride != 0));
+}
+
+static enum ulp_status read_slice(const struct ulp_call *call, struct slice *slice, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    static const char *const names[] = {"starts", "ends", "axes", "steps"};
+    struct ulp_list lists[4];
+    *slice = (struct slice){.known = true};
+    for (int i = 0; i < 4; i++) {
+        enum ulp_status status = ulp_call_list(call, names[i], &lists[i], error);
+        if (status != ULP_OK)
+            return status;
+        slice->known = slice->known && lists[i].known;
+        if (lists[i].given && lists[i].count != lists[0].count)
+            return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu entries, starts has %zu", names[i], lists[i].count,
+                            lists[0].count);
+    }
+    for (int d = 0; d < in->rank; d++)
+        slice_axis(slice, d, in->dims[d], 0, in->dims[d], 1);
+    for (size_t i = 0; slice->known && i < lists[0].count; i++) {
+        int axis;
+        enum ulp_status status = ulp_call_axis(lists[2].given ? lists[2].values[i] : (int64_t)i, in->rank, &axis, error);
+        int64_t step = lists[3].given ? lists[3].values[i] : 1;
+        if (status != ULP_OK)
+            return status;
+        if (step == 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "steps[%zu] is 0", i);
+        slice_axis(slice, axis, in->dims[axis], lists[0].values[i], lists[1].values[i], step);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status infer_slice(struct ulp_call *call, struct ulp_error *error)
+{
+    struct slice slice;
+    enum ulp_status status = read_slice(call, &slice, error);
+    if (status != ULP_OK || !slice.known)
+        return status;
+    return ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, slice.count, error);
+}
+
+static enum ulp_status run_slice(struct ulp_call *call, struct ulp_error *error)
+{
+    struct slice slice;
+    struct axis_tables tables;
+    enum ulp_status status = read_slice(call, &slice, error);
+    if (status == ULP_OK)
+        status = make_tables(call, &tables, error);
+    for (int d = 0; status == ULP_OK && d < call->in[0]->rank; d++)
+        for (int64_t i = 0; i < slice.count[d]; i++)
+            tables.table[d][i] = (slice.start[d] + i * slice.step[d]) * tables.strides[d];
+    return status == ULP_OK ? move_tables(call, &tables, NULL, error) : status;
+}
+
+/* ---- Expand, Tile ---- */
+
+static enum ulp_status infer_expand(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    struct ulp_list shape;
+    struct ulp_tensor wanted = {0};
+    int rank;
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = ulp_call_list(call, "shape", &shape, error);
+    if (status != ULP_OK || !shape.known)
+        return status;
+    if (shape.count > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+    status = ulp_tensor_describe(&wanted, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, (int)shape.count, shape.values, error);
+    if (status == ULP_OK)
+        status = ulp_broadcast_shape(2, (const struct ulp_tensor *[]){in, &wanted}, &rank, dims, error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, in->type, rank, dims, error) : status;
+}
+
+static enum ulp_status run_expand(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
+    int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX] = {NULL};
+    enum ulp_status status = ULP_OK;
+    ulp_strides(in, strides);
+    for (int d = 0; status == ULP_OK && d < in->rank; d++)
+        if (in->dims[d] != 1)
+            status = ulp_move_table(call, &tables[out->rank - in->rank + d], (size_t)in->dims[d], 0, strides[d], error);
+    return status == ULP_OK
+               ? ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables, NULL, call->pool, error)
+               : status;
+}
+
+static enum ulp_status infer_tile(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    struct ulp_list repeats;
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = ulp_call_list(call, "repeats", &repeats, error);
+    if (status != ULP_OK || !repeats.known)
+        return status;
+    if (repeats.count != (size_t)in->rank)
+        return ulp_fail(error, ULP_ERROR_INPUT, "repeats has %zu entries for a tensor of rank %d", repeats.count, in->rank);
+    for (int d = 0; d < in->rank; d++)
+        if (__builtin_mul_overflow(in->dims[d], repeats.values[d], &dims[d]))
+            return ulp_fail(error, ULP_ERROR_INPUT, "repeats[%d] is %lld", d, (long long)repeats.values[d]);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+}
+
+static enum ulp_status run_tile(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
+    struct axis_tables tables;
+    enum ulp_status status = make_tables(call, &tables, error);
+    for (int d = 0; status == ULP_OK && d < in->rank; d++)
+        for (int64_t i = in->dims[d]; i < out->dims[d]; i++)
+            tables.table[d][i] = tables.table[d][i - in->dims[d]];
+    return status == ULP_OK ? move_tables(call, &tables, NULL, error) : status;
+}
+
+/* ---- Pad, CenterCropPad ---- */
+
+struct pads {
+    bool known;
+    int64_t begin[ULP_RANK_MAX], end[ULP_RANK_MAX]; /* negative: cut */
+};
+
+static enum ulp_status read_pads(const struct ulp_call *call, struct pads *pads, struct ulp_error *error)
+{
+    int rank = call->in[0]->rank;
+    struct ulp_list amounts, axes;
+    *pads = (struct pads){.known = true};
+    enum ulp_status status = ulp_call_list(call, "pads", &amounts, error);
+    if (status == ULP_OK)
+        status = ulp_call_list(call, "axes", &axes, error);
+    if (status != ULP_OK)
+        return status;
+    pads->known = amounts.known && axes.known;
+    size_t count = axes.given ? axes.count : (size_t)rank;
+    if (amounts.count != 2 * count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "pads has %zu entries: expected %zu", amounts.count, 2 * count);
+    for (size_t i = 0; pads->known && i < count; i++) {
+        int axis;
+        if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, rank, &axis, error)) != ULP_OK)
+            return status;
+        pads->begin[axis] = amounts.values[i];
+        pads->end[axis] = amounts.values[count + i];
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status infer_pad(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    struct pads pads;
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = read_pads(call, &pads, error);
+    if (status != ULP_OK || !pads.known)
+        return status;
+    for (int d = 0; d < in->rank; d++) {
+        if (__builtin_add_overflow(in->dims[d], pads.begin[d], &dims[d]) ||
+            __builtin_add_overflow(dims[d], pads.end[d], &dims[d]))
+            return ulp_fail(error, ULP_ERROR_INPUT, "pads of axis %d are out of range", d);
+        if (in->dims[d] == 0 && dims[d] > 0 && !ulp_call_is(call, "mode", "constant"))
+            return ulp_fail(error, ULP_ERROR_INPUT, "axis %d is empty and can only be padded with a constant", d);
+    }
+    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+}
+
+static int64_t floor_mod(int64_t x, int64_t n)
+{
+    int64_t rest = x % n;
+    return rest < 0 ? rest + n : rest;
+}
+
+/* The element of an axis of n that padding shows at index i, outside or inside. */
+static int64_t pad_constant(int64_t i, int64_t n)
+{
+    return i >= 0 && i < n ? i : ULP_NOWHERE;
+}
+static int64_t pad_edge(int64_t i, int64_t n)
+{
+    return ulp_clamp(i, 0, n - 1);
+}
+static int64_t pad_reflect(int64_t i, int64_t n)
+{
+    int64_t j = n == 1 ? 0 : floor_mod(i, 2 * (n - 1));
+    return j < n ? j : 2 * (n - 1) - j;
+}
+static int64_t pad_wrap(int64_t i, int64_t n)
+{
+    return floor_mod(i, n);
+}
+
+static const struct pad_mode {
+    const char *name;
+    int64_t (*index)(int64_t i, int64_t n);
+} pad_modes[] = {{"constant", pad_constant}, {"edge", pad_edge}, {"reflect", pad_reflect}, {"wrap", pad_wrap}};
+
+static enum ulp_status check_pad(struct ulp_call *call, struct ulp_error *error)
+{
+    for (size_t i = 0; i < sizeof pad_modes / sizeof *pad_modes; i++)
+        if (ulp_call_is(call, "mode", pad_modes[i].name))
+            return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected constant, edge, reflect or wrap",
+                    ulp_call_attribute(call, "mode")->s);
+}
+
+static enum ulp_status run_pad(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct pad_mode *mode = pad_modes;
+    const struct ulp_tensor *value = ulp_call_input(call, "constant_value");
+    struct ulp_tensor constant;
+    struct axis_tables tables;
+    struct pads pads;
+    while (!ulp_call_is(call, "mode", mode->name))
+        mode++;
+    if (value && value->count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "constant_value has %zu elements: expected 1", value->count);
+    enum ulp_status status = read_pads(call, &pads, error);
+    if (status == ULP_OK && !value)
+        status = ulp_call_scalar(call, &constant, call->in[0]->type, ulp_call_attribute(call, "value")->f, error);
+    if (status == ULP_OK)
+        status = make_tables(call, &tables, error);
+    if (status != ULP_OK)
+        return status;
+    for (int d = 0; d < call->in[0]->rank; d++)
+        for (int64_t i = 0; i < call->out[0].dims[d]; i++) {
+            int64_t from = mode->index(i - pads.begin[d], call->in[0]->dims[d]);
+            tables.table[d][i] = from == ULP_NOWHERE ? from : from * tables.strides[d];
+        }
+    return move_tables(call, &tables, value ? value->data : constant.data, error);
+}
+
+static enum ulp_status infer_center(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    struct ulp_list shape, axes;
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = ulp_call_list(call, "shape", &shape, error);
+    if (status == ULP_OK)
+        status = ulp_call_list(call, "axes", &axes, error);
+    if (status != ULP_OK || !shape.known)
+        return status;
+    if (shape.count != (axes.given ? axes.count : (size_t)in->rank))
+        return ulp_fail(error, ULP_ERROR_INPUT, "shape has %zu entries", shape.count);
+    memcpy(dims, in->dims, sizeof dims);
+    for (size_t i = 0; i < shape.count; i++) {
+        int axis;
+        if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, in->rank, &axis, error)) != ULP_OK)
+            return status;
+        dims[axis] = shape.values[i];
+    }
+    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+}
+
+static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor zero;
+    struct axis_tables tables;
+    enum ulp_status status = ulp_call_scalar(call, &zero, call->in[0]->type, 0, error);
+    if (status == ULP_OK)
+        status = make_tables(call, &tables, error);
+    if (status != ULP_OK)
+        return status;
+    for (int d = 0; d < call->in[0]->rank; d++) {
+        int64_t from = call->in[0]->dims[d], to = call->out[0].dims[d];
+        int64_t start = to > from ? -((to - from) / 2) : (from - to) / 2;
+        for (int64_t i = 0; i < to; i++) {
+            int64_t at = pad_constant(start + i, from);
+            tables.table[d][i] = at == ULP_NOWHERE ? at : at * tables.strides[d];
+        }
+    }
+    return move_tables(call, &tables, zero.data, error);
+}
+
+#define PAD .infer = infer_pad, .check = check_pad, .run = run_pad
+#define SLICE .outputs = "output", .infer = infer_slice, .run = run_slice
+
+const struct ulp_operator ulp_ops_axes[] = {
+    {.name = "CenterCropPad", .since = 18, .inputs = "input_data shape:i", .outputs = "output_data", .attributes = "axes:ints",
+     .infer = infer_center, .run = run_center},
+    {.name = "Expand", .since = 8, .inputs = "input shape:i", .outputs = "output", .infer = infer_expand, .run = run_expand},
+    {.name = "Pad", .since = 2, .inputs = "data", .outputs = "output",
+     .attributes = "mode:string=constant; pads:!ints; value:float=0", PAD},
+    {.name = "Pad", .since = 11, .inputs = "data pads:i constant_value?", .outputs = "output",
+     .attributes = "mode:string=constant", PAD},
+    {.name = "Pad", .since = 18, .inputs = "data pads:i constant_value? axes:i?", .outputs = "output",
+     .attributes = "mode:string=constant", PAD},
+    {.name = "Slice", .since = 1, .inputs = "data", .attributes = "axes:ints; ends:!ints; starts:!ints", SLICE},
+    {.name = "Slice", .since = 10, .inputs = "data starts:i ends:i axes:i? steps:i?", SLICE},
+    {.name = "Tile", .since = 6, .inputs = "input repeats:i", .outputs = "output", .infer = infer_tile, .run = run_tile},
+    {0},
+};

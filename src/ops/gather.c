@@ -1,0 +1,340 @@
+/* Operators that choose elements by an index tensor. */
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/move.h"
+
+/* indices[i] as 0 <= *out < size, counted from the end when negative. */
+static enum ulp_status read_index(const struct ulp_tensor *indices, size_t i, int64_t size, int64_t *out,
+                                  struct ulp_error *error)
+{
+    int64_t index = ulp_tensor_get_int(indices, i);
+    if (index < -size || index >= size)
+        return ulp_fail(error, ULP_ERROR_INPUT, "index %lld at position %zu is outside an axis of %lld elements",
+                        (long long)index, i, (long long)size);
+    *out = index < 0 ? index + size : index;
+    return ULP_OK;
+}
+
+/* ---- Gather ---- */
+
+static enum ulp_status infer_gather(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
+    int64_t dims[ULP_RANK_MAX];
+    int axis;
+    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
+    if (status != ULP_OK)
+        return status;
+    int rank = data->rank - 1 + indices->rank;
+    if (rank > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+    memcpy(dims, data->dims, (size_t)axis * sizeof *dims);
+    memcpy(dims + axis, indices->dims, (size_t)indices->rank * sizeof *dims);
+    memcpy(dims + axis + indices->rank, data->dims + axis + 1, (size_t)(data->rank - axis - 1) * sizeof *dims);
+    return ulp_call_describe(call, 0, data->type, rank, dims, error);
+}
+
+static enum ulp_status run_gather(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
+    int64_t *outer, *chosen, *inner;
+    int axis;
+    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_split split = ulp_split_at(data, axis);
+    if ((status = ulp_move_table(call, &outer, split.outer, 0, (int64_t)(split.size * split.inner), error)) != ULP_OK ||
+        (status = ulp_move_table(call, &chosen, indices->count, 0, 0, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &inner, split.inner, 0, 1, error)) != ULP_OK)
+        return status;
+    for (size_t i = 0; i < indices->count; i++) {
+        if ((status = read_index(indices, i, (int64_t)split.size, &chosen[i], error)) != ULP_OK)
+            return status;
+        chosen[i] *= (int64_t)split.inner;
+    }
+    struct ulp_tensor out = ulp_tensor_view(&call->out[0]);
+    out.rank = 3;
+    out.dims[0] = (int64_t)split.outer, out.dims[1] = (int64_t)indices->count, out.dims[2] = (int64_t)split.inner;
+    return ulp_move_axes(&out, data, (const int64_t *const[]){outer, chosen, inner}, NULL, call->pool, error);
+}
+
+/* ---- GatherElements, ScatterElements: one place of data per element of indices ---- */
+
+static enum ulp_status check_elements(const struct ulp_tensor *data, const struct ulp_tensor *indices, int axis,
+                                      struct ulp_error *error)
+{
+    bool fits = data->rank == indices->rank;
+    for (int d = 0; fits && d < data->rank; d++)
+        fits = d == axis || indices->dims[d] <= data->dims[d];
+    char a[200], b[200];
+    return fits ? ULP_OK
+                : ulp_fail(error, ULP_ERROR_INPUT, "indices, %s, do not lie inside data, %s",
+                           ulp_tensor_describe_text(indices, a, sizeof a), ulp_tensor_describe_text(data, b, sizeof b));
+}
+
+/* places[i] = the element of data that position i of indices names. */
+static enum ulp_status element_places(struct ulp_call *call, const struct ulp_tensor *data, const struct ulp_tensor *indices,
+                                      int64_t **places, struct ulp_error *error)
+{
+    int64_t strides[ULP_RANK_MAX];
+    int axis;
+    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
+    if (status == ULP_OK)
+        status = check_elements(data, indices, axis, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, indices->count, sizeof **places, places, error);
+    ulp_strides(data, strides);
+    for (size_t i = 0; status == ULP_OK && i < indices->count; i++) {
+        int64_t index, place = 0;
+        size_t rest = i;
+        for (int d = indices->rank - 1; d >= 0; d--) {
+            place += d == axis ? 0 : (int64_t)(rest % (size_t)indices->dims[d]) * strides[d];
+            rest /= (size_t)indices->dims[d];
+        }
+        status = read_index(indices, i, data->dims[axis], &index, error);
+        (*places)[i] = place + index * strides[axis];
+    }
+    return status;
+}
+
+static enum ulp_status infer_gather_elements(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_call_describe(call, 0, call->in[0]->type, call->in[1]->rank, call->in[1]->dims, error);
+}
+
+static enum ulp_status run_gather_elements(struct ulp_call *call, struct ulp_error *error)
+{
+    int64_t *places;
+    enum ulp_status status = element_places(call, call->in[0], call->in[1], &places, error);
+    return status == ULP_OK ? ulp_move_blocks(&call->out[0], call->in[0], places, 1, NULL, call->pool, error) : status;
+}
+
+/* ---- GatherND, ScatterND: one block of data per row of indices ---- */
+
+struct block_layout {
+    int batch_dims, index_size; /* leading axes shared; axes that a row of indices names */
+    size_t row_count, run;      /* rows of indices; elements of a block */
+};
+
+static enum ulp_status read_blocks(const struct ulp_call *call, struct block_layout *out, struct ulp_error *error)
+{
+    const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
+    int64_t batch = ulp_call_int(call, "batch_dims");
+    int64_t last = indices->rank ? indices->dims[indices->rank - 1] : 0;
+    bool fits = indices->rank >= 1 && batch >= 0 && batch < indices->rank && batch <= data->rank && last <= data->rank - batch;
+    for (int d = 0; fits && d < batch; d++)
+        fits = data->dims[d] == indices->dims[d];
+    if (!fits)
+        return ulp_fail(error, ULP_ERROR_INPUT, "indices with %lld numbers a row do not fit data of rank %d",
+                        (long long)last, data->rank);
+    *out = (struct block_layout){(int)batch, (int)last, 1, 1};
+    for (int d = 0; d < indices->rank - 1; d++)
+        out->row_count *= (size_t)indices->dims[d];
+    for (int d = (int)(batch + last); d < data->rank; d++)
+        out->run *= (size_t)data->dims[d];
+    return ULP_OK;
+}
+
+static enum ulp_status block_places(struct ulp_call *call, const struct block_layout *layout, int64_t **places,
+                                    struct ulp_error *error)
+{
+    const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
+    int64_t strides[ULP_RANK_MAX];
+    size_t batches = 1;
+    enum ulp_status status = ulp_call_take(call, layout->row_count, sizeof **places, places, error);
+    ulp_strides(data, strides);
+    for (int d = 0; d < layout->batch_dims; d++)
+        batches *= (size_t)data->dims[d];
+    size_t per_batch = batches ? layout->row_count / batches : 0;
+    int64_t batch_stride = layout->batch_dims ? strides[layout->batch_dims - 1] : 0;
+    for (size_t r = 0; status == ULP_OK && r < layout->row_count; r++) {
+        int64_t place = (int64_t)(r / per_batch) * batch_stride;
+        for (int k = 0; status == ULP_OK && k < layout->index_size; k++) {
+            int64_t index = 0;
+            int axis = layout->batch_dims + k;
+            status = read_index(indices, r * (size_t)layout->index_size + (size_t)k, data->dims[axis], &index, error);
+            place += index * strides[axis];
+        }
+        (*places)[r] = place;
+    }
+    return status;
+}
+
+static enum ulp_status infer_gather_nd(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
+    struct block_layout layout;
+    int64_t dims[2 * ULP_RANK_MAX];
+    enum ulp_status status = read_blocks(call, &layout, error);
+    if (status != ULP_OK)
+        return status;
+    int first = layout.batch_dims + layout.index_size, rank = indices->rank - 1 + data->rank - first;
+    if (rank > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+    memcpy(dims, indices->dims, (size_t)(indices->rank - 1) * sizeof *dims);
+    memcpy(dims + indices->rank - 1, data->dims + first, (size_t)(data->rank - first) * sizeof *dims);
+    return ulp_call_describe(call, 0, data->type, rank, dims, error);
+}
+
+static enum ulp_status run_gather_nd(struct ulp_call *call, struct ulp_error *error)
+{
+    struct block_layout layout;
+    int64_t *places;
+    enum ulp_status status = read_blocks(call, &layout, error);
+    if (status == ULP_OK && call->out[0].count)
+        status = block_places(call, &layout, &places, error);
+    return status == ULP_OK && call->out[0].count
+               ? ulp_move_blocks(&call->out[0], call->in[0], places, layout.run, NULL, call->pool, error)
+               : status;
+}
+
+/* ---- Scatter: updates combined into a copy of data, in the order of indices ---- */
+
+static const struct reduction {
+    const char *name, *formula; /* formula NULL: the last update stays */
+} reductions[] = {
+    {"none", NULL}, {"add", "old + update"}, {"mul", "old * update"}, {"max", "max(old, update)"}, {"min", "min(old, update)"},
+};
+
+static const struct reduction *find_reduction(const struct ulp_call *call)
+{
+    const char *name = ulp_call_attribute(call, "reduction")->s;
+    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
+        if (strcmp(name ? name : "none", reductions[i].name) == 0)
+            return &reductions[i];
+    return NULL;
+}
+
+static enum ulp_status check_scatter(struct ulp_call *call, struct ulp_error *error)
+{
+    return find_reduction(call) ? ULP_OK
+                                : ulp_fail(error, ULP_ERROR_INPUT, "reduction %s: expected none, add, mul, max or min",
+                                           ulp_call_attribute(call, "reduction")->s);
+}
+
+/* Updates of one round name different places: round r holds each place's r-th update. */
+struct rounds {
+    size_t count;
+    size_t *first;  /* of each round in order; first[count] is the end */
+    size_t *order;  /* updates sorted by round */
+};
+
+static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places, size_t update_count, size_t place_count,
+                                   struct rounds *out, struct ulp_error *error)
+{
+    uint32_t *seen;
+    size_t *round;
+    enum ulp_status status = ulp_call_take(call, place_count, sizeof *seen, &seen, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count, sizeof *round, &round, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count, sizeof *out->order, &out->order, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count + 2, sizeof *out->first, &out->first, error);
+    if (status != ULP_OK)
+        return status;
+    out->count = 0;
+    for (size_t u = 0; u < update_count; u++) {
+        round[u] = seen[places[u]]++;
+        out->first[round[u] + 1]++;
+        out->count = round[u] + 1 > out->count ? round[u] + 1 : out->count;
+    }
+    for (size_t r = 0; r < out->count; r++)
+        out->first[r + 1] += out->first[r];
+    size_t *next;
+    status = ulp_call_take(call, out->count, sizeof *next, &next, error);
+    for (size_t u = 0; status == ULP_OK && u < update_count; u++)
+        out->order[out->first[round[u]] + next[round[u]]++] = u;
+    return status;
+}
+
+/* One tape run a round: rows are updates, positions the elements of a block. */
+static enum ulp_status combine(struct ulp_call *call, const char *formula, const int64_t *places, size_t update_count,
+                               size_t run, struct ulp_error *error)
+{
+    struct rounds rounds;
+    int64_t *old, *update;
+    enum ulp_status status = sort_rounds(call, places, update_count, call->out[0].count, &rounds, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count, sizeof *old, &old, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count, sizeof *update, &update, error);
+    for (size_t r = 0; status == ULP_OK && r < rounds.count; r++) {
+        size_t count = rounds.first[r + 1] - rounds.first[r];
+        for (size_t i = 0; i < count; i++) {
+            size_t u = rounds.order[rounds.first[r] + i];
+            old[i] = places[u];
+            update[i] = (int64_t)(u * run);
+        }
+        /* rows of one element are laid out as positions of one row */
+        const struct ulp_rows rows = run == 1 ? (struct ulp_rows){.row_count = 1, .row_length = count}
+                                              : (struct ulp_rows){.row_count = count, .row_length = run};
+        struct ulp_operand at_old = {.tensor = &call->out[0], .position_stride = 1};
+        struct ulp_operand at_update = {.tensor = call->in[2], .position_stride = 1};
+        *(run == 1 ? &at_old.position_offset : &at_old.row_offset) = old;
+        *(run == 1 ? &at_update.position_offset : &at_update.row_offset) = update;
+        status = ulp_call_formula(call, formula, call->arithmetic, &rows, 2,
+                                  (struct ulp_named_operand[]){{"old", at_old}, {"update", at_update}}, 1,
+                                  (struct ulp_named_operand[]){{"new", at_old}}, error);
+    }
+    return status;
+}
+
+static enum ulp_status scatter(struct ulp_call *call, const int64_t *places, size_t update_count, size_t run,
+                               struct ulp_error *error)
+{
+    const struct reduction *reduction = find_reduction(call);
+    const struct ulp_tensor *updates = call->in[2];
+    struct ulp_tensor *out = &call->out[0];
+    if (updates->count != update_count * run)
+        return ulp_fail(error, ULP_ERROR_INPUT, "updates have %zu elements: indices ask for %zu", updates->count,
+                        update_count * run);
+    ulp_move_all(out, call->in[0]);
+    if (updates->count && reduction->formula)
+        return combine(call, reduction->formula, places, update_count, run, error);
+    for (size_t u = 0; updates->count && u < update_count; u++)
+        memcpy(ulp_element_at(out, (size_t)places[u]), ulp_element_at(updates, u * run), run * out->element_bytes);
+    return ULP_OK;
+}
+
+static enum ulp_status run_scatter_elements(struct ulp_call *call, struct ulp_error *error)
+{
+    int64_t *places;
+    if (!ulp_tensor_same_shape(call->in[1], call->in[2]))
+        return ulp_fail(error, ULP_ERROR_INPUT, "indices and updates have different shapes");
+    enum ulp_status status = element_places(call, call->in[0], call->in[1], &places, error);
+    return status == ULP_OK ? scatter(call, places, call->in[1]->count, 1, error) : status;
+}
+
+static enum ulp_status run_scatter_nd(struct ulp_call *call, struct ulp_error *error)
+{
+    struct block_layout layout;
+    int64_t *places;
+    enum ulp_status status = read_blocks(call, &layout, error);
+    if (status == ULP_OK)
+        status = block_places(call, &layout, &places, error);
+    return status == ULP_OK ? scatter(call, places, layout.row_count, layout.run, error) : status;
+}
+
+#define SCATTER_ELEMENTS .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
+    .check = check_scatter, .run = run_scatter_elements
+#define SCATTER_ND .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
+    .check = check_scatter, .run = run_scatter_nd
+
+const struct ulp_operator ulp_ops_gather[] = {
+    {.name = "Gather", .since = 1, .inputs = "data indices:i", .outputs = "output", .attributes = "axis:int=0",
+     .infer = infer_gather, .run = run_gather},
+    {.name = "GatherElements", .since = 11, .inputs = "data indices:i", .outputs = "output", .attributes = "axis:int=0",
+     .infer = infer_gather_elements, .run = run_gather_elements},
+    {.name = "GatherND", .since = 11, .inputs = "data indices:i", .outputs = "output", .infer = infer_gather_nd,
+     .run = run_gather_nd},
+    {.name = "GatherND", .since = 12, .inputs = "data indices:i", .outputs = "output", .attributes = "batch_dims:int=0",
+     .infer = infer_gather_nd, .run = run_gather_nd},
+    {.name = "Scatter", .since = 9, .until = 10, SCATTER_ELEMENTS, .attributes = "axis:int=0"},
+    {.name = "ScatterElements", .since = 11, SCATTER_ELEMENTS, .attributes = "axis:int=0"},
+    {.name = "ScatterElements", .since = 16, SCATTER_ELEMENTS, .attributes = "axis:int=0; reduction:string=none"},
+    {.name = "ScatterND", .since = 11, SCATTER_ND},
+    {.name = "ScatterND", .since = 16, SCATTER_ND, .attributes = "reduction:string=none"},
+    {0},
+};

@@ -1,0 +1,100 @@
+/* Every row of the operator table by itself: its texts parse, its formula parses, and a node that gives what the row
+ * requires binds to it. Numbers are checked by tests/conformance. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/call.h"
+#include "test.h"
+
+static struct ulp_arena *arena;
+
+static void make_arena(void)
+{
+    ck_assert_int_eq(ulp_arena_create(&arena, NULL), ULP_OK);
+}
+static void drop_arena(void)
+{
+    ulp_arena_free(arena);
+}
+
+/* Attributes a node must give: the required ones, and the one `when` asks for. */
+static size_t make_attributes(const struct ulp_operator *op, struct ulp_attribute *out)
+{
+    static const int64_t ints[] = {1};
+    size_t count = 0;
+    const char *text = op->attributes ? op->attributes : "";
+    while (*(text += strspn(text, "; "))) {
+        size_t length = strcspn(text, ";"), name_length = strcspn(text, ":");
+        const char *kind = text + name_length + 1;
+        bool wanted = op->when && strncmp(op->when, text, name_length) == 0 && op->when[name_length] == '=';
+        if (*kind == '!' || wanted) {
+            kind += *kind == '!';
+            struct ulp_attribute *a = &out[count++];
+            *a = (struct ulp_attribute){.name = ulp_arena_text(arena, text, name_length), .i = 1, .f = 1, .s = "LEFT"};
+            a->count = 1;
+            a->ints = ints;
+            a->kind = strncmp(kind, "ints", 4) == 0     ? ULP_ATTRIBUTE_INTS
+                      : strncmp(kind, "int", 3) == 0    ? ULP_ATTRIBUTE_INT
+                      : strncmp(kind, "floats", 6) == 0 ? ULP_ATTRIBUTE_FLOATS
+                      : strncmp(kind, "float", 5) == 0  ? ULP_ATTRIBUTE_FLOAT
+                      : strncmp(kind, "tensor", 6) == 0 ? ULP_ATTRIBUTE_TENSOR
+                      : strncmp(kind, "graph", 5) == 0  ? ULP_ATTRIBUTE_GRAPH
+                                                        : ULP_ATTRIBUTE_STRING;
+            if (wanted) {
+                a->s = op->when + name_length + 1;
+                a->i = atoll(a->s);
+            }
+        }
+        text += length;
+    }
+    return count;
+}
+
+static size_t count_words(const char *text)
+{
+    size_t count = 0;
+    for (const char *p = text ? text : ""; *(p += strspn(p, " ")); p += strcspn(p, " "))
+        count++;
+    return count;
+}
+
+START_TEST(every_row_binds)
+{
+    const struct ulp_operator *op;
+    size_t count = 0;
+    for (; (op = ulp_operator_row(count)); count++) {
+        struct ulp_attribute attributes[ULP_ATTRIBUTES_MAX + 1];
+        int numbers[64];
+        for (int i = 0; i < 64; i++)
+            numbers[i] = i;
+        const struct ulp_node node = {
+            .name = op->name, .op_type = op->name, .domain = op->domain ? op->domain : "",
+            .attribute_count = make_attributes(op, attributes), .attributes = attributes,
+            .input_count = count_words(op->inputs), .inputs = numbers,
+            .output_count = count_words(op->outputs), .outputs = numbers,
+        };
+        struct ulp_bound bound;
+        struct ulp_error error = {0};
+        enum ulp_status status = ulp_bind(&bound, &node, op->since, arena, &error);
+        ck_assert_msg(status == ULP_OK, "%s since %d: %s", op->name, op->since, error.message);
+        ck_assert_msg(bound.op == op, "%s since %d binds to another row, since %d", op->name, op->since, bound.op->since);
+        ck_assert_msg((op->formula != NULL) != (op->run != NULL), "%s: exactly one of formula and run", op->name);
+        ck_assert_msg(op->infer != NULL, "%s: no infer", op->name);
+        ck_assert_msg((bound.tape != NULL) == (op->formula || op->epilogue), "%s: tape", op->name);
+        ulp_unbind(&bound);
+    }
+    printf("%zu rows\n", count);
+    ck_assert_uint_gt(count, 100);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ops");
+    TCase *table = tcase_create("table");
+    tcase_add_checked_fixture(table, make_arena, drop_arena);
+    tcase_add_test(table, every_row_binds);
+    suite_add_tcase(suite, table);
+    return test_run(suite, NULL);
+}
