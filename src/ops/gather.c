@@ -86,7 +86,7 @@ static enum ulp_status element_places(struct ulp_call *call, const struct ulp_te
         status = ulp_call_take(call, indices->count, sizeof **places, places, error);
     ulp_strides(data, strides);
     for (size_t i = 0; status == ULP_OK && i < indices->count; i++) {
-        int64_t index, place = 0;
+        int64_t index = 0, place = 0;
         size_t rest = i;
         for (int d = indices->rank - 1; d >= 0; d--) {
             place += d == axis ? 0 : (int64_t)(rest % (size_t)indices->dims[d]) * strides[d];
