@@ -2,7 +2,7 @@
 #include "kernels/contract.h"
 
 #include "base/error.h"
-#include "kernels/blocks.h"
+#include "kernels/chains.h"
 #include "kernels/cpu.h"
 #include "kernels/unit.h"
 #include "kernels/wide.h"

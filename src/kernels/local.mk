@@ -1,7 +1,11 @@
 libcore_la_SOURCES += \
-	%D%/contract.h \
+	%D%/contract.c %D%/contract.h \
+	%D%/chains.c %D%/chains.h \
 	%D%/cpu.c %D%/cpu.h \
-	%D%/pack.c %D%/pack.h %D%/pack_template.h
+	%D%/output.c %D%/output.h \
+	%D%/pack.c %D%/pack.h %D%/pack_template.h \
+	%D%/step.c %D%/step.h %D%/step_template.h \
+	%D%/tile.h %D%/tile_template.h %D%/tile_generic.c %D%/tile_x86.c
 libcore_la_SOURCES += \
 	%D%/unit.c %D%/unit.h %D%/unit_contract.c %D%/unit_raw.c %D%/unit_table.c
 libcore_la_SOURCES += \

@@ -3,13 +3,13 @@
  * ROUNDED relies on rounding to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved
  * algorithms using rounding to odd", 2008): a value rounded to odd at 53 bits and then to p <= 51 bits, in any mode, is
  * the single rounding of the exact value. Factors have at most 26 bits and exponents so small that their products are
- * exact in double; a sum's error is exact by Knuth's TwoSum. EXACT does the same at more bits in MPFR. */
+ * exact in double, so only sums are rounded to odd. EXACT does the same at more bits in MPFR. */
 #include "kernels/step.h"
 
 #include <math.h>
 #include <mpfr.h>
-#include <string.h>
 
+#include "number/odd.h"
 #include "number/round.h"
 
 #define STRIP_MAX 64
@@ -18,15 +18,6 @@
 static int lowest_bit(const struct ulp_format *format)
 {
     return format->emin - format->precision + 1;
-}
-
-bool ulp_format_holds(const struct ulp_format *outer, const struct ulp_format *inner)
-{
-    return outer->precision >= inner->precision && outer->max_finite >= inner->max_finite &&
-           lowest_bit(outer) <= lowest_bit(inner) &&
-           (outer->subnormals ? lowest_bit(outer) : outer->emin) <= (inner->subnormals ? lowest_bit(inner) : inner->emin) &&
-           (outer->signed_zero || !inner->signed_zero) &&
-           (outer->overflow == inner->overflow || outer->overflow == ULP_OVERFLOW_INFINITY);
 }
 
 /* Is it exactly IEEE binary32 (24, 127) or binary64 (53, 1023), as the processor computes it? */
@@ -91,6 +82,11 @@ struct ulp_step_rule ulp_step_rule_partial(const struct ulp_step_rule *rule, con
     return partial;
 }
 
+bool ulp_step_keeps(const struct ulp_format *to, const struct ulp_format *from)
+{
+    return ulp_format_holds(to, from) && (to->overflow == from->overflow || to->overflow == ULP_OVERFLOW_INFINITY);
+}
+
 enum ulp_element ulp_step_element(enum ulp_step step)
 {
     static const enum ulp_element elements[ULP_STEP_COUNT] = {
@@ -117,21 +113,6 @@ enum ulp_element ulp_step_element(enum ulp_step step)
 #define FUSE(a, b, c) ((a) * (b) + (c))
 #include "kernels/step_template.h"
 
-/* x + y rounded to odd at 53 bits. */
-static double add_odd(double x, double y)
-{
-    double sum = x + y;
-    double rounded_y = sum - x;
-    double error = (x - (sum - rounded_y)) + (y - rounded_y);
-    uint64_t bits;
-    memcpy(&bits, &sum, sizeof bits);
-    if (error != 0 && !(bits & 1) && isfinite(sum)) {
-        bits += (error > 0) == (sum > 0) ? 1 : -(uint64_t)1;
-        memcpy(&sum, &bits, sizeof bits);
-    }
-    return sum;
-}
-
 static void round_strip(const struct ulp_step_rule *rule, const struct ulp_format *format, double *x, size_t n,
                         struct ulp_draw draw)
 {
@@ -150,7 +131,7 @@ static void add_rounded(const struct ulp_step_rule *rule, void *out, const void 
                         struct ulp_draw draw)
 {
     for (size_t i = 0; i < n; i++)
-        ((double *)out)[i] = add_odd(((const double *)x)[i], ((const double *)y)[i]);
+        ((double *)out)[i] = ulp_odd_add(((const double *)x)[i], ((const double *)y)[i]);
     round_strip(rule, &rule->sum, out, n, draw);
 }
 

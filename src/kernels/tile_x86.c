@@ -239,7 +239,7 @@ static bool serves_strict(const struct ulp_step_rule *rule, int precision, int e
 {
     return rule->step == ULP_STEP_ROUNDED && !rule->fused && rule->rounding == ULP_ROUND_NEAREST_EVEN &&
            is_ieee(&rule->product, precision, emax) && is_ieee(&rule->sum, precision, emax) &&
-           ulp_format_holds(&rule->sum, &rule->factor);
+           ulp_step_keeps(&rule->sum, &rule->factor);
 }
 static bool serves_fp16(const struct ulp_step_rule *rule) { return serves_strict(rule, 11, 15); }
 static bool serves_bf16(const struct ulp_step_rule *rule) { return serves_strict(rule, 8, 127); }

@@ -4,7 +4,7 @@
  * from beginning to end by one worker: for every block of k both sides are packed (they then fit the second-level
  * cache) and every tile of the block goes on with its sums, which wait in memory between blocks of k. So each sum is
  * formed in increasing k, whatever the blocking. */
-#include "kernels/blocks.h"
+#include "kernels/chains.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,18 +12,18 @@
 #include "kernels/output.h"
 #include "kernels/pack.h"
 #include "kernels/tile.h"
+#include "number/round.h"
 
 /* A panel of 32 columns of 256 floats is 32 KiB: it stays in the first-level cache while the rows pass. */
 #define K_BLOCK 256
 #define ROW_BLOCK 280
 #define COLUMN_BLOCK 512
 
+/* Sums of slices and of promoted chains are FP32, or the accumulator's when that is wider. */
 static struct ulp_format partial_format(const struct ulp_format *sum)
 {
-    struct ulp_format fp32 = {.name = "fp32", .precision = 24, .emin = -126, .emax = 127, .max_finite = 0x1.fffffep127,
-                              .overflow = ULP_OVERFLOW_INFINITY, .subnormals = true, .signed_zero = true,
-                              .carrier = ULP_CARRIER_FLOAT, .storage_bits = 32};
-    return ulp_format_holds(&fp32, sum) ? fp32 : *sum;
+    struct ulp_format fp32;
+    return ulp_format_find("fp32", &fp32, NULL) == ULP_OK && ulp_format_holds(&fp32, sum) ? fp32 : *sum;
 }
 
 /* Add a cut unless its segments would be the whole of what they lie in. */
@@ -91,7 +91,7 @@ static enum ulp_status scratch_create(struct scratch *out, const struct job *job
     size_t tiles = job->k_block < job->k_count ? row_panels * column_panels : 1;
     size_t sums = tiles * job->tile_bytes * (size_t)(job->chains->cuts.level_count + 1);
     size_t stack = job->chains->pairwise ? ULP_PAIRWISE_LEVELS * job->tile_columns * job->element_bytes : 0;
-    size_t rows, columns, total;
+    size_t rows = 0, columns = 0, total;
     if (!ulp_size_mul(round_up(row_panels * job->tile_rows * job->element_bytes, 64), job->k_block, &rows) ||
         !ulp_size_mul(round_up(column_panels * job->tile_columns * job->element_bytes, 64), job->k_block, &columns) ||
         !ulp_size_add(rows, columns, &total) || !ulp_size_add(total, sums + stack, &total))

@@ -1,6 +1,6 @@
 /* Scalar chains over a whole contraction: how k is cut into chains, blocking for the caches, threads, and the output. */
-#ifndef ULP_KERNELS_BLOCKS_H
-#define ULP_KERNELS_BLOCKS_H
+#ifndef ULP_KERNELS_CHAINS_H
+#define ULP_KERNELS_CHAINS_H
 
 #include "kernels/contract.h"
 #include "kernels/step.h"
