@@ -1,4 +1,6 @@
 /* Input samples: files and folders, or random values. */
+#include "config.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -30,10 +32,18 @@ static enum ulp_status add_sample(struct sample_list *list, const char *name, st
     return ULP_OK;
 }
 
+static bool holds_pb(const char *folder)
+{
+    char path[4096];
+    struct stat info;
+    return snprintf(path, sizeof path, "%s/input_0.pb", folder) < (int)sizeof path && stat(path, &info) == 0;
+}
+
 static enum ulp_status read_one(const struct ulp_model *model, const char *path, struct sample_list *list, struct ulp_error *error)
 {
     struct ulp_tensor_set inputs;
-    enum ulp_status status = ulp_model_read_inputs(model, path, &inputs, error);
+    enum ulp_status status = holds_pb(path) ? ulp_test_data_set_read(path, "input", model, &inputs, error)
+                                            : ulp_tensor_set_read(path, &inputs, error);
     return status == ULP_OK ? add_sample(list, path, &inputs, error) : status;
 }
 
@@ -41,13 +51,6 @@ static int is_sample(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
     return strncmp(entry->d_name, "test_data_set_", 14) == 0 || (length > 4 && strcmp(entry->d_name + length - 4, ".npz") == 0);
-}
-
-static bool holds_pb(const char *folder)
-{
-    char path[4096];
-    struct stat info;
-    return snprintf(path, sizeof path, "%s/input_0.pb", folder) < (int)sizeof path && stat(path, &info) == 0;
 }
 
 /* A folder of test_data_set_N folders or of npz files, in the order of their numbers. */
