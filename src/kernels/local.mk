@@ -1,7 +1,7 @@
 libcore_la_SOURCES += \
 	%D%/contract.c %D%/contract.h \
 	%D%/chains.c %D%/chains.h \
-	%D%/cpu.c %D%/cpu.h \
+	%D%/cpu.h \
 	%D%/output.c %D%/output.h \
 	%D%/pack.c %D%/pack.h %D%/pack_template.h \
 	%D%/step.c %D%/step.h %D%/step_template.h \
