@@ -1,11 +1,22 @@
-/* Contractions on a matrix unit: the kernel's schedule around the unit's chains. */
+/* Contractions on a matrix unit. Columns are cut into panels of 32 lines that are decoded once for a group of batches; rows are
+ * cut into chunks, the items of work, that a thread decodes for itself. Either factor may give the rows: products commute. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernels/pack.h"
 #include "kernels/unit.h"
+#include "kernels/unit_fast.h"
 #include "number/round.h"
+
+enum {
+    COLUMNS = ULP_UNIT_COLUMNS,
+    SLOT_BYTES = sizeof(float) + sizeof(int32_t), /* of a row's planes; a panel's are smaller */
+    ROWS_MAX = 64,
+    ROWS_BYTES = 512 << 10,   /* a chunk of rows stays in L2 */
+    PANELS_BYTES = 16 << 20,  /* panels held at a time, unless one alone is larger */
+    TILE_SLOTS = 128,         /* of a panel used at a time: 24 KB, in L1 */
+};
 
 size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k, int split)
 {
@@ -34,88 +45,282 @@ float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *
     return total;
 }
 
+/* The side that gives rows, and the side that gives columns. */
+struct side {
+    struct ulp_pack pack;
+    size_t count; /* lines of a batch */
+    const int64_t *out_offset;
+};
+
 struct work {
     const struct ulp_arithmetic *arithmetic;
     const struct ulp_contraction *problem;
-    const struct ulp_unit *unit;
-    struct ulp_pack a_pack, b_pack;
-    bool meets_padding;
-    size_t batch;
-    double *a, *b; /* lines of one batch; a [m][k], b [n][k] */
-    double *pairs; /* 2 * k for each worker */
+    struct ulp_unit_layout layout;
+    ulp_unit_tile_fn *tile;
+    struct side rows, columns;
+    bool padding; /* may meet NaN or Inf */
+    bool shared;  /* every batch has the same columns */
+    size_t chunk_rows, chunk_count; /* rows of an item, items of a batch */
+    size_t panel_count, panel_bytes;
+    char *panels;  /* of this group */
+    size_t worker_bytes;
+    char *scratch; /* worker_bytes for each worker */
+    size_t batch_first, batch_count, panel_first, panels_held; /* this group: batches, and panels of each */
 };
 
-static enum ulp_status contract_rows(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static size_t align64(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+/* Cut memory into the parts of one panel; NULL memory: only the size. */
+static size_t lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout, char *memory)
+{
+    const size_t value = align64(layout->slot_count * COLUMNS * sizeof *panel->value);
+    const size_t exponent = align64(layout->slot_count * COLUMNS * sizeof *panel->exponent);
+    if (memory) {
+        panel->value = (float *)(void *)memory;
+        panel->exponent = (int16_t *)(void *)(memory + value);
+        panel->special = (uint8_t *)(memory + value + exponent);
+    }
+    return value + exponent + align64(layout->block_count);
+}
+
+/* A worker's memory. */
+struct scratch {
+    struct ulp_unit_rows rows;
+    float *lines; /* of one panel before decoding */
+    float *c, *chain, *sum, *total; /* [chunk_rows][COLUMNS] */
+};
+
+static size_t lay_scratch(struct scratch *scratch, const struct work *work, char *memory)
+{
+    const struct ulp_unit_layout *layout = &work->layout;
+    const size_t plane = align64(work->chunk_rows * layout->slot_count * sizeof(float));
+    const size_t special = align64(work->chunk_rows * layout->block_count);
+    const size_t lines = align64(work->problem->k * COLUMNS * sizeof(float));
+    const size_t tile = work->chunk_rows * COLUMNS * sizeof(float);
+    if (memory) {
+        scratch->rows.value = (float *)(void *)memory;
+        scratch->rows.exponent = (int32_t *)(void *)(memory + plane);
+        scratch->rows.special = (uint8_t *)(memory + 2 * plane);
+        scratch->lines = (float *)(void *)(memory + 2 * plane + special);
+        float *tiles = (float *)(void *)(memory + 2 * plane + special + lines);
+        scratch->c = tiles;
+        scratch->chain = tiles + work->chunk_rows * COLUMNS;
+        scratch->sum = scratch->chain + work->chunk_rows * COLUMNS;
+        scratch->total = scratch->sum + work->chunk_rows * COLUMNS;
+    }
+    return 2 * plane + special + lines + 4 * tile;
+}
+
+static enum ulp_status decode_panels(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     (void)error;
     const struct work *work = context;
-    const struct ulp_contraction *p = work->problem;
-    const struct ulp_arithmetic *arithmetic = work->arithmetic;
-    double *pair = work->pairs + 2 * p->k * (size_t)worker;
-    int64_t batch_offset = p->out_batch_offset ? p->out_batch_offset[work->batch] : 0;
-    for (size_t i = first; i < last; i++)
-        for (size_t j = 0; j < p->n; j++) {
-            const double *a = work->a + i * p->k, *b = work->b + j * p->k;
-            if (work->meets_padding) {
-                ulp_pack_pair(pair, pair + p->k, &work->a_pack, &work->b_pack, work->batch, i, j, p->k);
-                a = pair;
-                b = pair + p->k;
-            }
-            float value = ulp_unit_schedule(work->unit, &arithmetic->schedule, a, b, p->k);
-            int64_t offset = batch_offset + p->out_row_offset[i] + p->out_column_offset[j];
-            if (p->store)
-                ulp_round_floats(&arithmetic->storage, arithmetic->rounding, &value, 1, arithmetic->seed, 0,
-                                 (uint64_t)offset);
-            ((float *)p->out->data)[offset] = value;
-        }
+    struct scratch scratch;
+    lay_scratch(&scratch, work, work->scratch + (size_t)worker * work->worker_bytes);
+    for (size_t i = first; i < last; i++) {
+        struct ulp_unit_panel panel;
+        lay_panel(&panel, &work->layout, work->panels + i * work->panel_bytes);
+        const size_t line = (work->panel_first + i % work->panels_held) * COLUMNS, left = work->columns.count - line;
+        const struct ulp_pack_range range = {.batch = work->batch_first + i / work->panels_held,
+                                             .line = line,
+                                             .line_count = left < COLUMNS ? left : COLUMNS,
+                                             .k_count = work->problem->k};
+        ulp_unit_decode_panel(&panel, &work->layout, &work->columns.pack, range, work->padding, scratch.lines);
+    }
     return ULP_OK;
 }
 
-static enum ulp_status contract_batches(struct work *work, struct ulp_pool *pool, struct ulp_error *error)
+/* target += source as FP32 (RNE-FP16 where the accumulator of ULP_UNIT_HALVES is FP16), source = 0. */
+static void add_tile(float *restrict target, float *restrict source, size_t count, const struct ulp_format *round)
+{
+    for (size_t i = 0; i < count; i++) {
+        target[i] += source[i];
+        source[i] = 0;
+    }
+    if (round)
+        ulp_round_floats(round, ULP_ROUND_NEAREST_EVEN, target, count, 0, 0, 0);
+}
+
+/* scratch->total = the sums of row_count rows and one panel. */
+static void sum_tile(const struct work *work, const struct scratch *scratch, const struct ulp_unit_panel *panel,
+                     size_t row_count)
+{
+    const struct ulp_unit_layout *layout = &work->layout;
+    const size_t count = row_count * COLUMNS;
+    float *const chain = layout->halves ? scratch->chain : scratch->c;
+    const struct ulp_format *half =
+        layout->unit.output == ULP_UNIT_RNE_FP16 ? &work->arithmetic->accumulator : NULL;
+    struct ulp_unit_tile tile = {.layout = layout, .rows = scratch->rows, .panel = *panel, .row_count = row_count, .c = chain};
+    memset(scratch->c, 0, count * sizeof(float));
+    memset(scratch->chain, 0, count * sizeof(float));
+    memset(scratch->sum, 0, count * sizeof(float));
+    memset(scratch->total, 0, count * sizeof(float));
+    while (tile.block_first < layout->block_count) {
+        tile.block_last = tile.block_first;
+        while (!layout->block_end[tile.block_last++] && tile.block_last < layout->block_count &&
+               (tile.block_last - tile.block_first) * (size_t)layout->unit.block < TILE_SLOTS)
+            continue;
+        work->tile(&tile);
+        const unsigned end = layout->block_end[tile.block_last - 1];
+        if (end & ULP_UNIT_ENDS_INSTRUCTION)
+            add_tile(scratch->c, scratch->chain, count, half);
+        if (end & ULP_UNIT_ENDS_CHAIN)
+            add_tile(scratch->sum, scratch->c, count, NULL);
+        if (end & ULP_UNIT_ENDS_SLICE)
+            add_tile(scratch->total, scratch->sum, count, NULL);
+        tile.block_first = tile.block_last;
+    }
+}
+
+static void store_tile(const struct work *work, float *total, size_t batch, size_t row, size_t row_count,
+                       size_t column, size_t column_count)
 {
     const struct ulp_contraction *p = work->problem;
-    for (size_t g = 0; g < p->batch_count; g++) {
-        work->batch = g;
-        ulp_pack_rows_double(work->a, &work->a_pack, (struct ulp_pack_range){g, 0, p->m, 0, p->k}, p->k);
-        ulp_pack_rows_double(work->b, &work->b_pack, (struct ulp_pack_range){g, 0, p->n, 0, p->k}, p->k);
-        enum ulp_status status = ulp_parallel_for(pool, p->m, 1, contract_rows, work, error);
-        if (status != ULP_OK)
-            return status;
+    const struct ulp_arithmetic *arithmetic = work->arithmetic;
+    const bool stochastic = p->store && arithmetic->rounding == ULP_ROUND_STOCHASTIC;
+    float *out = p->out->data;
+    const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
+    if (p->store && !stochastic)
+        ulp_round_floats(&arithmetic->storage, arithmetic->rounding, total, row_count * COLUMNS, 0, 0, 0);
+    for (size_t i = 0; i < row_count; i++)
+        for (size_t j = 0; j < column_count; j++) {
+            const int64_t offset = base + work->rows.out_offset[row + i] + work->columns.out_offset[column + j];
+            out[offset] = total[i * COLUMNS + j];
+            if (stochastic) /* an element's number belongs to its place in the tensor */
+                ulp_round_floats(&arithmetic->storage, arithmetic->rounding, &out[offset], 1, arithmetic->seed, 0,
+                                 (uint64_t)offset);
+        }
+}
+
+static enum ulp_status contract_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    (void)error;
+    const struct work *work = context;
+    struct scratch scratch;
+    lay_scratch(&scratch, work, work->scratch + (size_t)worker * work->worker_bytes);
+    for (size_t item = first; item < last; item++) {
+        const size_t group_batch = item / work->chunk_count, batch = work->batch_first + group_batch;
+        const size_t row = item % work->chunk_count * work->chunk_rows, left = work->rows.count - row;
+        const struct ulp_pack_range range = {.batch = batch,
+                                             .line = row,
+                                             .line_count = left < work->chunk_rows ? left : work->chunk_rows,
+                                             .k_count = work->problem->k};
+        ulp_unit_decode_rows(&scratch.rows, &work->layout, &work->rows.pack, range, work->padding, scratch.lines);
+        for (size_t i = 0; i < work->panels_held; i++) {
+            struct ulp_unit_panel panel;
+            const size_t held = work->shared ? i : group_batch * work->panels_held + i;
+            lay_panel(&panel, &work->layout, work->panels + held * work->panel_bytes);
+            sum_tile(work, &scratch, &panel, range.line_count);
+            const size_t column = (work->panel_first + i) * COLUMNS, columns_left = work->columns.count - column;
+            store_tile(work, scratch.total, batch, row, range.line_count, column,
+                       columns_left < COLUMNS ? columns_left : COLUMNS);
+        }
     }
     return ULP_OK;
+}
+
+/* One group: batches with all their panels, or a part of one batch's panels. */
+static enum ulp_status contract_group(struct work *work, struct ulp_pool *pool, struct ulp_error *error)
+{
+    const size_t decoded = (work->shared ? 1 : work->batch_count) * work->panels_held;
+    enum ulp_status status = ulp_parallel_for(pool, decoded, 1, decode_panels, work, error);
+    if (status == ULP_OK)
+        status = ulp_parallel_for(pool, work->batch_count * work->chunk_count, 1, contract_chunks, work, error);
+    return status;
+}
+
+static enum ulp_status contract_groups(struct work *work, size_t panels_max, struct ulp_pool *pool, struct ulp_error *error)
+{
+    const size_t total = work->problem->batch_count, whole = panels_max / work->panel_count;
+    const size_t batches_max = work->shared ? total : whole > 0 ? whole : 1;
+    enum ulp_status status = ULP_OK;
+    for (size_t batch = 0; batch < total && status == ULP_OK; batch += batches_max)
+        for (size_t panel = 0; panel < work->panel_count && status == ULP_OK; panel += panels_max) {
+            work->batch_first = batch;
+            work->batch_count = total - batch < batches_max ? total - batch : batches_max;
+            work->panel_first = panel;
+            work->panels_held = work->panel_count - panel < panels_max ? work->panel_count - panel : panels_max;
+            status = contract_group(work, pool, error);
+        }
+    return status;
+}
+
+/* Rows cost as they are, columns are padded to whole panels: choose which factor gives which. */
+static void choose_sides(struct work *work)
+{
+    const struct ulp_contraction *p = work->problem;
+    const struct side a = {ulp_pack_make(work->arithmetic, p, 0), p->m, p->out_row_offset};
+    const struct side b = {ulp_pack_make(work->arithmetic, p, 1), p->n, p->out_column_offset};
+    const size_t a_panels = (p->m + COLUMNS - 1) / COLUMNS, b_panels = (p->n + COLUMNS - 1) / COLUMNS;
+    const bool swapped = (double)a_panels * (double)p->n < (double)b_panels * (double)p->m;
+    const int64_t *column_batches = swapped ? p->a.batch_offset : p->b.batch_offset;
+    work->shared = true;
+    for (size_t g = 1; column_batches && g < p->batch_count; g++)
+        work->shared &= column_batches[g] == column_batches[0];
+    work->rows = swapped ? b : a;
+    work->columns = swapped ? a : b;
+    work->panel_count = swapped ? a_panels : b_panels;
+    work->padding = ulp_pack_meets_padding(&a.pack, &b.pack);
+}
+
+static enum ulp_status contract(struct work *work, struct ulp_pool *pool, struct ulp_error *error)
+{
+    const struct ulp_contraction *p = work->problem;
+    const size_t threads = pool ? (size_t)ulp_pool_thread_count(pool) : 1;
+    choose_sides(work);
+    size_t rows = ROWS_BYTES / SLOT_BYTES / (work->layout.slot_count + 1);
+    const size_t fair = (work->rows.count * p->batch_count + 4 * threads - 1) / (4 * threads);
+    rows = rows < 4 ? 4 : rows > ROWS_MAX ? ROWS_MAX : rows;
+    rows = rows > fair ? fair : rows;
+    work->chunk_rows = rows > 0 ? rows : 1;
+    work->chunk_count = (work->rows.count + work->chunk_rows - 1) / work->chunk_rows;
+    work->panel_bytes = lay_panel(NULL, &work->layout, NULL);
+    work->worker_bytes = align64(lay_scratch(NULL, work, NULL));
+    size_t all_panels = 0, panels_max = PANELS_BYTES / work->panel_bytes;
+    if (!ulp_size_mul(work->panel_count, p->batch_count, &all_panels))
+        return ulp_fail(error, ULP_ERROR_MEMORY, "a contraction of %zu x %zu products is too large", p->m, p->n);
+    panels_max = panels_max < 1 ? 1 : panels_max > all_panels ? all_panels : panels_max;
+    void *panels = NULL, *scratch = NULL;
+    enum ulp_status status = ulp_allocate(&panels, panels_max, work->panel_bytes, NULL, "decoded columns", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&scratch, threads, work->worker_bytes, NULL, "decoded rows", error);
+    work->panels = panels;
+    work->scratch = scratch;
+    if (status == ULP_OK)
+        status = contract_groups(work, panels_max, pool, error);
+    ulp_free(panels);
+    ulp_free(scratch);
+    return status;
+}
+
+enum ulp_status ulp_unit_contract(ulp_unit_tile_fn *tile, const struct ulp_unit *unit,
+                                  const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
+                                  struct ulp_pool *pool, struct ulp_error *error)
+{
+    if (unit->kind != ULP_UNIT_TRUNCATED && unit->kind != ULP_UNIT_HALVES)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "arithmetic %s: contractions do not run on the unit %s.%s.%s.%s",
+                        arithmetic->name, unit->gpu, unit->unit_class, unit->input, unit->accumulator);
+    if (problem->out->element != ULP_ELEMENT_F32)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "arithmetic %s: a matrix unit's results are FP32 elements",
+                        arithmetic->name);
+    if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
+        return ULP_OK;
+    struct work work = {.arithmetic = arithmetic, .problem = problem, .tile = tile};
+    enum ulp_status status = ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k, error);
+    if (status == ULP_OK)
+        status = contract(&work, pool, error);
+    ulp_unit_layout_free(&work.layout);
+    return status;
 }
 
 enum ulp_status ulp_contract_unit(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
                                   struct ulp_pool *pool, struct ulp_error *error)
 {
-    struct work work = {.arithmetic = arithmetic, .problem = problem, .unit = ulp_unit_of(arithmetic, error)};
-    if (!work.unit)
+    const struct ulp_unit *unit = ulp_unit_of(arithmetic, error);
+    if (!unit)
         return ULP_ERROR_UNSUPPORTED;
-    if (problem->out->element != ULP_ELEMENT_F32)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "arithmetic %s: results of a matrix unit are FP32 elements",
-                        arithmetic->name);
-    work.a_pack = ulp_pack_make(arithmetic, problem, 0);
-    work.b_pack = ulp_pack_make(arithmetic, problem, 1);
-    work.meets_padding = ulp_pack_meets_padding(&work.a_pack, &work.b_pack);
-    void *a = NULL, *b = NULL, *pairs = NULL;
-    size_t a_count = 0, b_count = 0;
-    enum ulp_status status = ULP_OK;
-    if (!ulp_size_mul(problem->m, problem->k, &a_count) || !ulp_size_mul(problem->n, problem->k, &b_count))
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "the operands have more elements than memory can address");
-    if (status == ULP_OK)
-        status = ulp_allocate(&a, a_count, sizeof(double), NULL, "packed left factor", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&b, b_count, sizeof(double), NULL, "packed right factor", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&pairs, 2 * problem->k * (size_t)(pool ? ulp_pool_thread_count(pool) : 1), sizeof(double),
-                              NULL, "scratch of a contraction", error);
-    work.a = a;
-    work.b = b;
-    work.pairs = pairs;
-    if (status == ULP_OK)
-        status = contract_batches(&work, pool, error);
-    ulp_free(a);
-    ulp_free(b);
-    ulp_free(pairs);
-    return status;
+    return ulp_unit_contract(ulp_unit_tile_choose(), unit, arithmetic, problem, pool, error);
 }

@@ -1,0 +1,233 @@
+/* The fast path of matrix units: portable tile, and what its instances share. */
+#include "kernels/unit_fast.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu.h"
+
+enum { COLUMNS = ULP_UNIT_COLUMNS };
+
+struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
+{
+    const int scalable = unit->fraction_bits - 125;
+    return (struct ulp_unit_limits){
+        .fraction_bits = unit->fraction_bits,
+        .lowest = unit->floor > scalable ? unit->floor : scalable,
+        .low = unit->floor > scalable ? ULP_UNIT_NO_TERM : scalable,
+        .high = 126,
+        .c_field = unit->output == ULP_UNIT_RNE_FP16 ? 127 - 14 : 1,
+    };
+}
+
+/* Rule 1 for one lane: the special result, or a finite number. */
+static float settle_special(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, float before)
+{
+    const size_t length = (size_t)tile->layout->unit.block, first = block * length;
+    const int32_t *a_code = tile->rows.exponent + row * tile->layout->slot_count;
+    const float *a_value = tile->rows.value + row * tile->layout->slot_count;
+    float sum = isfinite(before) ? 0 : before;
+    for (size_t s = first; s < first + length; s++) {
+        const int codes[2] = {(int16_t)(a_code[s] & 0xFFFF), tile->panel.exponent[s * COLUMNS + column]};
+        const float values[2] = {a_value[s], tile->panel.value[s * COLUMNS + column]};
+        float product = 1;
+        for (size_t side = 0; side < 2; side++)
+            product *= codes[side] == ULP_UNIT_NAN                 ? NAN
+                       : codes[side] == ULP_UNIT_POSITIVE_INFINITY ? INFINITY
+                       : codes[side] == ULP_UNIT_NEGATIVE_INFINITY ? -INFINITY
+                       : codes[side] == ULP_UNIT_ZERO              ? 0
+                                                                   : copysignf(1, values[side]);
+        if (codes[0] != ULP_UNIT_PADDING && codes[1] != ULP_UNIT_PADDING)
+            sum += product;
+    }
+    return sum;
+}
+
+static float settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, float before)
+{
+    const size_t length = (size_t)tile->layout->unit.block, first = block * length;
+    double a[32], b[32];
+    for (size_t s = 0; s < length; s++) {
+        a[s] = tile->rows.value[row * tile->layout->slot_count + first + s];
+        b[s] = tile->panel.value[(first + s) * COLUMNS + column];
+    }
+    return (float)ulp_unit_chain(&tile->layout->unit, a, b, NULL, NULL, length, before);
+}
+
+void ulp_unit_settle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, size_t count,
+                     uint32_t slow, const float *before, float *after)
+{
+    const bool special = tile->rows.special[row * tile->layout->block_count + block] || tile->panel.special[block];
+    static const uint32_t canonical = 0x7FFFFFFF;
+    float not_a_number;
+    memcpy(&not_a_number, &canonical, sizeof not_a_number);
+    for (size_t j = 0; j < count; j++) {
+        if (!special && !(slow >> j & 1))
+            continue;
+        float sum = special && before[j] == before[j] ? settle_special(tile, row, block, column + j, before[j]) : before[j];
+        if (sum != sum)
+            after[j] = not_a_number;
+        else if (isinf(sum))
+            after[j] = sum;
+        else if (slow >> j & 1)
+            after[j] = settle_by_oracle(tile, row, block, column + j, before[j]);
+    }
+}
+
+static inline float float_of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t bits_of_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest truncate; the leading bit,
+ * when it is bit 24 or above, is what finds the half bit. */
+static inline float truncate_sum(int32_t sum)
+{
+    uint32_t magnitude = sum < 0 ? 0 - (uint32_t)sum : (uint32_t)sum;
+    float x = (float)(int32_t)(magnitude & ~(magnitude >> 24));
+    return float_of_bits((bits_of_float(x) & 0x7FFFFFFF) | ((uint32_t)sum & 0x80000000));
+}
+
+/* To FP16, nearest even, by adding 1.5 * 2^(13 + Exp(x)), whose last bit is worth 2^(Exp(x) - 10). */
+static inline float round_to_half(float x)
+{
+    uint32_t field = bits_of_float(x) >> 23 & 255;
+    float magic = float_of_bits((((field > 113 ? field : 113) + 13) << 23) | 0x400000);
+    float rounded = fabsf(x) + magic - magic;
+    return copysignf(fabsf(x) < 65520 ? rounded : INFINITY, x);
+}
+
+/* sum * 2^(e - F) converted. */
+static inline float convert_sum(int32_t sum, float scale, enum ulp_unit_output output)
+{
+    float x = truncate_sum(sum);
+    if (output == ULP_UNIT_RZ_FP32)
+        return x * scale;
+    if (output == ULP_UNIT_RZ_E8M13)
+        return float_of_bits(bits_of_float(x) & 0xFFFFFC00) * scale;
+    /* rounded to odd at 24 bits first, so that rounding to 11 rounds once */
+    return round_to_half(float_of_bits(bits_of_float(x) | ((int32_t)x != sum)) * scale);
+}
+
+/* A term as an integer. Lanes that will be settled may hold anything here: what C does not define is kept away, and 16 such
+ * terms stay inside int32. */
+static inline int32_t truncate_term(float x)
+{
+    const float bound = 134217720; /* below 2^27 and above every term */
+    x = x < bound ? x : bound;
+    x = x > -bound ? x : -bound;
+    return (int32_t)x;
+}
+
+/* What a block needs of each lane. */
+struct lanes {
+    int32_t e[COLUMNS];
+    float up[COLUMNS], down[COLUMNS]; /* 2^(F - e), 2^(e - F) */
+    int32_t sum[COLUMNS];
+    uint32_t slow; /* lanes to settle */
+};
+
+static void find_exponents(struct lanes *lanes, const struct ulp_unit_limits *limits, const int32_t *restrict a_exponent,
+                           const int16_t *restrict b_exponent, size_t length, const float *restrict c)
+{
+    int16_t top[COLUMNS];
+    memset(top, 0x80, sizeof top);
+    for (size_t s = 0; s < length; s++) {
+        const int16_t a = (int16_t)(a_exponent[s] & 0xFFFF);
+        for (size_t j = 0; j < COLUMNS; j++) {
+            const int16_t e = (int16_t)(a + b_exponent[s * COLUMNS + j]);
+            top[j] = e > top[j] ? e : top[j];
+        }
+    }
+    uint32_t outside = 0;
+    for (size_t j = 0; j < COLUMNS; j++) {
+        const uint32_t bits = bits_of_float(c[j]) & 0x7FFFFFFF;
+        const int field = (int)(bits >> 23) > limits->c_field ? (int)(bits >> 23) : limits->c_field;
+        const int c_e = bits == 0 ? ULP_UNIT_ZERO : field - 127;
+        int e = top[j] > c_e ? top[j] : c_e;
+        lanes->sum[j] = (e > ULP_UNIT_NO_TERM && e < limits->low) || e > limits->high;
+        outside |= (uint32_t)lanes->sum[j];
+        e = e < limits->lowest ? limits->lowest : e > limits->high ? limits->high : e;
+        lanes->up[j] = float_of_bits((uint32_t)(127 + limits->fraction_bits - e) << 23);
+        lanes->down[j] = float_of_bits((uint32_t)(127 - limits->fraction_bits + e) << 23);
+    }
+    lanes->slow = 0;
+    for (size_t j = 0; outside && j < COLUMNS; j++)
+        lanes->slow |= (uint32_t)lanes->sum[j] << j;
+}
+
+/* Products of at most 16 slots onto part[]. */
+static void add_products(int32_t *restrict part, const float *restrict up, const float *restrict a, const float *restrict b,
+                         size_t length)
+{
+    for (size_t j = 0; j < COLUMNS; j++)
+        part[j] = 0;
+    for (size_t s = 0; s < length; s++) {
+        const float x = a[s];
+        for (size_t j = 0; j < COLUMNS; j++)
+            part[j] += truncate_term(x * b[s * COLUMNS + j] * up[j]);
+    }
+}
+
+/* sum += part, noting overflow. */
+static void add_checked(struct lanes *lanes, const int32_t *restrict part)
+{
+    uint32_t overflow = 0;
+    for (size_t j = 0; j < COLUMNS; j++) {
+        const uint32_t x = (uint32_t)lanes->sum[j], y = (uint32_t)part[j], z = x + y;
+        overflow |= (x ^ z) & (y ^ z);
+        lanes->sum[j] = (int32_t)z;
+    }
+    if (overflow >> 31) /* rare: which lanes does not matter, the oracle is right for all */
+        lanes->slow = 0xFFFFFFFF;
+}
+
+void ulp_unit_tile_c(const struct ulp_unit_tile *tile)
+{
+    const struct ulp_unit_layout *layout = tile->layout;
+    const size_t length = (size_t)layout->unit.block;
+    const struct ulp_unit_limits limits = ulp_unit_limits(&layout->unit);
+    for (size_t row = 0; row < tile->row_count; row++) {
+        float *c = tile->c + row * COLUMNS;
+        for (size_t block = tile->block_first; block < tile->block_last; block++) {
+            const size_t slot = block * length, place = row * layout->slot_count + slot;
+            struct lanes lanes;
+            int32_t part[COLUMNS];
+            float after[COLUMNS];
+            find_exponents(&lanes, &limits, tile->rows.exponent + place, tile->panel.exponent + slot * COLUMNS, length, c);
+            for (size_t j = 0; j < COLUMNS; j++)
+                lanes.sum[j] = truncate_term(c[j] * lanes.up[j]);
+            for (size_t s = 0; s < length; s += 16) {
+                add_products(part, lanes.up, tile->rows.value + place + s, tile->panel.value + (slot + s) * COLUMNS,
+                             length - s < 16 ? length - s : 16);
+                add_checked(&lanes, part);
+            }
+            for (size_t j = 0; j < COLUMNS; j++)
+                after[j] = convert_sum(lanes.sum[j], lanes.down[j], layout->unit.output);
+            if (lanes.slow || tile->rows.special[row * layout->block_count + block] || tile->panel.special[block])
+                ulp_unit_settle(tile, row, block, 0, COLUMNS, lanes.slow, c, after);
+            memcpy(c, after, sizeof after);
+        }
+    }
+}
+
+ulp_unit_tile_fn *ulp_unit_tile_choose(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    const unsigned features = ulp_cpu_features();
+    if (features & ULP_CPU_AVX512)
+        return ulp_unit_tile_avx512;
+    if ((features & ULP_CPU_AVX2) && (features & ULP_CPU_F16C))
+        return ulp_unit_tile_avx2;
+#endif
+    return ulp_unit_tile_c;
+}

@@ -1,0 +1,101 @@
+/* The fast path of matrix units, equal to the oracle on every bit.
+ *
+ * Operands are decoded once into two planes: the value as a float, and the exponent Exp(x). A block's largest exponent e is then a
+ * max-plus product of the exponent planes, a term is (a * b) * 2^(F - e) converted to an integer with truncation, and the terms
+ * are added as int32. Why that is exact:
+ *   - a * b has at most 22 bits: exact in FP32 unless it leaves FP32's range. |a * b| < 2^(e + 2), so it cannot overflow while
+ *     e <= 126. Below 2^-126 it may be wrong, but then |a * b| * 2^(F - e) < 1 and the term is 0 either way, provided
+ *     e >= F - 125.
+ *   - scaling by 2^(F - e) is exact or leaves a magnitude below 1.
+ *   - a term is below 2^(F + 2) <= 2^27, and 16 of them stay below 2^31; every other addition is checked for overflow.
+ * Lanes outside of these conditions (and those that meet NaN or Inf) are settled one by one through the oracle. */
+#ifndef ULP_KERNELS_UNIT_FAST_H
+#define ULP_KERNELS_UNIT_FAST_H
+
+#include "kernels/pack.h"
+#include "kernels/unit.h"
+
+#define ULP_UNIT_COLUMNS 32 /* lanes of a panel */
+
+/* Exponent-plane codes of what has no exponent; the value plane holds 0 there. The sum of one of these and any other entry
+ * fits int16 and is below ULP_UNIT_NO_TERM; the sum of two exponents is above it. */
+enum {
+    ULP_UNIT_ZERO = -8192,
+    ULP_UNIT_PADDING = -8193,
+    ULP_UNIT_NAN = -8194,
+    ULP_UNIT_POSITIVE_INFINITY = -8195,
+    ULP_UNIT_NEGATIVE_INFINITY = -8196,
+    ULP_UNIT_NO_TERM = -5000,
+};
+
+/* The sum over k cut into the blocks of the unit. Block i owns the slots [i * block, (i + 1) * block) of the planes; slots
+ * without a k hold zeros. */
+struct ulp_unit_layout {
+    struct ulp_unit unit; /* whose blocks these are: of ULP_UNIT_HALVES the FP16 unit inside */
+    bool halves;          /* blocks come in pairs, one pair an instruction whose result is added to c */
+    size_t block_count, slot_count;
+    int64_t *slot_k;    /* [slot_count]; -1: none */
+    uint8_t *block_end; /* [block_count] flags of what ends with the block */
+};
+enum {
+    ULP_UNIT_ENDS_INSTRUCTION = 1, /* halves only: c += chain, chain = 0 */
+    ULP_UNIT_ENDS_CHAIN = 2,       /* sum += c, c = 0 */
+    ULP_UNIT_ENDS_SLICE = 4,       /* total += sum, sum = 0 */
+};
+enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
+                                       const struct ulp_schedule *schedule, size_t k, struct ulp_error *error);
+void ulp_unit_layout_free(struct ulp_unit_layout *layout);
+
+/* Rows of one factor. */
+struct ulp_unit_rows {
+    float *value;      /* [row][slot] */
+    int32_t *exponent; /* [row][slot], the code twice, in both halves */
+    uint8_t *special;  /* [row][block]: does the block hold NaN or Inf? */
+};
+/* A panel of ULP_UNIT_COLUMNS lines of the other factor. */
+struct ulp_unit_panel {
+    float *value;      /* [slot][column] */
+    int16_t *exponent; /* [slot][column] */
+    uint8_t *special;  /* [block] */
+};
+/* Decode lines of a factor. scratch: slot_count floats, times ULP_UNIT_COLUMNS for a panel. `padding`: mark padding elements
+ * (needed when they may meet NaN or Inf). Lines from range.line_count on are zeros in a panel. */
+void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+                          struct ulp_pack_range range, bool padding, float *scratch);
+void ulp_unit_decode_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+                           struct ulp_pack_range range, bool padding, float *scratch);
+
+/* c(row, column) = chain of the blocks [block_first, block_last) onto c, for all rows and columns. */
+struct ulp_unit_tile {
+    const struct ulp_unit_layout *layout;
+    struct ulp_unit_rows rows;
+    struct ulp_unit_panel panel;
+    size_t row_count, block_first, block_last;
+    float *c; /* [row_count][ULP_UNIT_COLUMNS] */
+};
+typedef void ulp_unit_tile_fn(const struct ulp_unit_tile *tile);
+/* The instance for this processor. */
+ulp_unit_tile_fn *ulp_unit_tile_choose(void);
+ulp_unit_tile_fn ulp_unit_tile_c, ulp_unit_tile_avx2, ulp_unit_tile_avx512;
+
+/* ulp_contract_unit with everything chosen: for tests and measurements. */
+enum ulp_status ulp_unit_contract(ulp_unit_tile_fn *tile, const struct ulp_unit *unit,
+                                  const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
+                                  struct ulp_pool *pool, struct ulp_error *error);
+
+/* The limits of the fast path for a unit, in exponents. */
+struct ulp_unit_limits {
+    int fraction_bits;
+    int lowest;  /* e is raised to this: the floor, or where scaling still works */
+    int low;     /* a block that holds a term and has e below this is settled by the oracle, */
+    int high;    /* or above this */
+    int c_field; /* the smallest biased exponent c reads */
+};
+struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
+
+/* after[] of one row and block, `count` columns from `column` on: replace the lanes of `slow` by the oracle's results from
+ * before[], and, where the row's or the panel's block is special, give special lanes theirs. */
+void ulp_unit_settle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, size_t count,
+                     uint32_t slow, const float *before, float *after);
+
+#endif

@@ -1,0 +1,126 @@
+/* A tile of a matrix unit's fast path in vectors; included once by a file that defines:
+ *   NAME             of the tile
+ *   TARGET           function attribute of the instruction set
+ *   W                lanes of a vector, 8 or 16
+ *   floats, ints     vectors of W floats and of W int32
+ *   shorts           a vector of 2 W int16
+ *   op_*             the operations used below
+ * A panel's columns are taken 2 W at a time: one vector of exponents, two (low and high columns) of everything else. */
+#define INLINE TARGET static inline __attribute__((always_inline))
+
+/* What a block needs of W lanes. */
+struct lanes {
+    floats up, down; /* 2^(F - e), 2^(e - F) */
+    ints sum;
+    ints overflow; /* sign bit: some addition left int32 */
+    unsigned slow; /* a bit a lane: outside of the limits */
+};
+
+/* top: the largest exponents of the products. c's truncated term starts the sum. */
+INLINE struct lanes start_block(const struct ulp_unit_limits *limits, ints top, floats c)
+{
+    struct lanes lanes;
+    const ints magnitude = op_and(op_bits(c), op_set(0x7FFFFFFF));
+    const ints field = op_max(op_shift_right_23(magnitude), op_set(limits->c_field));
+    const ints c_e = op_select_zero(magnitude, op_set(ULP_UNIT_ZERO), op_sub(field, op_set(127)));
+    const ints raw = op_max(top, c_e);
+    lanes.slow = op_outside(raw, limits);
+    const ints e = op_max(raw, op_set(limits->lowest));
+    lanes.up = op_floats(op_shift_left_23(op_sub(op_set(127 + limits->fraction_bits), e)));
+    lanes.down = op_floats(op_shift_left_23(op_add(op_set(127 - limits->fraction_bits), e)));
+    lanes.sum = op_truncate(op_mul(c, lanes.up));
+    lanes.overflow = op_set(0);
+    return lanes;
+}
+
+INLINE void add_checked(struct lanes *lanes, ints part)
+{
+    const ints sum = op_add(lanes->sum, part);
+    lanes->overflow = op_or(lanes->overflow, op_and(op_xor(lanes->sum, sum), op_xor(part, sum)));
+    lanes->sum = sum;
+}
+
+INLINE floats finish_block(const struct lanes *lanes, enum ulp_unit_output output)
+{
+    const floats x = op_truncate_sum(lanes->sum);
+    if (output == ULP_UNIT_RZ_FP32)
+        return op_mul(x, lanes->down);
+    if (output == ULP_UNIT_RZ_E8M13)
+        return op_mul(op_floats(op_and(op_bits(x), op_set((int)0xFFFFFC00))), lanes->down);
+    /* rounded to odd at 24 bits first, so that rounding to 11 rounds once */
+    const ints odd = op_not_equal_1(op_truncate(x), lanes->sum);
+    return op_half(op_mul(op_floats(op_or(op_bits(x), odd)), lanes->down));
+}
+
+/* One row by 2 W columns over the tile's blocks; LENGTH is the block's and a constant after inlining. */
+INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t column,
+                    const size_t length)
+{
+    const size_t step = length < 16 ? length : 16; /* so many terms cannot leave int32 */
+    const struct ulp_unit_layout *layout = tile->layout;
+    const uint8_t *a_special = tile->rows.special + row * layout->block_count, *b_special = tile->panel.special;
+    float *c = tile->c + row * ULP_UNIT_COLUMNS + column;
+    floats c_low = op_load(c), c_high = op_load(c + W);
+    for (size_t block = tile->block_first; block < tile->block_last; block++) {
+        const size_t slot = block * length;
+        const float *a = tile->rows.value + row * layout->slot_count + slot;
+        const int32_t *a_exponent = tile->rows.exponent + row * layout->slot_count + slot;
+        const float *b = tile->panel.value + slot * ULP_UNIT_COLUMNS + column;
+        const int16_t *b_exponent = tile->panel.exponent + slot * ULP_UNIT_COLUMNS + column;
+        shorts top = op_shorts_add(op_shorts_set(a_exponent[0]), op_shorts_load(b_exponent));
+#pragma GCC unroll 32
+        for (size_t s = 1; s < length; s++)
+            top = op_shorts_max(top, op_shorts_add(op_shorts_set(a_exponent[s]),
+                                                   op_shorts_load(b_exponent + s * ULP_UNIT_COLUMNS)));
+        struct lanes low = start_block(limits, op_widen_low(top), c_low);
+        struct lanes high = start_block(limits, op_widen_high(top), c_high);
+#pragma GCC unroll 2
+        for (size_t first = 0; first < length; first += step) {
+            ints part_low = op_set(0), part_high = op_set(0);
+#pragma GCC unroll 16
+            for (size_t s = 0; s < step; s++) {
+                const float *y = b + (first + s) * ULP_UNIT_COLUMNS;
+                const floats x = op_broadcast(a + first + s);
+                part_low = op_add(part_low, op_truncate(op_mul(op_mul(x, op_load(y)), low.up)));
+                part_high = op_add(part_high, op_truncate(op_mul(op_mul(x, op_load(y + W)), high.up)));
+            }
+            add_checked(&low, part_low);
+            add_checked(&high, part_high);
+        }
+        floats d_low = finish_block(&low, layout->unit.output), d_high = finish_block(&high, layout->unit.output);
+        const uint32_t slow_low = low.slow | op_signs(low.overflow), slow_high = high.slow | op_signs(high.overflow);
+        if (slow_low | slow_high | a_special[block] | b_special[block]) {
+            float before[2 * W], after[2 * W];
+            op_store(before, c_low);
+            op_store(before + W, c_high);
+            op_store(after, d_low);
+            op_store(after + W, d_high);
+            ulp_unit_settle(tile, row, block, column, 2 * W, slow_low | slow_high << W, before, after);
+            d_low = op_load(after);
+            d_high = op_load(after + W);
+        }
+        c_low = d_low;
+        c_high = d_high;
+    }
+    op_store(c, c_low);
+    op_store(c + W, c_high);
+}
+
+INLINE void run_rows(const struct ulp_unit_tile *tile, const size_t length)
+{
+    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    for (size_t row = 0; row < tile->row_count; row++)
+        for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W)
+            run_row(tile, &limits, row, column, length);
+}
+
+TARGET void NAME(const struct ulp_unit_tile *tile)
+{
+    switch (tile->layout->unit.block) {
+    case 4: run_rows(tile, 4); break;
+    case 8: run_rows(tile, 8); break;
+    case 16: run_rows(tile, 16); break;
+    case 32: run_rows(tile, 32); break;
+    default: ulp_unit_tile_c(tile); break;
+    }
+}

@@ -1,0 +1,341 @@
+/* Matrix units: the table, the oracle against recorded GPUs, the fast path against the oracle, schedules. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "kernels/cpu.h"
+#include "kernels/unit_fast.h"
+#include "number/round.h"
+#include "test.h"
+
+enum { COLUMNS = ULP_UNIT_COLUMNS, ROWS = 8 };
+
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+
+enum regime {
+    ANY_BITS,       /* random patterns, NaN and infinities among them */
+    FINITE_BITS,    /* random patterns without specials */
+    NORMAL,         /* sums of uniforms around 0 */
+    SPARSE,         /* two in three are zeros of either sign */
+    SUBNORMAL,      /* exponents around the smallest */
+    CANCELLING,     /* products in pairs of opposite sign, nearly or exactly equal */
+    LARGE,          /* exponents near the largest */
+    EDGES,          /* zeros, smallest, largest, 1 and its neighbours, infinities, NaN */
+    DOMINANT,       /* one product far above the others */
+    FULL,           /* significands all ones, exponents and signs alike: the largest sums */
+    RARE,           /* ordinary, with one element in 500 infinite or NaN */
+    DEEP,           /* random exponents so low that products fall below FP32's range, and ordinary ones */
+    REGIME_COUNT,
+};
+
+static uint64_t draw(uint64_t *state)
+{
+    return ulp_random_bits(17, (*state)++);
+}
+
+static double draw_bits(const struct ulp_format *format, uint64_t *state)
+{
+    const bool tf32 = strcmp(format->name, "tf32") == 0;
+    const uint64_t bits = draw(state);
+    if (!tf32)
+        return ulp_format_decode(format, (uint32_t)(bits >> (64 - format->storage_bits)));
+    const uint32_t pattern = (uint32_t)(bits >> 32) & 0xFFFFE000;
+    float x;
+    memcpy(&x, &pattern, sizeof x);
+    return x;
+}
+
+static double draw_finite(const struct ulp_format *format, uint64_t *state)
+{
+    double x;
+    do
+        x = draw_bits(format, state);
+    while (!isfinite(x));
+    return x;
+}
+
+static double draw_scaled(const struct ulp_format *format, uint64_t *state, int low, int high)
+{
+    const double significand = 1 + ulp_random_uniform(18, (*state)++);
+    const int exponent = low + (int)(draw(state) % (uint64_t)(high - low + 1));
+    const double x = ldexp(draw(state) & 1 ? significand : -significand, exponent);
+    return ulp_format_round(format, ULP_ROUND_TOWARD_ZERO, x, 0, 0);
+}
+
+static double draw_edge(const struct ulp_format *format, uint64_t *state)
+{
+    const double least = ldexp(1, format->emin - format->precision + 1), normal = ldexp(1, format->emin);
+    const double values[] = {0, least, normal - least, normal, normal + least, 1, 1 + ldexp(1, 1 - format->precision),
+                             2 - ldexp(1, 1 - format->precision), format->max_finite, format->max_finite / 2, INFINITY, NAN};
+    const size_t count = sizeof values / sizeof values[0];
+    double x = values[draw(state) % (draw(state) % 4 ? count - 2 : count)];
+    if (isinf(x) && format->overflow != ULP_OVERFLOW_INFINITY)
+        x = NAN;
+    return draw(state) & 1 ? -x : x;
+}
+
+/* Element k of a line; side 0 for a, 1 for b. */
+static double draw_operand(const struct ulp_format *format, enum regime regime, int side, size_t k, uint64_t *state)
+{
+    const int lowest = format->emin / 2 - 30 > format->emin ? format->emin / 2 - 30 : format->emin;
+    switch (regime) {
+    case ANY_BITS: return draw_bits(format, state);
+    case FINITE_BITS: return draw_finite(format, state);
+    case SPARSE: return draw(state) % 3 ? (draw(state) & 1 ? -0.0 : 0.0) : draw_finite(format, state);
+    case SUBNORMAL: return draw_scaled(format, state, format->emin - format->precision + 1, format->emin + 3);
+    case LARGE: return draw_scaled(format, state, format->emax - 5, format->emax);
+    case EDGES: return draw_edge(format, state);
+    case DOMINANT: return draw_scaled(format, state, k == 5 && side ? 3 : -9, k == 5 ? 4 : -2);
+    case FULL: return 2 - ldexp(1, 1 - format->precision);
+    case RARE:
+        return draw(state) % 500 ? draw_scaled(format, state, -6, 1)
+               : draw(state) % 2 && format->overflow == ULP_OVERFLOW_INFINITY ? INFINITY
+                                                                              : NAN;
+    case DEEP:
+        return draw(state) % 4 ? draw_scaled(format, state, lowest, format->emin / 2 + 10)
+                               : draw_scaled(format, state, format->emin, 0);
+    default: return draw_scaled(format, state, -6, 1);
+    }
+}
+
+static void draw_line(float *line, const struct ulp_format *format, enum regime regime, int side, size_t k_count,
+                      uint64_t *state)
+{
+    for (size_t k = 0; k < k_count; k++) {
+        line[k] = (float)draw_operand(format, regime, side, k, state);
+        if (regime == CANCELLING && k % 2) /* a alike, b opposite; now and then one of them differs */
+            line[k] = draw(state) % 8 ? (side ? -line[k - 1] : line[k - 1]) : line[k];
+    }
+    for (size_t k = 0; regime == FULL && draw(state) % 2 && k < k_count; k++)
+        line[k] = -line[k];
+}
+
+static float draw_accumulator(const struct ulp_unit *unit, enum regime regime, uint64_t *state)
+{
+    struct ulp_format format;
+    ulp_format_find(ulp_unit_accumulator_bits(unit) == 16 ? "fp16" : "fp32", &format, NULL);
+    if (regime == FULL && draw(state) % 2)
+        return (float)(draw(state) % 2 ? 2 - ldexp(1, 1 - format.precision) : ldexp(1, 1 - format.precision) - 2);
+    switch (draw(state) % 4) {
+    case 0: return 0;
+    case 1: return (float)draw_operand(&format, regime == LARGE ? LARGE : EDGES, 0, 0, state);
+    case 2: return (float)(regime == ANY_BITS ? draw_bits(&format, state) : draw_finite(&format, state));
+    default: return (float)draw_scaled(&format, state, -12, 6);
+    }
+}
+
+/* ---- the fast path is the oracle --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    ulp_unit_tile_fn *tile;
+    unsigned needs;
+} instances[] = {
+    {"portable C", ulp_unit_tile_c, 0},
+#if defined(__x86_64__) && defined(__GNUC__)
+    {"AVX2", ulp_unit_tile_avx2, ULP_CPU_AVX2 | ULP_CPU_F16C},
+    {"AVX-512", ulp_unit_tile_avx512, ULP_CPU_AVX512},
+#endif
+};
+#define INSTANCE_COUNT (sizeof instances / sizeof instances[0])
+
+static bool same(float x, float y)
+{
+    uint32_t a, b;
+    memcpy(&a, &x, sizeof a);
+    memcpy(&b, &y, sizeof b);
+    return a == b || (x != x && y != y);
+}
+
+struct tile_case {
+    struct ulp_tensor a, b;
+    int64_t *a_line, *b_line, *k_offset;
+    struct ulp_unit_rows rows;
+    struct ulp_unit_panel panel;
+    float *before, *expected, *got, *scratch;
+};
+
+static void *take(size_t bytes)
+{
+    void *memory = calloc(1, bytes ? bytes : 1);
+    ck_assert_ptr_nonnull(memory);
+    return memory;
+}
+
+static void case_create(struct tile_case *it, const struct ulp_unit_layout *layout, size_t k)
+{
+    struct ulp_error error;
+    const size_t slots = layout->slot_count;
+    const int64_t a_dims[] = {ROWS, (int64_t)k}, b_dims[] = {COLUMNS, (int64_t)k};
+    ck_ulp_ok(ulp_tensor_create(&it->a, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&it->b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims, &error), error);
+    it->a_line = take(ROWS * sizeof *it->a_line);
+    it->b_line = take(COLUMNS * sizeof *it->b_line);
+    it->k_offset = take(k * sizeof *it->k_offset);
+    for (size_t i = 0; i < ROWS; i++)
+        it->a_line[i] = (int64_t)(i * k);
+    for (size_t i = 0; i < COLUMNS; i++)
+        it->b_line[i] = (int64_t)(i * k);
+    for (size_t i = 0; i < k; i++)
+        it->k_offset[i] = (int64_t)i;
+    it->rows = (struct ulp_unit_rows){take(ROWS * slots * 4), take(ROWS * slots * 4), take(ROWS * layout->block_count)};
+    it->panel = (struct ulp_unit_panel){take(COLUMNS * slots * 4), take(COLUMNS * slots * 2), take(layout->block_count)};
+    it->before = take(ROWS * COLUMNS * sizeof(float));
+    it->expected = take(ROWS * COLUMNS * sizeof(float));
+    it->got = take(ROWS * COLUMNS * sizeof(float));
+    it->scratch = take(COLUMNS * k * sizeof(float));
+}
+
+static void case_free(struct tile_case *it)
+{
+    ulp_tensor_free(&it->a);
+    ulp_tensor_free(&it->b);
+    void *const memory[] = {it->a_line, it->b_line, it->k_offset, it->rows.value, it->rows.exponent, it->rows.special,
+                            it->panel.value, it->panel.exponent, it->panel.special, it->before, it->expected, it->got,
+                            it->scratch};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        free(memory[i]);
+}
+
+/* The chain of layout's blocks by the oracle, block by block as the tile runs them. */
+static float chain_oracle(const struct ulp_unit_layout *layout, const float *a, const float *b, float c)
+{
+    double x[64], y[64], sum = c;
+    const size_t block = (size_t)layout->unit.block;
+    for (size_t first = 0; first < layout->slot_count; first += block) {
+        for (size_t s = 0; s < block; s++) {
+            const int64_t k = layout->slot_k[first + s];
+            x[s] = k < 0 ? 0 : a[k];
+            y[s] = k < 0 ? 0 : b[k];
+        }
+        sum = ulp_unit_chain(&layout->unit, x, y, NULL, NULL, block, sum);
+    }
+    return (float)sum;
+}
+
+static void compare_tile(struct tile_case *it, const struct ulp_unit *unit, const struct ulp_unit_layout *layout,
+                         const struct ulp_arithmetic *arithmetic, enum regime regime, size_t k, uint64_t seed)
+{
+    uint64_t state = seed << 32;
+    char name[64];
+    for (size_t i = 0; i < ROWS; i++)
+        draw_line((float *)it->a.data + i * k, &arithmetic->factor, regime, 0, k, &state);
+    for (size_t i = 0; i < COLUMNS; i++)
+        draw_line((float *)it->b.data + i * k, &arithmetic->factor, regime, 1, k, &state);
+    for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+        it->before[i] = draw_accumulator(&layout->unit, regime, &state);
+        it->expected[i] = chain_oracle(layout, (float *)it->a.data + i / COLUMNS * k,
+                                       (float *)it->b.data + i % COLUMNS * k, it->before[i]);
+    }
+    struct ulp_contraction problem = {.batch_count = 1, .m = ROWS, .n = COLUMNS, .k = k,
+                                      .a = {&it->a, NULL, it->a_line, it->k_offset, NULL},
+                                      .b = {&it->b, NULL, it->b_line, it->k_offset, NULL}};
+    struct ulp_pack a = ulp_pack_make(arithmetic, &problem, 0), b = ulp_pack_make(arithmetic, &problem, 1);
+    ulp_unit_decode_rows(&it->rows, layout, &a, (struct ulp_pack_range){0, 0, ROWS, 0, k}, false, it->scratch);
+    ulp_unit_decode_panel(&it->panel, layout, &b, (struct ulp_pack_range){0, 0, COLUMNS, 0, k}, false, it->scratch);
+    for (size_t x = 0; x < INSTANCE_COUNT; x++) {
+        if ((ulp_cpu_features() & instances[x].needs) != instances[x].needs)
+            continue;
+        memcpy(it->got, it->before, ROWS * COLUMNS * sizeof(float));
+        ulp_unit_tile_fn *tile = instances[x].tile;
+        tile(&(struct ulp_unit_tile){layout, it->rows, it->panel, ROWS, 0, layout->block_count, it->got});
+        for (size_t i = 0; i < ROWS * COLUMNS; i++)
+            ck_assert_msg(same(it->got[i], it->expected[i]),
+                          "%s, %s, regime %d, seed %llu, k %zu, element %zu: c %a, got %a, oracle %a",
+                          ulp_unit_name(unit, name, sizeof name), instances[x].name, (int)regime,
+                          (unsigned long long)seed, k, i, (double)it->before[i], (double)it->got[i],
+                          (double)it->expected[i]);
+    }
+}
+
+static void name_arithmetic(char *text, size_t size, const struct ulp_unit *unit)
+{
+    snprintf(text, size, "%s@%s,unit=%s,acc=%s", ulp_unit_input(unit)->format, unit->gpu, unit->unit_class,
+             unit->output == ULP_UNIT_RNE_FP16 ? "fp16" : "fp32");
+}
+
+static bool has_fast_path(const struct ulp_unit *unit)
+{
+    return unit->kind == ULP_UNIT_TRUNCATED || unit->kind == ULP_UNIT_HALVES;
+}
+
+/* The first row of the table with these parameters. */
+static bool is_first_alike(size_t index)
+{
+    const struct ulp_unit *unit = ulp_unit_row(index);
+    for (size_t i = 0; i < index; i++) {
+        const struct ulp_unit *other = ulp_unit_row(i);
+        if (other->kind == unit->kind && other->output == unit->output && other->block == unit->block &&
+            other->fraction_bits == unit->fraction_bits && other->floor == unit->floor &&
+            strcmp(other->input, unit->input) == 0)
+            return false;
+    }
+    return true;
+}
+
+START_TEST(fast_path_equals_the_oracle_on_every_bit)
+{
+    const struct ulp_unit *unit = ulp_unit_row((size_t)_i);
+    if (!has_fast_path(unit) || !is_first_alike((size_t)_i))
+        return;
+    char name[96];
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    name_arithmetic(name, sizeof name, unit);
+    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
+    ck_assert_ptr_eq(ulp_unit_of(&arithmetic, &error), unit);
+    struct ulp_unit_layout layout;
+    struct tile_case it;
+    const size_t k = 2 * (size_t)unit->block + 3;
+    const size_t products = ROWS * COLUMNS * k * REGIME_COUNT, wanted = test_long() ? 40000000 : 300000;
+    ck_ulp_ok(ulp_unit_layout_create(&layout, unit, &arithmetic.schedule, k, &error), error);
+    case_create(&it, &layout, k);
+    for (size_t repeat = 0; repeat < wanted / products + 1; repeat++)
+        for (enum regime regime = 0; regime < REGIME_COUNT; regime++)
+            compare_tile(&it, unit, &layout, &arithmetic, regime, k, repeat * REGIME_COUNT + (size_t)regime + 1);
+    case_free(&it);
+    ulp_unit_layout_free(&layout);
+}
+END_TEST
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+static size_t count_rows(void)
+{
+    size_t count = 0;
+    while (ulp_unit_row(count))
+        count++;
+    return count;
+}
+
+START_TEST(every_row_is_found_by_its_name)
+{
+    char name[64];
+    for (size_t i = 0; i < count_rows(); i++) {
+        const struct ulp_unit *unit = ulp_unit_row(i);
+        ck_assert_ptr_eq(ulp_unit_find(ulp_unit_name(unit, name, sizeof name)), unit); /* so names are unique */
+        ck_assert_uint_lt(strlen(name), 32);
+        ck_assert_ptr_nonnull(ulp_unit_input(unit));
+        ck_assert_ptr_nonnull(ulp_unit_status(unit));
+        ck_assert(unit->block > 0 && unit->block <= 64);
+        if (has_fast_path(unit))
+            ck_assert_msg(unit->block == 4 || unit->block == 8 || unit->block == 16 || unit->block == 32, "%s", name);
+    }
+    ck_assert_ptr_null(ulp_unit_find("h200.mma.f16"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("unit");
+    TCase *tests = tcase_create("unit");
+    tcase_set_timeout(tests, test_long() ? 3600 : 60);
+    tcase_add_test(tests, every_row_is_found_by_its_name);
+    tcase_add_loop_test(tests, fast_path_equals_the_oracle_on_every_bit, 0, (int)count_rows());
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
