@@ -1,1 +1,5 @@
-# tests of kernels
+check_PROGRAMS += check_contract
+TESTS += check_contract
+check_contract_SOURCES = %D%/check_contract.c %D%/kernels/chain_oracle.c %D%/kernels/chain_oracle.h
+check_contract_CPPFLAGS = $(test_cppflags)
+check_contract_LDADD = $(test_libs)

@@ -1,3 +1,13 @@
 bin_PROGRAMS += ulpscope
-ulpscope_SOURCES = %D%/main.c
+ulpscope_SOURCES = \
+	%D%/command.h \
+	%D%/command_arith.c \
+	%D%/command_audit.c \
+	%D%/command_ops.c \
+	%D%/command_run.c \
+	%D%/common.c \
+	%D%/main.c \
+	%D%/progress.c \
+	%D%/samples.c
 ulpscope_LDADD = libcore.la
+dist_man_MANS += %D%/ulpscope.1

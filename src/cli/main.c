@@ -1,1 +1,65 @@
-int main(void) { return 0; }
+/* ulpscope: the program. Finds the command and hands over. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"audit", command_audit, "run a model in several arithmetics beside a reference; say which layer loses accuracy"},
+    {"run", command_run, "run a model in one arithmetic and write its outputs"},
+    {"ops", command_ops, "list the operators this version computes"},
+    {"arith", command_arith, "say what an arithmetic's name means"},
+};
+
+static void print_help(FILE *out)
+{
+    fputs("Usage: ulpscope COMMAND [OPTION...]\n"
+          "Run an ONNX model on a plain CPU in an MPFR reference and in FP32, FP16, TF32 and other\n"
+          "arithmetics, and say which layer loses the accuracy, which overflows, and why.\n\nCommands:\n",
+          out);
+    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
+        fprintf(out, "  %-8s%s\n", commands[c].name, commands[c].summary);
+    fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
+          "  ulpscope --version        version\n\n"
+          "Start here:\n"
+          "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
+          "Exit codes: 0 done; 1 done, and a limit given with --fail-above was crossed; 2 usage;\n"
+          "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory reached.\n",
+          out);
+}
+
+int main(int argc, char **argv)
+{
+    argp_err_exit_status = ULP_ERROR_USAGE;
+    const char *name = argc > 1 ? argv[1] : "--help";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-?") == 0 || strcmp(name, "help") == 0) {
+        print_help(argc > 1 ? stdout : stderr);
+        return argc > 1 ? ULP_OK : ULP_ERROR_USAGE;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("ulpscope %s\n", ulp_version());
+        return ULP_OK;
+    }
+    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
+        if (strcmp(name, commands[c].name) == 0) {
+            char title[64];
+            snprintf(title, sizeof title, "ulpscope %s", name);
+            argv[1] = title;
+            int code = commands[c].run(argc - 1, argv + 1);
+            if (fflush(stdout) != 0 || ferror(stdout)) {
+                perror("ulpscope: cannot write to standard output");
+                return ULP_ERROR_INPUT;
+            }
+            return code;
+        }
+    fprintf(stderr, "ulpscope: there is no command '%s'; commands are", name);
+    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
+        fprintf(stderr, "%s %s", c ? "," : "", commands[c].name);
+    fputs(" (ulpscope --help)\n", stderr);
+    return ULP_ERROR_USAGE;
+}

@@ -1,1 +1,7 @@
-# libcore: src/data
+libcore_la_SOURCES += \
+	%D%/data.h \
+	%D%/npy.c \
+	%D%/npz.c \
+	%D%/random_inputs.c \
+	%D%/tensor_set.c \
+	%D%/test_data_set.c

@@ -25,6 +25,7 @@ struct ulp_contraction {
     /* true: out is rounded once to arithmetic->storage as it is written (no epilogue follows); false: out holds
      * accumulators, exact in ulp_accumulator_element(arithmetic). */
     bool store;
+    uint64_t node_key; /* of the node's stochastic stream */
 };
 
 /* The element that carries an accumulator of this arithmetic (F32 for fp16@h200, WIDE for mpfr:P, ...). */

@@ -1,7 +1,11 @@
 libcore_la_SOURCES += \
-	%D%/contract.h \
-	%D%/cpu.c %D%/cpu.h \
-	%D%/pack.c %D%/pack.h %D%/pack_template.h
+	%D%/contract.c %D%/contract.h \
+	%D%/chains.c %D%/chains.h \
+	%D%/cpu.h \
+	%D%/output.c %D%/output.h \
+	%D%/pack.c %D%/pack.h %D%/pack_template.h \
+	%D%/step.c %D%/step.h %D%/step_template.h \
+	%D%/tile.h %D%/tile_template.h %D%/tile_generic.c %D%/tile_x86.c
 libcore_la_SOURCES += \
 	%D%/unit.c %D%/unit.h %D%/unit_avx2.c %D%/unit_avx512.c %D%/unit_contract.c %D%/unit_fast.c %D%/unit_fast.h \
 	%D%/unit_fast_template.h %D%/unit_planes.c %D%/unit_raw.c %D%/unit_table.c

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/step.h"
 #include "number/mpfr_record.h"
 #include "number/round.h"
 
@@ -40,35 +41,28 @@ static void find_lanes(struct lanes *lanes, const struct ulp_factor *factor, siz
     lanes->run_start[lanes->run_count] = count;
 }
 
-#define SUFFIX f32_f32
-#define SOURCE float
-#define TARGET float
+/* Elements that only move are moved as bits. */
+typedef uint32_t move32 __attribute__((may_alias));
+typedef uint64_t move64 __attribute__((may_alias));
+#define SUFFIX move32
+#define SOURCE move32
+#define TARGET move32
 #include "kernels/pack_template.h"
-#define SUFFIX f32_f64
+#define SUFFIX move64
+#define SOURCE move64
+#define TARGET move64
+#include "kernels/pack_template.h"
+#define SUFFIX widen
 #define SOURCE float
 #define TARGET double
 #include "kernels/pack_template.h"
-#define SUFFIX f64_f64
-#define SOURCE double
-#define TARGET double
-#include "kernels/pack_template.h"
-
-/* Is every value of `inner` one of `outer`? */
-static bool holds(const struct ulp_format *outer, const struct ulp_format *inner)
-{
-    int inner_lowest = inner->emin - (inner->subnormals ? inner->precision - 1 : 0);
-    int outer_lowest = outer->emin - (outer->subnormals ? outer->precision - 1 : 0);
-    return outer->precision >= inner->precision && outer->max_finite >= inner->max_finite && inner_lowest >= outer_lowest &&
-           (outer->signed_zero || !inner->signed_zero) &&
-           (outer->overflow == inner->overflow || outer->overflow == ULP_OVERFLOW_INFINITY);
-}
 
 struct ulp_pack ulp_pack_make(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem, int side)
 {
     return (struct ulp_pack){
         .factor = side == 0 ? &problem->a : &problem->b,
         .format = arithmetic->factor,
-        .round = !holds(&arithmetic->factor, &arithmetic->storage),
+        .round = !ulp_step_keeps(&arithmetic->factor, &arithmetic->storage),
         .rounding = arithmetic->schedule.operand_rounding,
         .seed = arithmetic->seed,
         .stream = (uint64_t)side,
@@ -96,16 +90,26 @@ static double convert(const struct ulp_pack *pack, int64_t offset)
     return x;
 }
 
-/* Are elements gathered first and rounded where they lie? Not when a rounding depends on the element's place, nor from
- * types that have no such path. */
+/* Are elements gathered first and rounded where they lie? Not when a rounding depends on the element's place, nor
+ * between types that have no such path. */
 static bool rounds_in_place(const struct ulp_pack *pack, enum ulp_element target)
 {
     enum ulp_element source = pack->factor->tensor->element;
-    return (source == ULP_ELEMENT_F32 || (source == ULP_ELEMENT_F64 && target == ULP_ELEMENT_F64)) &&
+    return (source == target || (source == ULP_ELEMENT_F32 && target == ULP_ELEMENT_F64)) &&
            !(pack->round && pack->rounding == ULP_ROUND_STOCHASTIC);
 }
 
-/* Conversion element by element; line i, k at i * line_step + k * k_step. */
+static void round_in_place(void *out, enum ulp_element target, const struct ulp_pack *pack, size_t count)
+{
+    if (!pack->round || !ulp_element_is_float(target))
+        return;
+    if (target == ULP_ELEMENT_F32)
+        ulp_round_floats(&pack->format, pack->rounding, out, count, 0, 0, 0);
+    else
+        ulp_round_doubles(&pack->format, pack->rounding, out, count, 0, 0, 0);
+}
+
+/* Conversion element by element into cleared memory; line i, k at i * line_step + k * k_step. */
 static void pack_slowly(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
                         size_t line_step, size_t k_step)
 {
@@ -119,80 +123,58 @@ static void pack_slowly(void *out, enum ulp_element target, const struct ulp_pac
         }
 }
 
-void ulp_pack_panels_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t width)
-{
-    assert(width <= WIDTH_MAX);
-    bool in_place = rounds_in_place(pack, ULP_ELEMENT_F32);
-    struct lanes lanes;
-    for (size_t first = 0; first < range.line_count; first += width, out += width * range.k_count) {
-        struct ulp_pack_range panel = range;
-        panel.line += first;
-        panel.line_count = range.line_count - first < width ? range.line_count - first : width;
-        if (!in_place) {
-            memset(out, 0, width * range.k_count * sizeof *out);
-            pack_slowly(out, ULP_ELEMENT_F32, pack, panel, 1, width);
-            continue;
-        }
-        find_lanes(&lanes, pack->factor, range.batch, panel.line, panel.line_count);
-        gather_panel_f32_f32(out, pack->factor->tensor->data, &lanes, pack->factor->k_offset + range.k, range.k_count,
-                             width);
-        if (pack->round)
-            ulp_round_floats(&pack->format, pack->rounding, out, width * range.k_count, 0, 0, 0);
-    }
-}
-
-void ulp_pack_panels_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t width)
-{
-    assert(width <= WIDTH_MAX);
-    const struct ulp_tensor *tensor = pack->factor->tensor;
-    bool in_place = rounds_in_place(pack, ULP_ELEMENT_F64);
-    struct lanes lanes;
-    for (size_t first = 0; first < range.line_count; first += width, out += width * range.k_count) {
-        struct ulp_pack_range panel = range;
-        panel.line += first;
-        panel.line_count = range.line_count - first < width ? range.line_count - first : width;
-        if (!in_place) {
-            memset(out, 0, width * range.k_count * sizeof *out);
-            pack_slowly(out, ULP_ELEMENT_F64, pack, panel, 1, width);
-            continue;
-        }
-        const int64_t *k_offset = pack->factor->k_offset + range.k;
-        find_lanes(&lanes, pack->factor, range.batch, panel.line, panel.line_count);
-        if (tensor->element == ULP_ELEMENT_F32)
-            gather_panel_f32_f64(out, tensor->data, &lanes, k_offset, range.k_count, width);
-        else
-            gather_panel_f64_f64(out, tensor->data, &lanes, k_offset, range.k_count, width);
-        if (pack->round)
-            ulp_round_doubles(&pack->format, pack->rounding, out, width * range.k_count, 0, 0, 0);
-    }
-}
-
-void ulp_pack_rows_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t stride)
-{
-    if (!rounds_in_place(pack, ULP_ELEMENT_F32)) {
-        memset(out, 0, range.line_count * stride * sizeof *out);
-        pack_slowly(out, ULP_ELEMENT_F32, pack, range, stride, 1);
-        return;
-    }
-    gather_rows_f32_f32(out, pack->factor->tensor->data, pack->factor, range, stride);
-    if (pack->round)
-        ulp_round_floats(&pack->format, pack->rounding, out, range.line_count * stride, 0, 0, 0);
-}
-
-void ulp_pack_rows_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t stride)
+static void pack_panel(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
+                       size_t width)
 {
     const struct ulp_tensor *tensor = pack->factor->tensor;
-    if (!rounds_in_place(pack, ULP_ELEMENT_F64)) {
-        memset(out, 0, range.line_count * stride * sizeof *out);
-        pack_slowly(out, ULP_ELEMENT_F64, pack, range, stride, 1);
-        return;
-    }
-    if (tensor->element == ULP_ELEMENT_F32)
-        gather_rows_f32_f64(out, tensor->data, pack->factor, range, stride);
+    const int64_t *k_offset = pack->factor->k_offset + range.k;
+    struct lanes lanes;
+    find_lanes(&lanes, pack->factor, range.batch, range.line, range.line_count);
+    if (tensor->element != target)
+        gather_panel_widen(out, tensor->data, &lanes, k_offset, range.k_count, width);
+    else if (tensor->element_bytes == sizeof(move32))
+        gather_panel_move32(out, tensor->data, &lanes, k_offset, range.k_count, width);
     else
-        gather_rows_f64_f64(out, tensor->data, pack->factor, range, stride);
-    if (pack->round)
-        ulp_round_doubles(&pack->format, pack->rounding, out, range.line_count * stride, 0, 0, 0);
+        gather_panel_move64(out, tensor->data, &lanes, k_offset, range.k_count, width);
+    round_in_place(out, target, pack, width * range.k_count);
+}
+
+void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
+                     size_t width)
+{
+    assert(width <= WIDTH_MAX);
+    bool in_place = rounds_in_place(pack, target);
+    size_t panel_bytes = width * range.k_count * ulp_element_bytes(target, 0);
+    struct ulp_pack_range panel = range;
+    for (size_t done = 0; done < range.line_count; done += panel.line_count) {
+        panel.line = range.line + done;
+        panel.line_count = range.line_count - done < width ? range.line_count - done : width;
+        if (in_place) {
+            pack_panel(out, target, pack, panel, width);
+        } else {
+            memset(out, 0, panel_bytes);
+            pack_slowly(out, target, pack, panel, 1, width);
+        }
+        out = (char *)out + panel_bytes;
+    }
+}
+
+void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
+                   size_t stride)
+{
+    const struct ulp_tensor *tensor = pack->factor->tensor;
+    if (!rounds_in_place(pack, target)) {
+        memset(out, 0, range.line_count * stride * ulp_element_bytes(target, 0));
+        pack_slowly(out, target, pack, range, stride, 1);
+        return;
+    }
+    if (tensor->element != target)
+        gather_rows_widen(out, tensor->data, pack->factor, range, stride);
+    else if (tensor->element_bytes == sizeof(move32))
+        gather_rows_move32(out, tensor->data, pack->factor, range, stride);
+    else
+        gather_rows_move64(out, tensor->data, pack->factor, range, stride);
+    round_in_place(out, target, pack, range.line_count * stride);
 }
 
 /* Does the tensor hold a value that may be non-finite in the factor format? Conservative: a value above max_finite may

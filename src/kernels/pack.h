@@ -22,14 +22,32 @@ struct ulp_pack_range {
     size_t batch, line, line_count, k, k_count;
 };
 
-/* Panels of `width` lines, k-major: (line i, k) of the range goes to
+/* Panels of `width` <= 64 lines, k-major: (line i, k) of the range goes to
  * out[(i / width) * width * k_count + k * width + i % width]. Lines missing from the last panel are zeros.
- * Elements are exact in float when format.carrier is ULP_CARRIER_FLOAT, in double unless it is ULP_CARRIER_MPFR. */
-void ulp_pack_panels_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t width);
-void ulp_pack_panels_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t width);
-/* Rows: (line i, k) goes to out[i * stride + k]; stride >= k_count, positions from k_count on are zeros. */
-void ulp_pack_rows_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t stride);
-void ulp_pack_rows_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t stride);
+ * Rows: (line i, k) goes to out[i * stride + k]; stride >= k_count, positions from k_count on are zeros.
+ * `target` is the element of out: F32 when format.carrier is ULP_CARRIER_FLOAT, F64 unless it is ULP_CARRIER_MPFR; U32 or
+ * U64 when the tensor has that element, which is then moved as it is. */
+void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
+                     size_t width);
+void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
+                   size_t stride);
+
+static inline void ulp_pack_panels_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t width)
+{
+    ulp_pack_panels(out, ULP_ELEMENT_F32, pack, range, width);
+}
+static inline void ulp_pack_panels_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t width)
+{
+    ulp_pack_panels(out, ULP_ELEMENT_F64, pack, range, width);
+}
+static inline void ulp_pack_rows_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t stride)
+{
+    ulp_pack_rows(out, ULP_ELEMENT_F32, pack, range, stride);
+}
+static inline void ulp_pack_rows_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t stride)
+{
+    ulp_pack_rows(out, ULP_ELEMENT_F64, pack, range, stride);
+}
 
 /* The padding rule. A padding element stands for the zero the tensor holds, and its product with a finite element is a
  * zero, which cannot change a sum except the sign of a sum that is itself zero. Its product with Inf or NaN does not

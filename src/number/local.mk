@@ -13,4 +13,5 @@ libcore_la_SOURCES += \
 	%D%/strip_integer.c \
 	%D%/fold.c \
 	%D%/function.c %D%/function.h %D%/function_exact.c \
+	%D%/function_estimate.c %D%/function_estimate.h %D%/function_estimate_template.h %D%/function_coefficients.h \
 	%D%/unary_table.c %D%/unary_table.h

@@ -1,6 +1,6 @@
 /* Processor features by CPUID, through the compiler's own detection (it also asks whether the operating system saves the
  * wide registers). Other processors than x86-64 have none: the portable C is used. */
-#include "kernels/cpu.h"
+#include "base/cpu.h"
 
 #include <pthread.h>
 #include <stddef.h>

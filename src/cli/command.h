@@ -1,0 +1,69 @@
+/* What the commands share: options, samples, progress, messages. Commands print; the library does not. */
+#ifndef ULP_CLI_COMMAND_H
+#define ULP_CLI_COMMAND_H
+
+#include <argp.h>
+#include <ulpscope.h>
+
+/* Each takes its own argv (argv[0] is "ulpscope COMMAND") and returns the exit code. */
+int command_audit(int argc, char **argv);
+int command_run(int argc, char **argv);
+int command_ops(int argc, char **argv);
+int command_arith(int argc, char **argv);
+
+/* Options of every command that runs a model. */
+struct common_options {
+    const char *model;
+    char **inputs; /* --inputs, in order */
+    size_t input_count;
+    struct ulp_dim_value *dims;
+    size_t dim_count;
+    double low, high; /* --val-range */
+    uint64_t seed;
+    int threads;
+    size_t max_memory_bytes;
+    bool quiet;
+};
+/* A child parser for the command's argp; its input is a struct common_options set up by common_init. */
+extern const struct argp common_argp;
+void common_init(struct common_options *options);
+void common_free(struct common_options *options);
+
+/* Print "ulpscope: message" to stderr and return the status as exit code. */
+int fail(const struct ulp_error *error);
+/* Out of memory in the program itself. */
+int fail_memory(void);
+
+/* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part: "fp16,round=sr,fp32" is two. */
+enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count, struct ulp_error *error);
+
+/* One input sample. */
+struct sample {
+    char *name;
+    struct ulp_tensor_set inputs;
+};
+struct sample_list {
+    struct sample *items;
+    size_t count;
+    bool random; /* made, not read */
+};
+/* Read every --inputs (npz files, test_data_set folders, or folders of either), or make one random sample when there are none. */
+enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options, struct sample_list *out,
+                             struct ulp_error *error);
+void free_samples(struct sample_list *samples);
+
+/* A progress line with the time left, on a terminal only. Zero `enabled` makes every call silent. */
+struct progress {
+    bool enabled;
+    const char *what;
+    size_t part, part_count; /* the run's place among several (samples, certifying) */
+    double started, shown;
+};
+void progress_init(struct progress *progress, bool quiet, size_t part_count);
+struct ulp_observer progress_observer(struct progress *progress);
+void progress_clear(struct progress *progress);
+
+/* Whether to use colour on this stream: a terminal, and NO_COLOR is unset. */
+bool use_colour(int descriptor);
+
+#endif

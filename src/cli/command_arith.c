@@ -1,0 +1,43 @@
+/* ulpscope arith */
+#include <stdio.h>
+
+#include "command.h"
+
+static const char documentation[] =
+    "Say what an arithmetic's name means: storage, factors, accumulator, where it rounds, the matrix unit. Without NAME: the presets."
+    "\vExamples:\n"
+    "  ulpscope arith fp16\n"
+    "  ulpscope arith tf32@a100\n"
+    "  ulpscope arith fp16-strict,order=pairwise\n"
+    "Parts are appended with commas: round=rne|rna|rz|ru|rd|sr  seed=N  each-step  result-only\n"
+    "subnormals=keep|flush  overflow=inf|nan|saturate  acc=FORMAT  compute=FORMAT  factor=FORMAT\n"
+    "order=sequential|pairwise|blocked:N  fma  nofma  unit=mma|wgmma|tcgen05|none\n"
+    "operands=rna|rne|rz  promote=N  split-k=N\n"
+    "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P";
+
+static void describe(const struct ulp_arithmetic *arithmetic)
+{
+    char text[4096];
+    ulp_arithmetic_describe(arithmetic, text, sizeof text);
+    puts(text);
+}
+
+int command_arith(int argc, char **argv)
+{
+    static const struct argp argp = {.args_doc = "[NAME...]", .doc = documentation};
+    struct ulp_error error;
+    struct ulp_arithmetic arithmetic;
+    int first = argc;
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL);
+    for (int a = first; a < argc; a++) {
+        if (ulp_arithmetic_find(argv[a], &arithmetic, &error) != ULP_OK)
+            return fail(&error);
+        describe(&arithmetic);
+    }
+    if (first < argc)
+        return ULP_OK;
+    for (size_t i = 0; ulp_arithmetic_preset(i); i++)
+        if (ulp_arithmetic_find(ulp_arithmetic_preset(i), &arithmetic, &error) == ULP_OK)
+            describe(&arithmetic);
+    return ULP_OK;
+}

@@ -1,0 +1,215 @@
+/* ulpscope audit */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+enum { OPTION_REFERENCE = 512, OPTION_OUT, OPTION_CERTIFY, OPTION_FAIL };
+
+struct audit_options {
+    struct common_options common;
+    const char *arithmetics, *reference, *out;
+    bool certify;
+    const char **limits;
+    size_t limit_count;
+};
+
+static const struct argp_option option_list[] = {
+    {"arith", 'a', "LIST", 0, "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains them)", 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)", 0},
+    {"out", OPTION_OUT, "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
+    {"certify", OPTION_CERTIFY, 0, 0, "Recompute the reference at twice its precision and say how many digits it is good for", 0},
+    {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0, "Exit with 1 when a graph output crosses this (below it for cosine and sqnr_db); METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or after single., introduced. or carried.; may be repeated", 0},
+    {0},
+};
+
+static void add_limit(struct argp_state *state, struct audit_options *options, const char *limit)
+{
+    struct ulp_error error;
+    bool ignored;
+    if (ulp_audit_exceeds(NULL, limit, &ignored, &error) != ULP_OK)
+        argp_error(state, "--fail-above: %s", error.message);
+    const char **limits = realloc(options->limits, (options->limit_count + 1) * sizeof *limits);
+    if (!limits)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    options->limits = limits;
+    limits[options->limit_count++] = limit;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct audit_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        return 0;
+    case 'a':
+        options->arithmetics = argument;
+        return 0;
+    case OPTION_REFERENCE:
+        options->reference = argument;
+        return 0;
+    case OPTION_OUT:
+        options->out = argument;
+        return 0;
+    case OPTION_CERTIFY:
+        options->certify = true;
+        return 0;
+    case OPTION_FAIL:
+        add_limit(state, options, argument);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Run MODEL in a reference and in other arithmetics, and say of every node what its arithmetic introduces and what it carries on."
+    "\vExamples:\n"
+    "  ulpscope audit model.onnx\n"
+    "      FP16 and TF32 as an H200 computes them, on one random input\n"
+    "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,bf16@a100 --out report/\n"
+    "      on your input, with report.json, layers.csv and summary.txt\n"
+    "  ulpscope audit model.onnx -i test_data_set_0 -i test_data_set_1 --certify\n"
+    "      two samples; how many digits the reference is good for\n"
+    "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
+    "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB";
+
+static enum ulp_status run_samples(const struct audit_options *options, const struct ulp_model *model, const struct ulp_arithmetic *lanes,
+                                   size_t lane_count, const struct sample_list *samples, struct ulp_audit *audit, struct ulp_error *error)
+{
+    struct ulp_run_options run = {.thread_count = options->common.threads, .audit = true,
+                                  .max_memory_bytes = options->common.max_memory_bytes};
+    struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs, .max_memory_bytes = run.max_memory_bytes};
+    struct ulp_plan *plan = NULL;
+    struct ulp_auditor *auditor = NULL;
+    struct progress progress;
+    struct ulp_certificate certificate = {0};
+    double seconds = 0;
+    size_t peak = 0;
+    progress_init(&progress, options->common.quiet, samples->count * (options->certify ? 2 : 1));
+    enum ulp_status status = ulp_plan_create(model, lanes, lane_count, &plan_options, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_create(plan, &auditor, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_threads(auditor, run.thread_count, error);
+    for (size_t s = 0; s < samples->count && status == ULP_OK; s++) {
+        struct ulp_observer observers[] = {ulp_auditor_observer(auditor), progress_observer(&progress)};
+        struct ulp_run_cost cost;
+        status = ulp_auditor_sample(auditor, samples->items[s].name, error);
+        if (status == ULP_OK)
+            status = ulp_plan_run(plan, &samples->items[s].inputs, &run, observers, 2, NULL, &cost, error);
+        if (status != ULP_OK)
+            break;
+        seconds += cost.seconds;
+        peak = cost.peak_bytes > peak ? cost.peak_bytes : peak;
+        progress.part++;
+        if (options->certify)
+            status = ulp_certify(model, &lanes[0], &samples->items[s].inputs, &run, &observers[1], &certificate, error);
+        progress.part += options->certify;
+    }
+    progress_clear(&progress);
+    if (status == ULP_OK)
+        status = ulp_auditor_finish(auditor, audit, error);
+    if (status == ULP_OK) {
+        audit->certificate = certificate;
+        audit->seconds = seconds;
+        audit->peak_bytes = peak;
+    } else {
+        free(certificate.node);
+    }
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+    return status;
+}
+
+static int report(const struct audit_options *options, const struct ulp_audit *audit)
+{
+    struct ulp_error error;
+    char *summary;
+    if (options->out && ulp_report_write(audit, options->out, &error) != ULP_OK)
+        return fail(&error);
+    if (ulp_report_summary(audit, use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if (options->out)
+        printf("report: %s/report.json, layers.csv, summary.txt\n", options->out);
+    int code = ULP_OK;
+    for (size_t i = 0; i < options->limit_count; i++) {
+        bool exceeded = false;
+        if (ulp_audit_exceeds(audit, options->limits[i], &exceeded, &error) != ULP_OK)
+            return fail(&error);
+        if (exceeded) {
+            printf("limit crossed: %s\n", options->limits[i]);
+            code = ULP_ERROR_LIMIT;
+        }
+    }
+    return code;
+}
+
+static void note_choices(const struct audit_options *options, const struct ulp_model *model, const struct sample_list *samples)
+{
+    if (options->common.quiet || !samples->random)
+        return;
+    fprintf(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        struct ulp_value_info info = ulp_model_input(model, i);
+        const struct ulp_tensor *made = ulp_tensor_set_find(&samples->items[0].inputs, info.name);
+        for (int d = 0; made && d < info.rank; d++)
+            if (info.dims[d] < 0)
+                fprintf(stderr, "ulpscope: input '%s' dimension %d (%s) is taken as %lld; set it with --dim or --inputs\n", info.name, d,
+                        info.dim_names[d] ? info.dim_names[d] : "unnamed", (long long)made->dims[d]);
+    }
+}
+
+static int run_audit(const struct audit_options *options)
+{
+    struct ulp_error error = {0};
+    struct ulp_arithmetic *audited = NULL, *lanes = NULL;
+    struct ulp_model *model = NULL;
+    struct sample_list samples = {0};
+    struct ulp_audit audit = {0};
+    size_t count = 0;
+    enum ulp_status status = parse_arithmetics(options->arithmetics, &audited, &count, &error);
+    if (status == ULP_OK) {
+        lanes = calloc(count + 1, sizeof *lanes);
+        if (!lanes) {
+            free(audited);
+            return fail_memory();
+        }
+        memcpy(lanes + 1, audited, count * sizeof *lanes);
+        status = ulp_arithmetic_find(options->reference, &lanes[0], &error);
+    }
+    if (status == ULP_OK)
+        status = ulp_model_load(options->common.model, &model, &error);
+    if (status == ULP_OK)
+        status = read_samples(model, &options->common, &samples, &error);
+    if (status == ULP_OK) {
+        note_choices(options, model, &samples);
+        status = run_samples(options, model, lanes, count + 1, &samples, &audit, &error);
+    }
+    int code = status == ULP_OK ? report(options, &audit) : fail(&error);
+    ulp_audit_free(&audit);
+    free_samples(&samples);
+    ulp_model_free(model);
+    free(lanes);
+    free(audited);
+    return code;
+}
+
+int command_audit(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation, children, NULL, NULL};
+    struct audit_options options = {.arithmetics = "fp16,tf32", .reference = "mpfr:128"};
+    common_init(&options.common);
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    int code = run_audit(&options);
+    common_free(&options.common);
+    free(options.limits);
+    return code;
+}

@@ -1,0 +1,74 @@
+/* ulpscope ops */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+static const char documentation[] =
+    "List the operators this version computes, from the operator table itself: name, opset versions, and the formula that defines it."
+    "\vExamples:\n"
+    "  ulpscope ops              every operator\n"
+    "  ulpscope ops Softmax Gelu their rows with formulas";
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct ulp_operator_info *x = a, *y = b;
+    int order = strcmp(x->domain, y->domain);
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    return order ? order : (x->since > y->since) - (x->since < y->since);
+}
+
+static struct ulp_operator_info *read_rows(size_t *count)
+{
+    struct ulp_operator_info row, *rows;
+    for (*count = 0; ulp_operator_info(*count, &row); ++*count)
+        ;
+    rows = calloc(*count + 1, sizeof *rows);
+    for (size_t i = 0; rows && i < *count; i++)
+        ulp_operator_info(i, &rows[i]);
+    if (rows)
+        qsort(rows, *count, sizeof *rows, compare_rows);
+    return rows;
+}
+
+static void print_row(const struct ulp_operator_info *row)
+{
+    char versions[32];
+    if (row->until)
+        snprintf(versions, sizeof versions, "%d-%d", row->since, row->until);
+    else
+        snprintf(versions, sizeof versions, "%d-", row->since);
+    printf("%s%s%-*s opset %-7s %s%s\n", row->domain, *row->domain ? "." : "", *row->domain ? 1 : 28, row->name, versions,
+           row->formula ? "formula: " : row->text ? "contraction, then " : "kernel", row->text ? row->text : "");
+}
+
+int command_ops(int argc, char **argv)
+{
+    static const struct argp argp = {.args_doc = "[NAME...]", .doc = documentation};
+    int first = argc;
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL);
+    size_t count, names = 0, formulas = 0, printed = 0;
+    struct ulp_operator_info *rows = read_rows(&count);
+    if (!rows)
+        return fail_memory();
+    for (size_t i = 0; i < count; i++) {
+        bool wanted = first >= argc;
+        for (int a = first; a < argc; a++)
+            wanted |= strcmp(argv[a], rows[i].name) == 0;
+        formulas += rows[i].formula;
+        names += i == 0 || strcmp(rows[i].name, rows[i - 1].name) != 0 || strcmp(rows[i].domain, rows[i - 1].domain) != 0;
+        if (wanted)
+            print_row(&rows[i]);
+        printed += wanted;
+    }
+    free(rows);
+    if (first < argc && printed == 0) {
+        fprintf(stderr, "ulpscope: no operator of that name (ulpscope ops lists all)\n");
+        return ULP_ERROR_UNSUPPORTED;
+    }
+    if (first >= argc)
+        printf("%zu operators in %zu rows, %zu of the rows are formulas\n", names, count, formulas);
+    return ULP_OK;
+}

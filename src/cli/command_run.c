@@ -1,0 +1,148 @@
+/* ulpscope run */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "command.h"
+
+enum { OPTION_OUTPUTS = 512, OPTION_ALL };
+
+struct run_options {
+    struct common_options common;
+    const char *arithmetic, *outputs;
+    bool all_values;
+};
+
+static const struct argp_option option_list[] = {
+    {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
+    {"outputs", OPTION_OUTPUTS, "FILE.npz", 0, "Write the graph's outputs, keyed by name", 0},
+    {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct run_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        return 0;
+    case 'a':
+        options->arithmetic = argument;
+        return 0;
+    case OPTION_OUTPUTS:
+        options->outputs = argument;
+        return 0;
+    case OPTION_ALL:
+        options->all_values = true;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->all_values && !options->outputs)
+            argp_error(state, "--all-values needs --outputs FILE.npz");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Run MODEL in one arithmetic. Values of formats that numpy has no type for are written as FP32 (exact), of mpfr:P as the nearest FP64."
+    "\vExamples:\n"
+    "  ulpscope run model.onnx --inputs inputs.npz --outputs out.npz\n"
+    "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
+    "  ulpscope run model.onnx --arith mpfr:256 --dim batch=2 --val-range -1,1 --seed 7";
+
+/* Keeps copies of every node's outputs. */
+static enum ulp_status keep_values(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    struct ulp_tensor_set *set = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        const struct ulp_tensor *value = event->values[o].entire;
+        struct ulp_tensor copy;
+        if (ulp_tensor_set_find(set, event->output_names[o]))
+            continue;
+        status = ulp_tensor_create(&copy, value->type, value->element, value->precision, value->rank, value->dims, error);
+        if (status != ULP_OK)
+            break;
+        if (copy.count)
+            memcpy(copy.data, value->data, copy.count * copy.element_bytes);
+        status = ulp_tensor_set_add(set, event->output_names[o], &copy, error);
+        ulp_tensor_free(&copy);
+    }
+    return status;
+}
+
+static void print_outputs(const struct ulp_tensor_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct ulp_tensor *tensor = &set->items[i].tensor;
+        size_t shown = tensor->count < 4 ? tensor->count : 4;
+        printf("%s %s[", set->items[i].name, ulp_type_name(tensor->type));
+        for (int d = 0; d < tensor->rank; d++)
+            printf(d ? ",%lld" : "%lld", (long long)tensor->dims[d]);
+        printf("] =");
+        for (size_t e = 0; e < shown; e++)
+            printf(" %.9g", ulp_tensor_get(tensor, e));
+        puts(tensor->count > shown ? " ..." : "");
+    }
+}
+
+static enum ulp_status run_model(const struct run_options *options, struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_model *model = NULL;
+    struct ulp_plan *plan = NULL;
+    struct sample_list samples = {0};
+    struct ulp_tensor_set outputs = {0}, values = {0};
+    struct ulp_run_cost cost = {0};
+    struct progress progress;
+    enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &arithmetic, error);
+    if (status == ULP_OK)
+        status = ulp_model_load(options->common.model, &model, error);
+    if (status == ULP_OK)
+        status = read_samples(model, &options->common, &samples, error);
+    if (status == ULP_OK && samples.count > 1)
+        status = ulp_fail(error, ULP_ERROR_USAGE, "run takes one sample; %zu were given", samples.count);
+    if (status == ULP_OK) {
+        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs, .max_memory_bytes = options->common.max_memory_bytes};
+        status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
+    }
+    if (status == ULP_OK) {
+        struct ulp_run_options run = {.thread_count = options->common.threads, .max_memory_bytes = options->common.max_memory_bytes};
+        progress_init(&progress, options->common.quiet, 1);
+        struct ulp_observer observers[] = {progress_observer(&progress), {.context = &values, .node_done = keep_values}};
+        status = ulp_plan_run(plan, &samples.items[0].inputs, &run, observers, options->all_values ? 2 : 1, &outputs, &cost, error);
+        progress_clear(&progress);
+    }
+    for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)
+        if (!ulp_tensor_set_find(&values, outputs.items[i].name))
+            status = ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
+    if (status == ULP_OK && options->outputs)
+        status = ulp_tensor_set_write_npz(options->outputs, options->all_values ? &values : &outputs, error);
+    if (status == ULP_OK && !options->outputs)
+        print_outputs(&outputs);
+    if (status == ULP_OK && !options->common.quiet)
+        fprintf(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors%s%s\n", options->common.model, arithmetic.name, cost.seconds,
+                (double)cost.peak_bytes / 0x1p20, options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
+    ulp_tensor_set_free(&values);
+    ulp_tensor_set_free(&outputs);
+    ulp_plan_free(plan);
+    free_samples(&samples);
+    ulp_model_free(model);
+    return status;
+}
+
+int command_run(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation, children, NULL, NULL};
+    struct run_options options = {.arithmetic = "fp32"};
+    struct ulp_error error = {0};
+    common_init(&options.common);
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    enum ulp_status status = run_model(&options, &error);
+    common_free(&options.common);
+    return status == ULP_OK ? ULP_OK : fail(&error);
+}

@@ -1,0 +1,201 @@
+/* Options that every model-running command takes, and small helpers. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "command.h"
+
+enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY };
+
+static const struct argp_option options[] = {
+    {"inputs", 'i', "PATH", 0, "An .npz keyed by input name, an ONNX test_data_set_N folder, or a folder of such; may be repeated: each is a sample. Without it: one random sample", 1},
+    {"dim", OPTION_DIM, "NAME=VALUE", 0, "Value of a symbolic dimension for random inputs (default 1); may be repeated", 1},
+    {"val-range", OPTION_RANGE, "LOW,HIGH", 0, "Range of random inputs (default 0,1)", 1},
+    {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
+    {"threads", 't', "N", 0, "Threads (default: all processors). Results do not depend on it", 2},
+    {"max-memory", OPTION_MEMORY, "BYTES", 0, "Stop with exit code 5 when tensors would need more; K, M, G are understood", 2},
+    {"quiet", 'q', 0, 0, "No progress and no notes on stderr", 2},
+    {0},
+};
+
+void common_init(struct common_options *common)
+{
+    *common = (struct common_options){.low = 0, .high = 1};
+}
+
+void common_free(struct common_options *common)
+{
+    free(common->inputs);
+    free(common->dims);
+}
+
+static bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    *out = value;
+    return errno == 0 && end != text && *end == '\0' && value >= low && value <= high;
+}
+
+static void add_dim(struct argp_state *state, struct common_options *common, const char *text)
+{
+    const char *equals = strrchr(text, '=');
+    int64_t value = 0;
+    if (!equals || equals == text || !parse_integer(equals + 1, 0, INT64_MAX, &value))
+        argp_error(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2", text);
+    struct ulp_dim_value *dims = realloc(common->dims, (common->dim_count + 1) * sizeof *dims);
+    char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
+    if (!dims || !name)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    common->dims = dims;
+    dims[common->dim_count++] = (struct ulp_dim_value){name, value};
+}
+
+static void add_input(struct argp_state *state, struct common_options *common, char *path)
+{
+    char **inputs = realloc(common->inputs, (common->input_count + 1) * sizeof *inputs);
+    if (!inputs)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    common->inputs = inputs;
+    inputs[common->input_count++] = path;
+}
+
+static void set_range(struct argp_state *state, struct common_options *common, const char *text)
+{
+    char *end;
+    common->low = strtod(text, &end);
+    bool good = end != text && *end == ',';
+    const char *second = good ? end + 1 : text;
+    common->high = strtod(second, &end);
+    if (!good || end == second || *end || !isfinite(common->low) || !isfinite(common->high) || common->low > common->high)
+        argp_error(state, "--val-range %s: expected LOW,HIGH with LOW <= HIGH, such as -1,1", text);
+}
+
+static void set_memory(struct argp_state *state, struct common_options *common, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    const char *units = "KMGT", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (unit) {
+        value = ldexp(value, 10 * (int)(unit - units + 1));
+        end++;
+    }
+    if (end == text || *end || !(value >= 1 && value < 0x1p62))
+        argp_error(state, "--max-memory %s: expected a number of bytes, such as 2G", text);
+    common->max_memory_bytes = (size_t)value;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct common_options *common = state->input;
+    int64_t value = 0;
+    switch (key) {
+    case 'i':
+        add_input(state, common, argument);
+        return 0;
+    case OPTION_DIM:
+        add_dim(state, common, argument);
+        return 0;
+    case OPTION_RANGE:
+        set_range(state, common, argument);
+        return 0;
+    case OPTION_SEED:
+        if (!parse_integer(argument, 0, INT64_MAX, &value))
+            argp_error(state, "--seed %s: expected a whole number", argument);
+        common->seed = (uint64_t)value;
+        return 0;
+    case 't':
+        if (!parse_integer(argument, 1, 1024, &value))
+            argp_error(state, "--threads %s: expected 1 to 1024", argument);
+        common->threads = (int)value;
+        return 0;
+    case OPTION_MEMORY:
+        set_memory(state, common, argument);
+        return 0;
+    case 'q':
+        common->quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (common->model)
+            argp_error(state, "one model at a time: '%s' is a second", argument);
+        common->model = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (!common->model)
+            argp_error(state, "which model? Give the path of an .onnx file");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp common_argp = {.options = options, .parser = parse_option};
+
+int fail(const struct ulp_error *error)
+{
+    fprintf(stderr, "ulpscope: %s\n", error->message);
+    return (int)error->status;
+}
+
+int fail_memory(void)
+{
+    fputs("ulpscope: out of memory\n", stderr);
+    return ULP_ERROR_MEMORY;
+}
+
+bool use_colour(int descriptor)
+{
+    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(descriptor) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
+}
+
+/* The longest run of comma-separated words from `text` that is one arithmetic's name: a BASE, then PARTs. */
+static size_t find_name_end(const char *text, struct ulp_arithmetic *arithmetic)
+{
+    size_t best = 0;
+    for (size_t end = strcspn(text, ",");; end += 1 + strcspn(text + end + 1, ",")) {
+        char *name = strndup(text, end);
+        struct ulp_error ignored;
+        struct ulp_arithmetic found;
+        if (name && ulp_arithmetic_find(name, &found, &ignored) == ULP_OK) {
+            best = end;
+            *arithmetic = found;
+        }
+        free(name);
+        if (!text[end])
+            return best;
+    }
+}
+
+enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count, struct ulp_error *error)
+{
+    *out = NULL;
+    *count = 0;
+    while (*list) {
+        struct ulp_arithmetic arithmetic;
+        size_t length = find_name_end(list, &arithmetic);
+        if (length == 0) {
+            char *name = strndup(list, strcspn(list, ","));
+            enum ulp_status status = name ? ulp_arithmetic_find(name, &arithmetic, error) : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+            free(name);
+            free(*out);
+            *out = NULL;
+            return status == ULP_OK ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list) : status;
+        }
+        struct ulp_arithmetic *grown = realloc(*out, (*count + 1) * sizeof *grown);
+        if (!grown) {
+            free(*out);
+            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        }
+        *out = grown;
+        grown[(*count)++] = arithmetic;
+        list += length + (list[length] == ',');
+    }
+    return *count ? ULP_OK : ulp_fail(error, ULP_ERROR_USAGE, "no arithmetic was given: try fp16,tf32 (ulpscope arith lists them)");
+}

@@ -1,0 +1,55 @@
+/* "audit  37%  node 41 of 95  /layer/Conv  12 s left" on one line of the terminal. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+
+#define SHOWN_EVERY_SECONDS 0.1
+/* Before this the estimate of the time left is noise. */
+#define ESTIMATE_AFTER_SECONDS 1.0
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void progress_init(struct progress *progress, bool quiet, size_t part_count)
+{
+    *progress = (struct progress){.enabled = !quiet && isatty(STDERR_FILENO), .part_count = part_count, .started = seconds_now()};
+}
+
+static enum ulp_status show(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    struct progress *progress = context;
+    double now = seconds_now();
+    (void)error;
+    if (!progress->enabled || now - progress->shown < SHOWN_EVERY_SECONDS)
+        return ULP_OK;
+    progress->shown = now;
+    double done = ((double)progress->part + event->progress) / (double)progress->part_count, spent = now - progress->started;
+    char left[32] = "";
+    if (spent > ESTIMATE_AFTER_SECONDS && done > 0.005) {
+        double seconds = spent / done * (1 - done);
+        if (seconds < 100)
+            snprintf(left, sizeof left, "  %.0f s left", seconds);
+        else
+            snprintf(left, sizeof left, "  %.0f min left", seconds / 60);
+    }
+    fprintf(stderr, "\r\033[K%3.0f%%  node %zu of %zu  %.40s%s", 100 * done, event->index + 1, event->node_count, event->name, left);
+    return ULP_OK;
+}
+
+struct ulp_observer progress_observer(struct progress *progress)
+{
+    return (struct ulp_observer){.context = progress, .node_done = show};
+}
+
+void progress_clear(struct progress *progress)
+{
+    if (progress->enabled && progress->shown > 0)
+        fputs("\r\033[K", stderr);
+}

@@ -1,0 +1,115 @@
+/* Input samples: files and folders, or random values. */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "command.h"
+#include "data/data.h"
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+static enum ulp_status add_sample(struct sample_list *list, const char *name, struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    struct sample *items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (items)
+        list->items = items;
+    char *copy = strdup(name);
+    if (!items || !copy) {
+        free(copy);
+        ulp_tensor_set_free(inputs);
+        return out_of_memory(error);
+    }
+    items[list->count++] = (struct sample){copy, *inputs};
+    return ULP_OK;
+}
+
+static bool holds_pb(const char *folder)
+{
+    char path[4096];
+    struct stat info;
+    return snprintf(path, sizeof path, "%s/input_0.pb", folder) < (int)sizeof path && stat(path, &info) == 0;
+}
+
+static enum ulp_status read_one(const struct ulp_model *model, const char *path, struct sample_list *list, struct ulp_error *error)
+{
+    struct ulp_tensor_set inputs;
+    enum ulp_status status = holds_pb(path) ? ulp_test_data_set_read(path, "input", model, &inputs, error)
+                                            : ulp_tensor_set_read(path, &inputs, error);
+    return status == ULP_OK ? add_sample(list, path, &inputs, error) : status;
+}
+
+static int is_sample(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return strncmp(entry->d_name, "test_data_set_", 14) == 0 || (length > 4 && strcmp(entry->d_name + length - 4, ".npz") == 0);
+}
+
+/* A folder of test_data_set_N folders or of npz files, in the order of their numbers. */
+static enum ulp_status read_folder(const struct ulp_model *model, const char *folder, struct sample_list *list, struct ulp_error *error)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_sample, versionsort);
+    if (count < 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot read the folder: %s", folder, strerror(errno));
+    enum ulp_status status = ULP_OK;
+    if (count == 0)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: holds neither input_0.pb, test_data_set_N folders, nor .npz files", folder);
+    for (int e = 0; e < count; e++) {
+        char path[4096];
+        if (status == ULP_OK && snprintf(path, sizeof path, "%s/%s", folder, entries[e]->d_name) < (int)sizeof path)
+            status = read_one(model, path, list, error);
+        free(entries[e]);
+    }
+    free(entries);
+    return status;
+}
+
+static enum ulp_status make_random(const struct ulp_model *model, const struct common_options *options, struct sample_list *list,
+                                   struct ulp_error *error)
+{
+    char name[100];
+    struct ulp_tensor_set inputs;
+    enum ulp_status status = ulp_model_random_inputs(model, options->dims, options->dim_count, options->low, options->high, options->seed,
+                                                     &inputs, error);
+    if (status != ULP_OK)
+        return status;
+    list->random = true;
+    snprintf(name, sizeof name, "random, uniform in [%g, %g], seed %llu", options->low, options->high, (unsigned long long)options->seed);
+    return add_sample(list, name, &inputs, error);
+}
+
+enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options, struct sample_list *out,
+                             struct ulp_error *error)
+{
+    *out = (struct sample_list){0};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < options->input_count && status == ULP_OK; i++) {
+        struct stat info;
+        bool folder = stat(options->inputs[i], &info) == 0 && S_ISDIR(info.st_mode) && !holds_pb(options->inputs[i]);
+        status = folder ? read_folder(model, options->inputs[i], out, error) : read_one(model, options->inputs[i], out, error);
+    }
+    if (status == ULP_OK && options->input_count == 0)
+        status = make_random(model, options, out, error);
+    if (status != ULP_OK)
+        free_samples(out);
+    return status;
+}
+
+void free_samples(struct sample_list *samples)
+{
+    for (size_t s = 0; s < samples->count; s++) {
+        free(samples->items[s].name);
+        ulp_tensor_set_free(&samples->items[s].inputs);
+    }
+    free(samples->items);
+    *samples = (struct sample_list){0};
+}

@@ -1,0 +1,220 @@
+/* numpy's npz: a zip archive of npy files, stored or deflated. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zip.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "data/data.h"
+#include "graph/names.h"
+
+/* Deflate cannot do better: 258 bytes for 2 bits, one of which is the distance (zlib's documentation, "maximum
+ * compression factor"). An archive that claims more is damaged, or holds one member's bytes several times. */
+#define DEFLATE_RATIO_MAX 1032
+#define MEMBER_BYTES_FREE 65536
+
+struct archive {
+    zip_t *zip;
+    const char *path;
+    size_t bytes_left; /* what the file can still decompress to */
+};
+
+static enum ulp_status fail_zip(const char *path, int code, const char *what, enum ulp_status status,
+                                struct ulp_error *error)
+{
+    zip_error_t reason;
+    zip_error_init_with_code(&reason, code);
+    ulp_fail(error, status, "%s: %s: %s", path, what, zip_error_strerror(&reason));
+    zip_error_fini(&reason);
+    return status;
+}
+
+static enum ulp_status check_member(struct archive *archive, const zip_stat_t *member, struct ulp_error *error)
+{
+    const zip_uint64_t wanted = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
+    if ((member->valid & wanted) != wanted)
+        return ulp_fail(error, ULP_ERROR_INPUT, "its size is not recorded");
+    if (member->comp_method != ZIP_CM_STORE && member->comp_method != ZIP_CM_DEFLATE)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "zip compression method %d is not supported (stored and deflated are)",
+                        member->comp_method);
+    if ((member->valid & ZIP_STAT_ENCRYPTION_METHOD) && member->encryption_method != ZIP_EM_NONE)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "encrypted members are not supported");
+    if (member->size > archive->bytes_left ||
+        (member->comp_size < UINT64_MAX / DEFLATE_RATIO_MAX &&
+         member->size > member->comp_size * DEFLATE_RATIO_MAX + MEMBER_BYTES_FREE))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%llu bytes are declared, more than the file can hold",
+                        (unsigned long long)member->size);
+    archive->bytes_left -= member->size;
+    return ULP_OK;
+}
+
+/* The whole member; reading on to its end makes libzip check the CRC. */
+static enum ulp_status read_bytes(zip_file_t *file, unsigned char *bytes, uint64_t size, struct ulp_error *error)
+{
+    for (uint64_t done = 0; done < size;) {
+        zip_int64_t got = zip_fread(file, bytes + done, size - done);
+        if (got < 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "cannot be read: %s", zip_file_strerror(file));
+        if (got == 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "ends after %llu of %llu bytes", (unsigned long long)done,
+                            (unsigned long long)size);
+        done += (uint64_t)got;
+    }
+    unsigned char extra;
+    zip_int64_t got = zip_fread(file, &extra, 1);
+    if (got < 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "is damaged: %s", zip_file_strerror(file));
+    return got == 0 ? ULP_OK : ulp_fail(error, ULP_ERROR_INPUT, "has more bytes than declared");
+}
+
+static enum ulp_status read_member(struct archive *archive, zip_uint64_t index, struct ulp_tensor *out,
+                                   struct ulp_error *error)
+{
+    zip_stat_t member;
+    *out = (struct ulp_tensor){0};
+    if (zip_stat_index(archive->zip, index, 0, &member) != 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "cannot be read: %s", zip_strerror(archive->zip));
+    enum ulp_status status = check_member(archive, &member, error);
+    if (status != ULP_OK)
+        return status;
+    unsigned char *bytes = malloc(member.size + 1);
+    if (!bytes)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %llu bytes", (unsigned long long)member.size);
+    zip_file_t *file = zip_fopen_index(archive->zip, index, 0);
+    if (file)
+        status = read_bytes(file, bytes, member.size, error);
+    else
+        status = ulp_fail(error, ULP_ERROR_INPUT, "cannot be read: %s", zip_strerror(archive->zip));
+    if (file)
+        zip_fclose(file);
+    if (status == ULP_OK)
+        status = ulp_npy_parse(out, bytes, member.size, error);
+    free(bytes);
+    return status;
+}
+
+/* A member's tensor, added under the member's name without ".npy". */
+static enum ulp_status add_to_set(struct ulp_tensor_set *out, struct ulp_names *seen, const char *member,
+                                  struct ulp_tensor *tensor, struct ulp_error *error)
+{
+    char *name = strndup(member, strlen(member) - 4);
+    if (!name)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    enum ulp_status status;
+    if (ulp_names_find(seen, name) >= 0)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "a second member of this name");
+    else
+        status = ulp_tensor_set_add(out, name, tensor, error);
+    free(name);
+    if (status == ULP_OK && !ulp_names_add(seen, out->items[out->count - 1].name, (int)out->count))
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return status;
+}
+
+static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_set *out, struct ulp_names *seen,
+                                    struct ulp_error *error)
+{
+    zip_int64_t count = zip_get_num_entries(archive->zip, 0);
+    for (zip_int64_t i = 0; i < count; i++) {
+        const char *member = zip_get_name(archive->zip, (zip_uint64_t)i, 0);
+        size_t length = member ? strlen(member) : 0;
+        if (length < 4 || strcmp(member + length - 4, ".npy") != 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "%s: member '%.200s' is not an .npy file", archive->path,
+                            member ? member : "?");
+        struct ulp_tensor tensor;
+        enum ulp_status status = read_member(archive, (zip_uint64_t)i, &tensor, error);
+        if (status == ULP_OK)
+            status = add_to_set(out, seen, member, &tensor, error);
+        ulp_tensor_free(&tensor);
+        if (status != ULP_OK)
+            return ulp_fail_at(error, status, "%s: member '%.200s'", archive->path, member);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    int code;
+    struct stat info;
+    *out = (struct ulp_tensor_set){0};
+    struct archive archive = {.zip = zip_open(path, ZIP_RDONLY, &code), .path = path};
+    if (!archive.zip)
+        return fail_zip(path, code, "cannot be read as .npz (make one with numpy.savez(path, NAME=array))", ULP_ERROR_INPUT,
+                        error);
+    enum ulp_status status;
+    if (stat(path, &info) == 0 && !ulp_size_mul((size_t)info.st_size, DEFLATE_RATIO_MAX, &archive.bytes_left))
+        archive.bytes_left = SIZE_MAX;
+    struct ulp_names seen = {0};
+    status = read_members(&archive, out, &seen, error);
+    ulp_names_free(&seen);
+    zip_discard(archive.zip);
+    if (status != ULP_OK)
+        ulp_tensor_set_free(out);
+    return status;
+}
+
+static enum ulp_status add_member(zip_t *zip, const struct ulp_named_tensor *item, struct ulp_npy *npy,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ulp_npy_encode(npy, &item->tensor, error);
+    if (status != ULP_OK)
+        return status;
+    zip_buffer_fragment_t parts[2] = {
+        {(zip_uint8_t *)npy->header, npy->header_bytes},
+        {(zip_uint8_t *)(uintptr_t)npy->data, npy->data_bytes},
+    };
+    size_t size = strlen(item->name) + 5;
+    char *member = malloc(size);
+    if (!member)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    snprintf(member, size, "%s.npy", item->name);
+    zip_source_t *source = zip_source_buffer_fragment(zip, parts, 2, 0);
+    zip_int64_t index = source ? zip_file_add(zip, member, source, ZIP_FL_ENC_UTF_8) : -1;
+    free(member);
+    if (index < 0) {
+        zip_source_free(source);
+        return ulp_fail(error, ULP_ERROR_INPUT, "cannot be added: %s", zip_strerror(zip));
+    }
+    /* A fixed date, so that equal tensors give equal files: 1980-01-01, zip's first day. */
+    if (zip_set_file_compression(zip, (zip_uint64_t)index, ZIP_CM_STORE, 0) != 0 ||
+        zip_file_set_dostime(zip, (zip_uint64_t)index, 0, 1 << 5 | 1, 0) != 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "cannot be added: %s", zip_strerror(zip));
+    return ULP_OK;
+}
+
+/* libzip makes no archive without members; numpy writes and reads this one. */
+static enum ulp_status write_empty(const char *path, struct ulp_error *error)
+{
+    static const unsigned char end_record[22] = {'P', 'K', 5, 6};
+    return ulp_file_write(path, end_record, sizeof end_record, error);
+}
+
+enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set, struct ulp_error *error)
+{
+    if (!set->count)
+        return write_empty(path, error);
+    int code;
+    zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, &code);
+    if (!zip)
+        return fail_zip(path, code, "cannot write", ULP_ERROR_INPUT, error);
+    struct ulp_npy *npys = calloc(set->count, sizeof *npys);
+    enum ulp_status status = npys ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+    for (size_t i = 0; status == ULP_OK && i < set->count; i++) {
+        status = add_member(zip, &set->items[i], &npys[i], error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s: '%.200s'", path, set->items[i].name);
+    }
+    if (status != ULP_OK)
+        zip_discard(zip);
+    else if (zip_close(zip) != 0) { /* writes a file beside and renames it */
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot write: %s", path, zip_strerror(zip));
+        zip_discard(zip);
+    }
+    for (size_t i = 0; npys && i < set->count; i++)
+        ulp_npy_free(&npys[i]);
+    free(npys);
+    return status;
+}

@@ -1,0 +1,97 @@
+/* ONNX's test data: folders with input_0.pb, input_1.pb, ..., each a TensorProto. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/data.h"
+#include "load/load.h"
+
+static bool join(char *out, size_t size, const char *folder, const char *prefix, size_t index, const char *suffix)
+{
+    int length = snprintf(out, size, "%s/%s_%zu%s", folder, prefix, index, suffix);
+    return length > 0 && (size_t)length < size;
+}
+
+struct naming {
+    const struct ulp_model *model;
+    size_t count;
+    struct ulp_value_info (*info)(const struct ulp_model *model, size_t index);
+};
+
+/* The name of the index-th file's tensor; NULL: the model has fewer. */
+static const char *choose_name(const struct naming *naming, const char *own, size_t index)
+{
+    for (size_t i = 0; i < naming->count; i++)
+        if (strcmp(naming->info(naming->model, i).name, own) == 0)
+            return own;
+    return index < naming->count ? naming->info(naming->model, index).name : NULL;
+}
+
+static enum ulp_status read_file(const char *path, const char *prefix, size_t index, const struct naming *naming,
+                                 struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    unsigned char *bytes;
+    size_t count;
+    struct ulp_tensor tensor;
+    char *own, numbered[64];
+    enum ulp_status status = ulp_file_read(path, INT32_MAX, &bytes, &count, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_tensor_parse(&tensor, &own, bytes, count, error);
+    free(bytes);
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "%s", path);
+    const char *name = own;
+    if (naming->model)
+        name = choose_name(naming, own, index);
+    else if (!*own && snprintf(numbered, sizeof numbered, "%s_%zu", prefix, index) > 0)
+        name = numbered;
+    if (!name)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the model has only %zu %ss", path, naming->count, prefix);
+    else if (ulp_tensor_set_find(out, name))
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: a second tensor for '%.100s'", path, name);
+    else
+        status = ulp_tensor_set_add(out, name, &tensor, error);
+    ulp_tensor_free(&tensor);
+    free(own);
+    return status;
+}
+
+enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix, const struct ulp_model *model,
+                                       struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    char path[4096];
+    struct stat info;
+    bool inputs = strcmp(prefix, "input") == 0;
+    struct naming naming = {.model = model, .info = inputs ? ulp_model_input : ulp_model_output};
+    if (model)
+        naming.count = inputs ? ulp_model_input_count(model) : ulp_model_output_count(model);
+    *out = (struct ulp_tensor_set){0};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; status == ULP_OK; i++) {
+        if (!join(path, sizeof path, folder, prefix, i, ".pb"))
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%.200s...: the path is too long", folder);
+        else if (stat(path, &info) != 0)
+            break;
+        else
+            status = read_file(path, prefix, i, &naming, out, error);
+    }
+    if (status == ULP_OK && !out->count && (!model || naming.count))
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: no file %s_0.pb in this folder", folder, prefix);
+    if (status != ULP_OK)
+        ulp_tensor_set_free(out);
+    return status;
+}
+
+size_t ulp_test_data_set_count(const char *folder)
+{
+    char path[4096];
+    struct stat info;
+    size_t count = 0;
+    while (join(path, sizeof path, folder, "test_data_set", count, "") && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        count++;
+    return count;
+}

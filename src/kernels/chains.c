@@ -1,0 +1,424 @@
+/* Scalar chains over a whole contraction.
+ *
+ * One side's lines become the rows of tiles, the other's their columns. The outputs are cut into blocks, each computed
+ * from beginning to end by one worker: for every block of k both sides are packed (they then fit the second-level
+ * cache) and every tile of the block goes on with its sums, which wait in memory between blocks of k. So each sum is
+ * formed in increasing k, whatever the blocking. */
+#include "kernels/chains.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/output.h"
+#include "kernels/pack.h"
+#include "kernels/tile.h"
+#include "number/round.h"
+
+/* A panel of 32 columns of 256 floats is 32 KiB: it stays in the first-level cache while the rows pass. */
+#define K_BLOCK 256
+#define ROW_BLOCK 280
+#define COLUMN_BLOCK 512
+
+/* Sums of slices and of promoted chains are FP32, or the accumulator's when that is wider. */
+static struct ulp_format partial_format(const struct ulp_format *sum)
+{
+    struct ulp_format fp32;
+    return ulp_format_find("fp32", &fp32, NULL) == ULP_OK && ulp_format_holds(&fp32, sum) ? fp32 : *sum;
+}
+
+/* Add a cut unless its segments would be the whole of what they lie in. */
+static void add_cut(struct ulp_chains *chains, size_t length, size_t enclosing, const struct ulp_format *format)
+{
+    struct ulp_cuts *cuts = &chains->cuts;
+    if (length == 0 || length >= enclosing)
+        return;
+    cuts->length[cuts->level_count] = length;
+    cuts->partial[cuts->level_count++] = ulp_step_rule_partial(&chains->rule, format);
+    chains->result = *format;
+}
+
+struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem)
+{
+    const struct ulp_schedule *schedule = &arithmetic->schedule;
+    struct ulp_chains chains = {
+        .rule = ulp_step_rule_make(arithmetic),
+        .pairwise = arithmetic->order == ULP_ORDER_PAIRWISE,
+        .result = arithmetic->accumulator,
+    };
+    chains.rule.stream = problem->node_key;
+    size_t split = schedule->split_k > 1 ? (size_t)schedule->split_k : 1;
+    size_t slice = problem->k / split + (problem->k % split != 0);
+    size_t promoted = schedule->promote > 0 && (size_t)schedule->promote < slice ? (size_t)schedule->promote : slice;
+    size_t block = arithmetic->order == ULP_ORDER_BLOCKED ? (size_t)arithmetic->order_block : 0;
+    struct ulp_format wide = partial_format(&arithmetic->accumulator);
+    bool each_step = arithmetic->place == ULP_ROUND_EACH_STEP;
+    add_cut(&chains, block, promoted, &arithmetic->accumulator);
+    add_cut(&chains, promoted, slice, &wide);
+    add_cut(&chains, slice, problem->k, each_step ? &chains.result : &wide);
+    return chains;
+}
+
+/* Everything the workers share. */
+struct job {
+    const struct ulp_chains *chains;
+    const struct ulp_contraction *problem;
+    struct ulp_pack rows, columns;
+    const int64_t *out_row, *out_column;
+    size_t row_count, column_count, k_count;
+    uint64_t row_pitch; /* outputs between rows, for stochastic rounding; the columns are then b's lines */
+    const struct ulp_tile *tile;
+    enum ulp_element element;
+    size_t element_bytes, tile_rows, tile_columns, tile_bytes;
+    size_t row_block, column_block, row_blocks, column_blocks, k_block;
+    bool meets_padding;
+    struct ulp_output output;
+};
+
+/* A worker's memory: packed panels of a block of k, and the sums of tiles, all levels of one tile together. */
+struct scratch {
+    void *memory;
+    char *rows, *columns, *sums, *stack;
+};
+
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static size_t divide_up(size_t a, size_t b) { return a / b + (a % b != 0); }
+static size_t round_up(size_t a, size_t b) { return divide_up(a, b) * b; }
+
+static enum ulp_status scratch_create(struct scratch *out, const struct job *job, struct ulp_error *error)
+{
+    size_t row_panels = divide_up(job->row_block, job->tile_rows);
+    size_t column_panels = divide_up(job->column_block, job->tile_columns);
+    size_t tiles = job->k_block < job->k_count ? row_panels * column_panels : 1;
+    size_t sums = tiles * job->tile_bytes * (size_t)(job->chains->cuts.level_count + 1);
+    size_t stack = job->chains->pairwise ? ULP_PAIRWISE_LEVELS * job->tile_columns * job->element_bytes : 0;
+    size_t rows = 0, columns = 0, total;
+    if (!ulp_size_mul(round_up(row_panels * job->tile_rows * job->element_bytes, 64), job->k_block, &rows) ||
+        !ulp_size_mul(round_up(column_panels * job->tile_columns * job->element_bytes, 64), job->k_block, &columns) ||
+        !ulp_size_add(rows, columns, &total) || !ulp_size_add(total, sums + stack, &total))
+        total = SIZE_MAX;
+    enum ulp_status status = ulp_allocate(&out->memory, total, 1, NULL, "contraction scratch", error);
+    if (status != ULP_OK)
+        return status;
+    out->rows = out->memory;
+    out->columns = out->rows + rows;
+    out->sums = out->columns + columns;
+    out->stack = out->sums + sums;
+    return ULP_OK;
+}
+
+/* x += y, strips of n elements of the job's type, in the rule's steps. */
+static void add_partial(const struct ulp_step_rule *rule, enum ulp_element element, void *x, const void *y, size_t n,
+                        struct ulp_draw draw)
+{
+    const struct ulp_step_row *step = &ulp_step_rows[rule->step];
+    enum ulp_element wanted = ulp_step_element(rule->step);
+    if (wanted == element) {
+        step->add(rule, x, x, y, n, draw);
+        return;
+    }
+    float narrow[2][ULP_TILE_COLUMNS_MAX];
+    double wide[2][ULP_TILE_COLUMNS_MAX];
+    for (size_t i = 0; i < n; i++) {
+        wide[0][i] = element == ULP_ELEMENT_F32 ? (double)((float *)x)[i] : ((double *)x)[i];
+        wide[1][i] = element == ULP_ELEMENT_F32 ? (double)((const float *)y)[i] : ((const double *)y)[i];
+        narrow[0][i] = (float)wide[0][i];
+        narrow[1][i] = (float)wide[1][i];
+    }
+    if (wanted == ULP_ELEMENT_F32)
+        step->add(rule, narrow[0], narrow[0], narrow[1], n, draw);
+    else
+        step->add(rule, wide[0], wide[0], wide[1], n, draw);
+    for (size_t i = 0; i < n; i++) {
+        double sum = wanted == ULP_ELEMENT_F32 ? (double)narrow[0][i] : wide[0][i];
+        if (element == ULP_ELEMENT_F32)
+            ((float *)x)[i] = (float)sum;
+        else
+            ((double *)x)[i] = sum;
+    }
+}
+
+/* The segments of every level that k lies in; [level_count] is the whole. */
+struct segments {
+    size_t begin[ULP_CUT_LEVELS + 1], end[ULP_CUT_LEVELS + 1];
+};
+
+static struct segments find_segments(const struct ulp_cuts *cuts, size_t k_count, size_t k)
+{
+    struct segments segments = {0};
+    segments.end[cuts->level_count] = k_count;
+    for (int level = cuts->level_count - 1; level >= 0; level--) {
+        size_t begin = segments.begin[level + 1], end = segments.end[level + 1], length = cuts->length[level];
+        segments.begin[level] = begin + (k - begin) / length * length;
+        segments.end[level] = segments.begin[level] + min_size(length, end - segments.begin[level]);
+    }
+    return segments;
+}
+
+/* Add the sums of the segments that end with the innermost one to those they lie in. */
+static void close_segments(const struct job *job, char *sums, size_t row_count, const struct segments *segments,
+                           struct ulp_tile_place place)
+{
+    const struct ulp_cuts *cuts = &job->chains->cuts;
+    size_t strip = job->tile_columns * job->element_bytes;
+    for (int level = 0; level < cuts->level_count && segments->end[level] == segments->end[0]; level++) {
+        char *inner = sums + (size_t)level * job->tile_bytes, *outer = inner + job->tile_bytes;
+        if (segments->begin[level] == segments->begin[level + 1]) {
+            memcpy(outer, inner, row_count * strip);
+            continue;
+        }
+        struct ulp_draw draw = {.first = place.output,
+                                .number = segments->end[0] * ULP_DRAWS + ULP_DRAW_PARTIAL + (unsigned)level};
+        for (size_t i = 0; i < row_count; i++, draw.first += place.row_pitch)
+            add_partial(&cuts->partial[level], job->element, outer + i * strip, inner + i * strip, job->tile_columns, draw);
+    }
+}
+
+/* Go on with one tile through k in [first, last), whose panels begin at k = first. */
+static void run_tile(const struct job *job, char *sums, size_t row_count, const char *rows, const char *columns, size_t first,
+                     size_t last, struct ulp_tile_place place, void *stack)
+{
+    const struct ulp_chains *chains = job->chains;
+    for (size_t k = first; k < last;) {
+        struct segments segments = find_segments(&chains->cuts, job->k_count, k);
+        size_t end = min_size(segments.end[0], last);
+        const char *a = rows + (k - first) * row_count * job->element_bytes;
+        const char *b = columns + (k - first) * job->tile_columns * job->element_bytes;
+        place.k = k;
+        if (k == segments.begin[0])
+            memset(sums, 0, job->tile_bytes);
+        if (chains->pairwise)
+            ulp_pairwise(&chains->rule, sums, a, b, row_count, job->tile_columns, end - k, place, stack);
+        else
+            job->tile->run[row_count](&chains->rule, sums, a, b, end - k, place);
+        if (end == segments.end[0])
+            close_segments(job, sums, row_count, &segments, place);
+        k = end;
+    }
+}
+
+static struct ulp_tile_place place_of(const struct job *job, size_t batch, size_t row, size_t column)
+{
+    return (struct ulp_tile_place){.output = (batch * job->row_count + row) * job->row_pitch + column,
+                                   .row_pitch = job->row_pitch};
+}
+
+static void store_tile(const struct job *job, const char *sums, size_t batch, size_t row, size_t row_count, size_t column,
+                       size_t column_count)
+{
+    size_t strip = job->tile_columns * job->element_bytes;
+    const char *result = sums + (size_t)job->chains->cuts.level_count * job->tile_bytes;
+    int64_t base = job->problem->out_batch_offset ? job->problem->out_batch_offset[batch] : 0;
+    struct ulp_tile_place place = place_of(job, batch, row, column);
+    for (size_t i = 0; i < row_count; i++, place.output += job->row_pitch)
+        ulp_output_strip(&job->output, base + job->out_row[row + i], job->out_column + column, result + i * strip, column_count,
+                         (struct ulp_draw){.first = place.output, .number = job->k_count * ULP_DRAWS + ULP_DRAW_STORE});
+}
+
+/* A block of outputs: rows [row, row + row_count), columns likewise. */
+struct block {
+    size_t batch, row, row_count, column, column_count;
+};
+
+static void pack_block(const struct job *job, const struct scratch *scratch, const struct block *block, size_t first,
+                       size_t last)
+{
+    struct ulp_pack_range range = {.batch = block->batch, .line = block->row, .k = first, .k_count = last - first};
+    size_t full = block->row_count / job->tile_rows * job->tile_rows, rest = block->row_count - full;
+    range.line_count = full;
+    ulp_pack_panels(scratch->rows, job->element, &job->rows, range, job->tile_rows);
+    range.line += full;
+    range.line_count = rest;
+    if (rest)
+        ulp_pack_panels(scratch->rows + full * range.k_count * job->element_bytes, job->element, &job->rows, range,
+                        ulp_tile_rows(job->tile, rest));
+    range.line = block->column;
+    range.line_count = block->column_count;
+    ulp_pack_panels(scratch->columns, job->element, &job->columns, range, job->tile_columns);
+}
+
+static void run_block(const struct job *job, const struct scratch *scratch, const struct block *block)
+{
+    size_t k_length, tile_stride = job->tile_bytes * (size_t)(job->chains->cuts.level_count + 1);
+    bool whole = job->k_block >= job->k_count;
+    for (size_t first = 0; first == 0 || first < job->k_count; first += k_length) {
+        k_length = min_size(job->k_block, job->k_count - first);
+        size_t last = first + k_length;
+        char *sums = scratch->sums;
+        pack_block(job, scratch, block, first, last);
+        if (job->k_count == 0)
+            memset(sums, 0, tile_stride);
+        for (size_t column = 0; column < block->column_count; column += job->tile_columns)
+            for (size_t row = 0; row < block->row_count; row += job->tile_rows) {
+                size_t rows = min_size(job->tile_rows, block->row_count - row);
+                run_tile(job, sums, ulp_tile_rows(job->tile, rows), scratch->rows + row * k_length * job->element_bytes,
+                         scratch->columns + column * k_length * job->element_bytes, first, last,
+                         place_of(job, block->batch, block->row + row, block->column + column), scratch->stack);
+                if (last == job->k_count)
+                    store_tile(job, sums, block->batch, block->row + row, rows, block->column + column,
+                               min_size(job->tile_columns, block->column_count - column));
+                if (!whole)
+                    sums += tile_stride;
+            }
+        if (job->k_count == 0)
+            break;
+    }
+}
+
+/* One output again, with the products that padding excludes left out (pack.h). */
+static void repair_output(const struct job *job, const struct scratch *scratch, double *pair, size_t batch, size_t row,
+                          size_t column)
+{
+    size_t k_count = job->k_count, k_length;
+    ulp_pack_pair(pair, pair + k_count, &job->rows, &job->columns, batch, row, column, k_count);
+    for (size_t first = 0; first < k_count; first += k_length) {
+        k_length = min_size(job->k_block, k_count - first);
+        memset(scratch->columns, 0, k_length * job->tile_columns * job->element_bytes);
+        for (size_t k = 0; k < k_length; k++) {
+            size_t at = k * job->tile_columns;
+            if (job->element == ULP_ELEMENT_F32) {
+                ((float *)(void *)scratch->rows)[k] = (float)pair[first + k];
+                ((float *)(void *)scratch->columns)[at] = (float)pair[k_count + first + k];
+            } else {
+                ((double *)(void *)scratch->rows)[k] = pair[first + k];
+                ((double *)(void *)scratch->columns)[at] = pair[k_count + first + k];
+            }
+        }
+        run_tile(job, scratch->sums, 1, scratch->rows, scratch->columns, first, first + k_length,
+                 place_of(job, batch, row, column), scratch->stack);
+    }
+    store_tile(job, scratch->sums, batch, row, 1, column, 1);
+}
+
+static enum ulp_status repair_block(const struct job *job, const struct scratch *scratch, const struct block *block,
+                                    struct ulp_error *error)
+{
+    struct line { bool padding, finite; } *lines;
+    double *pair;
+    void *memory, *pairs = NULL;
+    size_t line_count = block->row_count + block->column_count, k_count = job->k_count;
+    enum ulp_status status = ulp_allocate(&memory, line_count, sizeof *lines, NULL, "padding flags", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&pairs, 2 * k_count, sizeof *pair, NULL, "a pair of lines", error);
+    lines = memory, pair = pairs;
+    for (size_t i = 0; status == ULP_OK && i < line_count; i++) {
+        const struct ulp_pack *pack = i < block->row_count ? &job->rows : &job->columns;
+        size_t line = i < block->row_count ? block->row + i : block->column + i - block->row_count;
+        lines[i] = (struct line){.padding = ulp_pack_line_has_padding(pack, block->batch, line, k_count),
+                                 .finite = ulp_pack_line_is_finite(pack, block->batch, line, k_count)};
+    }
+    for (size_t i = 0; status == ULP_OK && i < block->row_count; i++)
+        for (size_t j = 0; j < block->column_count; j++) {
+            const struct line *row = &lines[i], *column = &lines[block->row_count + j];
+            if ((row->padding && !column->finite) || (column->padding && !row->finite))
+                repair_output(job, scratch, pair, block->batch, block->row + i, block->column + j);
+        }
+    ulp_free(pairs);
+    ulp_free(memory);
+    return status;
+}
+
+static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    (void)worker;
+    const struct job *job = context;
+    struct scratch scratch;
+    enum ulp_status status = scratch_create(&scratch, job, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t item = first; item < last && status == ULP_OK; item++) {
+        size_t row = item % job->row_blocks * job->row_block, rest = item / job->row_blocks;
+        size_t column = rest % job->column_blocks * job->column_block;
+        struct block block = {.batch = rest / job->column_blocks, .row = row, .column = column,
+                              .row_count = min_size(job->row_block, job->row_count - row),
+                              .column_count = min_size(job->column_block, job->column_count - column)};
+        run_block(job, &scratch, &block);
+        if (job->meets_padding)
+            status = repair_block(job, &scratch, &block, error);
+    }
+    ulp_free(scratch.memory);
+    return status;
+}
+
+static bool is_contiguous(const int64_t *offset, size_t count)
+{
+    for (size_t i = 1; i < count && i < 64; i++)
+        if (offset[i] != offset[i - 1] + 1)
+            return false;
+    return true;
+}
+
+/* Share of a tile's work that is not spent on lines that do not exist. */
+static double filled(size_t count, size_t tile) { return (double)count / (double)round_up(count, tile); }
+
+/* Which side becomes the columns? Full tiles first, then an output that is written in runs. Stochastic rounding counts
+ * its numbers along b's lines, so it does not choose. */
+static bool prefers_swap(const struct job *job, const struct ulp_contraction *problem)
+{
+    if (job->chains->rule.rounding == ULP_ROUND_STOCHASTIC)
+        return false;
+    double straight = filled(problem->n, job->tile_columns) * (is_contiguous(problem->out_column_offset, problem->n) ? 1 : 0.8);
+    double swapped = filled(problem->m, job->tile_columns) * (is_contiguous(problem->out_row_offset, problem->m) ? 1 : 0.8);
+    return swapped > straight;
+}
+
+static void choose_sides(struct job *job, const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem)
+{
+    bool swap = prefers_swap(job, problem);
+    job->rows = ulp_pack_make(arithmetic, problem, swap);
+    job->columns = ulp_pack_make(arithmetic, problem, !swap);
+    job->row_count = swap ? problem->n : problem->m;
+    job->column_count = swap ? problem->m : problem->n;
+    job->out_row = swap ? problem->out_column_offset : problem->out_row_offset;
+    job->out_column = swap ? problem->out_row_offset : problem->out_column_offset;
+    job->row_pitch = problem->n;
+    job->k_count = problem->k;
+}
+
+/* Even blocks below the limits; more of them when there are too few for the threads. */
+static void choose_blocks(struct job *job, size_t batch_count, size_t thread_count)
+{
+    size_t k_blocks = job->chains->pairwise ? 1 : divide_up(job->k_count, K_BLOCK);
+    job->k_block = k_blocks ? divide_up(job->k_count, k_blocks) : 0;
+    size_t rows = divide_up(job->row_count, job->tile_rows), columns = divide_up(job->column_count, job->tile_columns);
+    size_t row_limit = job->chains->pairwise ? 1 : divide_up(ROW_BLOCK, job->tile_rows);
+    size_t column_limit = job->chains->pairwise ? 1 : divide_up(COLUMN_BLOCK, job->tile_columns);
+    size_t row_blocks = divide_up(rows, row_limit), column_blocks = divide_up(columns, column_limit);
+    while (thread_count > 1 && batch_count * row_blocks * column_blocks < 4 * thread_count) {
+        if (columns / column_blocks >= 4)
+            column_blocks *= 2;
+        else if (rows / row_blocks >= 2)
+            row_blocks *= 2;
+        else
+            break;
+    }
+    job->row_block = divide_up(rows, row_blocks) * job->tile_rows;
+    job->column_block = divide_up(columns, column_blocks) * job->tile_columns;
+    job->row_blocks = divide_up(job->row_count, job->row_block);
+    job->column_blocks = divide_up(job->column_count, job->column_block);
+}
+
+enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp_arithmetic *arithmetic,
+                               const struct ulp_contraction *problem, unsigned cpu, struct ulp_pool *pool,
+                               struct ulp_error *error)
+{
+    if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
+        return ULP_OK;
+    /* Only chains have fast tiles: partial sums and pairwise sums are formed by the plain steps. */
+    struct job job = {.chains = chains, .problem = problem};
+    job.tile = ulp_tile_find(&chains->rule, chains->pairwise ? 0 : cpu);
+    job.element = job.tile->element;
+    job.element_bytes = ulp_element_bytes(job.element, 0);
+    job.tile_rows = ulp_tile_rows_max(job.tile);
+    job.tile_columns = job.tile->columns;
+    job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
+    choose_sides(&job, arithmetic, problem);
+    choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_thread_count(pool));
+    job.meets_padding = ulp_element_is_float(job.element) && ulp_pack_meets_padding(&job.rows, &job.columns);
+    enum ulp_status status = ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error);
+    if (status != ULP_OK)
+        return status;
+    size_t items = problem->batch_count * job.row_blocks * job.column_blocks;
+    double item_steps = (double)job.row_block * (double)job.column_block * (double)(job.k_count + 1);
+    size_t grain = item_steps < 65536 ? (size_t)(65536 / item_steps) : 1;
+    return ulp_parallel_for(pool, items, grain, work_on_blocks, &job, error);
+}

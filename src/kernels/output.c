@@ -1,0 +1,121 @@
+/* Storing strips of sums: see output.h. */
+#include "kernels/output.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "number/mpfr_record.h"
+#include "number/round.h"
+
+#define STRIP_MAX 64
+
+enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithmetic *arithmetic,
+                                const struct ulp_contraction *problem, const struct ulp_format *sum,
+                                enum ulp_element source, struct ulp_error *error)
+{
+    const struct ulp_tensor *tensor = problem->out;
+    *out = (struct ulp_output){
+        .tensor = problem->out,
+        .source = source,
+        .round = problem->store && !ulp_step_keeps(&arithmetic->storage, sum),
+        .format = arithmetic->storage,
+        .rounding = arithmetic->rounding,
+        .seed = arithmetic->seed,
+        .stream = problem->node_key,
+    };
+    if (!ulp_element_is_float(source))
+        return ULP_OK;
+    enum ulp_element wanted = problem->store ? ulp_storage_element(&arithmetic->storage) : ulp_accumulator_element(arithmetic);
+    if (tensor->element != wanted)
+        return ulp_fail(error, ULP_ERROR_USAGE, "contraction in %s: the output has elements of kind %d, expected %d for %s",
+                        arithmetic->name, (int)tensor->element, (int)wanted,
+                        problem->store ? "values in storage" : "accumulators");
+    return ULP_OK;
+}
+
+static bool is_run(const int64_t *offset, size_t n)
+{
+    bool run = true;
+    for (size_t i = 1; i < n; i++)
+        run &= offset[i] == offset[0] + (int64_t)i;
+    return run;
+}
+
+static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset, const float *strip, size_t n,
+                         struct ulp_draw draw)
+{
+    float x[STRIP_MAX];
+    float *out = (float *)output->tensor->data + base;
+    memcpy(x, strip, n * sizeof *x);
+    if (output->round)
+        ulp_round_floats(&output->format, output->rounding, x, n, output->seed, output->stream + draw.number, draw.first);
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] == x[i] ? x[i] : NAN;
+    if (is_run(offset, n))
+        memcpy(out + offset[0], x, n * sizeof *x);
+    else
+        for (size_t i = 0; i < n; i++)
+            out[offset[i]] = x[i];
+}
+
+/* The general case, by way of doubles. */
+static void store_values(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n,
+                         struct ulp_draw draw)
+{
+    struct ulp_tensor *tensor = output->tensor;
+    double x[STRIP_MAX];
+    for (size_t i = 0; i < n; i++)
+        x[i] = output->source == ULP_ELEMENT_F32 ? (double)((const float *)strip)[i] : ((const double *)strip)[i];
+    if (output->round)
+        ulp_round_doubles(&output->format, output->rounding, x, n, output->seed, output->stream + draw.number, draw.first);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (size_t)(base + offset[i]);
+        x[i] = x[i] == x[i] ? x[i] : NAN;
+        if (tensor->element == ULP_ELEMENT_F32)
+            ((float *)tensor->data)[at] = (float)x[i];
+        else
+            ((double *)tensor->data)[at] = x[i];
+    }
+}
+
+/* A wide output of narrow sums. */
+static void store_records(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n,
+                          struct ulp_draw draw)
+{
+    struct ulp_tensor *tensor = output->tensor;
+    mpfr_t exact, x;
+    mpfr_init2(exact, 53);
+    for (size_t i = 0; i < n; i++) {
+        struct ulp_record *record = ulp_record_at(tensor->data, (size_t)(base + offset[i]), tensor->precision);
+        mpfr_set_d(exact, output->source == ULP_ELEMENT_F32 ? (double)((const float *)strip)[i] : ((const double *)strip)[i],
+                   MPFR_RNDN);
+        ulp_record_begin(x, record, tensor->precision);
+        ulp_round_mpfr(&output->format, output->rounding, x, exact, output->seed, output->stream + draw.number,
+                       draw.first + i);
+        ulp_record_close(record, x);
+    }
+    mpfr_clear(exact);
+}
+
+static void store_integers(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t x = output->source == ULP_ELEMENT_U32 ? ((const uint32_t *)strip)[i] : ((const uint64_t *)strip)[i];
+        ulp_tensor_set_int(output->tensor, (size_t)(base + offset[i]), (int64_t)x);
+    }
+}
+
+void ulp_output_strip(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n,
+                      struct ulp_draw draw)
+{
+    enum ulp_element target = output->tensor->element;
+    if (!ulp_element_is_float(output->source))
+        store_integers(output, base, offset, strip, n);
+    else if (target == ULP_ELEMENT_WIDE)
+        store_records(output, base, offset, strip, n, draw);
+    else if (target == ULP_ELEMENT_F32 && output->source == ULP_ELEMENT_F32)
+        store_floats(output, base, offset, strip, n, draw);
+    else
+        store_values(output, base, offset, strip, n, draw);
+}

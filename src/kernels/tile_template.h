@@ -1,0 +1,78 @@
+/* A chain tile that keeps its sums in registers. Parameters, undefined again at the end:
+ *   TILE           the functions are TILE_1, TILE_2, TILE_4, ... by number of rows
+ *   ATTRIBUTE      target attribute of the instruction set
+ *   ELEMENT        float, double, uint32_t or uint64_t
+ *   VECTOR, LANES  a vector of LANES elements (vector_size attribute)
+ *   VECTORS        vectors a row: the tile has VECTORS * LANES columns
+ *   ROWS_MAX       most rows; VECTORS * ROWS_MAX sums and a few more vectors fit the registers. Even, > 4
+ *   SETUP          declarations from `rule` that STEP uses, or empty
+ *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
+ * Instantiated by tile_x86.c. */
+
+#define JOIN_(a, b) a##_##b
+#define JOIN(a, b) JOIN_(a, b)
+
+ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(const struct ulp_step_rule *rule,
+                                                                            ELEMENT *sums, const ELEMENT *rows,
+                                                                            const ELEMENT *columns, size_t k_count,
+                                                                            const int row_count)
+{
+    (void)rule;
+    SETUP
+    VECTOR s[ROWS_MAX][VECTORS];
+#pragma GCC unroll 16
+    for (int i = 0; i < row_count; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            s[i][v] = *(const VECTOR *)(sums + (i * VECTORS + v) * LANES);
+    for (size_t k = 0; k < k_count; k++, rows += row_count, columns += VECTORS * LANES) {
+        VECTOR b[VECTORS];
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            b[v] = *(const VECTOR *)(columns + v * LANES);
+#pragma GCC unroll 16
+        for (int i = 0; i < row_count; i++) {
+            VECTOR a = rows[i] - (VECTOR){0};
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++)
+                s[i][v] = STEP(s[i][v], a, b[v]);
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < row_count; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            *(VECTOR *)(sums + (i * VECTORS + v) * LANES) = s[i][v];
+}
+
+#define TILE_OF(count)                                                                                                    \
+    ATTRIBUTE static void JOIN(TILE, count)(const struct ulp_step_rule *rule, void *sums, const void *rows,               \
+                                            const void *columns, size_t k_count, struct ulp_tile_place place)             \
+    {                                                                                                                     \
+        (void)place;                                                                                                      \
+        JOIN(TILE, run)(rule, sums, rows, columns, k_count, count);                                                       \
+    }
+TILE_OF(1)
+TILE_OF(2)
+TILE_OF(4)
+#if ROWS_MAX == 6
+TILE_OF(6)
+#elif ROWS_MAX == 8
+TILE_OF(8)
+#elif ROWS_MAX == 14
+TILE_OF(8)
+TILE_OF(14)
+#endif
+
+#undef TILE_OF
+#undef JOIN
+#undef JOIN_
+#undef TILE
+#undef ATTRIBUTE
+#undef ELEMENT
+#undef VECTOR
+#undef LANES
+#undef VECTORS
+#undef ROWS_MAX
+#undef SETUP
+#undef STEP

@@ -1,0 +1,15 @@
+/* Estimates of elementary functions in double, with an error bound (function_estimate.c). */
+#ifndef ULP_NUMBER_FUNCTION_ESTIMATE_H
+#define ULP_NUMBER_FUNCTION_ESTIMATE_H
+
+#include "number/function.h"
+
+/* |out[i] - f| <= this * |f|, or out[i] is NaN (not decided), or both are beyond 2^280 or below 2^-280 (of one sign). */
+#define ULP_ESTIMATE_ERROR 0x1p-44
+#define ULP_ESTIMATE_ERROR_POW 0x1p-42
+
+/* f(a[i]) for a unary function; a[i] of any float-like format: a double of |a[i]| <= 2^128, or infinite, or NaN. */
+void ulp_estimate(enum ulp_primitive function, double *restrict out, const double *restrict a, size_t n);
+void ulp_estimate_pow(double *restrict out, const double *restrict a, const double *restrict b, size_t n);
+
+#endif

@@ -1,0 +1,216 @@
+/* analysis: every measure against a direct computation at 400 bits, specials, limits. */
+#include "test.h"
+
+#include <math.h>
+#include <mpfr.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/analysis.h>
+
+#include "base/random.h"
+#include "metrics.h"
+#include "number/mpfr_record.h"
+#include "tensor/tensor.h"
+
+static void make_float(struct ulp_tensor *t, int64_t count)
+{
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, &count, &error), error);
+}
+
+static void make_wide(struct ulp_tensor *t, int64_t count)
+{
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, &count, &error), error);
+}
+
+static void set_wide(struct ulp_tensor *t, size_t i, double high, double low)
+{
+    struct ulp_record *record = ulp_record_at(t->data, i, 128);
+    mpfr_t x;
+    ulp_record_begin(x, record, 128);
+    mpfr_set_d(x, high, MPFR_RNDN);
+    mpfr_add_d(x, x, low, MPFR_RNDN);
+    ulp_record_close(record, x);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Direct sums at 400 bits; relative error of the library's double figures is a few 2^-53 times the number of chunks and of
+ * chunk elements: 1e-11 covers 20,000 elements (20,000 * 2^-53 = 2.2e-12) with room for the final square root and division. */
+#define TOLERANCE 1e-11
+#define CLOSE(a, b) ck_assert_msg(fabs((a) - (b)) <= TOLERANCE * fabs(b), #a " %.17g expected %.17g", (double)(a), (double)(b))
+
+static void check_against_direct(const struct ulp_tensor *value, const struct ulp_tensor *base, const struct ulp_format *format,
+                                 const struct ulp_metrics *got)
+{
+    mpfr_t d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb;
+    mpfr_inits2(400, d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb, (mpfr_ptr)0);
+    mpfr_set_zero(sum_d, 1), mpfr_set_zero(sum_d2, 1), mpfr_set_zero(sum_b2, 1), mpfr_set_zero(sum_v2, 1), mpfr_set_zero(sum_vb, 1);
+    double max_abs = 0, max_rel = 0, max_ulp = 0, *ulps = malloc(value->count * sizeof *ulps);
+    size_t worst = 0, n = value->count;
+    for (size_t i = 0; i < n; i++) {
+        mpfr_t record;
+        mpfr_set_d(v, ulp_tensor_get(value, i), MPFR_RNDN);
+        ulp_record_open_const(record, ulp_record_at_const(base->data, i, 128), 128);
+        mpfr_set(b, record, MPFR_RNDN);
+        mpfr_sub(d, v, b, MPFR_RNDN);
+        mpfr_add(sum_d, sum_d, d, MPFR_RNDN);
+        mpfr_fma(sum_d2, d, d, sum_d2, MPFR_RNDN);
+        mpfr_fma(sum_b2, b, b, sum_b2, MPFR_RNDN);
+        mpfr_fma(sum_v2, v, v, sum_v2, MPFR_RNDN);
+        mpfr_fma(sum_vb, v, b, sum_vb, MPFR_RNDN);
+        double magnitude = fabs(mpfr_get_d(d, MPFR_RNDN));
+        if (magnitude > max_abs)
+            max_abs = magnitude, worst = i;
+        mpfr_div(t, d, b, MPFR_RNDN);
+        max_rel = fmax(max_rel, fabs(mpfr_get_d(t, MPFR_RNDN)));
+        ulps[i] = magnitude / ulp_format_ulp(format, mpfr_get_d(b, MPFR_RNDN));
+        max_ulp = fmax(max_ulp, ulps[i]);
+    }
+    qsort(ulps, n, sizeof *ulps, compare_doubles);
+    ck_assert(got->max_abs == max_abs);
+    ck_assert_uint_eq(got->worst_index, worst);
+    ck_assert(got->median_ulp == ulps[(n - 1) / 2]);
+    ck_assert(got->max_ulp == max_ulp);
+    CLOSE(got->max_rel, max_rel);
+    CLOSE(got->rms, sqrt(mpfr_get_d(sum_d2, MPFR_RNDN) / (double)n));
+    /* The mean may cancel: its error is bounded by that of a sum of terms of size max_abs. */
+    ck_assert(fabs(got->mean - mpfr_get_d(sum_d, MPFR_RNDN) / (double)n) <= TOLERANCE * max_abs);
+    mpfr_mul(t, sum_b2, sum_v2, MPFR_RNDN);
+    mpfr_sqrt(t, t, MPFR_RNDN);
+    mpfr_div(t, sum_vb, t, MPFR_RNDN);
+    CLOSE(got->cosine, mpfr_get_d(t, MPFR_RNDN));
+    mpfr_div(t, sum_b2, sum_d2, MPFR_RNDN);
+    mpfr_log10(t, t, MPFR_RNDN);
+    CLOSE(got->sqnr_db, 10 * mpfr_get_d(t, MPFR_RNDN));
+    free(ulps);
+    mpfr_clears(d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb, (mpfr_ptr)0);
+}
+
+START_TEST(measures_equal_the_direct_computation)
+{
+    struct ulp_format fp16;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp16", &fp16, &error), error);
+    for (int64_t count = 1; count < 20000; count = count * 3 + 1) {
+        struct ulp_tensor value, base;
+        struct ulp_metrics one, seven;
+        make_float(&value, count);
+        make_wide(&base, count);
+        for (int64_t i = 0; i < count; i++) {
+            double x = ldexp(ulp_random_uniform(1, (uint64_t)i) - 0.5, (int)(ulp_random_bits(2, (uint64_t)i) % 40) - 20);
+            set_wide(&base, (size_t)i, x, x * 0x1p-70);
+            ((float *)value.data)[i] = (float)(x * (1 + 1e-3 * (ulp_random_uniform(3, (uint64_t)i) - 0.5)));
+        }
+        ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp16, &one, &error), error);
+        check_against_direct(&value, &base, &fp16, &one);
+        struct ulp_pool *pool;
+        ck_ulp_ok(ulp_pool_create(&pool, 7, &error), error);
+        ck_ulp_ok(ulp_metrics_measure_on(&value, &base, &fp16, pool, &seven, &error), error);
+        ck_assert_int_eq(memcmp(&one, &seven, sizeof one), 0);
+        ulp_pool_free(pool);
+        ulp_tensor_free(&value);
+        ulp_tensor_free(&base);
+    }
+}
+END_TEST
+
+START_TEST(differences_below_double_are_seen)
+{
+    struct ulp_tensor value, base;
+    struct ulp_metrics m;
+    struct ulp_format fp32;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp32", &fp32, &error), error);
+    make_float(&value, 2);
+    make_wide(&base, 2);
+    ((float *)value.data)[0] = ((float *)value.data)[1] = 1;
+    set_wide(&base, 0, 1, 0x1p-100);
+    set_wide(&base, 1, 1, 0);
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    ck_assert(m.max_abs == 0x1p-100);
+    ck_assert(m.mean == -0x1p-101);
+    ck_assert(fabs(m.rms - 0x1p-100 / sqrt(2)) <= 1e-15 * 0x1p-100);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
+}
+END_TEST
+
+START_TEST(nonfinite_pairs_are_counted)
+{
+    struct ulp_tensor value, base;
+    struct ulp_metrics m;
+    struct ulp_format fp32;
+    struct ulp_error error;
+    const float values[] = {1, INFINITY, NAN, INFINITY, INFINITY, NAN, 2, 0};
+    const float bases[] = {1, 1, 1, INFINITY, -INFINITY, NAN, INFINITY, 0};
+    ck_ulp_ok(ulp_format_find("fp32", &fp32, &error), error);
+    make_float(&value, 8);
+    make_float(&base, 8);
+    memcpy(value.data, values, sizeof values);
+    memcpy(base.data, bases, sizeof bases);
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    ck_assert_uint_eq(m.nonfinite, 4); /* positions 1, 2, 4, 6; an equal infinity and NaN against NaN agree */
+    ck_assert_uint_eq(m.worst_index, 1);
+    ck_assert_uint_eq(m.count, 2);
+    ck_assert(m.max_abs == 0 && m.rms == 0 && m.sqnr_db == INFINITY && m.cosine == 1);
+    value.dims[0] = base.dims[0] = 4;
+    value.count = base.count = 4;
+    memcpy(value.data, values + 2, 4 * sizeof(float));
+    base.dims[0] = 3;
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    ck_assert(m.diverged && isnan(m.rms));
+    base.dims[0] = 0, base.count = 0, value.dims[0] = 0, value.count = 0;
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    ck_assert(!m.diverged && isnan(m.rms) && m.count == 0);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
+}
+END_TEST
+
+START_TEST(limits_fail_on_nan_and_in_the_right_direction)
+{
+    struct ulp_audit_output output = {.entire = {.rms = 0.01, .max_abs = 0.1, .cosine = 0.9, .sqnr_db = 30, .nonfinite = 0, .count = 5},
+                                      .single = {.rms = NAN, .count = 5}};
+    struct ulp_audit_lane lane = {.outputs = {.output_count = 1, .outputs = &output}};
+    struct ulp_audit audit = {.lane_count = 1, .lanes = &lane};
+    struct ulp_error error;
+    bool exceeded;
+    static const struct { const char *limit; bool exceeded; } rows[] = {
+        {"rms=0.01", false}, {"rms=0.0099", true},     {"cosine=0.89", false},  {"cosine=0.91", true},   {"sqnr_db=40", true},
+        {"entire.max_abs=1", false}, {"nonfinite=0", false}, {"single.rms=1e30", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_ulp_ok(ulp_audit_exceeds(&audit, rows[i].limit, &exceeded, &error), error);
+        ck_assert_msg(exceeded == rows[i].exceeded, "%s", rows[i].limit);
+    }
+    static const char *const bad[] = {"rms", "rms=", "rms=x", "rms=1x", "rms=nan", "bogus=1", "=1", "single.=1", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_int_eq(ulp_audit_exceeds(&audit, bad[i], &exceeded, &error), ULP_ERROR_USAGE);
+    output.entire.nonfinite = 1;
+    ck_ulp_ok(ulp_audit_exceeds(&audit, "nonfinite=0", &exceeded, &error), error);
+    ck_assert(exceeded);
+    output.entire = (struct ulp_metrics){.diverged = true};
+    ck_ulp_ok(ulp_audit_exceeds(&audit, "nonfinite=9", &exceeded, &error), error);
+    ck_assert(exceeded);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("analysis");
+    TCase *tests = tcase_create("analysis");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, measures_equal_the_direct_computation);
+    tcase_add_test(tests, differences_below_double_are_seen);
+    tcase_add_test(tests, nonfinite_pairs_are_counted);
+    tcase_add_test(tests, limits_fail_on_nan_and_in_the_right_direction);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Compare the audit's single.rms with the errors a real H200 made (gpu/h200_net_errors.json.gz), node by node.
+
+    tests/compare_gpu.py ULPSCOPE DATA [--modes f16,tf32,bf16] [--low 0.8] [--high 1.25] [--share 0.9] [--models a,b] [--list]
+
+For every node output with a nonzero error on the GPU, the ratio ours / GPU's of the rms of P(r) - R(r) is taken. Prints the share inside
+[low, high] per network and mode; exit code 1 when the share over all networks is below --share in some mode. Where the GPU's tf32 and f32
+figures are equal its library did not use TF32 for that node: that node is compared with our fp32. Only the Python library is used.
+"""
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+OURS = {"f16": "fp16", "tf32": "tf32", "bf16": "bf16", "f32": "fp32"}
+NETWORKS = ("mnist_8 resnet_4b_cifar10 super_resolution_10 residual_block ultraface_rfb_320 fsanet_1x1 ppocr_v3_det yunet_n_320 "
+            "vit_pgd_2_3_16 cct2_32_opset20 nanogpt_4l tinybert_1l self_attention_ezkl magika_v3_3 deimv2_atto_coco").split()
+
+
+def audit(program, data, model, inputs, arithmetics):
+    """{arithmetic: {output name: (node name, op, entry)}}"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(data, "models", model)
+        done = subprocess.run([program, "audit", os.path.join(path, "model.onnx"), "--inputs", os.path.join(path, inputs), "--quiet",
+                               "--arith", ",".join(arithmetics), "--out", folder], capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{model} {inputs}: exit {done.returncode}: {done.stderr.strip()}")
+        with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:
+            report = json.load(file)
+    return {lane["name"]: {output["name"]: (node["name"], node["op"], output) for node in lane["nodes"] for output in node["outputs"]}
+            for lane in report["arithmetics"]}
+
+
+def same_figures(a, b):
+    return all(a["single"][key] == b["single"][key] for key in ("rms", "max_abs"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("data")
+    parser.add_argument("--modes", default="f16")
+    parser.add_argument("--low", type=float, default=0.8)
+    parser.add_argument("--high", type=float, default=1.25)
+    parser.add_argument("--share", type=float, default=0.9)
+    parser.add_argument("--models", default=",".join(NETWORKS))
+    parser.add_argument("--list", action="store_true", help="list the nodes outside")
+    options = parser.parse_args()
+    modes = options.modes.split(",")
+    arithmetics = sorted({OURS[mode] for mode in modes} | ({"fp32"} if "tf32" in modes else set()))
+    with gzip.open(os.path.join(options.data, "gpu", "h200_net_errors.json.gz"), "rt", encoding="utf-8") as file:
+        runs = [run for run in json.load(file) if run["model"] in options.models.split(",")]
+    total = {mode: [0, 0] for mode in modes}
+    for run in runs:
+        ours = audit(options.program, options.data, run["model"], run["inputs"], arithmetics)
+        line = []
+        for mode in modes:
+            inside = counted = 0
+            for node in run["nodes"]:
+                theirs = node.get(mode)
+                if not theirs or not theirs["single"]["rms"]:
+                    continue
+                lane = OURS[mode]
+                if mode == "tf32" and "f32" in node and same_figures(theirs, node["f32"]):
+                    lane = "fp32"
+                name, op, entry = ours[lane].get(node["output"], (None, None, None))
+                rms = entry["single"]["rms"] if entry else None
+                ratio = rms / theirs["single"]["rms"] if rms is not None else float("nan")
+                good = options.low <= ratio <= options.high
+                counted += 1
+                inside += good
+                if options.list and not good:
+                    print(f"    {mode} {run['model']} {run['inputs']} {node['op']} {node['node']}: ratio {ratio:.3g}, GPU rms {theirs['single']['rms']:.3g}")
+            total[mode][0] += inside
+            total[mode][1] += counted
+            line.append(f"{mode} {inside}/{counted}" + (f" = {100 * inside / counted:.1f} %" if counted else ""))
+        print(f"{run['model']:22} {run['inputs']:15} " + "   ".join(line), flush=True)
+    failed = 0
+    for mode in modes:
+        inside, counted = total[mode]
+        share = inside / counted if counted else float("nan")
+        print(f"{mode}: {inside} of {counted} nodes within {options.low}-{options.high} of the H200's rms: {100 * share:.2f} %")
+        failed |= not share >= options.share
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
