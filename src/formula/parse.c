@@ -276,15 +276,6 @@ static bool parse_arguments(struct parser *parser, const struct token *name, int
     return true;
 }
 
-static const struct {
-    const char *name;
-    int arity;
-} primitives[] = {
-#define PRIMITIVE(name, spelling, arity) {spelling, arity},
-#include "number/primitive.def"
-#undef PRIMITIVE
-};
-
 static int parse_call(struct parser *parser, const struct token *name)
 {
     int arguments[3] = {-1, -1, -1};
@@ -294,8 +285,8 @@ static int parse_call(struct parser *parser, const struct token *name)
                        ? emit_row_function(parser, &row_functions[i], arguments[0], name->start)
                        : -1;
     for (int i = 0; i < ULP_PRIMITIVE_COUNT; i++)
-        if (token_is(name, primitives[i].name))
-            return parse_arguments(parser, name, primitives[i].arity, arguments)
+        if (token_is(name, ulp_primitive_rows[i].name))
+            return parse_arguments(parser, name, ulp_primitive_rows[i].arity, arguments)
                        ? emit_primitive(parser, (enum ulp_primitive)i, arguments[0], arguments[1], arguments[2],
                                         name->start)
                        : -1;

@@ -1,0 +1,131 @@
+/* Running a tape, inside formula/: the plan of one run (plan.c), rows (evaluate.c), columns (columns.c).
+ *
+ * A value changes never (REACH_RUN: constants, scalar operands and what depends on them only), from row to row, or
+ * from position to position. Elements are computed a strip at a time; a fold's result is known one phase after the
+ * strips it sums, so a row longer than a strip is walked once per phase and its elements are computed again: the same
+ * instructions on the same operands at the same places of the stochastic stream, hence the same bits. */
+#ifndef ULP_FORMULA_EVALUATE_H
+#define ULP_FORMULA_EVALUATE_H
+
+#include "base/alloc.h"
+#include "formula/tape.h"
+
+enum reach { REACH_RUN, REACH_ROW, REACH_ELEMENT };
+
+/* One instruction prepared for this run. Slots are byte offsets in a worker's memory. */
+struct step {
+    enum ulp_tape_kind kind;
+    enum reach reach;
+    int phase, arguments[3];
+    bool needed;
+    bool wide;         /* REACH_ROW, and strips of elements use it: it is spread over a strip */
+    bool direct;       /* an operand used where it lies in the tensor */
+    int direct_output; /* the output whose memory the result is computed into; -1: none */
+    enum ulp_fold fold_kind;
+    ulp_strip_fn *function;
+    const struct ulp_operand *operand;
+    const char *constant;
+    uint64_t stream;
+    size_t one;        /* REACH_ROW: the value; in column mode one value for each row of the strip */
+    size_t strip;      /* REACH_ELEMENT: a register; wide: the value spread; REACH_RUN: the value spread */
+    size_t fold;       /* of folds: their state; in column mode the running results of the strip's rows */
+};
+
+struct output {
+    const struct ulp_operand *operand;
+    struct ulp_tensor tensor;
+    const struct ulp_format *storage; /* NULL: the value is stored as it is */
+    int step;
+    bool per_position;                /* one value per position, else one per row */
+    uint64_t stream;
+};
+
+/* Instructions in order of dependency. */
+struct step_list {
+    int *items;
+    int count;
+};
+
+struct plan {
+    const struct ulp_rows *rows;
+    struct ulp_strip_rule rule, sum_rule; /* of the compute format and of the accumulator */
+    struct ulp_strip_rule narrow_rule;    /* the accumulator's carrier, rounding to the compute format */
+    const struct ulp_strip_table *table, *sum_table;
+    size_t element_bytes, sum_bytes;
+    bool same_carrier; /* folds take strips as they are */
+    bool narrow;       /* results of folds are rounded to the compute format */
+    enum ulp_order order;
+    int order_block;
+    bool columns, has_folds;
+    size_t width;      /* values in a strip */
+    int step_count, output_count, phase_count;
+    struct step *steps;
+    struct output *outputs;         /* the wanted ones */
+    struct step_list once;          /* REACH_RUN */
+    struct step_list program;       /* all others, folds among them */
+    struct step_list *row_part;     /* by phase: REACH_ROW except folds */
+    struct step_list *fold_part;    /* by phase */
+    struct step_list *element_part; /* by phase: its folds and the REACH_ELEMENT that they and, in the last, outputs need */
+    size_t values_slot, converted_slot, sum_slot, unit_slot, size_slot, positions_slot, offsets_slot;
+    size_t classes_slot, members_slot, indices_slot, worker_bytes;
+    int worker_count;
+    struct worker **workers;        /* NULL until used */
+};
+
+/* One worker's memory: this, then the slots. */
+struct worker {
+    const struct plan *plan;
+    const void **values;  /* by instruction: what strips of elements read */
+    size_t row, length;   /* the row and its number of positions */
+    const int32_t *positions; /* those that exist; NULL: all of them */
+    size_t prepared_row;      /* whose REACH_ROW values are there, in a tape without folds; SIZE_MAX: none */
+};
+
+/* Rows of a strip, in column mode, whose windows have the same positions. */
+struct window_class {
+    size_t position_count;
+    const int32_t *positions;
+    int first_row, last_row; /* a chain through the strip's rows */
+};
+
+/* Check and prepare; everything in the arena. */
+enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape,
+                                  const struct ulp_arithmetic *arithmetic, const struct ulp_rows *rows,
+                                  const struct ulp_operand *operands, const struct ulp_operand *outputs,
+                                  uint64_t node_key, int worker_count, struct ulp_arena *arena,
+                                  struct ulp_error *error);
+/* Its second half: memory and orders. False: out of memory. */
+bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena);
+/* The worker of that number, allocated and its constants filled at first use. */
+enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan, int number, struct ulp_error *error);
+/* Rows [first, last) in column mode; context is the plan. */
+ulp_work_fn ulp_evaluate_columns;
+/* n results of a fold (values of the accumulator's carrier, overwritten) as values to compute with. */
+void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n, struct ulp_strip_place place);
+/* n values as the accumulator's carrier has them: themselves, or converted into the worker's memory. */
+const void *ulp_evaluate_widen(const struct worker *worker, const void *values, size_t n);
+/* n copies of the row's size. */
+void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n, struct ulp_strip_place place);
+
+static inline void *slot_of(const struct worker *worker, size_t slot)
+{
+    return (char *)(uintptr_t)worker + slot;
+}
+static inline int64_t row_base(const struct ulp_operand *operand, size_t row)
+{
+    return operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride;
+}
+static inline bool has_positions(const struct ulp_operand *operand)
+{
+    return operand->position_offset || operand->position_stride;
+}
+static inline bool has_rows(const struct ulp_operand *operand)
+{
+    return operand->row_offset || operand->row_stride;
+}
+static inline void *element_at(const struct ulp_tensor *tensor, int64_t index)
+{
+    return (char *)tensor->data + index * (int64_t)tensor->element_bytes;
+}
+
+#endif

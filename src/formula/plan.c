@@ -1,0 +1,334 @@
+/* What is decided once per run of a tape: carriers, how often each value changes, which strips share memory, which
+ * instructions each phase needs. */
+#include "formula/evaluate.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+static enum ulp_status fail_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while preparing a formula's run");
+}
+
+/* Rule and table of the compute format and of the accumulator. Integers when no tensor is a float. */
+static bool choose_integers(struct plan *plan, const struct ulp_operand *operands, int operand_count)
+{
+    enum ulp_type type = ULP_TYPE_UNDEFINED;
+    bool unsigned64 = false;
+    for (int i = 0; i < plan->output_count + operand_count; i++) {
+        const struct ulp_tensor *tensor =
+            i < plan->output_count ? &plan->outputs[i].tensor : operands[i - plan->output_count].tensor;
+        if (!tensor)
+            continue;
+        if (ulp_element_is_float(tensor->element))
+            return false;
+        if (type == ULP_TYPE_UNDEFINED && tensor->type != ULP_TYPE_BOOL)
+            type = tensor->type;
+        unsigned64 = unsigned64 || tensor->type == ULP_TYPE_UINT64;
+    }
+    plan->rule = plan->sum_rule = plan->narrow_rule =
+        ulp_strip_rule_integer(unsigned64 ? ULP_TYPE_UINT64 : type == ULP_TYPE_UNDEFINED ? ULP_TYPE_BOOL : type);
+    return true;
+}
+
+/* Every value of `inner` is one of `outer`. */
+static bool is_subset(const struct ulp_format *inner, const struct ulp_format *outer)
+{
+    if (inner->carrier == ULP_CARRIER_MPFR && outer->carrier == ULP_CARRIER_MPFR)
+        return inner->precision <= outer->precision;
+    return inner->precision <= outer->precision && inner->emax <= outer->emax && inner->emin >= outer->emin &&
+           inner->max_finite <= outer->max_finite && (!inner->subnormals || outer->subnormals) &&
+           (!inner->signed_zero || outer->signed_zero) &&
+           (inner->overflow == outer->overflow || outer->overflow == ULP_OVERFLOW_INFINITY);
+}
+
+static void choose_rules(struct plan *plan, const struct ulp_arithmetic *arithmetic,
+                         const struct ulp_operand *operands, int operand_count)
+{
+    plan->order = arithmetic->order;
+    plan->order_block = arithmetic->order_block;
+    if (!choose_integers(plan, operands, operand_count)) {
+        plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
+        plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->accumulator);
+        plan->narrow = !is_subset(&arithmetic->accumulator, &arithmetic->compute);
+        plan->narrow_rule = plan->sum_rule;
+        plan->narrow_rule.each_step = true;
+        plan->narrow_rule.format = arithmetic->compute;
+    }
+    plan->same_carrier =
+        plan->rule.carrier == plan->sum_rule.carrier &&
+        (plan->rule.carrier != ULP_STRIP_MPFR || plan->rule.precision == plan->sum_rule.precision);
+    plan->table = ulp_strip_tables[plan->rule.carrier];
+    plan->sum_table = ulp_strip_tables[plan->sum_rule.carrier];
+    plan->element_bytes = ulp_strip_element_bytes(plan->rule.carrier, plan->rule.precision);
+    plan->sum_bytes = ulp_strip_element_bytes(plan->sum_rule.carrier, plan->sum_rule.precision);
+}
+
+static enum ulp_element carrier_element(enum ulp_strip_carrier carrier)
+{
+    static const enum ulp_element elements[ULP_STRIP_CARRIER_COUNT] = {
+        [ULP_STRIP_FLOAT] = ULP_ELEMENT_F32, [ULP_STRIP_DOUBLE] = ULP_ELEMENT_F64,
+        [ULP_STRIP_MPFR] = ULP_ELEMENT_WIDE, [ULP_STRIP_INT64] = ULP_ELEMENT_I64,
+        [ULP_STRIP_UINT64] = ULP_ELEMENT_U64,
+    };
+    return elements[carrier];
+}
+
+/* Elements of the tensor are values of the carrier, byte for byte. */
+static bool is_carried(const struct plan *plan, const struct ulp_tensor *tensor)
+{
+    return tensor->element == carrier_element(plan->rule.carrier) &&
+           (tensor->element != ULP_ELEMENT_WIDE || tensor->precision == plan->rule.precision);
+}
+
+/* The carrier's own rounding is the format's. */
+static bool is_native(const struct plan *plan, const struct ulp_format *format)
+{
+    if (plan->rule.each_step)
+        return false;
+    if (plan->rule.carrier == ULP_STRIP_MPFR)
+        return format->carrier == ULP_CARRIER_MPFR && format->precision == plan->rule.precision;
+    const bool single = plan->rule.carrier == ULP_STRIP_FLOAT;
+    return format->precision == (single ? 24 : 53) && format->emax == (single ? 127 : 1023) &&
+           format->emin == (single ? -126 : -1022) && format->subnormals && format->signed_zero &&
+           format->overflow == ULP_OVERFLOW_INFINITY;
+}
+
+static bool is_same_format(const struct ulp_format *a, const struct ulp_format *b)
+{
+    return a->precision == b->precision && a->emin == b->emin && a->emax == b->emax &&
+           a->max_finite == b->max_finite && a->overflow == b->overflow && a->subnormals == b->subnormals &&
+           a->signed_zero == b->signed_zero;
+}
+
+/* Primitives whose result is rounded by a rule that rounds each step; the others pass an operand's value on. */
+static bool is_rounding(enum ulp_primitive primitive)
+{
+    return (primitive >= ULP_PRIMITIVE_SQRT && primitive <= ULP_PRIMITIVE_DIV) || primitive == ULP_PRIMITIVE_POW ||
+           primitive == ULP_PRIMITIVE_FMA;
+}
+_Static_assert(ULP_PRIMITIVE_SQRT < ULP_PRIMITIVE_SOFTPLUS && ULP_PRIMITIVE_SOFTPLUS + 4 == ULP_PRIMITIVE_DIV,
+               "functions and + - * / are neighbours in primitive.def");
+
+/* What the store must do: nothing when the value is already one of the storage format. */
+static const struct ulp_format *choose_storage(const struct plan *plan, const struct output *output,
+                                               const struct ulp_arithmetic *arithmetic,
+                                               const struct ulp_instruction *instruction)
+{
+    if (!ulp_element_is_float(output->tensor.element) || is_native(plan, &arithmetic->storage))
+        return NULL;
+    if (plan->rule.each_step && instruction->kind == ULP_TAPE_PRIMITIVE && is_rounding(instruction->primitive) &&
+        is_same_format(&plan->rule.format, &arithmetic->storage))
+        return NULL;
+    return &arithmetic->storage;
+}
+
+/* Streams of different instructions and nodes must not meet: a bijective mixer (splitmix64's). */
+static uint64_t make_stream(uint64_t node_key, int number)
+{
+    uint64_t z = node_key + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(number + 1);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static enum ulp_status find_outputs(struct plan *plan, const struct ulp_tape *tape, const struct ulp_operand *outputs,
+                                    uint64_t node_key, struct ulp_error *error)
+{
+    for (int i = 0; i < tape->output_count; i++) {
+        if (!outputs[i].tensor)
+            continue;
+        if (tape->outputs[i] < 0)
+            return ulp_fail(error, ULP_ERROR_USAGE, "formula:1: output %d is wanted, but the formula does not give it",
+                            i);
+        plan->outputs[plan->output_count++] =
+            (struct output){.operand = &outputs[i], .tensor = ulp_tensor_view(outputs[i].tensor),
+                            .step = tape->outputs[i], .per_position = has_positions(&outputs[i]),
+                            .stream = make_stream(node_key, tape->instruction_count + i)};
+    }
+    return ULP_OK;
+}
+
+/* How often an operand's value changes. One with no elements is never loaded: it counts as changing most often. */
+static enum reach operand_reach(const struct ulp_rows *rows, const struct ulp_operand *operand)
+{
+    if (!operand->tensor)
+        return REACH_RUN;
+    if (operand->tensor->count == 0 || has_positions(operand))
+        return REACH_ELEMENT;
+    return has_rows(operand) && rows->row_count > 1 ? REACH_ROW : REACH_RUN;
+}
+
+static enum reach find_reach(const struct plan *plan, const struct step *step)
+{
+    enum reach reach = REACH_RUN;
+    if (step->kind == ULP_TAPE_FOLD)
+        return REACH_ROW;
+    if (step->kind == ULP_TAPE_ROW_SIZE)
+        return plan->rows->window ? REACH_ROW : REACH_RUN;
+    if (step->kind == ULP_TAPE_OPERAND)
+        return operand_reach(plan->rows, step->operand);
+    for (int k = 0; k < 3; k++)
+        if (step->arguments[k] >= 0 && plan->steps[step->arguments[k]].reach > reach)
+            reach = plan->steps[step->arguments[k]].reach;
+    return reach;
+}
+
+static enum ulp_status make_steps(struct plan *plan, const struct ulp_tape *tape, const struct ulp_operand *operands,
+                                  uint64_t node_key, struct ulp_error *error)
+{
+    for (int i = 0; i < plan->output_count; i++)
+        plan->steps[plan->outputs[i].step].needed = true;
+    for (int i = tape->instruction_count - 1; i >= 0; i--)
+        for (int k = 0; k < 3; k++)
+            if (plan->steps[i].needed && tape->instructions[i].arguments[k] >= 0)
+                plan->steps[tape->instructions[i].arguments[k]].needed = true;
+    for (int i = 0; i < tape->instruction_count; i++) {
+        const struct ulp_instruction *instruction = &tape->instructions[i];
+        struct step *step = &plan->steps[i];
+        if (!step->needed)
+            continue;
+        *step = (struct step){.kind = instruction->kind, .phase = instruction->phase, .needed = true,
+                              .direct_output = -1, .fold_kind = instruction->fold,
+                              .stream = make_stream(node_key, i)};
+        memcpy(step->arguments, instruction->arguments, sizeof step->arguments);
+        if (step->kind == ULP_TAPE_OPERAND) {
+            step->operand = &operands[instruction->index];
+            step->constant = step->operand->tensor ? NULL : step->operand->constant;
+            if (!step->operand->tensor && !step->constant)
+                return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: operand %d has no value", instruction->column,
+                                instruction->index);
+        } else if (step->kind == ULP_TAPE_CONSTANT) {
+            step->constant = tape->constants[instruction->index];
+        } else if (step->kind == ULP_TAPE_PRIMITIVE) {
+            step->function = plan->table->primitive[instruction->primitive];
+            if (!step->function)
+                return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "formula:%d: '%s' has no meaning for integers",
+                                instruction->column, ulp_primitive_rows[instruction->primitive].name);
+        } else if (step->kind == ULP_TAPE_FOLD) {
+            plan->has_folds = true;
+        }
+        step->reach = find_reach(plan, step);
+        if (step->phase >= plan->phase_count)
+            plan->phase_count = step->phase + 1;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status check_addresses(struct plan *plan, const struct ulp_arithmetic *arithmetic,
+                                       const struct ulp_tape *tape, struct ulp_error *error)
+{
+    for (int i = 0; i < plan->output_count; i++) {
+        struct output *output = &plan->outputs[i];
+        const struct step *step = &plan->steps[output->step];
+        output->storage = choose_storage(plan, output, arithmetic, &tape->instructions[output->step]);
+        if (step->reach == REACH_ELEMENT) {
+            if (!output->per_position && plan->rows->row_length > 1)
+                return ulp_fail(error, ULP_ERROR_USAGE,
+                                "formula:%d: an output with one element a row is given one value per position",
+                                tape->instructions[output->step].column);
+            output->per_position = true;
+        }
+    }
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct ulp_operand *operand = plan->steps[i].needed ? plan->steps[i].operand : NULL;
+        if (operand && operand->tensor && operand->tensor->count == 0 && plan->rows->row_length > 0)
+            return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: the operand is empty, but the rows are not",
+                            tape->instructions[i].column);
+    }
+    return ULP_OK;
+}
+
+/* Column mode walks positions one after the other with a strip of rows, so a sum is formed in sequential order (the
+ * extremes do not depend on the order), many rows at a time. It pays when rows are short, or when neighbouring rows lie
+ * closer together in memory than neighbouring positions. */
+#define COLUMN_ROWS_MIN 16
+#define COLUMN_LENGTH_MAX 32
+
+static bool choose_columns(const struct plan *plan)
+{
+    const struct ulp_rows *rows = plan->rows;
+    bool adjacent = true;
+    if (!plan->has_folds || rows->row_count < COLUMN_ROWS_MIN || rows->row_length == 0 ||
+        plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR ||
+        plan->rule.rounding == ULP_ROUND_STOCHASTIC)
+        return false;
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct step *step = &plan->steps[i];
+        if (!step->needed)
+            continue;
+        if (step->kind == ULP_TAPE_FOLD && plan->order != ULP_ORDER_SEQUENTIAL &&
+            (step->fold_kind == ULP_FOLD_SUM || step->fold_kind == ULP_FOLD_PRODUCT))
+            return false;
+        if (step->kind == ULP_TAPE_OPERAND && step->reach == REACH_ELEMENT) {
+            const struct ulp_operand *operand = step->operand;
+            const int64_t next_row = row_base(operand, 1) - row_base(operand, 0);
+            adjacent = adjacent && next_row == 1 && operand->position_stride != 1;
+        }
+    }
+    if (rows->window)
+        return rows->row_length <= 4 * COLUMN_LENGTH_MAX;
+    return adjacent || (rows->row_length <= COLUMN_LENGTH_MAX && plan->phase_count <= 2);
+}
+
+/* Operands that lie in memory as a strip does, and the one result that can be computed where it belongs. */
+static void choose_direct(struct plan *plan)
+{
+    int last = -1;
+    for (int i = 0; i < plan->step_count; i++) {
+        struct step *step = &plan->steps[i];
+        if (!step->needed || step->reach != REACH_ELEMENT)
+            continue;
+        last = i;
+        const struct ulp_operand *operand = step->operand;
+        if (step->kind == ULP_TAPE_OPERAND && is_carried(plan, operand->tensor))
+            step->direct = plan->columns ? operand->row_stride == 1 && !operand->row_offset && !plan->rows->window
+                                         : operand->position_stride == 1 && !operand->position_offset &&
+                                               !plan->rows->window;
+    }
+    if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || plan->columns || plan->rows->window)
+        return;
+    for (int i = last + 1; i < plan->step_count; i++)
+        if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_FOLD && plan->steps[i].arguments[0] == last)
+            return;
+    int found = -1, users = 0;
+    for (int i = 0; i < plan->output_count; i++)
+        if (plan->outputs[i].step == last) {
+            users++;
+            found = i;
+        }
+    const struct output *output = found < 0 ? NULL : &plan->outputs[found];
+    if (users == 1 && !output->storage && is_carried(plan, &output->tensor) && output->operand->position_stride == 1 &&
+        !output->operand->position_offset)
+        plan->steps[last].direct_output = found;
+}
+
+enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape,
+                                  const struct ulp_arithmetic *arithmetic, const struct ulp_rows *rows,
+                                  const struct ulp_operand *operands, const struct ulp_operand *outputs,
+                                  uint64_t node_key, int worker_count, struct ulp_arena *arena,
+                                  struct ulp_error *error)
+{
+    const size_t step_count = (size_t)tape->instruction_count;
+    *plan = (struct plan){.rows = rows, .step_count = tape->instruction_count, .worker_count = worker_count};
+    plan->steps = ulp_arena_take(arena, step_count, sizeof *plan->steps);
+    plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
+    plan->workers = ulp_arena_take(arena, (size_t)worker_count, sizeof *plan->workers);
+    if (!plan->steps || !plan->outputs || !plan->workers)
+        return fail_memory(error);
+    enum ulp_status status = find_outputs(plan, tape, outputs, node_key, error);
+    if (status != ULP_OK)
+        return status;
+    choose_rules(plan, arithmetic, operands, tape->operand_count);
+    status = make_steps(plan, tape, operands, node_key, error);
+    if (status == ULP_OK)
+        status = check_addresses(plan, arithmetic, tape, error);
+    if (status != ULP_OK)
+        return status;
+    plan->columns = choose_columns(plan);
+    const size_t most = plan->columns ? rows->row_count : rows->row_length;
+    plan->width = most < 1 ? 1 : most < ULP_STRIP ? most : ULP_STRIP;
+    choose_direct(plan);
+    return ulp_evaluate_lay(plan, arena) ? ULP_OK : fail_memory(error);
+}

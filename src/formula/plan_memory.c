@@ -1,0 +1,171 @@
+/* A worker's memory and the orders in which it executes instructions. */
+#include "formula/evaluate.h"
+
+static size_t take_slot(struct plan *plan, size_t bytes)
+{
+    const size_t slot = plan->worker_bytes;
+    plan->worker_bytes += (bytes + 63) / 64 * 64;
+    return slot;
+}
+
+/* Registers for strips of elements: one is free again after the last instruction that reads it. A result may take the
+ * register of its own operand. The order of all phases is that of the tape, so one assignment serves every phase. */
+static void assign_registers(struct plan *plan, int *last_use, size_t *free_slots)
+{
+    const size_t strip_bytes = plan->width * plan->element_bytes;
+    int free_count = 0;
+    for (int i = 0; i < plan->step_count; i++) {
+        last_use[i] = i;
+        for (int k = 0; k < 3; k++)
+            if (plan->steps[i].needed && plan->steps[i].arguments[k] >= 0)
+                last_use[plan->steps[i].arguments[k]] = i;
+    }
+    for (int i = 0; i < plan->output_count; i++)
+        last_use[plan->outputs[i].step] = plan->step_count;
+    for (int i = 0; i < plan->step_count; i++) {
+        struct step *step = &plan->steps[i];
+        if (!step->needed)
+            continue;
+        for (int k = 0; k < 3; k++) {
+            const int argument = step->arguments[k];
+            const bool repeated = (k > 0 && argument == step->arguments[0]) || (k > 1 && argument == step->arguments[1]);
+            if (argument >= 0 && !repeated && last_use[argument] == i && plan->steps[argument].strip &&
+                plan->steps[argument].reach == REACH_ELEMENT)
+                free_slots[free_count++] = plan->steps[argument].strip;
+        }
+        if (step->reach == REACH_ELEMENT && !step->direct && step->direct_output < 0)
+            step->strip = free_count ? free_slots[--free_count] : take_slot(plan, strip_bytes);
+    }
+}
+
+static void lay_worker(struct plan *plan)
+{
+    const size_t strip_bytes = plan->width * plan->element_bytes, sums = plan->columns ? plan->width : 1;
+    for (int i = 0; i < plan->step_count; i++) {
+        struct step *step = &plan->steps[i];
+        if (!step->needed || step->reach == REACH_ELEMENT)
+            continue;
+        if (step->reach == REACH_ROW)
+            step->one = take_slot(plan, plan->columns ? strip_bytes : plan->element_bytes);
+        if (plan->columns && step->reach == REACH_ROW)
+            step->strip = step->one;
+        else if (step->reach == REACH_RUN || step->wide)
+            step->strip = take_slot(plan, strip_bytes);
+        if (step->reach == REACH_RUN)
+            step->one = step->strip;
+        if (step->kind == ULP_TAPE_FOLD)
+            step->fold = take_slot(plan, plan->columns ? plan->width * plan->sum_bytes : ulp_fold_bytes(&plan->sum_rule));
+    }
+    plan->size_slot = take_slot(plan, plan->element_bytes);
+    plan->offsets_slot = take_slot(plan, plan->width * sizeof(int64_t));
+    if (plan->rows->window)
+        plan->positions_slot = take_slot(plan, (plan->columns ? plan->width : 1) * plan->rows->row_length * sizeof(int32_t));
+    if (plan->rows->window && plan->columns) {
+        plan->classes_slot = take_slot(plan, plan->width * sizeof(struct window_class));
+        plan->members_slot = take_slot(plan, plan->width * sizeof(int));
+        plan->indices_slot = take_slot(plan, plan->width * sizeof(size_t));
+    }
+    if (!plan->has_folds)
+        return;
+    plan->converted_slot = plan->same_carrier ? 0 : take_slot(plan, plan->width * plan->sum_bytes);
+    plan->sum_slot = take_slot(plan, sums * plan->sum_bytes);
+    plan->unit_slot = plan->narrow ? take_slot(plan, sums * plan->sum_bytes) : 0;
+}
+
+static void mark_wide(struct plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < 3; k++) {
+            const struct step *step = &plan->steps[i];
+            if (step->needed && step->arguments[k] >= 0 &&
+                (step->reach == REACH_ELEMENT || step->kind == ULP_TAPE_FOLD))
+                plan->steps[step->arguments[k]].wide = true;
+        }
+    for (int i = 0; i < plan->output_count; i++)
+        if (plan->outputs[i].per_position)
+            plan->steps[plan->outputs[i].step].wide = true;
+}
+
+static bool list_steps(struct plan *plan, struct step_list *list, struct ulp_arena *arena,
+                       bool (*wanted)(const struct step *step, int phase), int phase)
+{
+    *list = (struct step_list){.items = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *list->items)};
+    for (int i = 0; i < plan->step_count && list->items; i++)
+        if (plan->steps[i].needed && wanted(&plan->steps[i], phase))
+            list->items[list->count++] = i;
+    return list->items != NULL;
+}
+
+static bool is_once(const struct step *step, int phase)
+{
+    (void)phase;
+    return step->reach == REACH_RUN;
+}
+static bool is_repeated(const struct step *step, int phase)
+{
+    (void)phase;
+    return step->reach != REACH_RUN;
+}
+static bool is_row_part(const struct step *step, int phase)
+{
+    return step->reach == REACH_ROW && step->kind != ULP_TAPE_FOLD && step->phase == phase;
+}
+static bool is_fold_part(const struct step *step, int phase)
+{
+    return step->kind == ULP_TAPE_FOLD && step->phase == phase;
+}
+
+/* A phase's folds, and the elements that they and in the last phase the outputs need, directly or through others. All
+ * outputs are stored in the last phase, so that one may lie over an operand that earlier phases read again. */
+static bool list_elements(struct plan *plan, int phase, struct ulp_arena *arena)
+{
+    struct step_list *list = &plan->element_part[phase];
+    bool *marked = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *marked);
+    list->items = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *list->items);
+    if (!marked || !list->items)
+        return false;
+    for (int i = 0; i < plan->fold_part[phase].count; i++)
+        marked[plan->steps[plan->fold_part[phase].items[i]].arguments[0]] = true;
+    for (int i = 0; i < plan->output_count && phase == plan->phase_count - 1; i++)
+        marked[plan->outputs[i].step] = true;
+    for (int i = plan->step_count - 1; i >= 0; i--)
+        for (int k = 0; k < 3; k++)
+            if (marked[i] && plan->steps[i].reach == REACH_ELEMENT && plan->steps[i].arguments[k] >= 0)
+                marked[plan->steps[i].arguments[k]] = true;
+    for (int i = 0; i < plan->step_count; i++)
+        if ((marked[i] && plan->steps[i].reach == REACH_ELEMENT) ||
+            (plan->steps[i].needed && is_fold_part(&plan->steps[i], phase)))
+            list->items[list->count++] = i;
+    return true;
+}
+
+static bool list_all(struct plan *plan, struct ulp_arena *arena)
+{
+    const size_t phases = (size_t)plan->phase_count;
+    plan->row_part = ulp_arena_take(arena, phases, sizeof *plan->row_part);
+    plan->fold_part = ulp_arena_take(arena, phases, sizeof *plan->fold_part);
+    plan->element_part = ulp_arena_take(arena, phases, sizeof *plan->element_part);
+    if (!plan->row_part || !plan->fold_part || !plan->element_part || !list_steps(plan, &plan->once, arena, is_once, 0) ||
+        !list_steps(plan, &plan->program, arena, is_repeated, 0))
+        return false;
+    for (int p = 0; p < plan->phase_count; p++)
+        if (!list_steps(plan, &plan->row_part[p], arena, is_row_part, p) ||
+            !list_steps(plan, &plan->fold_part[p], arena, is_fold_part, p) || !list_elements(plan, p, arena))
+            return false;
+    return true;
+}
+
+bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena)
+{
+    const size_t step_count = (size_t)plan->step_count;
+    int *last_use = ulp_arena_take(arena, step_count, sizeof *last_use);
+    size_t *free_slots = ulp_arena_take(arena, step_count, sizeof *free_slots);
+    if (!last_use || !free_slots)
+        return false;
+    mark_wide(plan);
+    take_slot(plan, sizeof(struct worker));
+    plan->values_slot = take_slot(plan, step_count * sizeof(void *));
+    assign_registers(plan, last_use, free_slots);
+    lay_worker(plan);
+    return list_all(plan, arena);
+}
