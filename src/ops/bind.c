@@ -78,13 +78,15 @@ static const struct ulp_attribute *given_attribute(const struct ulp_node *node, 
 
 /* ---- choosing the row ---- */
 
-/* Does "attribute=value" hold for the node, its row's default included? */
+/* Does "attribute=value" hold for the node, its row's default included? "outputs=N": has it N outputs? */
 static bool holds(const struct ulp_operator *op, const struct ulp_node *node)
 {
     if (!op->when)
         return true;
     const char *equals = strchr(op->when, '='), *value = equals + 1;
     size_t length = (size_t)(equals - op->when);
+    if (strncmp(op->when, "outputs=", length + 1) == 0)
+        return node->output_count == (size_t)atoll(value);
     const struct ulp_attribute *given = given_attribute(node, op->when, length);
     if (given && given->kind == ULP_ATTRIBUTE_STRING)
         return strcmp(given->s, value) == 0;

@@ -90,7 +90,7 @@ typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, struct ulp_rows *rows
 struct ulp_operator {
     const char *name, *domain; /* domain NULL: ai.onnx */
     int since, until;          /* opset versions; until 0: still valid */
-    /* "attribute=value": the row is for nodes whose attribute has that value. NULL: for all. */
+    /* "attribute=value": the row is for nodes whose attribute has that value; "outputs=N", with N outputs. NULL: for all. */
     const char *when;
     /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of any type, * any type; without, all
      * such inputs of a node have one type. '?' optional; "=TEXT" the number an absent one stands for in the formula

@@ -1,0 +1,41 @@
+/* Operators that change the element type. */
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/move.h"
+
+static enum ulp_status describe_cast(struct ulp_call *call, int64_t type, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    if (type <= ULP_TYPE_UNDEFINED || type >= ULP_TYPE_COUNT)
+        return ulp_fail(error, ULP_ERROR_INPUT, "to %lld is not an element type", (long long)type);
+    return ulp_call_describe(call, 0, (enum ulp_type)type, in->rank, in->dims, error);
+}
+
+static enum ulp_status infer_cast(struct ulp_call *call, struct ulp_error *error)
+{
+    return describe_cast(call, ulp_call_int(call, "to"), error);
+}
+
+static enum ulp_status infer_cast_like(struct ulp_call *call, struct ulp_error *error)
+{
+    return describe_cast(call, call->in[1]->type, error);
+}
+
+static enum ulp_status run_cast(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_call_convert(call, &call->out[0], call->in[0], error);
+}
+
+#define CAST .inputs = "input:*", .outputs = "output", .infer = infer_cast, .run = run_cast, .mixed = true
+#define CAST_LIKE .inputs = "input:* target_type:*", .outputs = "output", .infer = infer_cast_like, .run = run_cast, .mixed = true
+
+const struct ulp_operator ulp_ops_cast[] = {
+    {.name = "Cast", .since = 6, CAST, .attributes = "to:!int"},
+    {.name = "Cast", .since = 19, CAST, .attributes = "saturate:int=1; to:!int"},
+    {.name = "Cast", .since = 24, CAST, .attributes = "round_mode:string=up; saturate:int=1; to:!int"},
+    {.name = "CastLike", .since = 15, CAST_LIKE},
+    {.name = "CastLike", .since = 19, CAST_LIKE, .attributes = "saturate:int=1"},
+    {.name = "CastLike", .since = 24, CAST_LIKE, .attributes = "round_mode:string=up; saturate:int=1"},
+    {0},
+};

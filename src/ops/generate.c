@@ -1,0 +1,309 @@
+/* Operators that make tensors from little or nothing: constants, ranges, windows, random numbers. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "ops/move.h"
+
+/* The type an attribute names, `fallback` when it is absent or 0. */
+static enum ulp_status read_type(const struct ulp_call *call, const char *name, enum ulp_type fallback, enum ulp_type *out,
+                                 struct ulp_error *error)
+{
+    int64_t type = ulp_call_int(call, name);
+    *out = type ? (enum ulp_type)type : fallback;
+    return type >= 0 && type < ULP_TYPE_COUNT
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT, "%s %lld is not an element type", name, (long long)type);
+}
+
+/* ---- Constant, ConstantOfShape ---- */
+
+/* The attribute that is given, as a tensor over the model's memory. */
+static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_tensor *out, struct ulp_error *error)
+{
+    const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
+    const struct ulp_attribute_value *one_float = ulp_call_attribute(call, "value_float"),
+                                     *floats = ulp_call_attribute(call, "value_floats"),
+                                     *one_int = ulp_call_attribute(call, "value_int"), *ints = ulp_call_attribute(call, "value_ints");
+    const struct ulp_attribute_value *list = floats->present ? floats : ints;
+    if (value->present && value->tensor) {
+        *out = ulp_tensor_view(value->tensor);
+        return ULP_OK;
+    }
+    if (!one_float->present && !one_int->present && !list->present)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the node has no value, or one of strings");
+    bool is_float = one_float->present || floats->present, is_list = !one_float->present && !one_int->present;
+    enum ulp_status status = ulp_tensor_describe(out, is_float ? ULP_TYPE_FLOAT : ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, is_list,
+                                                 (int64_t[]){(int64_t)list->count}, error);
+    const void *data = one_float->present  ? (const void *)&one_float->f
+                       : one_int->present ? (const void *)&one_int->i
+                       : is_float         ? (const void *)floats->floats
+                                          : (const void *)ints->ints;
+    memcpy(&out->data, &data, sizeof data);
+    return status;
+}
+
+static enum ulp_status infer_constant(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor value;
+    enum ulp_status status = read_constant(call, &value, error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, value.type, value.rank, value.dims, error) : status;
+}
+
+static enum ulp_status run_constant(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor value;
+    enum ulp_status status = read_constant(call, &value, error);
+    return status == ULP_OK ? ulp_call_convert(call, &call->out[0], &value, error) : status;
+}
+
+static enum ulp_status infer_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
+    struct ulp_list shape;
+    enum ulp_status status = ulp_call_list(call, "input", &shape, error);
+    if (status != ULP_OK || !shape.known)
+        return status;
+    if (shape.count > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+    if (value->tensor && value->tensor->count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "value has %zu elements: expected 1", value->tensor->count);
+    return ulp_call_describe(call, 0, value->tensor ? value->tensor->type : ULP_TYPE_FLOAT, (int)shape.count, shape.values,
+                             error);
+}
+
+static enum ulp_status run_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
+    struct ulp_tensor element;
+    enum ulp_status status = ulp_call_scalar(call, &element, call->out[0].type, 0, error);
+    if (status == ULP_OK && value->tensor)
+        status = ulp_call_convert(call, &element, value->tensor, error);
+    if (status == ULP_OK)
+        ulp_move_fill(&call->out[0], 0, call->out[0].count, element.data);
+    return status;
+}
+
+/* ---- EyeLike, OneHot ---- */
+
+static enum ulp_status infer_like(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    enum ulp_type type;
+    enum ulp_status status = read_type(call, "dtype", in->type, &type, error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, type, in->rank, in->dims, error) : status;
+}
+
+static enum ulp_status run_eye(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor *out = &call->out[0], zero, one;
+    if (out->rank != 2)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 2", out->rank);
+    enum ulp_status status = ulp_call_scalar(call, &zero, out->type, 0, error);
+    if (status == ULP_OK)
+        status = ulp_call_scalar(call, &one, out->type, 1, error);
+    if (status != ULP_OK)
+        return status;
+    int64_t columns = out->dims[1], k = ulp_clamp(ulp_call_int(call, "k"), -out->dims[0], columns);
+    ulp_move_fill(out, 0, out->count, zero.data);
+    for (int64_t row = 0; row < out->dims[0]; row++)
+        if (row + k >= 0 && row + k < columns)
+            ulp_move_fill(out, (size_t)(row * columns + row + k), 1, one.data);
+    return ULP_OK;
+}
+
+static enum ulp_status infer_one_hot(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *depth = call->in[1], *values = call->in[2];
+    int64_t dims[ULP_RANK_MAX + 1];
+    int axis;
+    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), in->rank + 1, &axis, error);
+    if (status != ULP_OK || !depth->data)
+        return status;
+    if (depth->count != 1 || values->count != 2)
+        return ulp_fail(error, ULP_ERROR_INPUT, "depth has %zu elements and values %zu: expected 1 and 2", depth->count,
+                        values->count);
+    memcpy(dims, in->dims, (size_t)axis * sizeof *dims);
+    dims[axis] = ulp_tensor_get_int(depth, 0);
+    memcpy(dims + axis + 1, in->dims + axis, (size_t)(in->rank - axis) * sizeof *dims);
+    return ulp_call_describe(call, 0, values->type, in->rank + 1, dims, error);
+}
+
+static enum ulp_status run_one_hot(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *values = call->in[2];
+    struct ulp_tensor *out = &call->out[0];
+    int axis;
+    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_split split = ulp_split_at(out, axis);
+    ulp_move_fill(out, 0, out->count, ulp_element_at(values, 0));
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t index = ulp_tensor_get_int(in, i), depth = (int64_t)split.size;
+        index += index < 0 ? depth : 0;
+        if (index >= 0 && index < depth)
+            ulp_move_fill(out, (i / split.inner * split.size + (size_t)index) * split.inner + i % split.inner, 1,
+                          ulp_element_at(values, 1));
+    }
+    return ULP_OK;
+}
+
+/* ---- Range and windows: formulas of the position i ---- */
+
+/* Derived operand `index`: 0, 1, 2, ... along the output. */
+static enum ulp_status set_positions(struct ulp_call *call, struct ulp_operand *operand, struct ulp_error *error)
+{
+    struct ulp_tensor *positions;
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *positions, &positions, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_describe(positions, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1, call->out[0].dims, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, positions, error);
+    for (size_t i = 0; status == ULP_OK && i < positions->count; i++)
+        ulp_tensor_set_int(positions, i, (int64_t)i);
+    operand->tensor = positions;
+    return status;
+}
+
+static enum ulp_status infer_range(struct ulp_call *call, struct ulp_error *error)
+{
+    double value[3], count;
+    for (int i = 0; i < 3; i++) {
+        if (call->in[i]->count != 1)
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %d has %zu elements: expected 1", i, call->in[i]->count);
+        if (!call->in[i]->data)
+            return ULP_OK;
+        value[i] = ulp_tensor_get(call->in[i], 0);
+    }
+    count = ceil((value[1] - value[0]) / value[2]);
+    if (!(fabs(count) < 0x1p40))
+        return ulp_fail(error, ULP_ERROR_INPUT, "from %g to %g by %g is no range", value[0], value[1], value[2]);
+    return ulp_call_describe(call, 0, call->in[0]->type, 1, (int64_t[]){count > 0 ? (int64_t)count : 0}, error);
+}
+
+static enum ulp_status rows_range(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
+                                  struct ulp_operand *outputs, struct ulp_error *error)
+{
+    enum ulp_status status = set_positions(call, &operands[call->bound->tape->operand_count - 1], error);
+    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
+}
+
+static enum ulp_status infer_window(struct ulp_call *call, struct ulp_error *error)
+{
+    enum ulp_type type;
+    enum ulp_status status = read_type(call, "output_datatype", ULP_TYPE_FLOAT, &type, error);
+    if (status != ULP_OK || !call->in[0]->data)
+        return status;
+    if (call->in[0]->count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "size has %zu elements: expected 1", call->in[0]->count);
+    return ulp_call_describe(call, 0, type, 1, (int64_t[]){ulp_tensor_get_int(call->in[0], 0)}, error);
+}
+
+/* ---- random numbers: element i of a node's stream, from the arithmetic-independent seed attribute ---- */
+
+static uint64_t read_key(const struct ulp_call *call)
+{
+    const struct ulp_attribute_value *seed = ulp_call_attribute(call, "seed");
+    uint32_t bits = 0;
+    memcpy(&bits, &seed->f, sizeof bits);
+    return seed->present ? bits : call->bound->key;
+}
+
+/* Fill output 0 from doubles draw(i). */
+typedef double draw_fn(const struct ulp_call *call, uint64_t key, size_t i);
+
+static enum ulp_status fill_random(struct ulp_call *call, draw_fn *draw, struct ulp_error *error)
+{
+    struct ulp_tensor exact;
+    uint64_t key = read_key(call);
+    enum ulp_status status =
+        ulp_tensor_describe(&exact, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, call->out[0].rank, call->out[0].dims, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, &exact, error);
+    for (size_t i = 0; status == ULP_OK && i < exact.count; i++)
+        ((double *)exact.data)[i] = draw(call, key, i);
+    return status == ULP_OK ? ulp_call_convert(call, &call->out[0], &exact, error) : status;
+}
+
+static double draw_uniform(const struct ulp_call *call, uint64_t key, size_t i)
+{
+    double low = (double)ulp_call_attribute(call, "low")->f, high = (double)ulp_call_attribute(call, "high")->f;
+    return low + (high - low) * ulp_random_uniform(key, i);
+}
+
+static double draw_normal(const struct ulp_call *call, uint64_t key, size_t i)
+{
+    double mean = (double)ulp_call_attribute(call, "mean")->f, scale = (double)ulp_call_attribute(call, "scale")->f;
+    return mean + scale * ulp_random_normal(key, i);
+}
+
+static double draw_bernoulli(const struct ulp_call *call, uint64_t key, size_t i)
+{
+    return ulp_random_uniform(key, i) < ulp_tensor_get(call->in[0], i);
+}
+
+static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_list shape;
+    enum ulp_type type;
+    enum ulp_status status = read_type(call, "dtype", ULP_TYPE_FLOAT, &type, error);
+    if (status == ULP_OK)
+        status = ulp_call_list(call, "shape", &shape, error);
+    if (status == ULP_OK && shape.count > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+    return status == ULP_OK ? ulp_call_describe(call, 0, type, (int)shape.count, shape.values, error) : status;
+}
+
+static enum ulp_status run_uniform(struct ulp_call *call, struct ulp_error *error)
+{
+    return fill_random(call, draw_uniform, error);
+}
+static enum ulp_status run_normal(struct ulp_call *call, struct ulp_error *error)
+{
+    return fill_random(call, draw_normal, error);
+}
+static enum ulp_status run_bernoulli(struct ulp_call *call, struct ulp_error *error)
+{
+    return fill_random(call, draw_bernoulli, error);
+}
+
+#define CONSTANT .inputs = "", .outputs = "output", .infer = infer_constant, .run = run_constant
+#define ONE_HOT .inputs = "indices:* depth:* values:*", .outputs = "output", .infer = infer_one_hot, .run = run_one_hot
+#define RANGE .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, .derived = "i", \
+    .formula = "start + i * delta"
+#define WINDOW .inputs = "size:i", .outputs = "output", .attributes = "output_datatype:int=1; periodic:int=1", \
+    .infer = infer_window, .rows = rows_range, .derived = "i"
+#define UNIFORM "dtype:int; high:float=1; low:float=0; seed:float"
+#define NORMAL "dtype:int; mean:float=0; scale:float=1; seed:float"
+/* The angle of position i in a window whose period is size, or size - 1 when it is symmetric. */
+#define ANGLE "a = 2 * pi * i / (periodic ? size : size - 1); "
+
+const struct ulp_operator ulp_ops_generate[] = {
+    {.name = "Bernoulli", .since = 15, .inputs = "input:f", .outputs = "output", .attributes = "dtype:int; seed:float",
+     .infer = infer_like, .run = run_bernoulli},
+    {.name = "BlackmanWindow", .since = 17, WINDOW, .formula = ANGLE "0.42 - 0.5 * cos(a) + 0.08 * cos(2 * a)"},
+    {.name = "Constant", .since = 1, CONSTANT, .attributes = "value:!tensor"},
+    {.name = "Constant", .since = 11, CONSTANT, .attributes = "value:tensor"},
+    {.name = "Constant", .since = 12, CONSTANT,
+     .attributes = "value:tensor; value_float:float; value_floats:floats; value_int:int; value_ints:ints"},
+    {.name = "ConstantOfShape", .since = 9, .inputs = "input:i", .outputs = "output", .attributes = "value:tensor",
+     .infer = infer_constant_of_shape, .run = run_constant_of_shape},
+    {.name = "EyeLike", .since = 9, .inputs = "input:*", .outputs = "output", .attributes = "dtype:int; k:int=0",
+     .infer = infer_like, .run = run_eye},
+    {.name = "HammingWindow", .since = 17, WINDOW, .formula = ANGLE "25 / 46 - 21 / 46 * cos(a)"},
+    {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
+    {.name = "OneHot", .since = 9, ONE_HOT, .attributes = "axis:int=-1"},
+    {.name = "RandomNormal", .since = 1, .inputs = "", .outputs = "output", .attributes = NORMAL "; shape:!ints",
+     .infer = infer_random, .run = run_normal},
+    {.name = "RandomNormalLike", .since = 1, .inputs = "input:*", .outputs = "output", .attributes = NORMAL,
+     .infer = infer_like, .run = run_normal},
+    {.name = "RandomUniform", .since = 1, .inputs = "", .outputs = "output", .attributes = UNIFORM "; shape:!ints",
+     .infer = infer_random, .run = run_uniform},
+    {.name = "RandomUniformLike", .since = 1, .inputs = "input:*", .outputs = "output", .attributes = UNIFORM,
+     .infer = infer_like, .run = run_uniform},
+    {.name = "Range", .since = 11, RANGE},
+    {.name = "Range", .since = 27, RANGE, .attributes = "stash_type:int=1"},
+    {0},
+};

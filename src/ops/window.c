@@ -1,0 +1,90 @@
+/* Reading the geometry of sliding windows. */
+#include "ops/window.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+/* Beyond this no product of three such numbers overflows. */
+#define NUMBER_MAX ((int64_t)1 << 20)
+
+int64_t ulp_product(const int64_t *numbers, int count)
+{
+    int64_t product = 1;
+    for (int i = 0; i < count; i++)
+        product *= numbers[i];
+    return product;
+}
+
+enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struct ulp_tensor *in,
+                                        const struct ulp_tensor *weights, struct ulp_windows *windows,
+                                        struct ulp_error *error)
+{
+    int rank = windows->rank = in->rank - 2;
+    int64_t pads[2 * ULP_RANK_MAX];
+    if (rank < 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch, channels and at least one axis more",
+                        in->rank);
+    if (weights && weights->rank != in->rank)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the weights have rank %d, the input %d", weights->rank, in->rank);
+    memcpy(windows->in, in->dims + 2, (size_t)rank * sizeof *windows->in);
+    enum ulp_status status = ulp_call_numbers(call, "kernel_shape", (size_t)rank, 1, windows->kernel, error);
+    if (status == ULP_OK)
+        status = ulp_call_numbers(call, "strides", (size_t)rank, 1, windows->strides, error);
+    if (status == ULP_OK)
+        status = ulp_call_numbers(call, "dilations", (size_t)rank, 1, windows->dilations, error);
+    if (status == ULP_OK)
+        status = ulp_call_numbers(call, "pads", 2 * (size_t)rank, 0, pads, error);
+    if (status != ULP_OK)
+        return status;
+    for (int d = 0; d < rank; d++) {
+        if (weights && ulp_call_attribute(call, "kernel_shape")->count && windows->kernel[d] != weights->dims[2 + d])
+            return ulp_fail(error, ULP_ERROR_INPUT, "kernel_shape[%d] is %lld, the weights have %lld", d,
+                            (long long)windows->kernel[d], (long long)weights->dims[2 + d]);
+        if (weights)
+            windows->kernel[d] = weights->dims[2 + d];
+        windows->pads[d] = pads[d];
+        windows->pads_end[d] = pads[rank + d];
+        const int64_t numbers[] = {windows->kernel[d] - 1, windows->strides[d] - 1, windows->dilations[d] - 1, pads[d],
+                                   pads[rank + d]};
+        for (int i = 0; i < 5; i++)
+            if (numbers[i] < 0 || numbers[i] >= NUMBER_MAX)
+                return ulp_fail(error, ULP_ERROR_INPUT, "kernel, stride, dilation or pads of spatial axis %d are out of range", d);
+    }
+    return ULP_OK;
+}
+
+/* auto_pad SAME_UPPER and SAME_LOWER: as many outputs as strides fit into the input. */
+static void pad_same(struct ulp_windows *w, int d, bool upper)
+{
+    int64_t out = (w->in[d] + w->strides[d] - 1) / w->strides[d];
+    int64_t total = (out - 1) * w->strides[d] + (w->kernel[d] - 1) * w->dilations[d] + 1 - w->in[d];
+    total = total < 0 ? 0 : total;
+    w->pads[d] = upper ? total / 2 : total - total / 2;
+    w->pads_end[d] = total - w->pads[d];
+}
+
+enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_tensor *in, const struct ulp_tensor *weights,
+                                 struct ulp_windows *windows, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_windows_read_kernel(call, in, weights, windows, error);
+    if (status != ULP_OK)
+        return status;
+    bool upper = ulp_call_is(call, "auto_pad", "SAME_UPPER"), lower = ulp_call_is(call, "auto_pad", "SAME_LOWER");
+    bool none = ulp_call_is(call, "auto_pad", "VALID"), ceil_mode = ulp_call_int(call, "ceil_mode");
+    for (int d = 0; d < windows->rank; d++) {
+        if (none)
+            windows->pads[d] = windows->pads_end[d] = 0;
+        if (upper || lower)
+            pad_same(windows, d, upper);
+        int64_t stride = windows->strides[d];
+        int64_t room = windows->in[d] + windows->pads[d] + windows->pads_end[d] - (windows->kernel[d] - 1) * windows->dilations[d] - 1;
+        if (room < 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "the window is larger than the padded input along spatial axis %d", d);
+        windows->out[d] = room / stride + 1 + (ceil_mode && room % stride != 0);
+        /* a window that would start in the padding behind the input does not exist */
+        if (ceil_mode && (windows->out[d] - 1) * stride >= windows->in[d] + windows->pads[d])
+            windows->out[d]--;
+    }
+    return ULP_OK;
+}
