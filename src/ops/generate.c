@@ -201,7 +201,7 @@ static enum ulp_status infer_window(struct ulp_call *call, struct ulp_error *err
     return ulp_call_describe(call, 0, type, 1, (int64_t[]){ulp_tensor_get_int(call->in[0], 0)}, error);
 }
 
-/* ---- random numbers: element i of a node's stream, from the arithmetic-independent seed attribute ---- */
+/* ---- random numbers: formulas of uniform ones, which are a function of (seed, element) in every lane ---- */
 
 static uint64_t read_key(const struct ulp_call *call)
 {
@@ -211,37 +211,25 @@ static uint64_t read_key(const struct ulp_call *call)
     return seed->present ? bits : call->bound->key;
 }
 
-/* Fill output 0 from doubles draw(i). */
-typedef double draw_fn(const struct ulp_call *call, uint64_t key, size_t i);
-
-static enum ulp_status fill_random(struct ulp_call *call, draw_fn *draw, struct ulp_error *error)
+/* Derived operand n: multiples of 2^-24 in [0, 1) for n = 0 and in (0, 1] for n = 1, so that FP32 holds them exactly. */
+static enum ulp_status rows_random(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
+                                   struct ulp_operand *outputs, struct ulp_error *error)
 {
-    struct ulp_tensor exact;
-    uint64_t key = read_key(call);
-    enum ulp_status status =
-        ulp_tensor_describe(&exact, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, call->out[0].rank, call->out[0].dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, &exact, error);
-    for (size_t i = 0; status == ULP_OK && i < exact.count; i++)
-        ((double *)exact.data)[i] = draw(call, key, i);
-    return status == ULP_OK ? ulp_call_convert(call, &call->out[0], &exact, error) : status;
-}
-
-static double draw_uniform(const struct ulp_call *call, uint64_t key, size_t i)
-{
-    double low = (double)ulp_call_attribute(call, "low")->f, high = (double)ulp_call_attribute(call, "high")->f;
-    return low + (high - low) * ulp_random_uniform(key, i);
-}
-
-static double draw_normal(const struct ulp_call *call, uint64_t key, size_t i)
-{
-    double mean = (double)ulp_call_attribute(call, "mean")->f, scale = (double)ulp_call_attribute(call, "scale")->f;
-    return mean + scale * ulp_random_normal(key, i);
-}
-
-static double draw_bernoulli(const struct ulp_call *call, uint64_t key, size_t i)
-{
-    return ulp_random_uniform(key, i) < ulp_tensor_get(call->in[0], i);
+    const struct ulp_bound *bound = call->bound;
+    struct ulp_tensor *uniform;
+    enum ulp_status status = ulp_call_take(call, bound->derived_count, sizeof *uniform, &uniform, error);
+    for (size_t n = 0; status == ULP_OK && n < bound->derived_count; n++) {
+        status = ulp_tensor_describe(&uniform[n], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, call->out[0].rank, call->out[0].dims, error);
+        if (status == ULP_OK)
+            status = ulp_call_temporary(call, &uniform[n], error);
+        for (size_t i = 0; status == ULP_OK && i < uniform[n].count; i++)
+            ((float *)uniform[n].data)[i] =
+                (float)((ulp_random_bits(read_key(call), 2 * i + n) >> 40) + n) * 0x1p-24f;
+        operands[bound->input_slot_count + bound->attribute_count + n].tensor = &uniform[n];
+    }
+    for (size_t i = 0; i < bound->input_slot_count && bound->inputs[i].kind == '*'; i++)
+        operands[i] = (struct ulp_operand){0}; /* only its shape counts */
+    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
 }
 
 static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *error)
@@ -256,19 +244,6 @@ static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *err
     return status == ULP_OK ? ulp_call_describe(call, 0, type, (int)shape.count, shape.values, error) : status;
 }
 
-static enum ulp_status run_uniform(struct ulp_call *call, struct ulp_error *error)
-{
-    return fill_random(call, draw_uniform, error);
-}
-static enum ulp_status run_normal(struct ulp_call *call, struct ulp_error *error)
-{
-    return fill_random(call, draw_normal, error);
-}
-static enum ulp_status run_bernoulli(struct ulp_call *call, struct ulp_error *error)
-{
-    return fill_random(call, draw_bernoulli, error);
-}
-
 #define CONSTANT .inputs = "", .outputs = "output", .infer = infer_constant, .run = run_constant
 #define ONE_HOT .inputs = "indices:* depth:* values:*", .outputs = "output", .infer = infer_one_hot, .run = run_one_hot
 #define RANGE .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, .derived = "i", \
@@ -277,12 +252,14 @@ static enum ulp_status run_bernoulli(struct ulp_call *call, struct ulp_error *er
     .infer = infer_window, .rows = rows_range, .derived = "i"
 #define UNIFORM "dtype:int; high:float=1; low:float=0; seed:float"
 #define NORMAL "dtype:int; mean:float=0; scale:float=1; seed:float"
+/* Box and Muller, "A note on the generation of random normal deviates", 1958 */
+#define NORMAL_FORMULA "mean + scale * (sqrt(-2 * log(v)) * cos(2 * pi * u))"
 /* The angle of position i in a window whose period is size, or size - 1 when it is symmetric. */
 #define ANGLE "a = 2 * pi * i / (periodic ? size : size - 1); "
 
 const struct ulp_operator ulp_ops_generate[] = {
     {.name = "Bernoulli", .since = 15, .inputs = "input:f", .outputs = "output", .attributes = "dtype:int; seed:float",
-     .infer = infer_like, .run = run_bernoulli},
+     .infer = infer_like, .rows = rows_random, .derived = "u", .formula = "u < input"},
     {.name = "BlackmanWindow", .since = 17, WINDOW, .formula = ANGLE "0.42 - 0.5 * cos(a) + 0.08 * cos(2 * a)"},
     {.name = "Constant", .since = 1, CONSTANT, .attributes = "value:!tensor"},
     {.name = "Constant", .since = 11, CONSTANT, .attributes = "value:tensor"},
@@ -296,13 +273,13 @@ const struct ulp_operator ulp_ops_generate[] = {
     {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
     {.name = "OneHot", .since = 9, ONE_HOT, .attributes = "axis:int=-1"},
     {.name = "RandomNormal", .since = 1, .inputs = "", .outputs = "output", .attributes = NORMAL "; shape:!ints",
-     .infer = infer_random, .run = run_normal},
+     .infer = infer_random, .rows = rows_random, .derived = "u v", .formula = NORMAL_FORMULA},
     {.name = "RandomNormalLike", .since = 1, .inputs = "input:*", .outputs = "output", .attributes = NORMAL,
-     .infer = infer_like, .run = run_normal},
+     .infer = infer_like, .rows = rows_random, .derived = "u v", .formula = NORMAL_FORMULA},
     {.name = "RandomUniform", .since = 1, .inputs = "", .outputs = "output", .attributes = UNIFORM "; shape:!ints",
-     .infer = infer_random, .run = run_uniform},
+     .infer = infer_random, .rows = rows_random, .derived = "u", .formula = "low + (high - low) * u"},
     {.name = "RandomUniformLike", .since = 1, .inputs = "input:*", .outputs = "output", .attributes = UNIFORM,
-     .infer = infer_like, .run = run_uniform},
+     .infer = infer_like, .rows = rows_random, .derived = "u", .formula = "low + (high - low) * u"},
     {.name = "Range", .since = 11, RANGE},
     {.name = "Range", .since = 27, RANGE, .attributes = "stash_type:int=1"},
     {0},

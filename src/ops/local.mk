@@ -3,11 +3,21 @@ libcore_la_SOURCES += \
 	%D%/bind.c \
 	%D%/blocks.c \
 	%D%/call.c %D%/call.h \
+	%D%/cast.c \
+	%D%/compare.c %D%/compare.h \
+	%D%/contraction.c %D%/contraction.h \
+	%D%/conv.c \
 	%D%/elementwise.c \
 	%D%/gather.c \
+	%D%/generate.c \
 	%D%/infer.c %D%/infer.h \
+	%D%/matmul.c \
 	%D%/move.c %D%/move.h \
+	%D%/normalize.c \
 	%D%/operator.h \
+	%D%/pool.c \
 	%D%/reduce.c \
 	%D%/registry.c \
-	%D%/shape.c
+	%D%/select.c \
+	%D%/shape.c \
+	%D%/window.c %D%/window.h 
