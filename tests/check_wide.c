@@ -15,7 +15,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static const char *const method_names[] = {[ULP_WIDE_AUTO] = "auto", [ULP_WIDE_SUM] = "sum"};
+static const char *const method_names[] = {
+    [ULP_WIDE_AUTO] = "auto",  [ULP_WIDE_SUM] = "sum",  [ULP_WIDE_DIRECT] = "direct",    [ULP_WIDE_DIGITS] = "tile 0",
+    [ULP_WIDE_DIGITS + 1] = "tile 1", [ULP_WIDE_DIGITS + 2] = "tile 2", [ULP_WIDE_DIGITS + 3] = "tile 3"};
 
 /* What the factors' elements are like. */
 enum kind {
@@ -324,8 +326,11 @@ static void run_and_compare(struct world *world, enum ulp_wide_method method, in
     if (thread_count > 1)
         ck_ulp_ok(ulp_pool_create(&pool, thread_count, &error), error);
     memset(world->out.data, 0x5a, world->out.count * world->out.element_bytes);
-    ck_ulp_ok(ulp_contract_wide_by(method, &world->arithmetic, &world->problem, pool, &error), error);
+    enum ulp_status status = ulp_contract_wide_by(method, &world->arithmetic, &world->problem, NULL, pool, &error);
     ulp_pool_free(pool);
+    if (status == ULP_ERROR_UNSUPPORTED)
+        return;
+    ck_ulp_ok(status, error);
     for (size_t i = 0; i < world->out.count; i++) {
         const struct ulp_record *found = ulp_record_at_const(world->out.data, i, setup->precision);
         const struct ulp_record *right = ulp_record_at_const(world->expected.data, i, setup->precision);

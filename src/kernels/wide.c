@@ -1,8 +1,9 @@
 /* Wide contractions: checks, the choice of a method, and the split over threads. */
-#include "kernels/wide_parts.h"
+#include "kernels/wide_digits.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernels/cpu.h"
 #include "kernels/pack.h"
 #include "number/round.h"
 
@@ -69,6 +70,20 @@ static enum ulp_status sum_rows(void *context, size_t first, size_t last, int wo
     return ULP_OK;
 }
 
+static enum ulp_status direct_rows(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    (void)worker;
+    const struct ulp_wide_call *call = context;
+    struct ulp_wide_direct *direct;
+    enum ulp_status status = ulp_wide_direct_create(&direct, error);
+    for (size_t row = first; row < last && status == ULP_OK; row++)
+        for (size_t j = 0; j < call->problem.n && status == ULP_OK; j++)
+            status = ulp_wide_direct_element(
+                direct, call, (struct ulp_wide_place){row / call->problem.m, row % call->problem.m, j}, error);
+    ulp_wide_direct_free(direct);
+    return status;
+}
+
 static enum ulp_status check(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
                              struct ulp_error *error)
 {
@@ -127,22 +142,81 @@ static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *f
     return ulp_parallel_for(pool, in->count, 256, round_elements, &rounding, error);
 }
 
-enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct ulp_arithmetic *arithmetic,
-                                     const struct ulp_contraction *problem, struct ulp_pool *pool,
-                                     struct ulp_error *error)
+/* Not worth the packing. */
+static bool is_small(const struct ulp_contraction *problem)
 {
-    (void)method;
+    return problem->batch_count * problem->m * problem->n < 16;
+}
+
+/* a and b change places. */
+static void swap_sides(struct ulp_contraction *problem)
+{
+    struct ulp_factor a = problem->a;
+    size_t m = problem->m;
+    const int64_t *row = problem->out_row_offset;
+    problem->a = problem->b;
+    problem->b = a;
+    problem->m = problem->n;
+    problem->n = m;
+    problem->out_row_offset = problem->out_column_offset;
+    problem->out_column_offset = row;
+}
+
+static enum ulp_status run_tile(struct ulp_wide_call *call, const struct ulp_wide_tile *tile, struct ulp_pool *pool,
+                                struct ulp_error *error)
+{
+    struct ulp_contraction *problem = &call->problem;
+    /* Lines of b fill vectors; few of them would leave lanes empty. */
+    if (problem->n < (size_t)(tile->lanes * tile->vectors_max) && problem->m > problem->n)
+        swap_sides(problem);
+    struct ulp_wide_plan plan;
+    if (ulp_wide_plan_make(&plan, call, tile))
+        return ulp_wide_run_digits(&plan, call, pool, error);
+    return ulp_parallel_for(pool, problem->batch_count * problem->m, 1, direct_rows, call, error);
+}
+
+static enum ulp_status run_method(enum ulp_wide_method method, struct ulp_wide_call *call, struct ulp_pool *pool,
+                                  struct ulp_error *error)
+{
+    const struct ulp_contraction *problem = &call->problem;
+    const size_t rows = problem->batch_count * problem->m;
+    const struct ulp_wide_tile *tile = NULL;
+    if (rows * problem->n == 0)
+        return ULP_OK;
+    if (method == ULP_WIDE_SUM)
+        return ulp_parallel_for(pool, rows, 1, sum_rows, call, error);
+    if (method == ULP_WIDE_DIRECT || problem->k == 0 || (method == ULP_WIDE_AUTO && is_small(problem)))
+        return ulp_parallel_for(pool, rows, 1, direct_rows, call, error);
+    unsigned features = ulp_cpu_features();
+    if (method == ULP_WIDE_AUTO) {
+        for (size_t i = 0; !tile || (tile->features & features) != tile->features; i++)
+            tile = ulp_wide_tile_row(i); /* the last one needs nothing */
+    } else {
+        tile = ulp_wide_tile_row((size_t)(method - ULP_WIDE_DIGITS));
+        if (!tile || (tile->features & features) != tile->features)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "this processor has no wide tile %d", (int)(method - ULP_WIDE_DIGITS));
+    }
+    return run_tile(call, tile, pool, error);
+}
+
+enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct ulp_arithmetic *arithmetic,
+                                     const struct ulp_contraction *problem, struct ulp_wide_counts *counts,
+                                     struct ulp_pool *pool, struct ulp_error *error)
+{
     enum ulp_status status = check(arithmetic, problem, error);
     if (status != ULP_OK)
         return status;
     struct ulp_wide_call call = {
         .arithmetic = arithmetic,
         .problem = *problem,
+        .counts = counts,
         .precision = arithmetic->accumulator.precision,
         .nearest = arithmetic->rounding == ULP_ROUND_NEAREST_EVEN,
         .same_storage = arithmetic->storage.carrier == ULP_CARRIER_MPFR &&
                         arithmetic->storage.precision == arithmetic->accumulator.precision,
     };
+    call.direct = call.nearest && call.same_storage && problem->out->element == ULP_ELEMENT_WIDE &&
+                  problem->out->precision == call.precision;
     struct ulp_tensor rounded[2] = {{0}};
     struct ulp_factor *factors[2] = {&call.problem.a, &call.problem.b};
     for (int side = 0; side < 2 && status == ULP_OK; side++) {
@@ -151,7 +225,7 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct u
             status = round_factor(&rounded[side], factors[side], &pack, pool, error);
     }
     if (status == ULP_OK)
-        status = ulp_parallel_for(pool, problem->batch_count * problem->m, 1, sum_rows, &call, error);
+        status = run_method(method, &call, pool, error);
     ulp_tensor_free(&rounded[0]);
     ulp_tensor_free(&rounded[1]);
     return status;
@@ -160,5 +234,5 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct u
 enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
                                   struct ulp_pool *pool, struct ulp_error *error)
 {
-    return ulp_contract_wide_by(ULP_WIDE_AUTO, arithmetic, problem, pool, error);
+    return ulp_contract_wide_by(ULP_WIDE_AUTO, arithmetic, problem, NULL, pool, error);
 }

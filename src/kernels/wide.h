@@ -7,8 +7,10 @@
 
 /* How an output is found. All give the same bits; the slower ones are what the faster fall back on. */
 enum ulp_wide_method {
-    ULP_WIDE_AUTO, /* by size */
-    ULP_WIDE_SUM,  /* mpfr_mul and mpfr_sum: any exponents; NaN, Inf */
+    ULP_WIDE_AUTO,   /* by size */
+    ULP_WIDE_SUM,    /* mpfr_mul and mpfr_sum: any exponents */
+    ULP_WIDE_DIRECT, /* exact fixed point, one output at a time */
+    ULP_WIDE_DIGITS, /* with ULP_WIDE_DIGITS + i: the digit method on tile i (wide_tile.h) where it has a plan, else direct */
 };
 
 /* Computes the contraction when arithmetic->accumulator is mpfr:P. Factors are F32, F64 or WIDE tensors of any precision,
@@ -18,9 +20,15 @@ enum ulp_wide_method {
 enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
                                   struct ulp_pool *pool, struct ulp_error *error);
 
-/* The same by a given method, for tests and benchmarks. */
+/* How many outputs the digit method rounded, and how many it had to leave to exact summation. */
+struct ulp_wide_counts {
+    _Atomic size_t digits, exact;
+};
+
+/* The same by a given method, for tests and benchmarks. Adds to *counts (may be NULL). A tile that this processor cannot
+ * run: ULP_ERROR_UNSUPPORTED. */
 enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct ulp_arithmetic *arithmetic,
-                                     const struct ulp_contraction *problem, struct ulp_pool *pool,
-                                     struct ulp_error *error);
+                                     const struct ulp_contraction *problem, struct ulp_wide_counts *counts,
+                                     struct ulp_pool *pool, struct ulp_error *error);
 
 #endif

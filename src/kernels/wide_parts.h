@@ -11,9 +11,11 @@
 struct ulp_wide_call {
     const struct ulp_arithmetic *arithmetic;
     struct ulp_contraction problem;
+    struct ulp_wide_counts *counts; /* may be NULL */
     int precision;     /* P */
     bool nearest;      /* the rounding is to nearest even */
     bool same_storage; /* storage is mpfr:P: storing rounds nothing more */
+    bool direct;       /* both, and out has P bits: records are written without MPFR */
 };
 
 /* Exact sums leave the methods with this many bits more than P, rounded to odd (cut off, and the last bit set when anything
@@ -49,6 +51,27 @@ void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *
 
 /* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or NaN, Inf, 0) and write it to its place in out. */
 void ulp_wide_store(const struct ulp_wide_call *call, struct ulp_wide_place place, const mpfr_t sum);
+
+/* The same for a sum that is NaN, Inf or 0 (an MPFR kind, negative for -Inf). */
+void ulp_wide_store_special(const struct ulp_wide_call *call, struct ulp_wide_place place, int kind);
+/* The same for |sum| = x * 2^lsb, x of `count` limbs (overwritten), known to within `error` units of 2^lsb.
+ * false: nothing is stored because numbers within the error round differently; never when error is 0. */
+bool ulp_wide_round(const struct ulp_wide_call *call, struct ulp_wide_place place, mp_limb_t *x, size_t count, int64_t lsb,
+                    bool negative, uint64_t error);
+/* x was rounded toward zero and lost something: set its last bit. */
+static inline void ulp_wide_make_odd(mpfr_t x)
+{
+    mpfr_prec_t unused = -mpfr_get_prec(x) & (GMP_NUMB_BITS - 1);
+    *(mp_limb_t *)mpfr_custom_get_significand(x) |= (mp_limb_t)1 << unused;
+}
+
+/* ULP_WIDE_DIRECT. One worker's memory. */
+struct ulp_wide_direct;
+enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_error *error);
+void ulp_wide_direct_free(struct ulp_wide_direct *direct);
+/* Computes and stores one output. */
+enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct, const struct ulp_wide_call *call,
+                                        struct ulp_wide_place place, struct ulp_error *error);
 
 /* ULP_WIDE_SUM. One worker's memory. */
 struct ulp_wide_sum;

@@ -70,13 +70,6 @@ void ulp_wide_sum_free(struct ulp_wide_sum *sum)
     ulp_free(sum);
 }
 
-/* x was rounded toward zero and lost something: set its last bit. */
-static void make_odd(mpfr_t x)
-{
-    mpfr_prec_t unused = -mpfr_get_prec(x) & (GMP_NUMB_BITS - 1);
-    *(mp_limb_t *)mpfr_custom_get_significand(x) |= (mp_limb_t)1 << unused;
-}
-
 void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *call, struct ulp_wide_place place)
 {
     const struct ulp_factor *a = &call->problem.a, *b = &call->problem.b;
@@ -93,6 +86,6 @@ void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *
     }
     int lost = mpfr_sum(sum->sum, sum->pointers, count, MPFR_RNDZ);
     if (lost && mpfr_regular_p(sum->sum))
-        make_odd(sum->sum);
+        ulp_wide_make_odd(sum->sum);
     ulp_wide_store(call, place, sum->sum);
 }

@@ -1,0 +1,273 @@
+/* The digit method's loops: column panels are packed first, a block of them at a time that bounds memory; row panels are
+ * packed as they are needed, and each meets every column panel of the block. Threads share the work by batches when there
+ * are many, else by panels. */
+#include "kernels/wide_digits.h"
+
+#include "base/alloc.h"
+
+#define COLUMN_BLOCK_BYTES ((size_t)48 << 20) /* of all packed columns at a time, or of all workers' */
+#define ROW_BLOCK_BYTES ((size_t)2 << 20)     /* of a worker's packed rows */
+#define ROW_PANELS_MAX 4                      /* that share a column panel's way through the cache */
+
+/* Panels of one factor and their memory. */
+struct panels {
+    struct ulp_wide_panel *items;
+    void *data, *half_sums;
+    size_t count, width; /* panels allocated, lines of each */
+};
+
+/* Lines of b that are packed: they stay packed while the next batches use the same ones. */
+struct columns {
+    struct panels panels;
+    size_t first, count;
+    int64_t batch_offset;
+    bool valid;
+};
+
+struct worker {
+    struct panels rows;
+    struct columns columns; /* when each worker packs its own */
+    struct ulp_wide_direct *direct;
+    int64_t *sums; /* of ROW_PANELS_MAX tiles */
+};
+
+struct run {
+    const struct ulp_wide_plan *plan;
+    const struct ulp_wide_call *call;
+    struct worker *workers;
+    size_t worker_count;
+    /* when threads share a batch: */
+    size_t batch;
+    struct columns columns;
+};
+
+static void free_panels(struct panels *panels)
+{
+    ulp_free(panels->items);
+    ulp_free(panels->data);
+    ulp_free(panels->half_sums);
+}
+
+static enum ulp_status create_panels(struct panels *panels, const struct ulp_wide_plan *plan, size_t count, size_t width,
+                                     struct ulp_error *error)
+{
+    const char *what = "digits of a contraction's factors";
+    size_t data = ulp_wide_panel_data_bytes(plan, width), half = ulp_wide_panel_half_bytes(plan);
+    void *items = NULL;
+    enum ulp_status status = ulp_allocate(&items, count, sizeof *panels->items, NULL, what, error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&panels->data, count, data, NULL, what, error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&panels->half_sums, count, half, NULL, what, error);
+    panels->items = items;
+    panels->count = count;
+    panels->width = width;
+    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+        panels->items[i].data = (uint64_t *)((char *)panels->data + i * data);
+        panels->items[i].half_sums = (int64_t *)((char *)panels->half_sums + i * half);
+    }
+    return status;
+}
+
+/* Panels for at most `lines` lines in about `bytes`, at least one. */
+static enum ulp_status create_panels_within(struct panels *panels, const struct ulp_wide_plan *plan, size_t lines,
+                                            size_t width, size_t bytes, size_t most, struct ulp_error *error)
+{
+    size_t count = bytes / ulp_wide_panel_data_bytes(plan, width), needed = (lines + width - 1) / width;
+    count = count > most ? most : count;
+    count = count > needed ? needed : count;
+    return create_panels(panels, plan, count ? count : 1, width, error);
+}
+
+/* The smallest panel width the tile has for this many lines. */
+static size_t row_width(size_t count)
+{
+    return count <= 2 ? count : count <= 4 ? 4 : 8;
+}
+
+static void pack_columns(struct run *run, struct columns *columns, size_t batch, size_t first_panel, size_t last_panel)
+{
+    const size_t lanes = (size_t)run->plan->tile->lanes, width = columns->panels.width;
+    for (size_t i = first_panel; i < last_panel; i++) {
+        struct ulp_wide_panel *panel = &columns->panels.items[i];
+        size_t left = columns->count - i * width;
+        panel->first = columns->first + i * width;
+        panel->count = left < width ? left : width;
+        panel->width = (panel->count + lanes - 1) / lanes * lanes;
+        ulp_wide_pack(panel, run->plan, &run->call->problem.b, batch);
+    }
+}
+
+static size_t panel_count(const struct columns *columns)
+{
+    return (columns->count + columns->panels.width - 1) / columns->panels.width;
+}
+
+/* Makes `columns` stand for the block of lines from `first` of a batch; true: they must be packed. */
+static bool set_columns(struct columns *columns, const struct ulp_wide_call *call, size_t batch, size_t first)
+{
+    const struct ulp_factor *b = &call->problem.b;
+    size_t most = columns->panels.count * columns->panels.width, left = call->problem.n - first;
+    int64_t batch_offset = b->batch_offset ? b->batch_offset[batch] : 0;
+    bool same = columns->valid && columns->first == first && columns->batch_offset == batch_offset;
+    columns->first = first;
+    columns->count = left < most ? left : most;
+    columns->batch_offset = batch_offset;
+    columns->valid = true;
+    return !same;
+}
+
+/* Some row panels, packed, with every packed column panel. */
+static enum ulp_status meet_columns(const struct run *run, struct worker *worker, const struct columns *columns, size_t batch,
+                                    size_t row_panels, struct ulp_error *error)
+{
+    const struct ulp_wide_plan *plan = run->plan;
+    const size_t sums_size = (size_t)(plan->positions + 2) * ULP_WIDE_TILE_ELEMENTS;
+    const size_t blocks = (plan->k + plan->k_block - 1) / plan->k_block;
+    for (size_t j = 0; j < panel_count(columns); j++) {
+        const struct ulp_wide_panel *b = &columns->panels.items[j];
+        for (size_t r = 0; r < row_panels; r++)
+            memset(worker->sums + r * sums_size, 0,
+                   (size_t)(plan->positions + 2) * worker->rows.items[r].width * b->width * sizeof(int64_t));
+        for (size_t block = 0; block < blocks; block++)
+            for (size_t r = 0; r < row_panels; r++)
+                ulp_wide_tile_add(worker->sums + r * sums_size, plan, &worker->rows.items[r], b, block);
+        for (size_t r = 0; r < row_panels; r++) {
+            enum ulp_status status = ulp_wide_tile_store(worker->sums + r * sums_size, plan, run->call, batch,
+                                                         &worker->rows.items[r], b, worker->direct, error);
+            if (status != ULP_OK)
+                return status;
+        }
+    }
+    return ULP_OK;
+}
+
+/* Row panels [first, last) of a batch. */
+static enum ulp_status run_rows(const struct run *run, struct worker *worker, const struct columns *columns, size_t batch,
+                                size_t first, size_t last, struct ulp_error *error)
+{
+    const size_t width = worker->rows.width, m = run->call->problem.m;
+    for (size_t panel = first; panel < last;) {
+        size_t count = 0;
+        for (; panel < last && count < worker->rows.count; panel++, count++) {
+            struct ulp_wide_panel *rows = &worker->rows.items[count];
+            rows->first = panel * width;
+            rows->count = m - rows->first < width ? m - rows->first : width;
+            rows->width = row_width(rows->count);
+            ulp_wide_pack(rows, run->plan, &run->call->problem.a, batch);
+        }
+        enum ulp_status status = meet_columns(run, worker, columns, batch, count, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    return ULP_OK;
+}
+
+/* A worker's number may come from an outer pool when this call runs inside one of its workers, but then it is alone. */
+static struct worker *find_worker(struct run *run, int worker)
+{
+    return &run->workers[(size_t)worker % run->worker_count];
+}
+
+static size_t row_panel_count(const struct run *run)
+{
+    size_t width = run->workers[0].rows.width;
+    return (run->call->problem.m + width - 1) / width;
+}
+
+static enum ulp_status work_on_batches(void *context, size_t first, size_t last, int number, struct ulp_error *error)
+{
+    struct run *run = context;
+    struct worker *worker = find_worker(run, number);
+    struct columns *columns = &worker->columns;
+    for (size_t batch = first; batch < last; batch++)
+        for (size_t column = 0; column < run->call->problem.n; column += columns->count) {
+            if (set_columns(columns, run->call, batch, column))
+                pack_columns(run, columns, batch, 0, panel_count(columns));
+            enum ulp_status status = run_rows(run, worker, columns, batch, 0, row_panel_count(run), error);
+            if (status != ULP_OK)
+                return status;
+        }
+    return ULP_OK;
+}
+
+static enum ulp_status work_on_columns(void *context, size_t first, size_t last, int number, struct ulp_error *error)
+{
+    (void)number, (void)error;
+    struct run *run = context;
+    pack_columns(run, &run->columns, run->batch, first, last);
+    return ULP_OK;
+}
+
+static enum ulp_status work_on_rows(void *context, size_t first, size_t last, int number, struct ulp_error *error)
+{
+    struct run *run = context;
+    return run_rows(run, find_worker(run, number), &run->columns, run->batch, first, last, error);
+}
+
+static enum ulp_status share_batches(struct run *run, struct ulp_pool *pool, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (run->batch = 0; run->batch < run->call->problem.batch_count; run->batch++)
+        for (size_t column = 0; column < run->call->problem.n; column += run->columns.count) {
+            if (set_columns(&run->columns, run->call, run->batch, column))
+                status = ulp_parallel_for(pool, panel_count(&run->columns), 1, work_on_columns, run, error);
+            if (status == ULP_OK)
+                status = ulp_parallel_for(pool, row_panel_count(run), 1, work_on_rows, run, error);
+            if (status != ULP_OK)
+                return status;
+        }
+    return ULP_OK;
+}
+
+static enum ulp_status create_worker(struct worker *worker, const struct run *run, bool own_columns, struct ulp_error *error)
+{
+    const struct ulp_wide_plan *plan = run->plan;
+    const struct ulp_contraction *problem = &run->call->problem;
+    const struct ulp_wide_tile *tile = plan->tile;
+    size_t most_rows = (size_t)tile->rows_max, m = problem->m;
+    size_t width = m < most_rows ? row_width(m) : most_rows;
+    enum ulp_status status =
+        create_panels_within(&worker->rows, plan, m, width, ROW_BLOCK_BYTES, ROW_PANELS_MAX, error);
+    if (status == ULP_OK && own_columns)
+        status = create_panels_within(&worker->columns.panels, plan, problem->n, (size_t)(tile->lanes * tile->vectors_max),
+                                      COLUMN_BLOCK_BYTES / run->worker_count, SIZE_MAX, error);
+    if (status == ULP_OK)
+        status = ulp_wide_direct_create(&worker->direct, error);
+    void *sums = NULL;
+    if (status == ULP_OK)
+        status = ulp_allocate(&sums, worker->rows.count * (size_t)(plan->positions + 2) * ULP_WIDE_TILE_ELEMENTS,
+                              sizeof(int64_t), NULL, "sums of a contraction", error);
+    worker->sums = sums;
+    return status;
+}
+
+enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
+                                    struct ulp_pool *pool, struct ulp_error *error)
+{
+    struct run run = {.plan = plan, .call = call, .worker_count = (size_t)ulp_pool_thread_count(pool)};
+    const struct ulp_contraction *problem = &call->problem;
+    bool by_batch = run.worker_count == 1 || problem->batch_count >= 2 * run.worker_count;
+    void *workers;
+    enum ulp_status status = ulp_allocate_zero(&workers, run.worker_count, sizeof *run.workers, NULL, "workers", error);
+    if (status != ULP_OK)
+        return status;
+    run.workers = workers;
+    for (size_t i = 0; i < run.worker_count && status == ULP_OK; i++)
+        status = create_worker(&run.workers[i], &run, by_batch, error);
+    if (status == ULP_OK && !by_batch)
+        status = create_panels_within(&run.columns.panels, plan, problem->n, (size_t)(plan->tile->lanes * plan->tile->vectors_max),
+                                      COLUMN_BLOCK_BYTES, SIZE_MAX, error);
+    if (status == ULP_OK)
+        status = by_batch ? ulp_parallel_for(pool, problem->batch_count, 1, work_on_batches, &run, error)
+                          : share_batches(&run, pool, error);
+    for (size_t i = 0; i < run.worker_count; i++) {
+        free_panels(&run.workers[i].rows);
+        free_panels(&run.workers[i].columns.panels);
+        ulp_wide_direct_free(run.workers[i].direct);
+        ulp_free(run.workers[i].sums);
+    }
+    free_panels(&run.columns.panels);
+    ulp_free(run.workers);
+    return status;
+}

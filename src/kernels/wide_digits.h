@@ -1,0 +1,77 @@
+/* The digit method of wide contractions (Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix
+ * multiplication by using fast routines of matrix multiplication and its applications", Numerical Algorithms 59, 2012,
+ * with the digits' products summed in registers instead of by a BLAS).
+ *
+ * A line (a row's k elements of a factor) is scaled by a power of two to |f| < 1 and cut into digits of `digit_bits` bits.
+ * Products of digits are summed by position, exactly; positions beyond the plan's are left out, with a bound on what that
+ * loses. Integer digits are unsigned: they are those of f' = (f + 1) / 2, and sum f g = 4 sum f' g' - 2 sum f' - 2 sum g'
+ * + k. Double digits are signed. */
+#ifndef ULP_KERNELS_WIDE_DIGITS_H
+#define ULP_KERNELS_WIDE_DIGITS_H
+
+#include "kernels/wide_parts.h"
+#include "kernels/wide_tile.h"
+
+#define ULP_WIDE_POSITIONS_MAX 200
+
+/* How a call is computed. */
+struct ulp_wide_plan {
+    const struct ulp_wide_tile *tile;
+    int digit_bits;
+    int positions; /* digits of a line, and positions of a sum, that are kept */
+    size_t k, k_block;
+};
+
+/* A line's scale, and what is unusual about it. */
+struct ulp_wide_line {
+    int64_t exponent; /* |x| < 2^exponent for each element; 0 when there is none but zeros */
+    int64_t lowest;   /* each is a multiple of 2^lowest */
+    bool zero;        /* all elements are zeros */
+    bool irregular;   /* NaN, Inf or exponents beyond +-2^60: its outputs are found one by one */
+};
+
+/* Lines cut into digits and laid out for the tiles, `width` lines side by side. */
+struct ulp_wide_panel {
+    size_t first, count, width; /* the lines; width >= count, absent ones are zeros */
+    int digits;                 /* a line has */
+    bool exact;                 /* no line has bits beyond them */
+    struct ulp_wide_line lines[ULP_WIDE_COLUMNS_MAX];
+    /* [position + 1][line]: what half of the sum of the line's f' (integer digits) takes from each position of the sum.
+     * Position -1 has weight 1. */
+    int64_t *half_sums;
+    uint64_t *data; /* blocks of k: [digit][k][width] */
+};
+
+/* Bytes of a panel's data and half_sums under the plan. */
+size_t ulp_wide_panel_data_bytes(const struct ulp_wide_plan *plan, size_t width);
+size_t ulp_wide_panel_half_bytes(const struct ulp_wide_plan *plan);
+
+/* Fills in the panel, whose first, count, width, half_sums and data are set. */
+void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
+                   size_t batch);
+
+/* The scale of a line, elements' exponents and lowest bits looked at. */
+struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch, size_t line, size_t k);
+
+/* Sums of one tile: room for [position + 1][row][column]. */
+#define ULP_WIDE_TILE_ELEMENTS (ULP_WIDE_ROWS_MAX * ULP_WIDE_COLUMNS_MAX)
+
+/* Positions a tile of these panels needs: at most plan->positions + 1. */
+int ulp_wide_tile_positions(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
+                            const struct ulp_wide_panel *b);
+/* sums += the products of k block `block`. */
+void ulp_wide_tile_add(int64_t *sums, const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
+                       const struct ulp_wide_panel *b, size_t block);
+/* Rounds and stores the tile's outputs, those that cannot be decided by `direct`. */
+enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
+                                    size_t batch, const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
+                                    struct ulp_wide_direct *direct, struct ulp_error *error);
+
+/* Chooses digits and positions for the tile. Returns false when outputs are better found one by one. */
+bool ulp_wide_plan_make(struct ulp_wide_plan *plan, const struct ulp_wide_call *call, const struct ulp_wide_tile *tile);
+
+/* Computes the call by the plan. */
+enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
+                                    struct ulp_pool *pool, struct ulp_error *error);
+
+#endif

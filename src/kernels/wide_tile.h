@@ -1,0 +1,50 @@
+/* Tiles of the digit method: a block of rows times a block of columns whose digits are multiplied and summed without any
+ * error. Two kinds of digit: unsigned of 52 bits (AVX-512 IFMA), and signed in doubles, of few enough bits that products
+ * and sums of up to 2^51 are exact (any machine). */
+#ifndef ULP_KERNELS_WIDE_TILE_H
+#define ULP_KERNELS_WIDE_TILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ULP_WIDE_ROWS_MAX 8
+#define ULP_WIDE_VECTORS_MAX 3
+#define ULP_WIDE_COLUMNS_MAX 24
+
+/* One digit of a row panel, [k][rows], and one of a column panel, [k][columns]: uint64_t or double, 8 bytes each. */
+struct ulp_wide_term {
+    const void *a, *b;
+    bool high; /* integer digits: the upper 52 bits of the products are wanted, not the lower */
+};
+
+/* sums[row][column] += the sum over all terms and k of a * b. Integer kind: bits 52 and up of the sum go to carries
+ * instead, as a multiple of 2^52. At most ulp_wide_addends_max(digit_bits) products an element in one call. */
+typedef void ulp_wide_tile_fn(int64_t *carries, int64_t *sums, const struct ulp_wide_term *terms, size_t term_count,
+                              size_t k_count);
+
+/* One instruction set's code. Panels have 1, 2, 4 or 8 rows (at most rows_max), and 1 to vectors_max vectors of columns. */
+struct ulp_wide_tile {
+    const char *name;
+    unsigned features; /* of kernels/cpu.h that it needs */
+    bool integer;
+    int lanes; /* columns in a vector */
+    int rows_max, vectors_max;
+    ulp_wide_tile_fn *run[4][ULP_WIDE_VECTORS_MAX]; /* [log2 rows][vectors - 1] */
+};
+
+/* Row `index` of the table, best first, until NULL; those whose features are missing may be listed but not run. */
+const struct ulp_wide_tile *ulp_wide_tile_row(size_t index);
+
+/* Integer: products' halves below 2^52 in 64 bits. Doubles: products of two digits up to 2^(bits - 1) below 2^51. */
+static inline size_t ulp_wide_addends_max(bool integer, int digit_bits)
+{
+    return integer ? 4096 : (size_t)1 << (51 - 2 * (digit_bits - 1));
+}
+
+extern const struct ulp_wide_tile ulp_wide_tile_portable;
+#ifdef __x86_64__
+extern const struct ulp_wide_tile ulp_wide_tile_ifma, ulp_wide_tile_avx512, ulp_wide_tile_avx2;
+#endif
+
+#endif
