@@ -3,7 +3,7 @@ libcore_la_SOURCES += \
 	%D%/arithmetic.c %D%/request.c %D%/request.h \
 	%D%/describe.c \
 	%D%/format.c \
-	%D%/round.c %D%/round.h \
+	%D%/round.c %D%/round.h %D%/round_template.h \
 	%D%/round_mpfr.c
 libcore_la_SOURCES += \
 	%D%/strip.c %D%/strip.h %D%/strip_map.h %D%/strip_template.h \

@@ -6,19 +6,77 @@
 #include "number/round.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base/cpu.h"
 #include "base/random.h"
 
-/* Two elements share a Philox block: counter (index / 2, stream). */
-static double draw_uniform(uint64_t seed, uint64_t stream, uint64_t index)
-{
+/* The next element's place in the stochastic stream. Two elements share a Philox block: counter (index / 2, stream). */
+struct draw {
+    uint64_t seed, stream, index;
+    bool filled;
     uint32_t words[4];
-    ulp_philox(words, seed, index >> 1, stream);
-    const uint32_t *pair = words + 2 * (index & 1);
+};
+
+static double draw_uniform(struct draw *draw)
+{
+    if (!draw->filled || draw->index % 2 == 0)
+        ulp_philox(draw->words, draw->seed, draw->index / 2, draw->stream);
+    draw->filled = true;
+    const uint32_t *pair = draw->words + draw->index++ % 2 * 2;
     return (double)(((uint64_t)pair[0] << 32 | pair[1]) >> 11) * 0x1p-53;
 }
 
-/* Is a result that was cut off moved away from zero? fraction: what was cut off, in ulps, in (0, 1). */
+/* What a finite magnitude beyond max_finite becomes. */
+static double find_overflow(const struct ulp_format *format, enum ulp_rounding rounding, bool negative)
+{
+    const bool stays = rounding == ULP_ROUND_TOWARD_ZERO || (rounding == ULP_ROUND_UP && negative) ||
+                       (rounding == ULP_ROUND_DOWN && !negative);
+    if (stays || format->overflow == ULP_OVERFLOW_SATURATE)
+        return format->max_finite;
+    return format->overflow == ULP_OVERFLOW_NAN ? NAN : INFINITY;
+}
+
+/* What an infinite operand becomes. */
+static double find_infinite(const struct ulp_format *format)
+{
+    return find_overflow(format, ULP_ROUND_NEAREST_EVEN, false);
+}
+
+/* How format and carrier lie to each other: round_template.h. */
+enum round_kind { ROUND_ALIGNED, ROUND_FULL, ROUND_BITWISE };
+enum { ROUND_BLOCK = 64 };
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define ROUND_X86
+#ifdef __clang__
+#define ROUND_AVX512 "avx512f,avx512bw,avx512dq,avx512vl"
+#else
+#define ROUND_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"
+#endif
+#endif
+
+#define REAL float
+#define BITS uint32_t
+#define DIGITS 24
+#define LOWEST (-126)
+#define SUFFIX(name) name##_float
+#include "number/round_template.h"
+#undef REAL
+#undef BITS
+#undef DIGITS
+#undef LOWEST
+#undef SUFFIX
+
+#define REAL double
+#define BITS uint64_t
+#define DIGITS 53
+#define LOWEST (-1022)
+#define SUFFIX(name) name##_double
+#include "number/round_template.h"
+
+/* From the definition, one element of any format and either carrier. Scaling by powers of two is exact here: the
+ * exponent is that of x or, below 2^emin, scaling goes up. */
 static bool goes_away(enum ulp_rounding rounding, bool negative, double fraction, bool odd, double uniform)
 {
     switch (rounding) {
@@ -32,32 +90,14 @@ static bool goes_away(enum ulp_rounding rounding, bool negative, double fraction
     return false;
 }
 
-/* What a finite value beyond max_finite (magnitude only) becomes. */
-static double overflow_value(const struct ulp_format *format, enum ulp_rounding rounding, bool negative)
-{
-    const bool stays = rounding == ULP_ROUND_TOWARD_ZERO || (rounding == ULP_ROUND_UP && negative) ||
-                       (rounding == ULP_ROUND_DOWN && !negative);
-    if (stays || format->overflow == ULP_OVERFLOW_SATURATE)
-        return format->max_finite;
-    return format->overflow == ULP_OVERFLOW_NAN ? NAN : INFINITY;
-}
-
-static double infinite_value(const struct ulp_format *format)
-{
-    return format->overflow == ULP_OVERFLOW_SATURATE ? format->max_finite
-           : format->overflow == ULP_OVERFLOW_NAN    ? NAN
-                                                     : INFINITY;
-}
-
-/* Scaling by powers of two is exact here: the exponent is that of x or, below 2^emin, scaling goes up. */
 static double round_one(const struct ulp_format *format, enum ulp_rounding rounding, double x, double uniform)
 {
-    if (isnan(x))
+    if (isnan(x) || (format->carrier == ULP_CARRIER_MPFR && format->precision >= 53))
         return x;
     const bool negative = signbit(x);
     double magnitude = fabs(x);
     if (isinf(x)) {
-        magnitude = infinite_value(format);
+        magnitude = find_infinite(format);
     } else if (magnitude != 0) {
         int exponent = format->emin;
         if (magnitude >= ldexp(1.0, format->emin)) {
@@ -69,29 +109,59 @@ static double round_one(const struct ulp_format *format, enum ulp_rounding round
         const bool away = fraction != 0 && goes_away(rounding, negative, fraction, fmod(kept, 2) != 0, uniform);
         magnitude = ldexp(kept + away, exponent - format->precision + 1);
         if (magnitude > format->max_finite)
-            magnitude = overflow_value(format, rounding, negative);
+            magnitude = find_overflow(format, rounding, negative);
         if (!format->subnormals && magnitude < ldexp(1.0, format->emin))
             magnitude = 0;
     }
     return negative && (magnitude != 0 || format->signed_zero) ? -magnitude : magnitude;
 }
 
-void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x, size_t n, uint64_t seed,
-                       uint64_t stream, uint64_t first)
+/* Is every value of a carrier with these parameters, of either sign, a value of the format, whatever its size? */
+static bool holds_carrier(const struct ulp_format *format, int digits, int lowest, double largest)
 {
-    for (size_t i = 0; i < n; i++) {
-        const double uniform = rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(seed, stream, first + i) : 0;
-        x[i] = round_one(format, rounding, x[i], uniform);
-    }
+    return format->precision >= digits && (format->subnormals ? format->emin <= lowest
+                                                              : format->emin <= lowest - digits + 1) &&
+           format->max_finite >= largest && format->overflow == ULP_OVERFLOW_INFINITY && format->signed_zero;
 }
+
+/* Fewer elements than this do not pay for making a plan. */
+static bool are_few(size_t n, enum ulp_rounding rounding) { return n < 8 && rounding != ULP_ROUND_STOCHASTIC; }
 
 void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x, size_t n, uint64_t seed,
                       uint64_t stream, uint64_t first)
 {
-    for (size_t i = 0; i < n; i++) {
-        const double uniform = rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(seed, stream, first + i) : 0;
-        x[i] = (float)round_one(format, rounding, x[i], uniform);
+    if (holds_carrier(format, 24, -126, 0x1.fffffep127))
+        return;
+    if (format->carrier != ULP_CARRIER_FLOAT || are_few(n, rounding)) {
+        struct draw draw = {.seed = seed, .stream = stream, .index = first};
+        for (size_t i = 0; i < n; i++)
+            x[i] = (float)round_one(format, rounding, x[i],
+                                    rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
+        return;
     }
+    const struct plan_float plan = make_plan_float(format, rounding);
+    if (rounding == ULP_ROUND_STOCHASTIC)
+        round_stochastic_float(&plan, x, n, (struct draw){.seed = seed, .stream = stream, .index = first});
+    else
+        round_array_float(&plan, rounding, x, n);
+}
+
+void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x, size_t n, uint64_t seed,
+                       uint64_t stream, uint64_t first)
+{
+    if (holds_carrier(format, 53, -1022, 0x1.fffffffffffffp1023))
+        return;
+    if (format->carrier == ULP_CARRIER_MPFR || are_few(n, rounding)) {
+        struct draw draw = {.seed = seed, .stream = stream, .index = first};
+        for (size_t i = 0; i < n; i++)
+            x[i] = round_one(format, rounding, x[i], rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
+        return;
+    }
+    const struct plan_double plan = make_plan_double(format, rounding);
+    if (rounding == ULP_ROUND_STOCHASTIC)
+        round_stochastic_double(&plan, x, n, (struct draw){.seed = seed, .stream = stream, .index = first});
+    else
+        round_array_double(&plan, rounding, x, n);
 }
 
 double ulp_format_round(const struct ulp_format *format, enum ulp_rounding rounding, double x, uint64_t seed,

@@ -16,5 +16,11 @@ const char *test_data(const char *relative);
 const char *test_shared(const char *relative);
 /* Fails the test with the library's message unless status is ULP_OK. */
 #define ck_ulp_ok(status, error) ck_assert_msg((status) == ULP_OK, "%s", (error).message)
+/* ck_assert_msg for loops of many iterations: Check's own macros write to a file at every call, this at failures only. */
+#define ck_expect(condition, ...)                                                                                     \
+    do {                                                                                                              \
+        if (!(condition))                                                                                             \
+            ck_abort_msg(__VA_ARGS__);                                                                                \
+    } while (0)
 
 #endif
