@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cpu.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "kernels/cpu.h"
+
 #include "kernels/unit_fast.h"
 #include "number/round.h"
 #include "test.h"

@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "kernels/pack.h"
-#include "kernels/unit.h"
+#include "base/cpu.h"
+#include "kernels/output.h"
 #include "kernels/unit_fast.h"
 #include "number/round.h"
 
@@ -55,6 +55,7 @@ struct side {
 struct work {
     const struct ulp_arithmetic *arithmetic;
     const struct ulp_contraction *problem;
+    struct ulp_output output;
     struct ulp_unit_layout layout;
     ulp_unit_tile_fn *tile;
     struct side rows, columns;
@@ -175,24 +176,16 @@ static void sum_tile(const struct work *work, const struct scratch *scratch, con
     }
 }
 
-static void store_tile(const struct work *work, float *total, size_t batch, size_t row, size_t row_count,
+/* Stochastic rounding numbers outputs along b's lines, which are the columns then. */
+static void store_tile(const struct work *work, const float *total, size_t batch, size_t row, size_t row_count,
                        size_t column, size_t column_count)
 {
     const struct ulp_contraction *p = work->problem;
-    const struct ulp_arithmetic *arithmetic = work->arithmetic;
-    const bool stochastic = p->store && arithmetic->rounding == ULP_ROUND_STOCHASTIC;
-    float *out = p->out->data;
     const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
-    if (p->store && !stochastic)
-        ulp_round_floats(&arithmetic->storage, arithmetic->rounding, total, row_count * COLUMNS, 0, 0, 0);
-    for (size_t i = 0; i < row_count; i++)
-        for (size_t j = 0; j < column_count; j++) {
-            const int64_t offset = base + work->rows.out_offset[row + i] + work->columns.out_offset[column + j];
-            out[offset] = total[i * COLUMNS + j];
-            if (stochastic) /* an element's number belongs to its place in the tensor */
-                ulp_round_floats(&arithmetic->storage, arithmetic->rounding, &out[offset], 1, arithmetic->seed, 0,
-                                 (uint64_t)offset);
-        }
+    struct ulp_draw draw = {.first = (batch * p->m + row) * p->n + column, .number = p->k * ULP_DRAWS + ULP_DRAW_STORE};
+    for (size_t i = 0; i < row_count; i++, draw.first += p->n)
+        ulp_output_strip(&work->output, base + work->rows.out_offset[row + i], work->columns.out_offset + column,
+                         total + i * COLUMNS, column_count, draw);
 }
 
 static enum ulp_status contract_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
@@ -255,7 +248,8 @@ static void choose_sides(struct work *work)
     const struct side a = {ulp_pack_make(work->arithmetic, p, 0), p->m, p->out_row_offset};
     const struct side b = {ulp_pack_make(work->arithmetic, p, 1), p->n, p->out_column_offset};
     const size_t a_panels = (p->m + COLUMNS - 1) / COLUMNS, b_panels = (p->n + COLUMNS - 1) / COLUMNS;
-    const bool swapped = (double)a_panels * (double)p->n < (double)b_panels * (double)p->m;
+    const bool swapped = work->arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
+                         (double)a_panels * (double)p->n < (double)b_panels * (double)p->m;
     const int64_t *column_batches = swapped ? p->a.batch_offset : p->b.batch_offset;
     work->shared = true;
     for (size_t g = 1; column_batches && g < p->batch_count; g++)
@@ -269,7 +263,7 @@ static void choose_sides(struct work *work)
 static enum ulp_status contract(struct work *work, struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_contraction *p = work->problem;
-    const size_t threads = pool ? (size_t)ulp_pool_thread_count(pool) : 1;
+    const size_t threads = (size_t)ulp_pool_thread_count(pool);
     choose_sides(work);
     size_t rows = ROWS_BYTES / SLOT_BYTES / (work->layout.slot_count + 1);
     const size_t fair = (work->rows.count * p->batch_count + 4 * threads - 1) / (4 * threads);
@@ -296,20 +290,28 @@ static enum ulp_status contract(struct work *work, struct ulp_pool *pool, struct
     return status;
 }
 
-enum ulp_status ulp_unit_contract(ulp_unit_tile_fn *tile, const struct ulp_unit *unit,
-                                  const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
-                                  struct ulp_pool *pool, struct ulp_error *error)
+/* Partial sums are FP32 numbers whatever the accumulator is. */
+static enum ulp_status make_output(struct work *work, struct ulp_error *error)
+{
+    const struct ulp_schedule *schedule = &work->arithmetic->schedule;
+    struct ulp_format sum = work->arithmetic->accumulator;
+    if (schedule->promote > 0 || schedule->split_k > 1)
+        ulp_format_find("fp32", &sum, NULL);
+    return ulp_output_make(&work->output, work->arithmetic, work->problem, &sum, ULP_ELEMENT_F32, error);
+}
+
+enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit, const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_contraction *problem, struct ulp_pool *pool, struct ulp_error *error)
 {
     if (unit->kind != ULP_UNIT_TRUNCATED && unit->kind != ULP_UNIT_HALVES)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "arithmetic %s: contractions do not run on the unit %s.%s.%s.%s",
                         arithmetic->name, unit->gpu, unit->unit_class, unit->input, unit->accumulator);
-    if (problem->out->element != ULP_ELEMENT_F32)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "arithmetic %s: a matrix unit's results are FP32 elements",
-                        arithmetic->name);
     if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
         return ULP_OK;
-    struct work work = {.arithmetic = arithmetic, .problem = problem, .tile = tile};
-    enum ulp_status status = ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k, error);
+    struct work work = {.arithmetic = arithmetic, .problem = problem, .tile = ulp_unit_tile_choose(cpu)};
+    enum ulp_status status = make_output(&work, error);
+    if (status == ULP_OK)
+        status = ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k, error);
     if (status == ULP_OK)
         status = contract(&work, pool, error);
     ulp_unit_layout_free(&work.layout);
@@ -320,7 +322,5 @@ enum ulp_status ulp_contract_unit(const struct ulp_arithmetic *arithmetic, const
                                   struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_unit *unit = ulp_unit_of(arithmetic, error);
-    if (!unit)
-        return ULP_ERROR_UNSUPPORTED;
-    return ulp_unit_contract(ulp_unit_tile_choose(), unit, arithmetic, problem, pool, error);
+    return unit ? ulp_unit_contract(ulp_cpu_features(), unit, arithmetic, problem, pool, error) : ULP_ERROR_UNSUPPORTED;
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu.h"
+#include "base/cpu.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS };
 
@@ -136,18 +136,21 @@ struct lanes {
     uint32_t slow; /* lanes to settle */
 };
 
+static void raise_exponents(int16_t *restrict top, int16_t a, const int16_t *restrict b)
+{
+    for (size_t j = 0; j < COLUMNS; j++) {
+        const int16_t e = (int16_t)(a + b[j]);
+        top[j] = e > top[j] ? e : top[j];
+    }
+}
+
 static void find_exponents(struct lanes *lanes, const struct ulp_unit_limits *limits, const int32_t *restrict a_exponent,
                            const int16_t *restrict b_exponent, size_t length, const float *restrict c)
 {
     int16_t top[COLUMNS];
     memset(top, 0x80, sizeof top);
-    for (size_t s = 0; s < length; s++) {
-        const int16_t a = (int16_t)(a_exponent[s] & 0xFFFF);
-        for (size_t j = 0; j < COLUMNS; j++) {
-            const int16_t e = (int16_t)(a + b_exponent[s * COLUMNS + j]);
-            top[j] = e > top[j] ? e : top[j];
-        }
-    }
+    for (size_t s = 0; s < length; s++)
+        raise_exponents(top, (int16_t)(a_exponent[s] & 0xFFFF), b_exponent + s * COLUMNS);
     uint32_t outside = 0;
     for (size_t j = 0; j < COLUMNS; j++) {
         const uint32_t bits = bits_of_float(c[j]) & 0x7FFFFFFF;
@@ -165,17 +168,11 @@ static void find_exponents(struct lanes *lanes, const struct ulp_unit_limits *li
         lanes->slow |= (uint32_t)lanes->sum[j] << j;
 }
 
-/* Products of at most 16 slots onto part[]. */
-static void add_products(int32_t *restrict part, const float *restrict up, const float *restrict a, const float *restrict b,
-                         size_t length)
+/* The terms of one slot onto part[]: 16 of them stay inside int32. */
+static void add_terms(int32_t *restrict part, const float *restrict up, float a, const float *restrict b)
 {
     for (size_t j = 0; j < COLUMNS; j++)
-        part[j] = 0;
-    for (size_t s = 0; s < length; s++) {
-        const float x = a[s];
-        for (size_t j = 0; j < COLUMNS; j++)
-            part[j] += truncate_term(x * b[s * COLUMNS + j] * up[j]);
-    }
+        part[j] += truncate_term(a * b[j] * up[j]);
 }
 
 /* sum += part, noting overflow. */
@@ -206,9 +203,10 @@ void ulp_unit_tile_c(const struct ulp_unit_tile *tile)
             find_exponents(&lanes, &limits, tile->rows.exponent + place, tile->panel.exponent + slot * COLUMNS, length, c);
             for (size_t j = 0; j < COLUMNS; j++)
                 lanes.sum[j] = truncate_term(c[j] * lanes.up[j]);
-            for (size_t s = 0; s < length; s += 16) {
-                add_products(part, lanes.up, tile->rows.value + place + s, tile->panel.value + (slot + s) * COLUMNS,
-                             length - s < 16 ? length - s : 16);
+            for (size_t first = 0; first < length; first += 16) {
+                memset(part, 0, sizeof part);
+                for (size_t s = first; s < length && s < first + 16; s++)
+                    add_terms(part, lanes.up, tile->rows.value[place + s], tile->panel.value + (slot + s) * COLUMNS);
                 add_checked(&lanes, part);
             }
             for (size_t j = 0; j < COLUMNS; j++)
@@ -220,14 +218,14 @@ void ulp_unit_tile_c(const struct ulp_unit_tile *tile)
     }
 }
 
-ulp_unit_tile_fn *ulp_unit_tile_choose(void)
+ulp_unit_tile_fn *ulp_unit_tile_choose(unsigned cpu)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    const unsigned features = ulp_cpu_features();
-    if (features & ULP_CPU_AVX512)
+    if (cpu & ULP_CPU_AVX512)
         return ulp_unit_tile_avx512;
-    if ((features & ULP_CPU_AVX2) && (features & ULP_CPU_F16C))
+    if ((cpu & ULP_CPU_AVX2) && (cpu & ULP_CPU_F16C))
         return ulp_unit_tile_avx2;
 #endif
+    (void)cpu;
     return ulp_unit_tile_c;
 }

@@ -74,14 +74,13 @@ struct ulp_unit_tile {
     float *c; /* [row_count][ULP_UNIT_COLUMNS] */
 };
 typedef void ulp_unit_tile_fn(const struct ulp_unit_tile *tile);
-/* The instance for this processor. */
-ulp_unit_tile_fn *ulp_unit_tile_choose(void);
+/* The fastest instance for a processor with these features (enum ulp_cpu_feature). */
+ulp_unit_tile_fn *ulp_unit_tile_choose(unsigned cpu);
 ulp_unit_tile_fn ulp_unit_tile_c, ulp_unit_tile_avx2, ulp_unit_tile_avx512;
 
 /* ulp_contract_unit with everything chosen: for tests and measurements. */
-enum ulp_status ulp_unit_contract(ulp_unit_tile_fn *tile, const struct ulp_unit *unit,
-                                  const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
-                                  struct ulp_pool *pool, struct ulp_error *error);
+enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit, const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_contraction *problem, struct ulp_pool *pool, struct ulp_error *error);
 
 /* The limits of the fast path for a unit, in exponents. */
 struct ulp_unit_limits {
