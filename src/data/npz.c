@@ -22,14 +22,13 @@ struct archive {
     size_t bytes_left; /* what the file can still decompress to */
 };
 
-static enum ulp_status fail_zip(const char *path, int code, const char *what, enum ulp_status status,
-                                struct ulp_error *error)
+static enum ulp_status fail_zip(const char *path, int code, const char *what, struct ulp_error *error)
 {
     zip_error_t reason;
     zip_error_init_with_code(&reason, code);
-    ulp_fail(error, status, "%s: %s: %s", path, what, zip_error_strerror(&reason));
+    ulp_fail(error, ULP_ERROR_INPUT, "%s: %s: %s", path, what, zip_error_strerror(&reason));
     zip_error_fini(&reason);
-    return status;
+    return ULP_ERROR_INPUT;
 }
 
 static enum ulp_status check_member(struct archive *archive, const zip_stat_t *member, struct ulp_error *error)
@@ -142,7 +141,8 @@ enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struc
     *out = (struct ulp_tensor_set){0};
     struct archive archive = {.zip = zip_open(path, ZIP_RDONLY, &code), .path = path};
     if (!archive.zip)
-        return fail_zip(path, code, "cannot be read as .npz (make one with numpy.savez(path, NAME=array))", ULP_ERROR_INPUT,
+        return fail_zip(path, code,
+                        code == ZIP_ER_NOZIP ? "expected an .npz, as numpy.savez(path, NAME=array) makes" : "cannot be read",
                         error);
     enum ulp_status status;
     if (stat(path, &info) == 0 && !ulp_size_mul((size_t)info.st_size, DEFLATE_RATIO_MAX, &archive.bytes_left))
@@ -199,7 +199,7 @@ enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tens
     int code;
     zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, &code);
     if (!zip)
-        return fail_zip(path, code, "cannot write", ULP_ERROR_INPUT, error);
+        return fail_zip(path, code, "cannot be written", error);
     struct ulp_npy *npys = calloc(set->count, sizeof *npys);
     enum ulp_status status = npys ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
     for (size_t i = 0; status == ULP_OK && i < set->count; i++) {

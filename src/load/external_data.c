@@ -21,7 +21,7 @@ struct place {
 
 void ulp_loader_free(struct ulp_loader *loader)
 {
-    for (size_t i = 0; loader->model && i < loader->model->mapping_count; i++)
+    for (size_t i = 0; i < loader->location_count; i++)
         free(loader->locations[i]);
     free(loader->locations);
     free(loader->folder);
@@ -176,7 +176,7 @@ static enum ulp_status find_mapping(struct ulp_loader *loader, const struct ulp_
         free(locations[count]);
         return status;
     }
-    model->mapping_count++;
+    model->mapping_count = loader->location_count = count + 1;
     *out = &mappings[count];
     return ULP_OK;
 }

@@ -29,7 +29,7 @@ struct ulp_loader {
     struct ulp_unpacker unpacker;
     char *folder;                   /* of the model: external data lies inside */
     char **locations;               /* as the model gives them; parallel to model->mappings */
-    size_t tensor_capacity;
+    size_t location_count, tensor_capacity;
 };
 
 /* As ulp_model_load with the file's bytes in memory; path is for messages and for the folder of external data. */

@@ -173,6 +173,9 @@ static enum ulp_status set_initializer(struct ulp_scope *scope, const char *name
     }
     struct ulp_value *v = &scope->values[value];
     v->initializer = tensor;
+    if (v->info.type != ULP_TYPE_UNDEFINED && v->info.type != tensor->type)
+        return ulp_fail(error, ULP_ERROR_INPUT, "initializer '%.100s' has type %s, but the input of that name declares %s",
+                        name, ulp_type_name(tensor->type), ulp_type_name(v->info.type));
     if (v->info.type == ULP_TYPE_UNDEFINED) {
         v->info.type = tensor->type;
         v->info.rank = tensor->rank;
@@ -260,13 +263,12 @@ static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *sc
         status = ulp_load_text(loader, &name, proto->output[i], "an output's name", error);
         if (status == ULP_OK && *name) {
             int known = ulp_names_find(&scope->names, name);
-            if (known >= 0) {
-                int producer = scope->values[known].producer;
-                return ulp_fail(error, ULP_ERROR_INPUT, "node '%.100s' (%.60s): output '%.100s' is already %s%.100s",
+            int producer = known >= 0 ? scope->values[known].producer : -1;
+            if (known >= 0)
+                return ulp_fail(error, ULP_ERROR_INPUT, "node '%.100s' (%.60s): output '%.100s' is already %s%.100s%s",
                                 node->name, node->op_type, name,
-                                producer >= 0 ? "computed by node " : "an input or an initializer",
-                                producer >= 0 ? scope->graph->nodes[producer].name : "");
-            }
+                                producer >= 0 ? "computed by node '" : "an input or an initializer",
+                                producer >= 0 ? scope->graph->nodes[producer].name : "", producer >= 0 ? "'" : "");
             status = add_value(scope, name, &outputs[i], error);
             if (status == ULP_OK)
                 scope->values[outputs[i]].producer = index;

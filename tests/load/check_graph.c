@@ -1,0 +1,509 @@
+/* Graphs: order, names, captures, functions, versions. */
+#include "load_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void add_node(struct proto *graph, const char *op, const char *name, const char *inputs, const char *outputs)
+{
+    struct proto node = proto_node(op, name, inputs, outputs);
+    proto_message(graph, GRAPH_NODE, &node);
+}
+
+static void add_io(struct proto *graph, const char *input, const char *output)
+{
+    static const int64_t dims[2] = {-1, 3};
+    if (*input)
+        proto_value(graph, GRAPH_INPUT, input, ULP_TYPE_FLOAT, 2, dims);
+    if (*output)
+        proto_value(graph, GRAPH_OUTPUT, output, ULP_TYPE_FLOAT, 2, dims);
+}
+
+/* The names of the graph's nodes in order, separated by spaces. */
+static const char *node_names(const struct ulp_graph *graph)
+{
+    static char text[1000];
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < graph->node_count; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, i ? " %s" : "%s", graph->nodes[i].name);
+    return text;
+}
+
+START_TEST(the_public_view)
+{
+    struct proto graph = {0};
+    static const int64_t dims[2] = {-1, 3}, one[1] = {1};
+    proto_text(&graph, GRAPH_NAME, "g");
+    proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT16, 2, dims);
+    proto_value(&graph, GRAPH_INPUT, "w", ULP_TYPE_FLOAT, 1, one); /* IR 3: initializers are inputs too */
+    proto_value(&graph, GRAPH_INPUT, "free", ULP_TYPE_INT64, -1, NULL);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 2, dims);
+    struct proto weight = proto_tensor("w", ULP_TYPE_FLOAT, 1, one), clip = proto_node("Clip", "", "x - w", "y");
+    proto_bytes(&weight, TENSOR_RAW, "\0\0\200?", 4);
+    proto_message(&graph, GRAPH_INITIALIZER, &weight);
+    proto_text(&clip, NODE_DOC, "why");
+    proto_text(&clip, NODE_DOMAIN, "ai.onnx");
+    proto_message(&graph, GRAPH_NODE, &clip);
+    add_node(&graph, "Dropout", "d", "y", "z -");
+    struct proto message = proto_model(3, 7, &graph);
+    proto_opset(&message, "ai.onnx.ml", 2);
+    struct ulp_model *model = load_proto(&message);
+    ck_assert_int_eq(ulp_model_ir_version(model), 3);
+    ck_assert_int_eq(ulp_model_opset(model, "ai.onnx"), 7);
+    ck_assert_int_eq(ulp_model_opset(model, ""), 7);
+    ck_assert_int_eq(ulp_model_opset(model, "ai.onnx.ml"), 2);
+    ck_assert_int_eq(ulp_model_opset(model, "com.example"), 0);
+    ck_assert_uint_eq(ulp_model_input_count(model), 2);
+    struct ulp_value_info x = ulp_model_input(model, 0), unknown = ulp_model_input(model, 1);
+    ck_assert_str_eq(x.name, "x");
+    ck_assert(x.type == ULP_TYPE_FLOAT16 && x.rank == 2 && x.dims[0] == -1 && x.dims[1] == 3);
+    ck_assert_str_eq(x.dim_names[0], "N");
+    ck_assert_ptr_null(x.dim_names[1]);
+    ck_assert(strcmp(unknown.name, "free") == 0 && unknown.rank == -1);
+    ck_assert_ptr_null(ulp_model_input(model, 2).name);
+    ck_assert_uint_eq(ulp_model_output_count(model), 1);
+    ck_assert_str_eq(ulp_model_output(model, 0).name, "y");
+    ck_assert_uint_eq(ulp_model_node_count(model), 2);
+    ck_assert_str_eq(ulp_model_node_name(model, 0), "Clip_0");
+    ck_assert_str_eq(ulp_model_node_op(model, 1), "Dropout");
+    ck_assert_ptr_null(ulp_model_node_name(model, 2));
+    const struct ulp_node *node = &model->graph->nodes[0];
+    ck_assert(node->input_count == 3 && node->inputs[1] == -1);
+    ck_assert_str_eq(node->domain, "");
+    ck_assert_str_eq(node->doc, "why");
+    ck_assert_ptr_nonnull(model->graph->values[node->inputs[2]].initializer);
+    ck_assert_int_eq(model->graph->nodes[1].outputs[1], -1);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(nodes_are_sorted_and_stable)
+{
+    struct proto graph = {0};
+    add_io(&graph, "x", "e");
+    add_node(&graph, "Add", "E", "d c", "e");
+    add_node(&graph, "Neg", "B", "a", "b");
+    add_node(&graph, "Neg", "A", "x", "a");
+    add_node(&graph, "Neg", "F", "x", "f");
+    add_node(&graph, "Neg", "C", "b", "c");
+    add_node(&graph, "Add", "D", "a a", "d");
+    struct proto message = proto_model(8, 13, &graph);
+    struct ulp_model *model = load_proto(&message);
+    ck_assert_str_eq(node_names(model->graph), "A B F C D E");
+    for (size_t i = 0; i < 6; i++) {
+        ck_assert_int_eq(model->graph->nodes[i].index, (int)i);
+        ck_assert_int_eq(model->graph->values[model->graph->nodes[i].outputs[0]].producer, (int)i);
+    }
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(a_cycle_is_named)
+{
+    struct proto graph = {0};
+    add_io(&graph, "x", "d");
+    add_node(&graph, "Add", "A", "x c", "a");
+    add_node(&graph, "Neg", "B", "a", "b");
+    add_node(&graph, "Neg", "C", "b", "c");
+    add_node(&graph, "Neg", "D", "c", "d");
+    struct proto message = proto_model(8, 13, &graph);
+    expect_failure(&message, ULP_ERROR_INPUT, "form a cycle of 3: ");
+    graph = (struct proto){0};
+    add_io(&graph, "x", "a");
+    add_node(&graph, "Add", "A", "x a", "a");
+    message = proto_model(8, 13, &graph);
+    expect_failure(&message, ULP_ERROR_INPUT, "form a cycle of 1: 'A' needs 'A'");
+    graph = (struct proto){0};
+    add_io(&graph, "x", "v0");
+    for (int i = 0; i < 100; i++) {
+        char in[16], out[16];
+        snprintf(in, sizeof in, "v%d", (i + 1) % 100);
+        snprintf(out, sizeof out, "v%d", i);
+        add_node(&graph, "Neg", out, in, out);
+    }
+    message = proto_model(8, 13, &graph);
+    expect_failure(&message, ULP_ERROR_INPUT, "form a cycle of 100: ");
+}
+END_TEST
+
+static void set_graph(struct proto *node, const char *name, struct proto *graph)
+{
+    struct proto attribute = {0};
+    proto_text(&attribute, ATTRIBUTE_NAME, name);
+    proto_int(&attribute, ATTRIBUTE_TYPE, 5);
+    proto_message(&attribute, ATTRIBUTE_G, graph);
+    proto_message(node, NODE_ATTRIBUTE, &attribute);
+}
+
+/* An If around an If around a node that reads `inner` from the main graph; both lie before what they read. */
+START_TEST(captures_pass_every_level)
+{
+    struct proto inner = {0}, middle = {0}, graph = {0};
+    add_node(&inner, "Neg", "deep", "late", "r");
+    add_io(&inner, "", "r");
+    struct proto node = proto_node("If", "if2", "flag", "q");
+    set_graph(&node, "then_branch", &inner);
+    proto_message(&middle, GRAPH_NODE, &node);
+    add_io(&middle, "", "q");
+    node = proto_node("If", "if1", "flag", "p");
+    set_graph(&node, "then_branch", &middle);
+    add_io(&graph, "flag", "p");
+    proto_message(&graph, GRAPH_NODE, &node);
+    add_node(&graph, "Neg", "producer", "flag", "late");
+    struct proto message = proto_model(8, 13, &graph);
+    struct ulp_model *model = load_proto(&message);
+    const struct ulp_graph *top = model->graph;
+    ck_assert_str_eq(node_names(top), "producer if1");
+    const struct ulp_graph *mid = ulp_node_attribute(&top->nodes[1], "then_branch")->graph;
+    ck_assert_ptr_eq(mid->parent, top);
+    const struct ulp_graph *low = ulp_node_attribute(&mid->nodes[0], "then_branch")->graph;
+    const struct ulp_value *value = &low->values[low->nodes[0].inputs[0]];
+    ck_assert(strcmp(value->name, "late") == 0 && value->producer == -1);
+    ck_assert_int_ge(value->outer, 0);
+    value = &mid->values[value->outer];
+    ck_assert(strcmp(value->name, "late") == 0 && value->producer == -1);
+    ck_assert_int_ge(value->outer, 0);
+    value = &top->values[value->outer];
+    ck_assert(strcmp(value->name, "late") == 0 && value->producer == 0);
+    ck_assert_str_eq(mid->values[mid->nodes[0].inputs[0]].name, "flag");
+    ulp_model_free(model);
+}
+END_TEST
+
+/* The cycle goes through a subgraph's capture. */
+START_TEST(a_capture_can_close_a_cycle)
+{
+    struct proto inner = {0}, graph = {0};
+    add_node(&inner, "Neg", "deep", "y", "r");
+    add_io(&inner, "", "r");
+    struct proto node = proto_node("If", "if", "flag", "p");
+    set_graph(&node, "then_branch", &inner);
+    add_io(&graph, "flag", "p");
+    proto_message(&graph, GRAPH_NODE, &node);
+    add_node(&graph, "Neg", "n", "p", "y");
+    struct proto message = proto_model(8, 13, &graph);
+    expect_failure(&message, ULP_ERROR_INPUT, "form a cycle of 2: ");
+}
+END_TEST
+
+static struct proto nested(int depth)
+{
+    struct proto graph = {0};
+    add_node(&graph, "Neg", "", "flag", "r");
+    add_io(&graph, "", "r");
+    for (int i = 0; i < depth; i++) {
+        struct proto node = proto_node("If", "", "flag", "r");
+        set_graph(&node, "then_branch", &graph);
+        graph = (struct proto){0};
+        proto_message(&graph, GRAPH_NODE, &node);
+        add_io(&graph, i == depth - 1 ? "flag" : "", "r");
+    }
+    return proto_model(8, 13, &graph);
+}
+
+START_TEST(nesting_is_limited)
+{
+    struct proto message = nested(ULP_LOAD_DEPTH_MAX);
+    ulp_model_free(load_proto(&message));
+    message = nested(ULP_LOAD_DEPTH_MAX + 1);
+    expect_failure(&message, ULP_ERROR_UNSUPPORTED, "nested more than 64 deep");
+    message = nested(5000);
+    expect_failure(&message, ULP_ERROR_UNSUPPORTED, "nested more than 64 deep");
+}
+END_TEST
+
+START_TEST(names_that_do_not_fit)
+{
+    static const struct {
+        const char *nodes[3][4]; /* op, name, inputs, outputs */
+        const char *output, *text;
+    } rows[] = {
+        {{{"Neg", "A", "x", "y"}, {"Neg", "B", "x", "y"}}, "y", "node 'B' (Neg): output 'y' is already computed by node 'A'"},
+        {{{"Neg", "A", "x", "x"}}, "x", "output 'x' is already an input or an initializer"},
+        {{{"Add", "A", "x w", "y"}}, "y", "node 'A' (Add): input 1, 'w', is neither an input of the graph"},
+        {{{"Neg", "A", "x", "y"}}, "z", "output 0, 'z', is computed by no node"},
+        {{{"", "A", "x", "y"}}, "y", "node 0 ('A') has no operator"},
+        {{{"Neg", "line\nbreak", "w", "y"}}, "y", "node 'line?break' (Neg)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct proto graph = {0};
+        add_io(&graph, "x", rows[i].output);
+        for (size_t n = 0; n < 3 && rows[i].nodes[n][0]; n++)
+            add_node(&graph, rows[i].nodes[n][0], rows[i].nodes[n][1], rows[i].nodes[n][2], rows[i].nodes[n][3]);
+        struct proto message = proto_model(8, 13, &graph);
+        expect_failure(&message, ULP_ERROR_INPUT, rows[i].text);
+    }
+}
+END_TEST
+
+START_TEST(doubled_and_empty_names)
+{
+    static const int64_t one[1] = {1};
+    struct proto graph = identity_graph();
+    add_io(&graph, "x", "");
+    struct proto message = proto_model(8, 13, &graph);
+    expect_failure(&message, ULP_ERROR_INPUT, "two inputs have the name 'x'");
+    graph = identity_graph();
+    for (int i = 0; i < 2; i++) {
+        struct proto tensor = proto_tensor("w", ULP_TYPE_UINT8, 1, one);
+        proto_bytes(&tensor, TENSOR_RAW, "a", 1);
+        proto_message(&graph, GRAPH_INITIALIZER, &tensor);
+    }
+    message = proto_model(8, 13, &graph);
+    expect_failure(&message, ULP_ERROR_INPUT, "two initializers have the name 'w'");
+    struct proto tensor = proto_tensor("", ULP_TYPE_UINT8, 1, one);
+    proto_bytes(&tensor, TENSOR_RAW, "a", 1);
+    message = model_with_tensor(&tensor);
+    expect_failure(&message, ULP_ERROR_INPUT, "an initializer has no name");
+    tensor = proto_tensor("x", ULP_TYPE_UINT8, 1, one);
+    proto_bytes(&tensor, TENSOR_RAW, "a", 1);
+    message = model_with_tensor(&tensor);
+    expect_failure(&message, ULP_ERROR_INPUT, "initializer 'x' has type UINT8, but the input of that name declares FLOAT");
+    graph = identity_graph();
+    struct proto node = proto_node("Neg", "", "x", "");
+    proto_bytes(&node, NODE_OUTPUT, "a\0b", 3);
+    proto_message(&graph, GRAPH_NODE, &node);
+    message = proto_model(8, 13, &graph);
+    expect_failure(&message, ULP_ERROR_INPUT, "node 'Neg_1' (Neg): an output's name has a zero byte inside: 'a'");
+}
+END_TEST
+
+static struct proto attribute_of(const char *name, int type)
+{
+    struct proto attribute = {0};
+    proto_text(&attribute, ATTRIBUTE_NAME, name);
+    if (type)
+        proto_int(&attribute, ATTRIBUTE_TYPE, type);
+    return attribute;
+}
+
+START_TEST(attributes_of_every_kind)
+{
+    static const int64_t one[1] = {1};
+    static const float floats[2] = {0.1f, -2};
+    struct proto node = proto_node("Neg", "n", "x", "z"), a = attribute_of("f", 1);
+    proto_float(&a, ATTRIBUTE_F, 0.1f);
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    a = attribute_of("i", 0); /* old files do not say the type */
+    proto_int(&a, ATTRIBUTE_I, -7);
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    a = attribute_of("s", 3);
+    proto_text(&a, ATTRIBUTE_S, "text");
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    a = attribute_of("zero", 3);
+    proto_bytes(&a, ATTRIBUTE_S, "a\0b", 3);
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    a = attribute_of("ints", 7);
+    proto_int(&a, ATTRIBUTE_INTS, 5);
+    proto_int(&a, ATTRIBUTE_INTS, INT64_MIN);
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    a = attribute_of("floats", 6);
+    proto_bytes(&a, ATTRIBUTE_FLOATS, floats, sizeof floats);
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    a = attribute_of("strings", 8);
+    proto_text(&a, ATTRIBUTE_STRINGS, "p");
+    proto_text(&a, ATTRIBUTE_STRINGS, "");
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    a = attribute_of("empty", 7);
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    a = attribute_of("t", 4);
+    struct proto tensor = proto_tensor("", ULP_TYPE_UINT8, 1, one);
+    proto_bytes(&tensor, TENSOR_RAW, "a", 1);
+    proto_message(&a, ATTRIBUTE_T, &tensor);
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    a = attribute_of("graphs", 10);
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    struct proto graph = identity_graph();
+    proto_message(&graph, GRAPH_NODE, &node);
+    struct proto message = proto_model(8, 13, &graph);
+    struct ulp_model *model = load_proto(&message);
+    const struct ulp_node *n = &model->graph->nodes[1];
+    ck_assert_uint_eq(n->attribute_count, 10);
+    ck_assert(ulp_node_attribute(n, "f")->kind == ULP_ATTRIBUTE_FLOAT && ulp_node_attribute(n, "f")->f == 0.1f);
+    ck_assert(ulp_node_attribute(n, "i")->kind == ULP_ATTRIBUTE_INT && ulp_node_attribute(n, "i")->i == -7);
+    ck_assert_str_eq(ulp_node_attribute(n, "s")->s, "text");
+    ck_assert_int_eq(ulp_node_attribute(n, "zero")->kind, ULP_ATTRIBUTE_OTHER);
+    const struct ulp_attribute *ints = ulp_node_attribute(n, "ints");
+    ck_assert(ints->count == 2 && ints->ints[0] == 5 && ints->ints[1] == INT64_MIN);
+    const struct ulp_attribute *list = ulp_node_attribute(n, "floats");
+    ck_assert(list->count == 2 && list->floats[0] == 0.1f && list->floats[1] == -2);
+    const struct ulp_attribute *strings = ulp_node_attribute(n, "strings");
+    ck_assert(strings->count == 2 && strcmp(strings->strings[0], "p") == 0 && !*strings->strings[1]);
+    ck_assert_uint_eq(ulp_node_attribute(n, "empty")->count, 0);
+    ck_assert_int_eq(ulp_tensor_get(ulp_node_attribute(n, "t")->tensor, 0), 'a');
+    ck_assert_int_eq(ulp_node_attribute(n, "graphs")->kind, ULP_ATTRIBUTE_OTHER);
+    ck_assert_ptr_null(ulp_node_attribute(n, "none"));
+    ulp_model_free(model);
+}
+END_TEST
+
+static struct proto model_with_attribute(struct proto *attribute, int copies)
+{
+    struct proto node = proto_node("Neg", "n", "x", "z"), graph = identity_graph();
+    for (int i = 0; i < copies; i++)
+        proto_bytes(&node, NODE_ATTRIBUTE, attribute->data, attribute->count);
+    proto_free(attribute);
+    proto_message(&graph, GRAPH_NODE, &node);
+    return proto_model(8, 13, &graph);
+}
+
+START_TEST(bad_attributes_are_named)
+{
+    struct proto a = attribute_of("k", 2), message = model_with_attribute(&a, 2);
+    expect_failure(&message, ULP_ERROR_INPUT, "node 'n' (Neg): attribute 'k' is there twice");
+    a = attribute_of("", 2);
+    message = model_with_attribute(&a, 1);
+    expect_failure(&message, ULP_ERROR_INPUT, "attribute 0 has no name");
+    a = attribute_of("k", 4);
+    message = model_with_attribute(&a, 1);
+    expect_failure(&message, ULP_ERROR_INPUT, "attribute 'k': is a tensor, but there is none");
+    a = attribute_of("k", 5);
+    message = model_with_attribute(&a, 1);
+    expect_failure(&message, ULP_ERROR_INPUT, "attribute 'k': is a graph, but there is none");
+    a = attribute_of("k", 5);
+    proto_bytes(&a, ATTRIBUTE_G, "\xff", 1);
+    message = model_with_attribute(&a, 1);
+    expect_failure(&message, ULP_ERROR_INPUT, "attribute 'k': the subgraph is not valid ONNX protobuf");
+    a = attribute_of("k", 77);
+    message = model_with_attribute(&a, 1);
+    expect_failure(&message, ULP_ERROR_UNSUPPORTED, "attribute 'k': has type 77");
+    a = attribute_of("k", 2);
+    proto_text(&a, ATTRIBUTE_REFERENCE, "r");
+    message = model_with_attribute(&a, 1);
+    expect_failure(&message, ULP_ERROR_INPUT, "attribute 'k': refers to a function's attribute");
+}
+END_TEST
+
+static struct proto scaled_function(const char *input)
+{
+    struct proto function = {0}, node = proto_node("LeakyRelu", "", input, "b"), a = attribute_of("alpha", 1);
+    proto_text(&a, ATTRIBUTE_REFERENCE, "slope");
+    proto_message(&node, NODE_ATTRIBUTE, &a);
+    proto_text(&function, FUNCTION_NAME, "Leaky");
+    proto_text(&function, FUNCTION_DOMAIN, "local");
+    proto_text(&function, FUNCTION_INPUT, "a");
+    proto_text(&function, FUNCTION_OUTPUT, "b");
+    proto_text(&function, FUNCTION_ATTRIBUTE, "needed");
+    proto_message(&function, FUNCTION_NODE, &node);
+    a = attribute_of("slope", 1);
+    proto_float(&a, ATTRIBUTE_F, 0.25f);
+    proto_message(&function, FUNCTION_DEFAULT, &a);
+    struct proto opset = {0};
+    proto_text(&opset, 1, "ai.onnx");
+    proto_int(&opset, 2, 16);
+    proto_message(&function, FUNCTION_OPSET, &opset);
+    return function;
+}
+
+START_TEST(functions_keep_references_and_defaults)
+{
+    struct proto graph = identity_graph(), message = proto_model(9, 18, &graph), function = scaled_function("a");
+    proto_message(&message, MODEL_FUNCTION, &function);
+    struct ulp_model *model = load_proto(&message);
+    ck_assert_uint_eq(model->function_count, 1);
+    const struct ulp_function *f = &model->functions[0];
+    ck_assert(!strcmp(f->name, "Leaky") && !strcmp(f->domain, "local") && !*f->overload);
+    ck_assert(f->input_count == 1 && f->output_count == 1 && f->attribute_count == 1 && f->attribute_default_count == 1);
+    ck_assert_str_eq(f->attribute_names[0], "needed");
+    ck_assert_str_eq(f->attribute_defaults[0].name, "slope");
+    ck_assert(f->attribute_defaults[0].f == 0.25f);
+    ck_assert(f->opset_count == 1 && !*f->opsets[0].domain && f->opsets[0].version == 16);
+    const struct ulp_attribute *alpha = ulp_node_attribute(&f->body->nodes[0], "alpha");
+    ck_assert_str_eq(alpha->reference, "slope");
+    ck_assert_int_eq(alpha->kind, ULP_ATTRIBUTE_FLOAT);
+    ck_assert_str_eq(f->body->values[f->body->inputs[0]].name, "a");
+    ck_assert_str_eq(f->body->values[f->body->outputs[0]].name, "b");
+    ulp_model_free(model);
+    graph = identity_graph();
+    message = proto_model(9, 18, &graph);
+    function = scaled_function("x"); /* the main graph's value is not a function's */
+    proto_message(&message, MODEL_FUNCTION, &function);
+    expect_failure(&message, ULP_ERROR_INPUT, "function 'local::Leaky': node 'LeakyRelu_0' (LeakyRelu): input 0, 'x'");
+}
+END_TEST
+
+START_TEST(versions_are_checked)
+{
+    static const struct {
+        int64_t ir, opset, second_opset;
+        enum ulp_status status;
+        const char *text;
+    } rows[] = {
+        {3, 1, 0, ULP_OK, ""},
+        {13, 26, 0, ULP_OK, ""},
+        {13, 26, 26, ULP_OK, ""},
+        {14, 26, 0, ULP_ERROR_UNSUPPORTED, "IR version 14 is newer than 13, the newest this version knows"},
+        {INT64_MAX, 26, 0, ULP_ERROR_UNSUPPORTED, "is newer than 13"},
+        {2, 7, 0, ULP_ERROR_INPUT, "IR version 2 cannot import operator sets"},
+        {0, 7, 0, ULP_ERROR_INPUT, "IR version 0 is not one of ONNX's"},
+        {-1, 7, 0, ULP_ERROR_INPUT, "IR version -1 is not one of ONNX's"},
+        {8, 0, 0, ULP_ERROR_INPUT, "operator set 'ai.onnx' has version 0"},
+        {8, 13, 12, ULP_ERROR_INPUT, "operator set 'ai.onnx' is imported twice, as 13 and as 12"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct proto graph = identity_graph(), message = proto_model(rows[i].ir, rows[i].opset, &graph);
+        if (rows[i].second_opset)
+            proto_opset(&message, "ai.onnx", rows[i].second_opset);
+        if (rows[i].status == ULP_OK)
+            ulp_model_free(load_proto(&message));
+        else
+            expect_failure(&message, rows[i].status, rows[i].text);
+    }
+    struct proto graph = identity_graph(), message = {0};
+    proto_int(&message, MODEL_IR, 8);
+    proto_message(&message, MODEL_GRAPH, &graph);
+    expect_failure(&message, ULP_ERROR_INPUT, "imports no operator set");
+    proto_int(&message, MODEL_IR, 1);
+    expect_failure(&message, ULP_ERROR_UNSUPPORTED, "IR version 1 is older than 3");
+    proto_int(&message, MODEL_IR, 8);
+    proto_opset(&message, "", 13);
+    expect_failure(&message, ULP_ERROR_INPUT, "the model has no graph");
+}
+END_TEST
+
+START_TEST(declarations_out_of_range)
+{
+    int64_t dims[ULP_RANK_MAX + 1] = {0};
+    struct proto graph = identity_graph();
+    proto_value(&graph, GRAPH_INPUT, "far", ULP_TYPE_FLOAT, ULP_RANK_MAX + 1, dims);
+    struct proto message = proto_model(8, 13, &graph);
+    expect_failure(&message, ULP_ERROR_UNSUPPORTED, "value 'far': declares rank 17");
+    graph = identity_graph();
+    proto_value(&graph, GRAPH_INPUT, "new", 28, 1, dims);
+    message = proto_model(8, 13, &graph);
+    expect_failure(&message, ULP_ERROR_UNSUPPORTED, "value 'new': declares element type 28");
+    struct proto type = {0}, value = {0};
+    proto_bytes(&type, 4, "", 0);
+    proto_text(&value, 1, "list");
+    proto_message(&value, 2, &type);
+    graph = identity_graph();
+    proto_message(&graph, GRAPH_INPUT, &value);
+    message = proto_model(8, 13, &graph);
+    struct ulp_model *model = load_proto(&message);
+    ck_assert_str_eq(model->graph->values[model->graph->inputs[1]].container, "sequence");
+    ulp_model_free(model);
+}
+END_TEST
+
+Suite *load_graph_suite(void)
+{
+    Suite *suite = suite_create("load graph");
+    TCase *tests = tcase_create("graph");
+    tcase_set_timeout(tests, 30);
+    tcase_add_test(tests, the_public_view);
+    tcase_add_test(tests, nodes_are_sorted_and_stable);
+    tcase_add_test(tests, a_cycle_is_named);
+    tcase_add_test(tests, captures_pass_every_level);
+    tcase_add_test(tests, a_capture_can_close_a_cycle);
+    tcase_add_test(tests, nesting_is_limited);
+    tcase_add_test(tests, names_that_do_not_fit);
+    tcase_add_test(tests, doubled_and_empty_names);
+    tcase_add_test(tests, attributes_of_every_kind);
+    tcase_add_test(tests, bad_attributes_are_named);
+    tcase_add_test(tests, functions_keep_references_and_defaults);
+    tcase_add_test(tests, versions_are_checked);
+    tcase_add_test(tests, declarations_out_of_range);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

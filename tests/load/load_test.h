@@ -1,0 +1,23 @@
+/* What the parts of check_load share. */
+#ifndef ULP_TESTS_LOAD_LOAD_TEST_H
+#define ULP_TESTS_LOAD_LOAD_TEST_H
+
+#include "load/load.h"
+#include "proto.h"
+#include "test.h"
+
+Suite *load_tensor_suite(void);
+Suite *load_external_suite(void);
+Suite *load_graph_suite(void);
+Suite *load_damage_suite(void);
+
+/* Load a message as a model (freed). Failing to load fails the test. */
+struct ulp_model *load_proto(struct proto *model);
+/* As above, where loading must fail: status, and a one-line message that has `text` in it. */
+void expect_failure(struct proto *model, enum ulp_status status, const char *text);
+/* "Identity" from x to y: a graph to which more can be added. */
+struct proto identity_graph(void);
+/* A message with such a graph and this initializer (freed), called t. */
+struct proto model_with_tensor(struct proto *tensor);
+
+#endif
