@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# The program as a user meets it: exit codes, one-line errors, help, files written whole.
+set -u
+program=$(cd "${top_builddir:-.}" && pwd)/ulpscope
+source=$(cd "${top_srcdir:-.}" && pwd)
+model=$source/examples/digits/model.onnx
+inputs=$source/examples/digits/inputs.npz
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+failed=0
+
+# expect CODE NAME COMMAND...: runs it, keeps stdout in out and stderr in err.
+expect() {
+    local code=$1 name=$2 got
+    shift 2
+    "$@" >out 2>err
+    got=$?
+    if [ "$got" -ne "$code" ]; then
+        echo "FAIL $name: exit $got, expected $code"
+        sed 's/^/    /' err | head -5
+        failed=1
+    fi
+}
+# shows FILE TEXT NAME
+shows() { grep -qF -- "$2" "$1" || { echo "FAIL $3: '$2' is not in $1:"; sed 's/^/    /' "$1" | head -20; failed=1; }; }
+lines() { [ "$(wc -l <"$1")" -le "$2" ] || { echo "FAIL $3: more than $2 lines in $1"; failed=1; }; }
+
+expect 0 version "$program" --version
+shows out "ulpscope $(cat "$source/VERSION")" version
+expect 0 help "$program" --help
+for command in audit run ops arith; do
+    expect 0 "help of $command" "$program" $command --help
+    shows out Examples "help of $command"
+    shows <("$program" --help) "$command" "help names $command"
+done
+expect 2 "no command" "$program"
+expect 2 "unknown command" "$program" frobnicate
+lines err 1 "unknown command"
+expect 2 "no model" "$program" audit
+expect 2 "unknown arithmetic" "$program" audit "$model" --arith fp17
+lines err 3 "unknown arithmetic"
+expect 2 "bad limit" "$program" audit "$model" --fail-above rmz=3
+expect 2 "bad dim" "$program" audit "$model" --dim batch
+expect 3 "missing model" "$program" audit nowhere.onnx
+shows err nowhere.onnx "missing model"
+lines err 1 "missing model"
+head -c 1000 "$model" >cut.onnx
+expect 3 "cut model" "$program" run cut.onnx
+lines err 1 "cut model"
+expect 3 "missing inputs" "$program" audit "$model" -i nowhere.npz
+cp "$model" wrong.npz
+expect 3 "inputs are no npz" "$program" run "$model" -i wrong.npz
+expect 5 "memory limit" "$program" run "$model" -i "$inputs" --max-memory 1K
+shows err max-memory "memory limit"
+
+expect 0 run "$program" run "$model" -i "$inputs" --outputs out.npz --quiet
+[ -s out.npz ] || { echo "FAIL run: no out.npz"; failed=1; }
+expect 0 "run prints" "$program" run "$model" -i "$inputs" --quiet
+shows out "logits FLOAT[4,10]" "run prints"
+expect 0 "random inputs" "$program" run "$model" --dim batch=3 --seed 5 --val-range 0,255
+shows out "logits FLOAT[3,10]" "random inputs"
+
+expect 0 audit "$program" audit "$model" -i "$inputs" --arith fp32,fp16,tf32 --out report --certify
+shows out "block/norm1/Sum" "audit names the overflowing node"
+shows out "digits on the outputs" "audit certifies"
+shows report/summary.txt "block/norm1/Sum" "summary.txt"
+[ -s report/report.json ] && [ -s report/layers.csv ] || { echo "FAIL audit: report files are missing"; failed=1; }
+[ "$(find report -type f | wc -l)" -eq 3 ] || { echo "FAIL audit: something was left beside the report"; failed=1; }
+if [ "$(awk '{ if (length($0) > 100) print }' report/summary.txt | wc -l)" -ne 0 ]; then echo "FAIL summary is wider than 100 columns"; failed=1; fi
+expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0
+expect 1 "limit crossed by NaN" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above rms=1e300 --fail-above sqnr_db=0
+expect 0 "limit kept" "$program" audit "$model" -i "$inputs" --arith fp32 --fail-above nonfinite=0 --fail-above sqnr_db=60
+expect 3 "report folder cannot be made" "$program" audit "$model" -i "$inputs" --arith fp32 --out "$inputs/x"
+
+expect 0 ops "$program" ops
+shows out "Softmax" ops
+expect 4 "ops of nothing" "$program" ops Nothing
+expect 0 arith "$program" arith fp16 tf32@a100 mpfr:200
+expect 0 "all presets" "$program" arith
+expect 2 "unknown arith" "$program" arith fp17
+
+if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then
+    expect 0 "report.json has the names others build on" python3 - <<'PY'
+import json, math, numpy
+r = json.load(open("report/report.json"))
+assert {"model", "reference", "samples", "arithmetics"} <= set(r)
+measures = {"max_abs", "rms", "mean", "max_rel", "max_ulp", "median_ulp", "cosine", "sqnr_db", "nonfinite", "worst_index"}
+assert [a["name"] for a in r["arithmetics"]][0] == "fp32"
+for a in r["arithmetics"]:
+    assert {"name", "nodes", "outputs"} <= set(a) and a["nodes"] and a["outputs"]
+    for n in a["nodes"]:
+        assert {"index", "name", "op", "outputs"} <= set(n)
+        for o in n["outputs"]:
+            assert {"name", "shape", "single", "entire", "introduced", "carried", "range"} <= set(o)
+            assert {"ref_rms", "ref_max", "ref_min_nonzero", "headroom_bits"} <= set(o["range"])
+            for view in ("single", "entire", "introduced", "carried"):
+                assert measures <= set(o[view]), o[view]
+logits = numpy.load("out.npz")["logits"]
+assert logits.shape == (4, 10) and logits.dtype == numpy.float32 and numpy.isfinite(logits).all()
+PY
+fi
+[ $failed -eq 0 ] && echo "all command line checks passed"
+exit $failed
