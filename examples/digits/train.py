@@ -3,9 +3,9 @@
 
     pip install numpy scikit-learn autograd onnx && python3 train.py
 
-The images are scikit-learn's digits scaled to bytes (0 to 255) and, as careless pipelines do, not normalised: the first
+The images are scikit-learn's digits scaled to percent of ink (0 to 100) and, as careless pipelines do, not normalised: the first
 LayerNorm takes care of the scale, so FP32 is fine. But the LayerNorm is exported as Sub, Mul, ReduceSum, ... and the sum
-of squares of 32 byte-sized activations passes 65504: in FP16 it is infinite, its reciprocal root zero, and the network
+of squares of 32 such activations passes 65504: in FP16 it is infinite, its reciprocal root zero, and the network
 answers from nothing. `ulpscope audit` names that node. Deterministic: seeded, plain numpy.
 Writes model.onnx, inputs.npz (four test images) and expected.npz (their FP32 logits) beside this script.
 """
@@ -23,9 +23,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def patches(images):
-    """[n, 8, 8] -> [n, 16 tokens, 4 pixels], in bytes."""
+    """[n, 8, 8] -> [n, 16 tokens, 4 pixels], in percent."""
     tiles = images.reshape(-1, 4, 2, 4, 2).transpose(0, 1, 3, 2, 4).reshape(-1, TOKENS, PATCH)
-    return tiles * (255 / 16)
+    return tiles * (100 / 16)
 
 
 def layer_norm(x, scale, bias):
@@ -54,7 +54,7 @@ def initial(random):
         return random.standard_normal((rows, columns)) / numpy.sqrt(rows)
 
     return {
-        "embed": matrix(PATCH, WIDTH), "position": random.standard_normal((TOKENS, WIDTH)) * 40,
+        "embed": matrix(PATCH, WIDTH), "position": random.standard_normal((TOKENS, WIDTH)) * 16,
         "norm1_scale": numpy.ones(WIDTH), "norm1_bias": numpy.zeros(WIDTH),
         "query": matrix(WIDTH, WIDTH), "key": matrix(WIDTH, WIDTH), "value": matrix(WIDTH, WIDTH), "project": matrix(WIDTH, WIDTH),
         "norm2_scale": numpy.ones(WIDTH), "norm2_bias": numpy.zeros(WIDTH),
@@ -63,7 +63,7 @@ def initial(random):
     }
 
 
-def train(x, y, steps=4000, batch=64, rate=5e-3):
+def train(x, y, steps=2000, batch=64, rate=1e-2):
     random = numpy.random.default_rng(0)
     p = initial(random)
 
