@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/gather.c \
 	%D%/generate.c \
 	%D%/infer.c %D%/infer.h \
+	%D%/interpolate.c %D%/interpolate.h \
 	%D%/matmul.c \
 	%D%/move.c %D%/move.h \
 	%D%/normalize.c \
@@ -18,6 +19,8 @@ libcore_la_SOURCES += \
 	%D%/pool.c \
 	%D%/reduce.c \
 	%D%/registry.c \
+	%D%/resize.c \
+	%D%/sample.c \
 	%D%/select.c \
 	%D%/shape.c \
-	%D%/window.c %D%/window.h 
+	%D%/window.c %D%/window.h
