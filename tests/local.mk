@@ -11,6 +11,8 @@ check-long: all
 	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 .PHONY: check-long
 
+include tests/bench/local.mk
+
 if HAVE_CHECK
 include tests/base.mk
 include tests/number.mk

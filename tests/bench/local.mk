@@ -1,0 +1,9 @@
+# make bench: speeds beside their peers, measured in one run. Not part of make check.
+EXTRA_PROGRAMS += bench_contract
+bench_contract_SOURCES = %D%/bench_contract.c
+bench_contract_CPPFLAGS = $(AM_CPPFLAGS)
+bench_contract_LDADD = libcore.la
+
+bench: bench_contract
+	./bench_contract
+.PHONY: bench
