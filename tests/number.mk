@@ -1,6 +1,9 @@
-# tests of number: rounding
-check_PROGRAMS += check_round
-TESTS += check_round
+# tests of number: formats and arithmetics, and rounding
+check_PROGRAMS += check_number check_round
+TESTS += check_number check_round
+check_number_SOURCES = %D%/check_number.c
+check_number_CPPFLAGS = $(test_cppflags)
+check_number_LDADD = $(test_libs)
 check_round_SOURCES = %D%/check_round.c
 check_round_CPPFLAGS = $(test_cppflags)
 check_round_LDADD = $(test_libs)

@@ -114,7 +114,7 @@ struct ulp_arithmetic {
  * A contradiction or an unknown part: ULP_ERROR_USAGE with what is known. */
 ULP_API enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out, struct ulp_error *error);
 
-/* What the arithmetic means, as lines of text of at most 96 columns, written into buffer (truncated
+/* What the arithmetic means: its name on a line, then sentences in lines of at most 96 columns, written into buffer (truncated
  * to size, always terminated). Returns the length needed without the final zero. */
 ULP_API size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer, size_t size);
 

@@ -130,8 +130,9 @@ static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
 
 static void describe_products(struct page *page, const struct ulp_arithmetic *a)
 {
-    char storage[24], factor[24], accumulator[24];
+    char storage[24], factor[24], accumulator[24], compute[24];
     spell(storage, &a->storage);
+    spell(compute, &a->compute);
     spell(factor, &a->factor);
     spell(accumulator, &a->accumulator);
     const struct ulp_schedule *s = &a->schedule;
@@ -154,7 +155,7 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
         put_paragraph(page, "sums", "Products are summed in increasing k by a chain of fused multiply-adds in %s: one "
                                     "rounding per product.", accumulator);
     else
-        put_paragraph(page, "sums", "Every product is rounded to %s, then added in %s with another rounding.", accumulator,
+        put_paragraph(page, "sums", "Every product is rounded to %s, then added in %s with another rounding.", compute,
                       accumulator);
 }
 

@@ -157,9 +157,11 @@ bool ulp_format_holds(const struct ulp_format *wide, const struct ulp_format *na
 {
     if (wide->carrier == ULP_CARRIER_MPFR || narrow->carrier == ULP_CARRIER_MPFR)
         return wide->carrier == ULP_CARRIER_MPFR && wide->precision >= narrow->precision;
-    const int wide_low = wide->subnormals ? wide->emin - wide->precision + 1 : wide->emin;
-    const int narrow_low = narrow->subnormals ? narrow->emin - narrow->precision + 1 : narrow->emin;
-    return wide->precision >= narrow->precision && wide->max_finite >= narrow->max_finite && wide_low <= narrow_low &&
+    /* The finest grid must hold narrow's; without subnormals there must be no narrow value below its end. */
+    const int wide_grid = wide->emin - wide->precision, narrow_grid = narrow->emin - narrow->precision;
+    const bool low = wide->subnormals ? wide_grid <= narrow_grid
+                                      : wide->emin <= (narrow->subnormals ? narrow_grid + 1 : narrow->emin);
+    return wide->precision >= narrow->precision && wide->max_finite >= narrow->max_finite && low &&
            (ulp_format_has_infinity(wide) || !ulp_format_has_infinity(narrow)) &&
            (wide->signed_zero || !narrow->signed_zero);
 }
