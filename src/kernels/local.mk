@@ -3,7 +3,7 @@ libcore_la_SOURCES += \
 	%D%/chains.c %D%/chains.h \
 	%D%/cpu.h \
 	%D%/output.c %D%/output.h \
-	%D%/pack.c %D%/pack.h %D%/pack_template.h \
+	%D%/pack.c %D%/pack.h %D%/pack_panel.h %D%/pack_template.h %D%/pack_x86.c \
 	%D%/step.c %D%/step.h %D%/step_template.h \
 	%D%/tile.h %D%/tile_template.h %D%/tile_generic.c %D%/tile_x86.c
 libcore_la_SOURCES += \

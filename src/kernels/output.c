@@ -34,29 +34,46 @@ enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithme
     return ULP_OK;
 }
 
+/* Pieces of 16 are what compilers turn into vectors. */
 static bool is_run(const int64_t *offset, size_t n)
 {
-    bool run = true;
-    for (size_t i = 1; i < n; i++)
-        run &= offset[i] == offset[0] + (int64_t)i;
-    return run;
+    int64_t differences = 0;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (size_t j = 0; j < 16; j++)
+            differences |= offset[i + j] - offset[0] - (int64_t)(i + j);
+    for (; i < n; i++)
+        differences |= offset[i] - offset[0] - (int64_t)i;
+    return differences == 0;
 }
 
-static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset, const float *strip, size_t n,
+static inline float without_payload(float x) { return x == x ? x : NAN; }
+
+static void store_run(float *restrict out, const float *restrict x, size_t n)
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (size_t j = 0; j < 16; j++)
+            out[i + j] = without_payload(x[i + j]);
+    for (; i < n; i++)
+        out[i] = without_payload(x[i]);
+}
+
+static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset, const float *x, size_t n,
                          struct ulp_draw draw)
 {
-    float x[STRIP_MAX];
+    float rounded[STRIP_MAX];
     float *out = (float *)output->tensor->data + base;
-    memcpy(x, strip, n * sizeof *x);
-    if (output->round)
-        ulp_round_floats(&output->format, output->rounding, x, n, output->seed, output->stream + draw.number, draw.first);
-    for (size_t i = 0; i < n; i++)
-        x[i] = x[i] == x[i] ? x[i] : NAN;
+    if (output->round) {
+        memcpy(rounded, x, n * sizeof *x);
+        ulp_round_floats(&output->format, output->rounding, rounded, n, output->seed, output->stream + draw.number, draw.first);
+        x = rounded;
+    }
     if (is_run(offset, n))
-        memcpy(out + offset[0], x, n * sizeof *x);
+        store_run(out + offset[0], x, n);
     else
         for (size_t i = 0; i < n; i++)
-            out[offset[i]] = x[i];
+            out[offset[i]] = without_payload(x[i]);
 }
 
 /* The general case, by way of doubles. */

@@ -7,20 +7,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu.h"
+#include "kernels/pack_panel.h"
 #include "kernels/step.h"
 #include "number/mpfr_record.h"
 #include "number/round.h"
 
-#define WIDTH_MAX 64
-
-/* The lines of one panel: offsets of their first elements, cut into runs of consecutive offsets. */
-struct lanes {
-    size_t count, run_count;
-    int64_t offset[WIDTH_MAX];
-    size_t run_start[WIDTH_MAX + 1];
-};
-
-static bool is_contiguous(const int64_t *offset, size_t count)
+bool ulp_pack_is_contiguous(const int64_t *offset, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (offset[i] != offset[i - 1] + 1)
@@ -28,7 +21,7 @@ static bool is_contiguous(const int64_t *offset, size_t count)
     return true;
 }
 
-static void find_lanes(struct lanes *lanes, const struct ulp_factor *factor, size_t batch, size_t line, size_t count)
+static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor, size_t batch, size_t line, size_t count)
 {
     int64_t base = factor->batch_offset ? factor->batch_offset[batch] : 0;
     lanes->count = count;
@@ -41,16 +34,13 @@ static void find_lanes(struct lanes *lanes, const struct ulp_factor *factor, siz
     lanes->run_start[lanes->run_count] = count;
 }
 
-/* Elements that only move are moved as bits. */
-typedef uint32_t move32 __attribute__((may_alias));
-typedef uint64_t move64 __attribute__((may_alias));
 #define SUFFIX move32
-#define SOURCE move32
-#define TARGET move32
+#define SOURCE ulp_move32
+#define TARGET ulp_move32
 #include "kernels/pack_template.h"
 #define SUFFIX move64
-#define SOURCE move64
-#define TARGET move64
+#define SOURCE ulp_move64
+#define TARGET ulp_move64
 #include "kernels/pack_template.h"
 #define SUFFIX widen
 #define SOURCE float
@@ -128,11 +118,13 @@ static void pack_panel(void *out, enum ulp_element target, const struct ulp_pack
 {
     const struct ulp_tensor *tensor = pack->factor->tensor;
     const int64_t *k_offset = pack->factor->k_offset + range.k;
-    struct lanes lanes;
+    struct ulp_lanes lanes;
     find_lanes(&lanes, pack->factor, range.batch, range.line, range.line_count);
     if (tensor->element != target)
         gather_panel_widen(out, tensor->data, &lanes, k_offset, range.k_count, width);
-    else if (tensor->element_bytes == sizeof(move32))
+    else if (tensor->element_bytes == sizeof(ulp_move32) && ulp_cpu_features() & ULP_CPU_AVX512)
+        ulp_pack_panel_avx512(out, tensor->data, &lanes, k_offset, range.k_count, width);
+    else if (tensor->element_bytes == sizeof(ulp_move32))
         gather_panel_move32(out, tensor->data, &lanes, k_offset, range.k_count, width);
     else
         gather_panel_move64(out, tensor->data, &lanes, k_offset, range.k_count, width);
@@ -142,7 +134,7 @@ static void pack_panel(void *out, enum ulp_element target, const struct ulp_pack
 void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
                      size_t width)
 {
-    assert(width <= WIDTH_MAX);
+    assert(width <= ULP_PACK_WIDTH_MAX);
     bool in_place = rounds_in_place(pack, target);
     size_t panel_bytes = width * range.k_count * ulp_element_bytes(target, 0);
     struct ulp_pack_range panel = range;
@@ -170,7 +162,7 @@ void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pa
     }
     if (tensor->element != target)
         gather_rows_widen(out, tensor->data, pack->factor, range, stride);
-    else if (tensor->element_bytes == sizeof(move32))
+    else if (tensor->element_bytes == sizeof(ulp_move32))
         gather_rows_move32(out, tensor->data, pack->factor, range, stride);
     else
         gather_rows_move64(out, tensor->data, pack->factor, range, stride);
