@@ -5,6 +5,8 @@
 #include "number/function_estimate.h"
 #include "number/round.h"
 
+#include <math.h>
+
 #define OPERAND_BITS 53
 
 /* The operands and result of one element as MPFR values, without allocation. */
@@ -107,6 +109,9 @@ void ulp_function_doubles(const struct ulp_format *format, enum ulp_rounding rou
     }
     double low[ULP_STRIP], high[ULP_STRIP];
     bound(primitive, low, high, a, b, n);
+    /* At infinity the estimate is only that of a large number; here its bounds may round differently from the limit. */
+    for (size_t i = 0; i < n; i++)
+        low[i] = a[i] - a[i] == 0 && (!b || b[i] - b[i] == 0) ? low[i] : NAN;
     ulp_round_doubles(format, rounding, low, n, 0, 0, 0);
     ulp_round_doubles(format, rounding, high, n, 0, 0, 0);
     for (size_t i = 0; i < n; i++)

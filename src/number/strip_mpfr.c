@@ -16,8 +16,15 @@ typedef int compute_fn(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t 
 
 static void make_odd(mpfr_t x, int ternary)
 {
-    if (ternary == 0 || !mpfr_regular_p(x))
+    if (ternary == 0 || mpfr_nan_p(x) || mpfr_inf_p(x))
         return;
+    if (mpfr_zero_p(x)) { /* below MPFR's smallest number, which rounds alike */
+        if (mpfr_signbit(x))
+            mpfr_nextbelow(x);
+        else
+            mpfr_nextabove(x);
+        return;
+    }
     const mpfr_prec_t precision = mpfr_get_prec(x), whole = ULP_STRIP_LIMBS(precision) * GMP_NUMB_BITS;
     ((mp_limb_t *)mpfr_custom_get_significand(x))[0] |= (mp_limb_t)1 << (whole - precision);
 }
