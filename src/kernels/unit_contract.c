@@ -27,9 +27,17 @@ size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k, int split)
     return (length + block - 1) / block * block;
 }
 
+/* Is the sum of slices rounded to FP16 as it grows? Measured on the H200 (cutlass h16816gemm and h161616gemm). */
+static bool adds_slices_in_half(const struct ulp_unit *unit, const struct ulp_schedule *schedule)
+{
+    return unit->output == ULP_UNIT_RNE_FP16 && schedule->promote <= 0;
+}
+
 float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *schedule, const double *a,
                         const double *b, size_t k)
 {
+    struct ulp_format fp16;
+    ulp_format_find("fp16", &fp16, NULL);
     size_t length = ulp_unit_slice_length(unit, k, schedule->split_k);
     float total = 0;
     for (size_t first = 0; first < k; first += length) {
@@ -41,6 +49,8 @@ float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *
             sum += (float)ulp_unit_chain(unit, a + start, b + start, NULL, NULL, count, 0);
         }
         total += sum;
+        if (adds_slices_in_half(unit, schedule))
+            total = (float)ulp_format_round(&fp16, ULP_ROUND_NEAREST_EVEN, total, 0, 0);
     }
     return total;
 }
@@ -134,7 +144,7 @@ static enum ulp_status decode_panels(void *context, size_t first, size_t last, i
     return ULP_OK;
 }
 
-/* target += source as FP32 (RNE-FP16 where the accumulator of ULP_UNIT_HALVES is FP16), source = 0. */
+/* target += source in FP32, rounded to a narrower format if one is given; source = 0. */
 static void add_tile(float *restrict target, float *restrict source, size_t count, const struct ulp_format *round)
 {
     for (size_t i = 0; i < count; i++) {
@@ -152,8 +162,9 @@ static void sum_tile(const struct work *work, const struct scratch *scratch, con
     const struct ulp_unit_layout *layout = &work->layout;
     const size_t count = row_count * COLUMNS;
     float *const chain = layout->halves ? scratch->chain : scratch->c;
-    const struct ulp_format *half =
+    const struct ulp_format *accumulator =
         layout->unit.output == ULP_UNIT_RNE_FP16 ? &work->arithmetic->accumulator : NULL;
+    const bool half = adds_slices_in_half(&layout->unit, &work->arithmetic->schedule);
     struct ulp_unit_tile tile = {.layout = layout, .rows = scratch->rows, .panel = *panel, .row_count = row_count, .c = chain};
     memset(scratch->c, 0, count * sizeof(float));
     memset(scratch->chain, 0, count * sizeof(float));
@@ -167,11 +178,11 @@ static void sum_tile(const struct work *work, const struct scratch *scratch, con
         work->tile(&tile);
         const unsigned end = layout->block_end[tile.block_last - 1];
         if (end & ULP_UNIT_ENDS_INSTRUCTION)
-            add_tile(scratch->c, scratch->chain, count, half);
+            add_tile(scratch->c, scratch->chain, count, accumulator);
         if (end & ULP_UNIT_ENDS_CHAIN)
             add_tile(scratch->sum, scratch->c, count, NULL);
         if (end & ULP_UNIT_ENDS_SLICE)
-            add_tile(scratch->total, scratch->sum, count, NULL);
+            add_tile(scratch->total, scratch->sum, count, half ? accumulator : NULL);
         tile.block_first = tile.block_last;
     }
 }
@@ -290,12 +301,11 @@ static enum ulp_status contract(struct work *work, struct ulp_pool *pool, struct
     return status;
 }
 
-/* Partial sums are FP32 numbers whatever the accumulator is. */
 static enum ulp_status make_output(struct work *work, struct ulp_error *error)
 {
     const struct ulp_schedule *schedule = &work->arithmetic->schedule;
     struct ulp_format sum = work->arithmetic->accumulator;
-    if (schedule->promote > 0 || schedule->split_k > 1)
+    if (schedule->promote > 0) /* its sums are FP32 whatever the accumulator is */
         ulp_format_find("fp32", &sum, NULL);
     return ulp_output_make(&work->output, work->arithmetic, work->problem, &sum, ULP_ELEMENT_F32, error);
 }
