@@ -16,6 +16,7 @@
 struct ulp_unpacker {
     ProtobufCAllocator allocator;
     size_t taken_bytes, limit_bytes;
+    bool refused, exhausted; /* why the last request failed: the limit, or the system */
 };
 void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes);
 /* Parse a message of that type; *out is freed with ulp_unpack_free. `what` is named in errors. */

@@ -18,10 +18,12 @@ static void *unpacker_alloc(void *context, size_t size)
 {
     struct ulp_unpacker *unpacker = context;
     void *block;
-    if (size > unpacker->limit_bytes - unpacker->taken_bytes)
+    unpacker->refused = size > unpacker->limit_bytes - unpacker->taken_bytes;
+    if (unpacker->refused)
         return NULL;
     unpacker->taken_bytes += size;
-    return ulp_allocate(&block, size, 1, NULL, "model", NULL) == ULP_OK ? block : NULL;
+    unpacker->exhausted = ulp_allocate(&block, size, 1, NULL, "model", NULL) != ULP_OK;
+    return unpacker->exhausted ? NULL : block;
 }
 
 static void unpacker_free(void *context, void *block)
@@ -44,6 +46,11 @@ enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out, const Prot
     *out = protobuf_c_message_unpack(descriptor, &unpacker->allocator, count, bytes);
     if (*out)
         return ULP_OK;
+    if (unpacker->exhausted)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "the %s: out of memory", what);
+    if (unpacker->refused)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the %s would take more than %zu bytes of memory: not a real model", what,
+                        unpacker->limit_bytes);
     return ulp_fail(error, ULP_ERROR_INPUT,
                     "the %s is not valid ONNX protobuf: truncated, damaged, or another kind of file", what);
 }

@@ -1,0 +1,442 @@
+/* npy and npz against bytes written here by hand, and against numpy where Python has it. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zip.h>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "data/data.h"
+#include "fuzz_load.h"
+#include "number/mpfr_record.h"
+#include "proto.h"
+#include "tensor/tensor.h"
+#include "test.h"
+
+static char folder[64];
+
+static const char *in_folder(const char *name)
+{
+    static char ring[16][256];
+    static unsigned next;
+    char *path = ring[next++ % 16];
+    ck_assert_int_lt(snprintf(path, sizeof ring[0], "%s/%s", folder, name), (int)sizeof ring[0]);
+    return path;
+}
+
+static void setup(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/ulpscope_data_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void teardown(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* An npy file: version, literal, elements. */
+static struct proto npy(int version, const char *literal, const void *elements, size_t bytes)
+{
+    struct proto file = {0};
+    size_t length = strlen(literal);
+    unsigned char start[12] = {0x93, 'N', 'U', 'M', 'P', 'Y', (unsigned char)version, 0, (unsigned char)length,
+                               (unsigned char)(length >> 8)};
+    proto_raw(&file, start, version == 1 ? 10 : 12);
+    proto_raw(&file, literal, length);
+    proto_raw(&file, elements, bytes);
+    return file;
+}
+
+static struct ulp_tensor parse_good(struct proto file)
+{
+    struct ulp_tensor tensor;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_npy_parse(&tensor, file.data, file.count, &error), error);
+    proto_free(&file);
+    return tensor;
+}
+
+static const struct {
+    char kind;
+    int bytes;
+    enum ulp_type type;
+    double values[6];
+} dtypes[] = {
+    {'f', 2, ULP_TYPE_FLOAT16, {1, -0.5, 65504, 0x1p-24, INFINITY, -2.25}},
+    {'f', 4, ULP_TYPE_FLOAT, {1, -0.5, 0x1.fffffep127, 0x1p-149, -INFINITY, 3}},
+    {'f', 8, ULP_TYPE_DOUBLE, {1, -0.5, DBL_MAX, 0x1p-1074, INFINITY, 0.1}},
+    {'i', 1, ULP_TYPE_INT8, {-128, 127, 1, 2, 3, 4}},
+    {'i', 2, ULP_TYPE_INT16, {-32768, 32767, 258, 2, 3, 4}},
+    {'i', 4, ULP_TYPE_INT32, {-2147483648.0, 2147483647, 16909060, 2, 3, 4}},
+    {'i', 8, ULP_TYPE_INT64, {-9223372036854775808.0, 4503599627370497, 72623859790382856 - 8, 2, 3, 4}},
+    {'u', 1, ULP_TYPE_UINT8, {0, 255, 1, 2, 3, 4}},
+    {'u', 2, ULP_TYPE_UINT16, {0, 65535, 258, 2, 3, 4}},
+    {'u', 4, ULP_TYPE_UINT32, {0, 4294967295, 16909060, 2, 3, 4}},
+    {'u', 8, ULP_TYPE_UINT64, {0, 9223372036854775808.0, 258, 2, 3, 4}},
+    {'b', 1, ULP_TYPE_BOOL, {0, 1, 1, 0, 0, 1}},
+};
+
+/* The bits of a value of the table; FP16 by its definition. */
+static uint64_t value_bits(int row, double value)
+{
+    uint64_t bits = 0;
+    if (dtypes[row].type == ULP_TYPE_FLOAT16) {
+        int exponent;
+        uint64_t sign = signbit(value) ? 0x8000 : 0;
+        double m = frexp(fabs(value), &exponent);
+        if (isinf(value))
+            return sign | 0x7c00;
+        return sign | (exponent < -13 ? (uint64_t)ldexp(m, exponent + 24)
+                                      : (uint64_t)(exponent + 14) << 10 | ((uint64_t)ldexp(m, 11) & 0x3ff));
+    }
+    if (dtypes[row].type == ULP_TYPE_FLOAT) {
+        float f = (float)value;
+        memcpy(&bits, &f, sizeof f);
+    } else if (dtypes[row].type == ULP_TYPE_DOUBLE) {
+        memcpy(&bits, &value, sizeof value);
+    } else {
+        bits = value < 0 ? (uint64_t)(int64_t)value : (uint64_t)value;
+    }
+    return bits;
+}
+
+/* A 2 x 3 array in every type, byte order, element order and file version. */
+START_TEST(every_dtype_and_order)
+{
+    for (int variant = 0; variant < 12; variant++) {
+        int version = 1 + variant / 4;
+        bool big = variant & 1, fortran = variant & 2;
+        unsigned char raw[48];
+        char literal[100];
+        size_t bytes = (size_t)dtypes[_i].bytes;
+        for (size_t i = 0; i < 6; i++) {
+            uint64_t bits = value_bits(_i, dtypes[_i].values[i]);
+            size_t place = fortran ? i % 3 * 2 + i / 3 : i;
+            for (size_t b = 0; b < bytes; b++)
+                raw[place * bytes + (big ? bytes - 1 - b : b)] = (unsigned char)(bits >> (8 * b));
+        }
+        snprintf(literal, sizeof literal, "{'descr': '%c%c%d', 'fortran_order': %s, 'shape': (2, 3), }   \n",
+                 big ? '>' : bytes == 1 ? '|' : '<', dtypes[_i].kind, dtypes[_i].bytes, fortran ? "True" : "False");
+        struct ulp_tensor tensor = parse_good(npy(version, literal, raw, 6 * bytes));
+        ck_assert_int_eq(tensor.type, dtypes[_i].type);
+        ck_assert(tensor.rank == 2 && tensor.dims[0] == 2 && tensor.dims[1] == 3);
+        for (size_t i = 0; i < 6; i++)
+            ck_assert_msg(ulp_tensor_get(&tensor, i) == dtypes[_i].values[i], "variant %d element %zu: %a", variant, i,
+                          ulp_tensor_get(&tensor, i));
+        ulp_tensor_free(&tensor);
+    }
+}
+END_TEST
+
+START_TEST(header_spellings)
+{
+    static const struct {
+        const char *literal;
+        int rank;
+        size_t count;
+    } good[] = {
+        {"{\"shape\":(4,),\"fortran_order\":False,\"descr\":\"|u1\"}", 1, 4},
+        {"{'shape': (4L,), 'fortran_order': False, 'descr': 'u1'}\n", 1, 4},
+        {"{ 'descr' : '=u1' , 'shape' : ( 2 , 2 ) , 'fortran_order' : True , }", 2, 4},
+        {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 4, 1, 1), }", 4, 4},
+        {"{'descr': '|u1', 'fortran_order': True, 'shape': (0, 4), }", 2, 0},
+        {"{'descr': '|u1', 'fortran_order': False, 'shape': (), }", 0, 1},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct ulp_tensor tensor = parse_good(npy(1, good[i].literal, "\1\2\3\4", good[i].count));
+        ck_assert_int_eq(tensor.rank, good[i].rank);
+        ck_assert_uint_eq(tensor.count, good[i].count);
+        ulp_tensor_free(&tensor);
+    }
+}
+END_TEST
+
+static const struct {
+    int version;
+    const char *literal;
+    size_t bytes;
+    enum ulp_status status;
+    const char *text;
+} bad_npy[] = {
+    {4, "{}", 0, ULP_ERROR_UNSUPPORTED, "npy version 4"},
+    {1, "", 0, ULP_ERROR_INPUT, "not a dictionary"},
+    {1, "{'descr'", 0, ULP_ERROR_INPUT, "malformed"},
+    {1, "{'descr': '<f4'", 0, ULP_ERROR_INPUT, "malformed after 'descr'"},
+    {1, "{'descr': '<f4', 'fortran_order': False}", 0, ULP_ERROR_INPUT, "lacks shape"},
+    {1, "{'fortran_order': False, 'shape': ()}", 0, ULP_ERROR_INPUT, "lacks descr"},
+    {1, "{'descr': '<f4', 'shape': ()}", 0, ULP_ERROR_INPUT, "lacks fortran_order"},
+    {1, "{'descr': '<f4', 'fortran_order': None, 'shape': ()}", 4, ULP_ERROR_INPUT, "neither True nor False"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': 3}", 4, ULP_ERROR_INPUT, "not a tuple"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4, ULP_ERROR_INPUT, "malformed at dimension 0"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}", 4, ULP_ERROR_INPUT, "malformed at dimension 0"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 99999999999999999999)}", 4, ULP_ERROR_INPUT, "too large"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", 4, ULP_ERROR_INPUT, "more than memory"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}", 4, ULP_ERROR_INPUT, "expected 4398046511104"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 7, ULP_ERROR_INPUT, "7 bytes of elements"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 9, ULP_ERROR_INPUT, "9 bytes of elements"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}", 4, ULP_ERROR_INPUT, "unknown entry 'more'"},
+    {1, "{'descr': '|O', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED, "pickled Python objects"},
+    {1, "{'descr': '|V2', 'fortran_order': False, 'shape': ()}", 2, ULP_ERROR_UNSUPPORTED, "BF16 and FP8"},
+    {1, "{'descr': '<c8', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED, "dtype '<c8'"},
+    {1, "{'descr': '<f16', 'fortran_order': False, 'shape': ()}", 16, ULP_ERROR_UNSUPPORTED, "dtype '<f16'"},
+    {1, "{'descr': '', 'fortran_order': False, 'shape': ()}", 4, ULP_ERROR_UNSUPPORTED, "dtype ''"},
+    {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", 4, ULP_ERROR_UNSUPPORTED, "structured"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", 4, ULP_ERROR_UNSUPPORTED,
+     "more than 16 dimensions"},
+};
+
+START_TEST(bad_headers_are_explained)
+{
+    static const char zeros[64];
+    struct ulp_tensor tensor;
+    struct ulp_error error = {0};
+    struct proto file = npy(bad_npy[_i].version, bad_npy[_i].literal, zeros, bad_npy[_i].bytes);
+    ck_assert_int_eq(ulp_npy_parse(&tensor, file.data, file.count, &error), bad_npy[_i].status);
+    ck_assert_msg(strstr(error.message, bad_npy[_i].text) != NULL, "%s", error.message);
+    ck_assert_ptr_null(tensor.data);
+    proto_free(&file);
+}
+END_TEST
+
+/* Every prefix and random damage end in a status; a sanitizer sees the rest. */
+START_TEST(damaged_npy)
+{
+    static const float elements[6];
+    struct proto file = npy(1, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }", elements, sizeof elements);
+    for (uint64_t seed = 0; seed < (test_long() ? 20000 : 1000) + file.count; seed++) {
+        size_t count = seed;
+        uint8_t *damaged = NULL;
+        struct ulp_tensor tensor;
+        if (seed < file.count && (damaged = malloc(count + 1)))
+            memcpy(damaged, file.data, count);
+        else
+            damaged = fuzz_mutate(file.data, file.count, 2 * seed, &count);
+        enum ulp_status status = ulp_npy_parse(&tensor, damaged, count, NULL);
+        ck_assert(status == ULP_OK || status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED);
+        ck_assert(seed >= file.count || status != ULP_OK);
+        ulp_tensor_free(&tensor);
+        free(damaged);
+    }
+    proto_free(&file);
+}
+END_TEST
+
+static void add_tensor(struct ulp_tensor_set *set, const char *name, enum ulp_type type, enum ulp_element element,
+                       int precision, int rank, const int64_t *dims)
+{
+    struct ulp_tensor tensor;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(&tensor, type, element, precision, rank, dims, &error), error);
+    for (size_t i = 0; i < tensor.count; i++) {
+        uint64_t bits = ulp_random_bits(set->count, i);
+        if (tensor.element == ULP_ELEMENT_F32)
+            ((float *)tensor.data)[i] = ldexpf((float)(bits % 2048) - 1024, (int)(bits >> 60) - 8); /* FP16 has them all */
+        else if (tensor.element == ULP_ELEMENT_F64)
+            ((double *)tensor.data)[i] = ldexp((double)(int64_t)bits, -40);
+        else if (tensor.element == ULP_ELEMENT_WIDE) {
+            struct ulp_record *record = ulp_record_at(tensor.data, i, precision);
+            mpfr_t x;
+            ulp_record_begin(x, record, precision);
+            mpfr_set_ui(x, 2 + (unsigned)i, MPFR_RNDN);
+            mpfr_sqrt(x, x, MPFR_RNDN);
+            ulp_record_close(record, x);
+        } else
+            ulp_tensor_set_int(&tensor, i, (int64_t)bits);
+    }
+    ck_ulp_ok(ulp_tensor_set_add(set, name, &tensor, &error), error);
+    ck_assert_ptr_null(tensor.data);
+}
+
+static struct ulp_tensor_set every_type(void)
+{
+    static const int64_t dims[4] = {2, 1, 3, 4}, none[2] = {0, 5};
+    struct ulp_tensor_set set = {0};
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "a/%c%d:0", dtypes[i].kind, dtypes[i].bytes);
+        add_tensor(&set, name, dtypes[i].type, ULP_ELEMENT_COUNT, 0, 4, dims);
+    }
+    add_tensor(&set, "scalar", ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 0, dims);
+    add_tensor(&set, "vector", ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, dims);
+    add_tensor(&set, "empty", ULP_TYPE_FLOAT16, ULP_ELEMENT_COUNT, 0, 2, none);
+    add_tensor(&set, "int4", ULP_TYPE_INT4, ULP_ELEMENT_COUNT, 0, 4, dims);
+    add_tensor(&set, "bf16", ULP_TYPE_BFLOAT16, ULP_ELEMENT_COUNT, 0, 4, dims);
+    add_tensor(&set, "wide", ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 4, dims);
+    add_tensor(&set, "half in a wider lane", ULP_TYPE_FLOAT16, ULP_ELEMENT_COUNT, 0, 4, dims);
+    ((float *)set.items[set.count - 1].tensor.data)[5] = 0.1f;
+    add_tensor(&set, "half specials", ULP_TYPE_FLOAT16, ULP_ELEMENT_COUNT, 0, 4, dims);
+    float *x = set.items[set.count - 1].tensor.data;
+    x[0] = NAN;
+    x[1] = -INFINITY;
+    x[2] = -0.0f;
+    x[3] = 0x1p-24f;
+    return set;
+}
+
+static enum ulp_type written_type(const struct ulp_tensor *tensor, const char *name)
+{
+    if (tensor->element == ULP_ELEMENT_WIDE)
+        return ULP_TYPE_DOUBLE;
+    if (tensor->type == ULP_TYPE_BFLOAT16 || strcmp(name, "half in a wider lane") == 0)
+        return ULP_TYPE_FLOAT;
+    return tensor->type == ULP_TYPE_INT4 ? ULP_TYPE_INT8 : tensor->type;
+}
+
+static void check_equal_sets(const struct ulp_tensor_set *read, const struct ulp_tensor_set *set)
+{
+    ck_assert_uint_eq(read->count, set->count);
+    for (size_t t = 0; t < set->count; t++) {
+        const struct ulp_tensor *a = &set->items[t].tensor, *b = ulp_tensor_set_find(read, set->items[t].name);
+        ck_assert_msg(b && ulp_tensor_same_shape(a, b) && b->type == written_type(a, set->items[t].name), "%s",
+                      set->items[t].name);
+        ck_assert_str_eq(read->items[t].name, set->items[t].name);
+        for (size_t i = 0; i < a->count; i++) {
+            double x = ulp_tensor_get(a, i), y = ulp_tensor_get(b, i);
+            ck_assert_msg((isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y)), "%s[%zu]: %a, expected %a",
+                          set->items[t].name, i, y, x);
+            if (!ulp_element_is_float(a->element))
+                ck_assert_int_eq(ulp_tensor_get_int(a, i), ulp_tensor_get_int(b, i));
+        }
+    }
+}
+
+START_TEST(npz_comes_back)
+{
+    struct ulp_tensor_set set = every_type(), read;
+    struct ulp_error error;
+    unsigned char *first, *second;
+    size_t first_count, second_count;
+    const char *path = in_folder("a.npz");
+    ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(path, &read, &error), error);
+    check_equal_sets(&read, &set);
+    ulp_tensor_set_free(&read);
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, &first, &first_count, &error), error);
+    ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error); /* over the old one, and the same bytes */
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, &second, &second_count, &error), error);
+    ck_assert_uint_eq(first_count, second_count);
+    ck_assert_mem_eq(first, second, first_count);
+    free(first);
+    free(second);
+    struct ulp_tensor_set none = {0};
+    ck_ulp_ok(ulp_tensor_set_write_npz(path, &none, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(path, &read, &error), error);
+    ck_assert_uint_eq(read.count, 0);
+    ck_assert_int_eq(ulp_tensor_set_write_npz(in_folder("no/such/a.npz"), &set, &error), ULP_ERROR_INPUT);
+    ck_assert_msg(strstr(error.message, "no/such/a.npz") != NULL, "%s", error.message);
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
+/* numpy reads what was written, and what it writes compressed comes back. */
+START_TEST(numpy_agrees)
+{
+    if (system("python3 -c 'import numpy' 2>/dev/null") != 0)
+        return;
+    struct ulp_tensor_set set = every_type(), read;
+    struct ulp_error error;
+    char command[1024];
+    const char *written = in_folder("a.npz"), *copied = in_folder("b.npz");
+    ck_ulp_ok(ulp_tensor_set_write_npz(written, &set, &error), error);
+    snprintf(command, sizeof command,
+             "python3 -c \"import numpy; a = numpy.load('%s', allow_pickle=False); "
+             "numpy.savez_compressed('%s', **{k: numpy.asfortranarray(a[k]) if a[k].ndim else a[k] for k in a})\"",
+             written, copied);
+    ck_assert_int_eq(system(command), 0);
+    ck_ulp_ok(ulp_tensor_set_read(copied, &read, &error), error);
+    check_equal_sets(&read, &set);
+    ulp_tensor_set_free(&read);
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
+/* A zip of one member. */
+static void write_zip(const char *path, const char *member, const void *bytes, size_t count, int method)
+{
+    int code;
+    zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, &code);
+    ck_assert_ptr_nonnull(zip);
+    zip_source_t *source = zip_source_buffer(zip, bytes, count, 0);
+    zip_int64_t index = zip_file_add(zip, member, source, 0);
+    ck_assert_int_eq(index, 0);
+    ck_assert_int_eq(zip_set_file_compression(zip, 0, method, 0), 0);
+    ck_assert_int_eq(zip_close(zip), 0);
+}
+
+static void expect_bad_npz(const char *path, const char *text)
+{
+    struct ulp_tensor_set read;
+    struct ulp_error error = {0};
+    enum ulp_status status = ulp_tensor_set_read(path, &read, &error);
+    ck_assert_msg((status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED) && strstr(error.message, text) &&
+                      strstr(error.message, path),
+                  "%d %s", status, error.message);
+    ck_assert_uint_eq(read.count, 0);
+}
+
+/* Replace the 4 little-endian bytes of `from` everywhere by `to`: sizes and CRCs in both of zip's records. */
+static void patch(const char *path, uint32_t from, uint32_t to)
+{
+    unsigned char *bytes;
+    size_t count;
+    int found = 0;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_file_read(path, 1 << 24, &bytes, &count, &error), error);
+    for (size_t i = 0; i + 4 <= count; i++)
+        if (memcmp(bytes + i, &from, 4) == 0) {
+            memcpy(bytes + i, &to, 4);
+            found++;
+        }
+    ck_assert_int_ge(found, 1);
+    ck_ulp_ok(ulp_file_write(path, bytes, count, &error), error);
+    free(bytes);
+}
+
+START_TEST(bad_archives_are_explained)
+{
+    const char *path = in_folder("bad.npz");
+    struct ulp_error error;
+    static float elements[3000] = {1};
+    expect_bad_npz(in_folder("missing.npz"), "No such file");
+    ck_ulp_ok(ulp_file_write(path, "not a zip", 9, &error), error);
+    expect_bad_npz(path, "expected an .npz");
+    write_zip(path, "x.txt", "abc", 3, ZIP_CM_STORE);
+    expect_bad_npz(path, "member 'x.txt' is not an .npy file");
+    write_zip(path, "x.npy", "abc", 3, ZIP_CM_STORE);
+    expect_bad_npz(path, "member 'x.npy': not a numpy array");
+    struct proto file = npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3000,)}", elements, sizeof elements);
+    write_zip(path, "x.npy", file.data, file.count, ZIP_CM_DEFLATE);
+    patch(path, (uint32_t)file.count, 0x7fffffff);
+    expect_bad_npz(path, "2147483647 bytes are declared, more than the file can hold");
+    write_zip(path, "x.npy", file.data, file.count, ZIP_CM_DEFLATE);
+    patch(path, (uint32_t)file.count, (uint32_t)file.count + 400);
+    expect_bad_npz(path, "member 'x.npy': ");
+    write_zip(path, "x.npy", file.data, file.count, ZIP_CM_STORE);
+    patch(path, 0x3f800000, 0x40000000); /* an element: the CRC must tell */
+    expect_bad_npz(path, "member 'x.npy': ");
+    proto_free(&file);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("data");
+    TCase *tests = tcase_create("data");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, every_dtype_and_order, 0, sizeof dtypes / sizeof dtypes[0]);
+    tcase_add_test(tests, header_spellings);
+    tcase_add_loop_test(tests, bad_headers_are_explained, 0, sizeof bad_npy / sizeof bad_npy[0]);
+    tcase_add_test(tests, damaged_npy);
+    tcase_add_test(tests, npz_comes_back);
+    tcase_add_test(tests, numpy_agrees);
+    tcase_add_test(tests, bad_archives_are_explained);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}

@@ -1,0 +1,254 @@
+/* Where inputs come from: test_data_set folders, and random numbers. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "data/data.h"
+#include "load/load.h"
+#include "proto.h"
+#include "tensor/tensor.h"
+#include "test.h"
+
+static char folder[64];
+
+static const char *in_folder(const char *name)
+{
+    static char ring[16][256];
+    static unsigned next;
+    char *path = ring[next++ % 16];
+    ck_assert_int_lt(snprintf(path, sizeof ring[0], "%s/%s", folder, name), (int)sizeof ring[0]);
+    return path;
+}
+
+static void setup(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/ulpscope_data_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void teardown(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static struct ulp_model *load_two_inputs(void)
+{
+    static const int64_t dims[2] = {-1, 3}, scalar[1] = {2};
+    struct proto graph = {0}, node = proto_node("Identity", "", "x", "y");
+    proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT16, 2, dims);
+    proto_value(&graph, GRAPH_INPUT, "ids", ULP_TYPE_INT8, 1, scalar);
+    proto_value(&graph, GRAPH_INPUT, "mask", ULP_TYPE_BOOL, 2, dims);
+    proto_value(&graph, GRAPH_INPUT, "scale", ULP_TYPE_FLOAT8E8M0, 1, scalar);
+    proto_value(&graph, GRAPH_INPUT, "four", ULP_TYPE_FLOAT4E2M1, 2, dims);
+    proto_value(&graph, GRAPH_INPUT, "big", ULP_TYPE_UINT64, 2, dims);
+    proto_value(&graph, GRAPH_INPUT, "d", ULP_TYPE_DOUBLE, 2, dims);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT16, 2, dims);
+    proto_message(&graph, GRAPH_NODE, &node);
+    struct proto message = proto_model(10, 23, &graph);
+    struct ulp_model *model;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, &model, &error), error);
+    proto_free(&message);
+    return model;
+}
+
+static void write_tensor(const char *path, const char *name, int type, const void *raw, size_t bytes)
+{
+    static const int64_t one[1] = {1};
+    struct ulp_error error;
+    struct proto tensor = proto_tensor(name, type, 1, one);
+    proto_bytes(&tensor, TENSOR_RAW, raw, bytes);
+    ck_ulp_ok(ulp_file_write(path, tensor.data, tensor.count, &error), error);
+    proto_free(&tensor);
+}
+
+START_TEST(test_data_sets)
+{
+    struct ulp_model *model = load_two_inputs();
+    struct ulp_tensor_set set;
+    struct ulp_error error = {0};
+    ck_assert_int_eq(mkdir(in_folder("test_data_set_0"), 0700), 0);
+    ck_assert_int_eq(mkdir(in_folder("test_data_set_1"), 0700), 0);
+    ck_assert_int_eq(mkdir(in_folder("test_data_set_3"), 0700), 0);
+    ck_assert_uint_eq(ulp_test_data_set_count(folder), 2);
+    const char *path = in_folder("test_data_set_0");
+    ck_assert_int_eq(ulp_tensor_set_read(path, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_msg(strstr(error.message, "no file input_0.pb") != NULL, "%s", error.message);
+    write_tensor(in_folder("test_data_set_0/input_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x3c", 2);
+    write_tensor(in_folder("test_data_set_0/input_1.pb"), "mask", ULP_TYPE_BOOL, "\1", 1);
+    write_tensor(in_folder("test_data_set_0/input_2.pb"), "other", ULP_TYPE_INT8, "\x80", 1);
+    write_tensor(in_folder("test_data_set_0/output_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
+    ck_ulp_ok(ulp_tensor_set_read(path, &set, &error), error);
+    ck_assert(set.count == 3 && ulp_tensor_set_find(&set, "input_0") && ulp_tensor_set_find(&set, "other"));
+    ulp_tensor_set_free(&set);
+    /* Input 2 of the model is mask, which input_1.pb is already: a file for it twice must be seen. */
+    ck_assert_int_eq(ulp_test_data_set_read(path, "input", model, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_msg(strstr(error.message, "input_2.pb: a second tensor for 'mask'") != NULL, "%s", error.message);
+    write_tensor(in_folder("test_data_set_0/input_2.pb"), "ids", ULP_TYPE_INT8, "\x80", 1);
+    ck_ulp_ok(ulp_test_data_set_read(path, "input", model, &set, &error), error);
+    ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "x"), 0), 1);
+    ck_assert_int_eq(ulp_tensor_get_int(ulp_tensor_set_find(&set, "ids"), 0), -128);
+    ulp_tensor_set_free(&set);
+    ck_ulp_ok(ulp_test_data_set_read(path, "output", model, &set, &error), error);
+    ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "y"), 0), 2);
+    ulp_tensor_set_free(&set);
+    write_tensor(in_folder("test_data_set_0/output_1.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
+    ck_assert_int_eq(ulp_test_data_set_read(path, "output", model, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_msg(strstr(error.message, "the model has only 1 outputs") != NULL, "%s", error.message);
+    write_tensor(in_folder("test_data_set_0/input_0.pb"), "", ULP_TYPE_FLOAT16, "\0", 1);
+    ck_assert_int_eq(ulp_tensor_set_read(path, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_msg(strstr(error.message, "input_0.pb: has 1 bytes in raw_data") != NULL, "%s", error.message);
+    ulp_model_free(model);
+}
+END_TEST
+
+static struct ulp_tensor_set random_set(const struct ulp_model *model, double low, double high, uint64_t seed)
+{
+    static const struct ulp_dim_value dims[1] = {{"N", 500}};
+    struct ulp_tensor_set set;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_random_inputs(model, dims, 1, low, high, seed, &set, &error), error);
+    ck_assert_uint_eq(set.count, 7);
+    return set;
+}
+
+/* Golden values: the same on every machine. Philox is tested against its paper in check_base. */
+START_TEST(random_inputs_are_reproducible)
+{
+    struct ulp_model *model = load_two_inputs();
+    struct ulp_tensor_set a = random_set(model, -3, 5, 7), b = random_set(model, -3, 5, 7), c = random_set(model, -3, 5, 8);
+    for (size_t i = 0; i < a.count; i++) {
+        const struct ulp_tensor *x = &a.items[i].tensor, *y = &b.items[i].tensor, *z = &c.items[i].tensor;
+        ck_assert_mem_eq(x->data, y->data, x->count * x->element_bytes);
+        if (x->count > 2)
+            ck_assert_mem_ne(x->data, z->data, x->count * x->element_bytes);
+    }
+    const double *d = ulp_tensor_set_find(&a, "d")->data;
+    uint64_t key = ulp_random_bits(7, 6);
+    for (uint64_t i = 0; i < 1500; i++) {
+        double u = ldexp((double)(ulp_random_bits(key, i) >> 11), -53);
+        ck_assert(d[i] == (1 - u) * -3 + u * 5);
+    }
+    ulp_tensor_set_free(&a);
+    ulp_tensor_set_free(&b);
+    ulp_tensor_set_free(&c);
+    ulp_model_free(model);
+}
+END_TEST
+
+static void count_range(const struct ulp_tensor *tensor, double *low, double *high, double *mean)
+{
+    *low = INFINITY;
+    *high = -INFINITY;
+    *mean = 0;
+    for (size_t i = 0; i < tensor->count; i++) {
+        double x = ulp_tensor_get(tensor, i);
+        ck_assert(isfinite(x));
+        *low = fmin(*low, x);
+        *high = fmax(*high, x);
+        *mean += x / (double)tensor->count;
+    }
+}
+
+START_TEST(random_inputs_fill_their_range)
+{
+    struct ulp_model *model = load_two_inputs();
+    struct ulp_tensor_set set = random_set(model, -3, 5.5, 1);
+    double low, high, mean;
+    struct ulp_format half;
+    ck_assert_int_eq(ulp_format_find("fp16", &half, NULL), ULP_OK);
+    const struct ulp_tensor *x = ulp_tensor_set_find(&set, "x");
+    ck_assert(x->rank == 2 && x->dims[0] == 500 && x->dims[1] == 3);
+    count_range(x, &low, &high, &mean);
+    /* 1500 uniform numbers of a width of 8.5: the mean has a standard deviation of 8.5 / sqrt(12 * 1500) = 0.063. */
+    ck_assert(low >= -3 && low < -2.9 && high <= 5.5 && high > 5.4 && fabs(mean - 1.25) < 5 * 0.063);
+    for (size_t i = 0; i < x->count; i++)
+        ck_assert(ulp_format_round(&half, ULP_ROUND_NEAREST_EVEN, ulp_tensor_get(x, i), 0, 0) == ulp_tensor_get(x, i));
+    count_range(ulp_tensor_set_find(&set, "big"), &low, &high, &mean);
+    ck_assert(low == 0 && high == 5 && fabs(mean - 2.5) < 5 * 1.708 / sqrt(1500));
+    count_range(ulp_tensor_set_find(&set, "mask"), &low, &high, &mean);
+    ck_assert(low == 0 && high == 1 && fabs(mean - 0.5) < 5 * 0.5 / sqrt(1500));
+    count_range(ulp_tensor_set_find(&set, "four"), &low, &high, &mean);
+    ck_assert(low == -3 && high == 6);
+    ulp_tensor_set_free(&set);
+    set = random_set(model, -1e300, 1e300, 1); /* beyond every type: clamped, never infinite */
+    for (size_t i = 0; i < set.count; i++)
+        count_range(&set.items[i].tensor, &low, &high, &mean);
+    count_range(ulp_tensor_set_find(&set, "x"), &low, &high, &mean);
+    ck_assert(low >= -65504 && low < -60000 && high > 60000);
+    ulp_tensor_set_free(&set);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(random_inputs_refuse)
+{
+    struct ulp_model *model = load_two_inputs();
+    struct ulp_tensor_set set;
+    struct ulp_error error;
+    const struct ulp_dim_value wrong[1] = {{"M", 2}}, negative[1] = {{"N", -2}};
+    ck_assert_int_eq(ulp_model_random_inputs(model, wrong, 1, 0, 1, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_msg(strstr(error.message, "no input has a dimension named 'M'; named ones: N") != NULL, "%s", error.message);
+    ck_assert_int_eq(ulp_model_random_inputs(model, negative, 1, 0, 1, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 1, 0, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0, INFINITY, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, NAN, 1, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0.25, 0.75, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_msg(strstr(error.message, "input 'ids': no integer of type INT8 lies in [0.25, 0.75]") != NULL, "%s", error.message);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 200, 300, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert(set.count == 0 && set.items == NULL);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(real_data_reads)
+{
+    static const char *const names[] = {"mnist_8", "mnist_fp16", "silero_vad_16k", "deimv2_atto_coco", "super_resolution_10"};
+    for (size_t i = 0; test_shared("") && i < sizeof names / sizeof names[0]; i++) {
+        char path[512];
+        struct ulp_model *model;
+        struct ulp_tensor_set from_npz, from_folder, outputs;
+        struct ulp_error error;
+        snprintf(path, sizeof path, "models/%s/model.onnx", names[i]);
+        ck_ulp_ok(ulp_model_load(test_shared(path), &model, &error), error);
+        snprintf(path, sizeof path, "models/%s/inputs.npz", names[i]);
+        ck_ulp_ok(ulp_tensor_set_read(test_shared(path), &from_npz, &error), error);
+        snprintf(path, sizeof path, "models/%s/test_data_set_0", names[i]);
+        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "input", model, &from_folder, &error), error);
+        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "output", model, &outputs, &error), error);
+        ck_assert_uint_eq(from_npz.count, ulp_model_input_count(model));
+        ck_assert_uint_eq(outputs.count, ulp_model_output_count(model));
+        for (size_t t = 0; t < from_npz.count; t++) {
+            const struct ulp_tensor *a = &from_npz.items[t].tensor;
+            const struct ulp_tensor *b = ulp_tensor_set_find(&from_folder, from_npz.items[t].name);
+            ck_assert_msg(b && a->type == b->type && a->rank == b->rank, "%s", from_npz.items[t].name);
+        }
+        ulp_tensor_set_free(&from_npz);
+        ulp_tensor_set_free(&from_folder);
+        ulp_tensor_set_free(&outputs);
+        ulp_model_free(model);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("inputs");
+    TCase *tests = tcase_create("inputs");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, test_data_sets);
+    tcase_add_test(tests, random_inputs_are_reproducible);
+    tcase_add_test(tests, random_inputs_fill_their_range);
+    tcase_add_test(tests, random_inputs_refuse);
+    tcase_add_test(tests, real_data_reads);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
