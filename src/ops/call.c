@@ -267,6 +267,7 @@ static bool type_fits(char kind, enum ulp_type type)
     case 'b':
         return type == ULP_TYPE_BOOL;
     case 'f':
+    case 'p':
         return ulp_type_is_float(type);
     default:
         return true;
@@ -275,7 +276,8 @@ static bool type_fits(char kind, enum ulp_type type)
 
 static enum ulp_status check_inputs(const struct ulp_call *call, struct ulp_error *error)
 {
-    static const char *const expected[] = {['i'] = "integers", ['b'] = "BOOL", ['f'] = "floating-point numbers"};
+    static const char *const expected[] = {['i'] = "integers", ['b'] = "BOOL", ['f'] = "floating-point numbers",
+                                           ['p'] = "floating-point numbers"};
     const struct ulp_bound *bound = call->bound;
     const struct ulp_tensor *common = NULL;
     for (size_t i = 0; i < bound->input_slot_count; i++) {

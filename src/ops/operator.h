@@ -92,10 +92,11 @@ struct ulp_operator {
     int since, until;          /* opset versions; until 0: still valid */
     /* "attribute=value": the row is for nodes whose attribute has that value; "outputs=N", with N outputs. NULL: for all. */
     const char *when;
-    /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of any type, * any type; without, all
-     * such inputs of a node have one type. '?' optional; "=TEXT" the number an absent one stands for in the formula
-     * (-0 is the exact neutral element of addition); '*' the last may repeat, and its name followed by "..." in a
-     * formula stands for all of them: "x + ..." is x0 + x1 + x2, "max(x, ...)" is max(max(x0, x1), x2). */
+    /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of any type, p floats that
+     * configure the operator (Resize's scales: constant ones are never rounded to the lane's storage), * any type; all
+     * inputs without a letter have one type. '?' optional; "=TEXT" the number an absent one stands for in the formula
+     * (-0 is the exact neutral element of addition); '*' the last may repeat: "f(x, ...)" in a formula stands for
+     * f(f(x0, x1), x2) over all of them, and "#x" for their number. */
     const char *inputs;
     const char *outputs;       /* "y mean? inv_std_dev?" */
     /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!' before the kind: required.

@@ -215,10 +215,12 @@ static enum ulp_status make_coordinates(struct ulp_call *call, const struct ulp_
 
 /* ---- nearest: positions in FP64 in every lane, so that all lanes move the same elements ---- */
 
-static double round_position(const struct ulp_call *call, double x)
+static double round_position(const struct ulp_call *call, const struct resized_axis *axis, double x)
 {
     const char *mode = ulp_call_attribute(call, "nearest_mode")->s;
-    if (!mode || strcmp(mode, "floor") == 0)
+    if (!mode) /* before opset 11 */
+        return axis->numerator < axis->denominator ? ceil(x) : floor(x);
+    if (strcmp(mode, "floor") == 0)
         return floor(x);
     if (strcmp(mode, "ceil") == 0)
         return ceil(x);
@@ -247,7 +249,7 @@ static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *r
         if (status == ULP_OK && axis->changes)
             status = make_coordinates(call, &exact, axis, &x, error);
         for (int64_t o = 0; status == ULP_OK && axis->changes && o < axis->out; o++) {
-            double at = ulp_tensor_get(&x, (size_t)o), last = (double)(axis->in - 1), nearest = round_position(call, at);
+            double at = ulp_tensor_get(&x, (size_t)o), last = (double)(axis->in - 1), nearest = round_position(call, axis, at);
             nearest = nearest >= 0 ? nearest <= last ? nearest : last : 0;
             tables[d][o] = is_outside(call, axis, at) ? ULP_NOWHERE : (int64_t)nearest * strides[d];
         }
@@ -375,11 +377,11 @@ static enum ulp_status run_resize(struct ulp_call *call, struct ulp_error *error
     "extrapolation_value:float=0; mode:string=nearest; nearest_mode:string=round_prefer_floor"
 
 const struct ulp_operator ulp_ops_resize[] = {
-    {.name = "Resize", .since = 10, .inputs = "x scales:*", RESIZE, .attributes = "mode:string=nearest"},
-    {.name = "Resize", .since = 11, .inputs = "x roi:*? scales:*? sizes:i?", RESIZE, .attributes = OPTIONS},
-    {.name = "Resize", .since = 18, .inputs = "x roi:*? scales:*? sizes:i?", RESIZE,
+    {.name = "Resize", .since = 10, .inputs = "x scales:p", RESIZE, .attributes = "mode:string=nearest"},
+    {.name = "Resize", .since = 11, .inputs = "x roi:p? scales:p? sizes:i?", RESIZE, .attributes = OPTIONS},
+    {.name = "Resize", .since = 18, .inputs = "x roi:p? scales:p? sizes:i?", RESIZE,
      .attributes = OPTIONS "; antialias:int=0; axes:ints; keep_aspect_ratio_policy:string=stretch"},
     {.name = "Upsample", .since = 7, .until = 8, .inputs = "x", RESIZE, .attributes = "mode:string=nearest; scales:!floats"},
-    {.name = "Upsample", .since = 9, .until = 9, .inputs = "x scales:*", RESIZE, .attributes = "mode:string=nearest"},
+    {.name = "Upsample", .since = 9, .until = 9, .inputs = "x scales:p", RESIZE, .attributes = "mode:string=nearest"},
     {0},
 };

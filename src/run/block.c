@@ -35,7 +35,7 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-        status = ulp_lane_value(lane, step->inputs[i], step->bound.op, &inputs[i], error);
+        status = ulp_lane_input(lane, step, i, &inputs[i], error);
     if (status == ULP_OK)
         status = ulp_step_run(step, lane->arithmetic, inputs, outputs, lane->budget, lane->pool, error);
     for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)

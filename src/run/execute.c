@@ -42,7 +42,7 @@ static enum ulp_status own_inputs(struct ulp_lane *lane, const struct ulp_step *
 {
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-        status = ulp_lane_value(lane, step->inputs[i], step->bound.op, &inputs[i], error);
+        status = ulp_lane_input(lane, step, i, &inputs[i], error);
     return status;
 }
 

@@ -56,6 +56,12 @@ static bool is_constant_node(const struct ulp_step *step)
     return strcmp(step->bound.op->name, "Constant") == 0 && !step->bound.op->domain;
 }
 
+/* The tensor a Constant node holds as the model has it (its row's first attribute), or NULL. */
+static const struct ulp_tensor *constant_tensor(const struct ulp_step *step)
+{
+    return is_constant_node(step) ? step->bound.attributes[0].tensor : NULL;
+}
+
 /* Keep a computed output in its slot; it becomes a constant of all lanes when it holds integers or is a Constant node's. */
 static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *slot, struct ulp_tensor *output, bool constant,
                                    struct ulp_error *error)
@@ -93,7 +99,11 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
             }
     }
     bool folds = status == ULP_OK && inputs.shapes_known && (is_constant_node(step) || worth_folding(step, &inputs, outputs));
-    if (folds) {
+    if (folds && constant_tensor(step) && step->outputs[0] >= 0) {
+        struct ulp_plan_slot *slot = &block->slots[step->outputs[0]];
+        slot->known = slot->constant = constant_tensor(step);
+        step->folded = true;
+    } else if (folds) {
         status = ulp_call_run(&call, error);
         step->folded = true;
         for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)

@@ -85,3 +85,15 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp
         *value = (struct ulp_tensor){0};
     return ULP_OK;
 }
+
+enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i, const struct ulp_tensor **out,
+                               struct ulp_error *error)
+{
+    int slot = step->inputs[i];
+    bool parameter = i < step->bound.input_slot_count && step->bound.inputs[i].kind == 'p';
+    const struct ulp_tensor *constant = slot >= 0 && parameter ? lane->block->slots[slot].constant : NULL;
+    if (!constant)
+        return ulp_lane_value(lane, slot, step->bound.op, out, error);
+    *out = constant;
+    return ULP_OK;
+}

@@ -23,6 +23,10 @@ void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp_operator *op, const struct ulp_tensor **out,
                                struct ulp_error *error);
 
+/* Input i of a step, as ulp_lane_value; a constant parameter (kind 'p' of its row) is given as the model has it. */
+enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i, const struct ulp_tensor **out,
+                               struct ulp_error *error);
+
 /* *value, which is held in format `from`, for an operator in `arithmetic`: *out is a view when the arithmetic can use it as it is
  * (integers; a value its storage contains, in the same element or for an operator that takes mixed elements), else an
  * owned conversion, rounded once to the storage. Freed with ulp_tensor_free in either case. */
