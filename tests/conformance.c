@@ -19,6 +19,7 @@
 
 #define SECONDS_PER_CASE 60
 #define OPSET_MIN 7
+#define PATH_ROOM 4352
 
 static const struct excuse {
     const char *what, *reason;
@@ -66,6 +67,8 @@ types_out[] = {
     {"FLOAT4E2M1", "lowered to the lane's format"},
 },
 cases_out[] = {
+    {"v1.16.2/test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
+     "wrong expectation, corrected in ONNX 1.17: it counts elements beyond the padding"},
     {"test_bernoulli", "random numbers: another generator"},
     {"test_training_dropout", "random numbers: another generator"},
     {"test_identity_opt", "optional values"},
@@ -79,20 +82,33 @@ struct options {
 
 /* ---- scope ---- */
 
-static const char *find_excuse(const struct excuse *list, size_t count, const char *what, bool prefix)
+static const char *find_excuse(const struct excuse *list, size_t count, const char *what)
 {
     for (size_t i = 0; i < count; i++)
-        if (prefix ? strncmp(list[i].what, what, strlen(list[i].what)) == 0 : strcmp(list[i].what, what) == 0)
+        if (strcmp(list[i].what, what) == 0)
             return list[i].reason;
     return NULL;
 }
-#define FIND(list, what, prefix) find_excuse(list, sizeof list / sizeof *list, what, prefix)
+#define FIND(list, what) find_excuse(list, sizeof list / sizeof *list, what)
+
+/* Cases are named by the start of the last part of their path, or of the last two. */
+static const char *excuse_case(const char *folder)
+{
+    for (size_t i = 0; i < sizeof cases_out / sizeof *cases_out; i++) {
+        char wanted[256];
+        snprintf(wanted, sizeof wanted, "/%s", cases_out[i].what);
+        const char *at = strstr(folder, wanted);
+        if (at && strstr(at, "test_") == strrchr(folder, '/') + 1)
+            return cases_out[i].reason;
+    }
+    return NULL;
+}
 
 static const char *excuse_graph(const struct ulp_graph *graph)
 {
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct ulp_node *node = &graph->nodes[n];
-        const char *reason = FIND(operators_out, node->op_type, false);
+        const char *reason = FIND(operators_out, node->op_type);
         for (size_t a = 0; a < node->attribute_count && !reason; a++)
             if (node->attributes[a].kind == ULP_ATTRIBUTE_GRAPH)
                 reason = excuse_graph(node->attributes[a].graph);
@@ -100,7 +116,7 @@ static const char *excuse_graph(const struct ulp_graph *graph)
             return reason;
     }
     for (size_t v = 0; v < graph->value_count; v++) {
-        const char *reason = FIND(types_out, ulp_type_name(graph->values[v].info.type), false);
+        const char *reason = FIND(types_out, ulp_type_name(graph->values[v].info.type));
         if (reason)
             return reason;
     }
@@ -115,14 +131,14 @@ enum verdict { PASSED, FAILED, OUT_OF_SCOPE, VERDICT_COUNT };
 struct result {
     enum verdict verdict;
     char op[48];
-    char message[400];
+    char message[1024];
 };
 
 static void set_result(struct result *result, enum verdict verdict, const char *message)
 {
     const char *line = strrchr(message, '\n'); /* the planner's first line only counts what follows */
     result->verdict = verdict;
-    snprintf(result->message, sizeof result->message, "%s", line ? line + 1 : message);
+    snprintf(result->message, sizeof result->message, "%.1000s", line ? line + 1 : message);
 }
 
 /* Element i of both is equal within the tolerance. */
@@ -183,11 +199,11 @@ static enum ulp_status run_set(const struct ulp_model *model, const struct ulp_a
 
 static void run_case(const char *folder, const char *name, const struct options *options, struct result *result)
 {
-    char path[4096];
+    char path[PATH_ROOM];
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     struct ulp_arithmetic lane;
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    snprintf(path, sizeof path, "%.4200s/model.onnx", folder);
     enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &lane, &error);
     if (status == ULP_OK)
         status = ulp_model_load(path, &model, &error);
@@ -196,7 +212,7 @@ static void run_case(const char *folder, const char *name, const struct options 
         bool expanded = strstr(name, "_expanded") || graph->node_count != 1;
         snprintf(result->op, sizeof result->op, "%s", expanded || !graph->node_count ? "(several)" : graph->nodes[0].op_type);
     }
-    const char *reason = FIND(cases_out, name, true);
+    const char *reason = excuse_case(folder);
     if (!reason && model && ulp_model_opset(model, "") && ulp_model_opset(model, "") < OPSET_MIN)
         reason = "an opset before 7";
     if (!reason && model)
@@ -208,7 +224,7 @@ static void run_case(const char *folder, const char *name, const struct options 
     }
     int set = 0;
     for (; status == ULP_OK; set++) {
-        snprintf(path, sizeof path, "%s/test_data_set_%d", folder, set);
+        snprintf(path, sizeof path, "%.4200s/test_data_set_%d", folder, set);
         if (access(path, R_OK) != 0)
             break;
         status = run_set(model, &lane, path, result, &error);
@@ -278,7 +294,7 @@ static void run_folder(const char *folder, const struct options *options, struct
     struct dirent **entries;
     int count = scandir(folder, &entries, keep_test, alphasort);
     for (int i = 0; i < count; i++) {
-        char path[4096];
+        char path[PATH_ROOM];
         struct result result;
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         if (!options->only || strstr(entries[i]->d_name, options->only)) {

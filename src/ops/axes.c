@@ -323,6 +323,7 @@ static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error
 const struct ulp_operator ulp_ops_axes[] = {
     {.name = "CenterCropPad", .since = 18, .inputs = "input_data shape:i", .outputs = "output_data", .attributes = "axes:ints",
      .infer = infer_center, .run = run_center},
+    {.name = "DynamicSlice", .since = 1 /* experimental */, .until = 9, .inputs = "data starts:i ends:i axes:i?", SLICE},
     {.name = "Expand", .since = 8, .inputs = "input shape:i", .outputs = "output", .infer = infer_expand, .run = run_expand},
     {.name = "Pad", .since = 2, .inputs = "data", .outputs = "output",
      .attributes = "mode:string=constant; pads:!ints; value:float=0", PAD},

@@ -237,6 +237,14 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     return ulp_tape_run(call->bound->tape, call->arithmetic, rows, operands, outputs, call->bound->key, call->pool, error);
 }
 
+static bool is_all_empty(const struct ulp_call *call)
+{
+    for (size_t i = 0; i < call->output_count; i++)
+        if (ulp_call_wants(call, i) && call->out[i].count)
+            return false;
+    return true;
+}
+
 static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_bound *bound = call->bound;
@@ -244,6 +252,8 @@ static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *erro
     size_t output_count = (size_t)bound->tape->output_count;
     struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};
+    if (is_all_empty(call))
+        return ULP_OK;
     enum ulp_status status = ulp_call_take(call, operand_count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, output_count, sizeof *outputs, &outputs, error);

@@ -68,7 +68,7 @@ const struct ulp_operator ulp_ops_elementwise[] = {
     {.name = "Softsign", .since = 1, UNARY, .formula = "x / (1 + abs(x))"},
     {.name = "SwiGLU", .since = 28, BINARY, .attributes = "alpha:float=1", .formula = "a * sigmoid(alpha * a) * b"},
     {.name = "Swish", .since = 24, UNARY, .attributes = "alpha:float=1", .formula = "x * sigmoid(alpha * x)"},
-    {.name = "ThresholdedRelu", .since = 10, UNARY, .attributes = "alpha:float=1", .formula = "x > alpha ? x : 0"},
+    {.name = "ThresholdedRelu", .since = 1 /* experimental before 10 */, UNARY, .attributes = "alpha:float=1", .formula = "x > alpha ? x : 0"},
 
     /* two numbers */
     {.name = "Add", .since = 7, BINARY, .formula = "a + b"},

@@ -246,7 +246,7 @@ const struct ulp_operator ulp_ops_normalize[] = {
      .rows = rows_axis, .formula = "n = row_sum(abs(x)); n == 0 ? 0 : x / n"},
     {.name = "LpNormalization", .since = 1, .when = "p=2", .inputs = "x", SAME, .attributes = "axis:int=-1; p:int=2",
      .rows = rows_axis, .formula = "n = sqrt(row_sum(x * x)); n == 0 ? 0 : x / n"},
-    {.name = "MeanVarianceNormalization", .since = 9, .inputs = "x", SAME, .attributes = "axes:ints=0,2,3", .rows = rows_axes,
+    {.name = "MeanVarianceNormalization", .since = 1 /* experimental before 9 */, .inputs = "x", SAME, .attributes = "axes:ints=0,2,3", .rows = rows_axes,
      .formula = "d = x - row_mean(x); d / (sqrt(row_mean(d * d)) + 1e-9)"},
     {.name = "RMSNormalization", .since = 23, .inputs = "x scale:f", SAME,
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", .rows = rows_from_axis,

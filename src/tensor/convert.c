@@ -3,8 +3,7 @@
  * Values on their way to a format of at most 51 bits pass through a double rounded to odd (truncated, last bit set when
  * anything was cut), from which every rounding mode still gives the single correct rounding (number/README.md).
  * Floats to integers go toward zero; a value beyond the integer's range goes to its nearest end and NaN to 0, as CUDA's
- * cvt.rzi does (ONNX Cast leaves these cases undefined); integers of 4 and 2 bits are the low bits of the 8-bit result, as in
- * ONNX's test cases. Anything to BOOL is value != 0 (NaN is true). */
+ * cvt.rzi does (ONNX Cast leaves these cases undefined). Anything to BOOL is value != 0 (NaN is true). */
 #include <math.h>
 #include <string.h>
 
@@ -173,6 +172,13 @@ static void integer_range(const struct ulp_tensor *tensor, double *low, double *
     };
     *low = ranges[tensor->element].low;
     *high = ranges[tensor->element].high;
+    switch (tensor->type) {
+    case ULP_TYPE_INT4: *low = -8, *high = 7; break;
+    case ULP_TYPE_UINT4: *low = 0, *high = 15; break;
+    case ULP_TYPE_INT2: *low = -2, *high = 1; break;
+    case ULP_TYPE_UINT2: *low = 0, *high = 3; break;
+    default: break;
+    }
 }
 
 static int64_t wrap_small(enum ulp_type type, int64_t value)
@@ -213,7 +219,7 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
                                                          : mpfr_get_si(x.value, MPFR_RNDZ);
         } else
             integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)(uint64_t)value : (int64_t)value;
-        ulp_tensor_set_int(c->out, i, wrap_small(c->out->type, integer));
+        ulp_tensor_set_int(c->out, i, integer);
     }
 }
 
