@@ -1,5 +1,6 @@
 /* Processor features by CPUID, through the compiler's own detection (it also asks whether the operating system saves the
- * wide registers). Other processors than x86-64 have none: the portable C is used. */
+ * wide registers), and by hand where compilers do not know a name: these build on a feature that was asked about.
+ * Other processors than x86-64 have none: the portable C is used. */
 #include "base/cpu.h"
 
 #include <pthread.h>
@@ -7,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __clang__
-#define ULP_KNOWS_AVX512FP16 (__clang_major__ >= 14)
-#else
-#define ULP_KNOWS_AVX512FP16 (__GNUC__ >= 12)
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
 #endif
 
 static const struct {
@@ -32,17 +31,16 @@ static unsigned detect(void)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         present |= ULP_CPU_AVX2;
-    if (__builtin_cpu_supports("f16c"))
+    unsigned eax, ebx, ecx, edx;
+    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx >> 29 & 1))
         present |= ULP_CPU_F16C;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
         present |= ULP_CPU_AVX512;
     if (__builtin_cpu_supports("avx512ifma"))
         present |= ULP_CPU_AVX512IFMA;
-#if ULP_KNOWS_AVX512FP16
-    if (__builtin_cpu_supports("avx512fp16"))
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx >> 23 & 1))
         present |= ULP_CPU_AVX512FP16;
-#endif
 #endif
     return present;
 }

@@ -189,8 +189,10 @@ const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, stru
         if (strcmp(unit->gpu, schedule->gpu) != 0 || !*format)
             continue;
         if (strcmp(unit->unit_class, schedule->unit_class) == 0 && strcmp(format, arithmetic->factor.name) == 0 &&
-            strcmp(accumulator_format(unit), arithmetic->accumulator.name) == 0)
+            strcmp(accumulator_format(unit), arithmetic->accumulator.name) == 0) {
+            ulp_text_free(&known);
             return unit;
+        }
         ulp_text_add(&known, "%s%s %s -> %s", known.length ? ", " : "", unit->unit_class, format,
                      accumulator_format(unit));
     }
