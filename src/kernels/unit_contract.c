@@ -94,7 +94,7 @@ static size_t lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layo
         panel->exponent = (int16_t *)(void *)(memory + value);
         panel->special = (uint8_t *)(memory + value + exponent);
     }
-    return value + exponent + align64(layout->block_count);
+    return value + exponent + align64(layout->block_count + 1); /* never 0, also when k is */
 }
 
 /* A worker's memory. */
