@@ -81,12 +81,12 @@ static void add_ranking(struct ulp_text *out, const struct ulp_audit_lane *lane,
                 ranking[count++] = (struct ranked){&lane->nodes[n], output, relative};
         }
     qsort(ranking, count, sizeof *ranking, by_relative);
-    ulp_text_add(out, "  %s%-52s%10s%10s%10s%9s%s\n", style->dim, introduced ? "introduce most (rms relative to the reference's)" : "carry most",
+    ulp_text_add(out, "  %s%-57s%10s%10s%10s%9s%s\n", style->dim, introduced ? "introduce most (rms relative to the reference's)" : "carry most",
                  "relative", "rms", "max abs", "max ulp", style->off);
     for (size_t i = 0; i < count && i < RANKED; i++) {
         const struct ulp_metrics *m = introduced ? &ranking[i].output->introduced : &ranking[i].output->carried;
         char name[NAME_WIDTH + 1];
-        ulp_text_add(out, "    %-*s %-9.9s%10.2e%10.2e%10.2e%9.3g\n", NAME_WIDTH,
+        ulp_text_add(out, "    %-*s %-14.14s%10.2e%10.2e%10.2e%9.3g\n", NAME_WIDTH,
                      fit_name(ranking[i].node->name, NAME_WIDTH, name, sizeof name), ranking[i].node->op, ranking[i].relative, m->rms,
                      m->max_abs, m->max_ulp);
     }
@@ -136,8 +136,8 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
                 ulp_text_add(out, "    reference max %.3g against a largest %s of %.6g (headroom %.1f bits), first at element %zu\n",
                              node->outputs[o].range.ref_max, lane->arithmetic.storage.name, lane->arithmetic.storage.max_finite,
                              node->outputs[o].range.headroom_bits, node->outputs[o].entire.worst_index);
-        ulp_text_add(out, "    %zu node%s bear such values from finite inputs, %zu more are poisoned by them\n", born, born == 1 ? "" : "s",
-                     lane->poisoned_count);
+        ulp_text_add(out, "    %zu node%s such values from finite inputs, %zu more %s poisoned by them\n", born,
+                     born == 1 ? " bears" : "s bear", lane->poisoned_count, lane->poisoned_count == 1 ? "is" : "are");
         size_t listed = 0;
         for (size_t n = (size_t)lane->first_born + 1; n < lane->node_count && listed < RANKED; n++)
             if (lane->nodes[n].born && ++listed)
@@ -183,8 +183,8 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, stru
     for (size_t l = 0; l < audit->lane_count; l++)
         add_lane(out, &audit->lanes[l], style);
     ulp_text_add(out,
-                 "\n%ssingle: the node alone, on reference inputs. entire: on the lane's own inputs. entire = introduced + carried,\n"
-                 "introduced: by this node's arithmetic; carried: what the reference makes of the error it was given.%s\n",
+                 "\n%sEvery figure is of entire = introduced + carried: introduced by the node's own arithmetic, carried\n"
+                 "on from the error of its inputs. single (in the report): the node alone, on reference inputs.%s\n",
                  style->dim, style->off);
     return ULP_OK;
 }

@@ -99,7 +99,7 @@ ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, cons
                                             struct ulp_error *error);
 
 /* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone (of entire)
- * or after "single.", "entire.", "introduced." or "carried.". *exceeded: some graph output of some lane is beyond it (below it for
+ * or after "single.", "entire.", "introduced." or "carried.". *exceeded: some graph output of some lane (for nonfinite: some node) is beyond it (below it for
  * cosine and sqnr_db), or is not a number, or has diverged. Unknown metric: ULP_ERROR_USAGE with the list. audit NULL: only the
  * text is checked. */
 ULP_API enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded,

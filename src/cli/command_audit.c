@@ -22,7 +22,7 @@ static const struct argp_option option_list[] = {
     {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)", 0},
     {"out", OPTION_OUT, "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
     {"certify", OPTION_CERTIFY, 0, 0, "Recompute the reference at twice its precision and say how many digits it is good for", 0},
-    {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0, "Exit with 1 when a graph output crosses this (below it for cosine and sqnr_db); METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or after single., introduced. or carried.; may be repeated", 0},
+    {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0, "Exit with 1 when a graph output (for nonfinite: any node) crosses this (below it for cosine and sqnr_db); METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or after single., introduced. or carried.; may be repeated", 0},
     {0},
 };
 
