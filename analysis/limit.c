@@ -13,12 +13,17 @@ struct metric_row {
     bool falls;      /* worse when smaller */
     bool everywhere; /* of every node: an overflow may be hidden from the outputs (1 / Inf is 0) */
 };
+#define ROW(metric) .name = #metric, .offset = offsetof(struct ulp_metrics, metric)
 static const struct metric_row metric_rows[] = {
-    {"max_abs", offsetof(struct ulp_metrics, max_abs), false, false},       {"rms", offsetof(struct ulp_metrics, rms), false, false},
-    {"mean", offsetof(struct ulp_metrics, mean), false, false},             {"max_rel", offsetof(struct ulp_metrics, max_rel), false, false},
-    {"max_ulp", offsetof(struct ulp_metrics, max_ulp), false, false},       {"median_ulp", offsetof(struct ulp_metrics, median_ulp), false, false},
-    {"cosine", offsetof(struct ulp_metrics, cosine), true},          {"sqnr_db", offsetof(struct ulp_metrics, sqnr_db), true, false},
-    {"nonfinite", offsetof(struct ulp_metrics, nonfinite), false, true},
+    {ROW(max_abs)},
+    {ROW(rms)},
+    {ROW(mean)},
+    {ROW(max_rel)},
+    {ROW(max_ulp)},
+    {ROW(median_ulp)},
+    {ROW(cosine), .falls = true},
+    {ROW(sqnr_db), .falls = true},
+    {ROW(nonfinite), .everywhere = true},
 };
 static const struct {
     const char *name;

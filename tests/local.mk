@@ -2,7 +2,7 @@
 # exhaustive cases (ULPSCOPE_TEST_LONG=1).
 check_LIBRARIES += libtest.a
 libtest_a_SOURCES = %D%/support/proto.c %D%/support/proto.h %D%/support/test.c %D%/support/test.h
-libtest_a_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)/tests/data"'
+libtest_a_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
 test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/support $(CHECK_CFLAGS)
 test_libs = libtest.a libcore.la $(CHECK_LIBS)
 AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir;

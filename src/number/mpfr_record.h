@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <mpfr.h>
 
 struct ulp_record {
@@ -32,11 +33,14 @@ static inline void ulp_record_begin(mpfr_t x, struct ulp_record *record, int pre
 {
     mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, precision, record->limbs);
 }
-/* Write exponent and kind of x, opened on this record, back into it. */
+/* Write exponent and kind of x, opened on this record, back into it. Zeros, infinities and NaN have zero limbs, so that equal values
+ * are equal bytes. */
 static inline void ulp_record_close(struct ulp_record *record, const mpfr_t x)
 {
     record->kind = mpfr_custom_get_kind(x);
     record->exponent = mpfr_regular_p(x) ? (int64_t)mpfr_custom_get_exp(x) : 0;
+    if (!mpfr_regular_p(x))
+        memset(record->limbs, 0, ulp_record_bytes((int)mpfr_get_prec(x)) - sizeof *record);
 }
 /* Record i of an array. */
 static inline struct ulp_record *ulp_record_at(void *records, size_t i, int precision)

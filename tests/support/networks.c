@@ -29,7 +29,7 @@ const int network_count = sizeof networks / sizeof *networks;
 static bool find_folder(int index, char *folder, size_t size)
 {
     if (index == 0)
-        return snprintf(folder, size, "%s/../../examples/digits", test_data("")) < (int)size;
+        return snprintf(folder, size, "%s", test_source("examples/digits")) < (int)size;
     char relative[256];
     snprintf(relative, sizeof relative, "models/%s", networks[index].name);
     const char *path = networks[index].heavy && !test_long() ? NULL : test_shared(relative);

@@ -13,6 +13,8 @@ int test_run(Suite *first, ...)
     for (Suite *suite; (suite = va_arg(list, Suite *)) != NULL;)
         srunner_add_suite(runner, suite);
     va_end(list);
+    if (!test_shared(""))
+        fprintf(stderr, "ULPSCOPE_TEST_DATA is unset: tests that need the measured data are skipped\n");
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
@@ -36,18 +38,16 @@ static const char *join(const char *folder, const char *relative)
 
 const char *test_data(const char *relative)
 {
-    const char *folder = getenv("ULPSCOPE_TEST_SOURCE");
-    return join(folder ? folder : TEST_SOURCE_DIR, relative);
+    return join(TEST_SOURCE_DIR "/tests/data", relative);
+}
+
+const char *test_source(const char *relative)
+{
+    return join(TEST_SOURCE_DIR, relative);
 }
 
 const char *test_shared(const char *relative)
 {
     const char *folder = getenv("ULPSCOPE_TEST_DATA");
-    if (folder && *folder)
-        return join(folder, relative);
-    static bool said;
-    if (!said)
-        fprintf(stderr, "ULPSCOPE_TEST_DATA is unset: tests that need the measured data are skipped\n");
-    said = true;
-    return NULL;
+    return folder && *folder ? join(folder, relative) : NULL;
 }

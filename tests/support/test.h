@@ -12,7 +12,9 @@ int test_run(Suite *first, ...) __attribute__((sentinel));
 bool test_long(void);
 /* The folder of the tests' own files (tests/data in the source tree), and path joining into a static ring of buffers. */
 const char *test_data(const char *relative);
-/* The measured data outside the project (ULPSCOPE_TEST_DATA/relative), or NULL with one message on stderr when it is unset. */
+/* The same for a path from the top of the source tree. */
+const char *test_source(const char *relative);
+/* The measured data outside the project (ULPSCOPE_TEST_DATA/relative), or NULL when that is unset (test_run says so once). */
 const char *test_shared(const char *relative);
 /* Fails the test with the library's message unless status is ULP_OK. */
 #define ck_ulp_ok(status, error) ck_assert_msg((status) == ULP_OK, "%s", (error).message)
