@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/direct.h"
 #include "kernels/output.h"
 #include "kernels/pack.h"
 #include "kernels/tile.h"
@@ -208,10 +209,15 @@ static void store_tile(const struct job *job, const char *sums, size_t batch, si
     size_t strip = job->tile_columns * job->element_bytes;
     const char *result = sums + (size_t)job->chains->cuts.level_count * job->tile_bytes;
     int64_t base = job->problem->out_batch_offset ? job->problem->out_batch_offset[batch] : 0;
-    struct ulp_tile_place place = place_of(job, batch, row, column);
-    for (size_t i = 0; i < row_count; i++, place.output += job->row_pitch)
-        ulp_output_strip(&job->output, base + job->out_row[row + i], job->out_column + column, result + i * strip, column_count,
-                         (struct ulp_draw){.first = place.output, .number = job->k_count * ULP_DRAWS + ULP_DRAW_STORE});
+    struct ulp_draw draw = {.first = place_of(job, batch, row, column).output,
+                            .number = job->k_count * ULP_DRAWS + ULP_DRAW_STORE};
+    const int64_t *out_column = job->out_column + column;
+    bool run = job->output.rounding != ULP_ROUND_STOCHASTIC && ulp_output_is_run(out_column, column_count);
+    for (size_t i = 0; i < row_count; i++, draw.first += job->row_pitch)
+        if (run)
+            ulp_output_run(&job->output, base + job->out_row[row + i] + out_column[0], result + i * strip, column_count);
+        else
+            ulp_output_strip(&job->output, base + job->out_row[row + i], out_column, result + i * strip, column_count, draw);
 }
 
 /* A block of outputs: rows [row, row + row_count), columns likewise. */
@@ -412,11 +418,19 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
     job.tile_columns = job.tile->columns;
     job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
     choose_sides(&job, arithmetic, problem);
-    choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_thread_count(pool));
     job.meets_padding = ulp_element_is_float(job.element) && ulp_pack_meets_padding(&job.rows, &job.columns);
     enum ulp_status status = ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error);
     if (status != ULP_OK)
         return status;
+    struct ulp_direct_problem direct = {
+        .rule = &chains->rule, .rows = &job.rows, .columns = &job.columns, .output = &job.output,
+        .out_batch = problem->out_batch_offset, .out_row = job.out_row, .out_column = job.out_column,
+        .batch_count = problem->batch_count, .row_count = job.row_count, .column_count = job.column_count,
+        .k_count = job.k_count,
+    };
+    if (!chains->pairwise && chains->cuts.level_count == 0 && !job.meets_padding && ulp_direct_serves(&direct, job.tile))
+        return ulp_direct_run(&direct, job.tile, pool, error);
+    choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_thread_count(pool));
     size_t items = problem->batch_count * job.row_blocks * job.column_blocks;
     double item_steps = (double)job.row_block * (double)job.column_block * (double)(job.k_count + 1);
     size_t grain = item_steps < 65536 ? (size_t)(65536 / item_steps) : 1;

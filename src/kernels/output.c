@@ -35,7 +35,7 @@ enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithme
 }
 
 /* Pieces of 16 are what compilers turn into vectors. */
-static bool is_run(const int64_t *offset, size_t n)
+bool ulp_output_is_run(const int64_t *offset, size_t n)
 {
     int64_t differences = 0;
     size_t i = 0;
@@ -69,11 +69,8 @@ static void store_floats(const struct ulp_output *output, int64_t base, const in
         ulp_round_floats(&output->format, output->rounding, rounded, n, output->seed, output->stream + draw.number, draw.first);
         x = rounded;
     }
-    if (is_run(offset, n))
-        store_run(out + offset[0], x, n);
-    else
-        for (size_t i = 0; i < n; i++)
-            out[offset[i]] = without_payload(x[i]);
+    for (size_t i = 0; i < n; i++)
+        out[offset[i]] = without_payload(x[i]);
 }
 
 /* The general case, by way of doubles. */
@@ -135,4 +132,16 @@ void ulp_output_strip(const struct ulp_output *output, int64_t base, const int64
         store_floats(output, base, offset, strip, n, draw);
     else
         store_values(output, base, offset, strip, n, draw);
+}
+
+void ulp_output_run(const struct ulp_output *output, int64_t first, const void *strip, size_t n)
+{
+    if (output->source == ULP_ELEMENT_F32 && output->tensor->element == ULP_ELEMENT_F32 && !output->round) {
+        store_run((float *)output->tensor->data + first, strip, n);
+        return;
+    }
+    int64_t offset[STRIP_MAX];
+    for (size_t i = 0; i < n; i++)
+        offset[i] = (int64_t)i;
+    ulp_output_strip(output, first, offset, strip, n, (struct ulp_draw){0});
 }

@@ -56,6 +56,23 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
     return round_bf16_avx2(_mm256_add_ps(sum, round_bf16_avx2(_mm256_mul_ps(a, b))));
 }
 
+AVX512 static ALWAYS_INLINE __m512 even_f32_avx512(__m512 x, __m512 y)
+{
+    return _mm512_permutex2var_ps(x, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), y);
+}
+AVX512 static ALWAYS_INLINE __m512d even_f64_avx512(__m512d x, __m512d y)
+{
+    return _mm512_permutex2var_pd(x, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), y);
+}
+AVX2 static ALWAYS_INLINE __m256 even_f32_avx2(__m256 x, __m256 y)
+{
+    return (__m256)_mm256_permute4x64_pd((__m256d)_mm256_shuffle_ps(x, y, 0x88), 0xD8);
+}
+AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
+{
+    return _mm256_permute4x64_pd(_mm256_shuffle_pd(x, y, 0), 0xD8);
+}
+
 #define TILE fma_f32_avx512
 #define ATTRIBUTE AVX512
 #define ELEMENT float
@@ -65,6 +82,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 14
 #define SETUP
 #define STEP(s, a, b) _mm512_fmadd_ps(a, b, s)
+#define EVEN(x, y) even_f32_avx512(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE fma_f32_avx2
@@ -76,6 +94,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 6
 #define SETUP
 #define STEP(s, a, b) _mm256_fmadd_ps(a, b, s)
+#define EVEN(x, y) even_f32_avx2(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE muladd_f32_avx512
@@ -87,6 +106,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 8
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
+#define EVEN(x, y) even_f32_avx512(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE muladd_f32_avx2
@@ -98,6 +118,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 6
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
+#define EVEN(x, y) even_f32_avx2(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE fma_f64_avx512
@@ -109,6 +130,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 14
 #define SETUP
 #define STEP(s, a, b) _mm512_fmadd_pd(a, b, s)
+#define EVEN(x, y) even_f64_avx512(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE fma_f64_avx2
@@ -120,6 +142,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 6
 #define SETUP
 #define STEP(s, a, b) _mm256_fmadd_pd(a, b, s)
+#define EVEN(x, y) even_f64_avx2(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE muladd_f64_avx512
@@ -131,6 +154,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 8
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
+#define EVEN(x, y) even_f64_avx512(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE muladd_f64_avx2
@@ -142,6 +166,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 6
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
+#define EVEN(x, y) even_f64_avx2(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE fp16_avx512
@@ -153,6 +178,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 8
 #define SETUP
 #define STEP(s, a, b) step_fp16_avx512(s, a, b)
+#define EVEN(x, y) even_f32_avx512(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE fp16_f16c
@@ -164,6 +190,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 6
 #define SETUP
 #define STEP(s, a, b) step_fp16_avx2(s, a, b)
+#define EVEN(x, y) even_f32_avx2(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE bf16_avx512
@@ -175,6 +202,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 8
 #define SETUP
 #define STEP(s, a, b) step_bf16_avx512(s, a, b)
+#define EVEN(x, y) even_f32_avx512(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE bf16_avx2
@@ -186,6 +214,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 6
 #define SETUP
 #define STEP(s, a, b) step_bf16_avx2(s, a, b)
+#define EVEN(x, y) even_f32_avx2(x, y)
 #include "kernels/tile_template.h"
 
 #define TILE u32_avx512
@@ -197,6 +226,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 8
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
+#define EVEN(x, y) (u32x16)even_f32_avx512((__m512)(x), (__m512)(y))
 #include "kernels/tile_template.h"
 
 #define TILE u32_avx2
@@ -208,6 +238,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 6
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
+#define EVEN(x, y) (u32x8)even_f32_avx2((__m256)(x), (__m256)(y))
 #include "kernels/tile_template.h"
 
 #define TILE u64_avx512
@@ -219,6 +250,7 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 #define ROWS_MAX 8
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
+#define EVEN(x, y) (u64x8)even_f64_avx512((__m512d)(x), (__m512d)(y))
 #include "kernels/tile_template.h"
 
 static bool serves_fma_f32(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_FLOAT && rule->fused; }
@@ -244,26 +276,31 @@ static bool serves_strict(const struct ulp_step_rule *rule, int precision, int e
 static bool serves_fp16(const struct ulp_step_rule *rule) { return serves_strict(rule, 11, 15); }
 static bool serves_bf16(const struct ulp_step_rule *rule) { return serves_strict(rule, 8, 127); }
 
-#define RUN_14(tile) {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8, [14] = tile##_14}
-#define RUN_8(tile) {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8}
-#define RUN_6(tile) {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [6] = tile##_6}
+/* The members of a row that follow from its template instance. Two vectors a row. */
+#define ROWS_OF(tile, lanes) lanes, tile##_row1, tile##_row4, tile##_row1_even, tile##_row4_even
+#define RUN_14(tile, lanes)                                                                                     \
+    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8, [14] = tile##_14}, ROWS_OF(tile, lanes)
+#define RUN_8(tile, lanes) \
+    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8}, ROWS_OF(tile, lanes)
+#define RUN_6(tile, lanes) \
+    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [6] = tile##_6}, ROWS_OF(tile, lanes)
 
 const struct ulp_tile ulp_tiles_x86[] = {
-    {ULP_CPU_AVX512, serves_fma_f32, ULP_ELEMENT_F32, 32, RUN_14(fma_f32_avx512)},
-    {ULP_CPU_AVX512, serves_muladd_f32, ULP_ELEMENT_F32, 32, RUN_8(muladd_f32_avx512)},
-    {ULP_CPU_AVX512, serves_fma_f64, ULP_ELEMENT_F64, 16, RUN_14(fma_f64_avx512)},
-    {ULP_CPU_AVX512, serves_muladd_f64, ULP_ELEMENT_F64, 16, RUN_8(muladd_f64_avx512)},
-    {ULP_CPU_AVX512, serves_fp16, ULP_ELEMENT_F32, 32, RUN_8(fp16_avx512)},
-    {ULP_CPU_AVX512, serves_bf16, ULP_ELEMENT_F32, 32, RUN_8(bf16_avx512)},
-    {ULP_CPU_AVX512, serves_u32, ULP_ELEMENT_U32, 32, RUN_8(u32_avx512)},
-    {ULP_CPU_AVX512, serves_u64, ULP_ELEMENT_U64, 16, RUN_8(u64_avx512)},
-    {ULP_CPU_AVX2, serves_fma_f32, ULP_ELEMENT_F32, 16, RUN_6(fma_f32_avx2)},
-    {ULP_CPU_AVX2, serves_muladd_f32, ULP_ELEMENT_F32, 16, RUN_6(muladd_f32_avx2)},
-    {ULP_CPU_AVX2, serves_fma_f64, ULP_ELEMENT_F64, 8, RUN_6(fma_f64_avx2)},
-    {ULP_CPU_AVX2, serves_muladd_f64, ULP_ELEMENT_F64, 8, RUN_6(muladd_f64_avx2)},
-    {ULP_CPU_F16C, serves_fp16, ULP_ELEMENT_F32, 16, RUN_6(fp16_f16c)},
-    {ULP_CPU_AVX2, serves_bf16, ULP_ELEMENT_F32, 16, RUN_6(bf16_avx2)},
-    {ULP_CPU_AVX2, serves_u32, ULP_ELEMENT_U32, 16, RUN_6(u32_avx2)},
+    {ULP_CPU_AVX512, serves_fma_f32, ULP_ELEMENT_F32, RUN_14(fma_f32_avx512, 16)},
+    {ULP_CPU_AVX512, serves_muladd_f32, ULP_ELEMENT_F32, RUN_8(muladd_f32_avx512, 16)},
+    {ULP_CPU_AVX512, serves_fma_f64, ULP_ELEMENT_F64, RUN_14(fma_f64_avx512, 8)},
+    {ULP_CPU_AVX512, serves_muladd_f64, ULP_ELEMENT_F64, RUN_8(muladd_f64_avx512, 8)},
+    {ULP_CPU_AVX512, serves_fp16, ULP_ELEMENT_F32, RUN_8(fp16_avx512, 16)},
+    {ULP_CPU_AVX512, serves_bf16, ULP_ELEMENT_F32, RUN_8(bf16_avx512, 16)},
+    {ULP_CPU_AVX512, serves_u32, ULP_ELEMENT_U32, RUN_8(u32_avx512, 16)},
+    {ULP_CPU_AVX512, serves_u64, ULP_ELEMENT_U64, RUN_8(u64_avx512, 8)},
+    {ULP_CPU_AVX2, serves_fma_f32, ULP_ELEMENT_F32, RUN_6(fma_f32_avx2, 8)},
+    {ULP_CPU_AVX2, serves_muladd_f32, ULP_ELEMENT_F32, RUN_6(muladd_f32_avx2, 8)},
+    {ULP_CPU_AVX2, serves_fma_f64, ULP_ELEMENT_F64, RUN_6(fma_f64_avx2, 4)},
+    {ULP_CPU_AVX2, serves_muladd_f64, ULP_ELEMENT_F64, RUN_6(muladd_f64_avx2, 4)},
+    {ULP_CPU_F16C, serves_fp16, ULP_ELEMENT_F32, RUN_6(fp16_f16c, 8)},
+    {ULP_CPU_AVX2, serves_bf16, ULP_ELEMENT_F32, RUN_6(bf16_avx2, 8)},
+    {ULP_CPU_AVX2, serves_u32, ULP_ELEMENT_U32, RUN_6(u32_avx2, 8)},
     {.serves = NULL},
 };
 
