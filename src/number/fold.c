@@ -1,5 +1,7 @@
 /* Running reductions. Every combination of two values is the carrier's own primitive, so that it rounds as a step does;
- * the order of combinations depends only on the elements' positions, never on how they were cut into strips. */
+ * the order of combinations depends only on the elements' positions, never on how they were cut into strips. The loops
+ * below that do not call the primitive compute the same bits faster. */
+#include "number/round.h"
 #include "number/strip_access.h"
 
 #include <stdalign.h>
@@ -9,21 +11,23 @@
 #define BLOCK_STREAM UINT64_C(0x626c6f636b000000)
 #define LEVEL_STREAM UINT64_C(0x70616972ca000000)
 #define LEVELS 64
+/* Half a strip of the carriers whose strips are worked on as a whole. */
+#define HALF_BYTES (ULP_STRIP / 2 * sizeof(double))
 
 struct ulp_fold_state {
     const struct ulp_strip_rule *rule;
     ulp_strip_fn *combine;
     enum ulp_fold kind;
     enum ulp_order order;
-    uint64_t block;       /* elements in a block: blocked order */
-    uint64_t count;       /* elements so far */
-    uint64_t stream;      /* of the last strip */
-    uint64_t next;        /* the stochastic index after the last element's */
+    uint64_t block;  /* elements in a block: blocked order */
+    uint64_t count;  /* elements so far */
+    uint64_t stream; /* of the last strip */
+    uint64_t origin; /* stochastic index of element 0 */
     size_t element_bytes;
     /* Sequential: values[0] is the partial result. Blocked: values[0] that of whole blocks, values[1] that of the
      * running block. Pairwise: values[l] is that of an aligned group of 2^l elements, present when bit l of count is set
      * (a binary counter; adding an element carries as adding 1 does). */
-    alignas(16) unsigned char values[];
+    alignas(64) unsigned char values[];
 };
 
 size_t ulp_fold_bytes(const struct ulp_strip_rule *rule)
@@ -38,34 +42,73 @@ void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *r
         [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD, [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
         [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN, [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
     };
-    *state = (struct ulp_fold_state){
-        .rule = rule, .combine = ulp_strip_tables[rule->carrier]->primitive[combine[kind]], .kind = kind, .order = order,
-        .block = order_block > 0 ? (uint64_t)order_block : 1,
-        .element_bytes = ulp_strip_element_bytes(rule->carrier, rule->precision)};
+    state->rule = rule;
+    state->combine = ulp_strip_tables[rule->carrier]->primitive[combine[kind]];
+    state->kind = kind;
+    state->order = order;
+    state->block = order_block > 0 ? (uint64_t)order_block : 1;
+    state->count = 0;
+    state->stream = 0;
+    state->origin = 0;
+    state->element_bytes = ulp_strip_element_bytes(rule->carrier, rule->precision);
 }
 
 static void *value_at(struct ulp_fold_state *state, size_t k) { return state->values + k * state->element_bytes; }
-static void copy_value(struct ulp_fold_state *state, void *to, const void *from)
+static void copy_value(const struct ulp_fold_state *state, void *to, const void *from)
 {
     memcpy(to, from, state->element_bytes);
 }
 
 /* *to = *a combined with *b. */
-static void combine(struct ulp_fold_state *state, void *to, const void *a, const void *b, uint64_t stream,
+static void combine(const struct ulp_fold_state *state, void *to, const void *a, const void *b, uint64_t stream,
                     uint64_t index)
 {
     state->combine(state->rule, to, a, b, NULL, 1, (struct ulp_strip_place){stream, index});
 }
 
-static void add_sequential(struct ulp_fold_state *state, const void *value, uint64_t index)
+static float add_floats(const struct ulp_strip_rule *rule, float sum, const float *x, size_t n)
 {
-    if (state->count++ == 0)
-        copy_value(state, value_at(state, 0), value);
-    else
-        combine(state, value_at(state, 0), value_at(state, 0), value, state->stream, index);
+    if (rule->each_step)
+        return ulp_round_sum_floats(&rule->format, sum, x, n);
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+static double add_doubles(const struct ulp_strip_rule *rule, double sum, const double *x, size_t n)
+{
+    if (rule->each_step)
+        return ulp_round_sum_doubles(&rule->format, sum, x, n);
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
 }
 
-/* The running block joins the whole ones. */
+/* *sum combined with n elements, one after the other. The float carrier's rules are all of ties to even and those of double
+ * up to 25 bits need no rounding to odd (README.md, 3.1). */
+static void chain(const struct ulp_fold_state *state, void *sum, const unsigned char *x, size_t n, uint64_t index)
+{
+    const struct ulp_strip_rule *rule = state->rule;
+    const bool plain = !rule->each_step || (rule->rounding == ULP_ROUND_NEAREST_EVEN && rule->format.precision <= 25);
+    if (state->kind == ULP_FOLD_SUM && plain && rule->carrier == ULP_STRIP_FLOAT) {
+        *(float *)sum = add_floats(rule, *(const float *)sum, (const float *)(const void *)x, n);
+    } else if (state->kind == ULP_FOLD_SUM && plain && rule->carrier == ULP_STRIP_DOUBLE) {
+        *(double *)sum = add_doubles(rule, *(const double *)sum, (const double *)(const void *)x, n);
+    } else {
+        for (size_t i = 0; i < n; i++, x += state->element_bytes)
+            combine(state, sum, sum, x, state->stream, index + i);
+    }
+}
+
+static void add_sequential(struct ulp_fold_state *state, const unsigned char *x, size_t n, uint64_t index)
+{
+    const size_t first = state->count == 0;
+    if (first)
+        copy_value(state, value_at(state, 0), x);
+    chain(state, value_at(state, 0), x + first * state->element_bytes, n - first, index + first);
+    state->count += n;
+}
+
+/* The running block, whose last element is number `index` of the stochastic stream, joins the whole ones. */
 static void end_block(struct ulp_fold_state *state, uint64_t index)
 {
     if (state->count <= state->block)
@@ -74,47 +117,135 @@ static void end_block(struct ulp_fold_state *state, uint64_t index)
         combine(state, value_at(state, 0), value_at(state, 0), value_at(state, 1), state->stream ^ BLOCK_STREAM, index);
 }
 
-static void add_blocked(struct ulp_fold_state *state, const void *value, uint64_t index)
+static void add_blocked(struct ulp_fold_state *state, const unsigned char *x, size_t n, uint64_t index)
 {
-    if (state->count % state->block == 0)
-        copy_value(state, value_at(state, 1), value);
-    else
-        combine(state, value_at(state, 1), value_at(state, 1), value, state->stream, index);
-    state->count++;
-    if (state->count % state->block == 0)
-        end_block(state, index);
+    while (n > 0) {
+        const uint64_t done = state->count % state->block, room = state->block - done;
+        const size_t length = room < n ? (size_t)room : n, first = done == 0;
+        if (first)
+            copy_value(state, value_at(state, 1), x);
+        chain(state, value_at(state, 1), x + first * state->element_bytes, length - first, index + first);
+        state->count += length;
+        x += length * state->element_bytes;
+        index += length;
+        n -= length;
+        if (length == room)
+            end_block(state, index - 1);
+    }
 }
 
-static void add_pairwise(struct ulp_fold_state *state, const void *value, uint64_t index)
+/* Groups of 2^level elements join in pairs: the place of the pair to which element number count belongs. */
+static struct ulp_strip_place pair_place(const struct ulp_fold_state *state, size_t level)
 {
-    uint64_t count = state->count++;
-    size_t level = 0;
+    return (struct ulp_strip_place){state->stream ^ (LEVEL_STREAM + level), state->origin + (state->count >> level >> 1)};
+}
+
+/* The value of a group of 2^level elements enters the counter; count does not yet include them. */
+static void carry(struct ulp_fold_state *state, const void *value, size_t level)
+{
     const void *carried = value;
-    for (; count & 1; count >>= 1, level++) {
+    for (; state->count >> level & 1; level++) {
         void *left = value_at(state, level);
-        combine(state, left, left, carried, state->stream ^ (LEVEL_STREAM + level), index);
+        const struct ulp_strip_place place = pair_place(state, level);
+        combine(state, left, left, carried, place.stream, place.first);
         carried = left;
     }
     if (carried != value_at(state, level))
         copy_value(state, value_at(state, level), carried);
 }
 
-void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n, struct ulp_strip_place place)
+/* The elements at odd (parity 1) or even positions of x, together. */
+static void take_every_second(const struct ulp_fold_state *state, unsigned char *out, const unsigned char *x, size_t pairs,
+                              size_t parity)
 {
-    state->stream = place.stream;
-    state->next = place.first + n;
-    const unsigned char *value = strip;
-    for (size_t i = 0; i < n; i++, value += state->element_bytes) {
-        const uint64_t index = place.first + i;
-        switch (state->order) {
-        case ULP_ORDER_SEQUENTIAL: add_sequential(state, value, index); break;
-        case ULP_ORDER_BLOCKED: add_blocked(state, value, index); break;
-        case ULP_ORDER_PAIRWISE: add_pairwise(state, value, index); break;
-        }
+    const size_t bytes = state->element_bytes;
+    if (bytes == sizeof(float))
+        for (size_t i = 0; i < pairs; i++)
+            memcpy(out + i * sizeof(float), x + (2 * i + parity) * sizeof(float), sizeof(float));
+    else if (bytes == sizeof(double))
+        for (size_t i = 0; i < pairs; i++)
+            memcpy(out + i * sizeof(double), x + (2 * i + parity) * sizeof(double), sizeof(double));
+    else
+        for (size_t i = 0; i < pairs; i++)
+            memcpy(out + i * bytes, x + (2 * i + parity) * bytes, bytes);
+}
+
+/* x: 2^levels elements, of which the first is at a multiple of 2^levels; *out: their value, level by level, a strip at a
+ * time. Only for elements of at most 8 bytes: longer ones gain nothing. */
+static void reduce_group(const struct ulp_fold_state *state, unsigned char *out, const unsigned char *x, size_t levels)
+{
+    alignas(64) unsigned char left[HALF_BYTES], right[HALF_BYTES];
+    for (size_t level = 0; level < levels; level++) {
+        const size_t pairs = (size_t)1 << (levels - level - 1);
+        const unsigned char *from = level == 0 ? x : out;
+        take_every_second(state, left, from, pairs, 0);
+        take_every_second(state, right, from, pairs, 1);
+        state->combine(state->rule, out, left, right, NULL, pairs, pair_place(state, level));
     }
 }
 
-static void set_empty(struct ulp_fold_state *state, void *out)
+static void add_pairwise(struct ulp_fold_state *state, const unsigned char *x, size_t n)
+{
+    while (n > 0) {
+        size_t level = 0;
+        /* The largest aligned group that starts here. */
+        while (state->element_bytes <= sizeof(double) && (size_t)2 << level <= n && (size_t)2 << level <= ULP_STRIP &&
+               !(state->count >> level & 1))
+            level++;
+        alignas(64) unsigned char group[HALF_BYTES];
+        if (level > 0)
+            reduce_group(state, group, x, level);
+        carry(state, level > 0 ? group : x, level);
+        state->count += (uint64_t)1 << level;
+        x += state->element_bytes << level;
+        n -= (size_t)1 << level;
+    }
+}
+
+/* Extrema do not depend on the order: halves of a strip are combined until one value is left. */
+static void add_extremum(struct ulp_fold_state *state, const unsigned char *x, size_t n)
+{
+    alignas(64) unsigned char best[HALF_BYTES];
+    const size_t bytes = state->element_bytes;
+    const struct ulp_strip_place nowhere = {0, 0};
+    while (n > 1) {
+        const size_t half = n / 2;
+        state->combine(state->rule, best, x, x + half * bytes, NULL, half, nowhere);
+        if (n % 2)
+            state->combine(state->rule, best, best, x + 2 * half * bytes, NULL, 1, nowhere);
+        x = best;
+        n = half;
+    }
+    if (state->count == 0)
+        copy_value(state, value_at(state, 0), x);
+    else
+        combine(state, value_at(state, 0), value_at(state, 0), x, 0, 0);
+    state->count = 1;
+}
+
+static bool is_extremum(const struct ulp_fold_state *state)
+{
+    return (state->kind == ULP_FOLD_MAX || state->kind == ULP_FOLD_MIN) && state->element_bytes <= sizeof(double);
+}
+
+void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n, struct ulp_strip_place place)
+{
+    if (n == 0)
+        return;
+    state->stream = place.stream;
+    state->origin = place.first - state->count;
+    if (is_extremum(state)) {
+        add_extremum(state, strip, n);
+        return;
+    }
+    switch (state->order) {
+    case ULP_ORDER_SEQUENTIAL: add_sequential(state, strip, n, place.first); break;
+    case ULP_ORDER_BLOCKED: add_blocked(state, strip, n, place.first); break;
+    case ULP_ORDER_PAIRWISE: add_pairwise(state, strip, n); break;
+    }
+}
+
+static void set_empty(const struct ulp_fold_state *state, void *out)
 {
     static const char *const neutral[ULP_FOLD_COUNT] = {
         [ULP_FOLD_SUM] = "0", [ULP_FOLD_MAX] = "-inf", [ULP_FOLD_MIN] = "inf", [ULP_FOLD_PRODUCT] = "1"};
@@ -129,8 +260,9 @@ static void end_pairwise(struct ulp_fold_state *state, void *out)
         if (!(state->count >> level & 1))
             continue;
         void *left = value_at(state, level);
+        const struct ulp_strip_place place = pair_place(state, level);
         if (right)
-            combine(state, left, left, right, state->stream ^ (LEVEL_STREAM + level), state->next);
+            combine(state, left, left, right, place.stream, place.first);
         right = left;
     }
     copy_value(state, out, right);
@@ -142,11 +274,11 @@ void ulp_fold_end(struct ulp_fold_state *state, void *out)
         set_empty(state, out);
         return;
     }
-    if (state->order == ULP_ORDER_PAIRWISE) {
+    if (state->order == ULP_ORDER_PAIRWISE && !is_extremum(state)) {
         end_pairwise(state, out);
         return;
     }
-    if (state->order == ULP_ORDER_BLOCKED && state->count % state->block != 0)
-        end_block(state, state->next);
+    if (state->order == ULP_ORDER_BLOCKED && !is_extremum(state) && state->count % state->block != 0)
+        end_block(state, state->origin + state->count - 1);
     copy_value(state, out, value_at(state, 0));
 }

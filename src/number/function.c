@@ -6,6 +6,7 @@
 #include "number/round.h"
 
 #include <math.h>
+#include <string.h>
 
 #define OPERAND_BITS 53
 
@@ -61,6 +62,21 @@ static bool all_equal_two(const float *b, size_t n)
     return !others;
 }
 
+/* Replaces the elements of y, estimates rounded to float, of which another float could be the right one. */
+static void decide_floats(enum ulp_primitive primitive, float *y, const float *a, const float *b, size_t n)
+{
+    double x[ULP_STRIP], w[ULP_STRIP] = {0}, low[ULP_STRIP], high[ULP_STRIP];
+    for (size_t i = 0; i < n; i++)
+        x[i] = (double)a[i];
+    for (size_t i = 0; b && i < n; i++)
+        w[i] = (double)b[i];
+    bound(primitive, low, high, x, w, n);
+    /* From 53 bits rounded to odd the conversion to float is the single rounding: 53 >= 24 + 2. */
+    for (size_t i = 0; i < n; i++)
+        if ((float)low[i] != (float)high[i])
+            y[i] = (float)compute_to_odd(primitive, x[i], w[i]);
+}
+
 void ulp_function_floats(enum ulp_primitive primitive, float *out, const float *a, const float *b, size_t n)
 {
     /* The square, by far the commonest power in models: the product is the correctly rounded power, specials included. */
@@ -69,26 +85,10 @@ void ulp_function_floats(enum ulp_primitive primitive, float *out, const float *
             out[i] = a[i] * a[i];
         return;
     }
-    if (n == 0)
-        return;
-    double x[ULP_STRIP], w[ULP_STRIP], low[ULP_STRIP], high[ULP_STRIP];
-    const bool power = primitive == ULP_PRIMITIVE_POW;
-    for (size_t i = 0; i < n; i++)
-        x[i] = (double)a[i];
-    for (size_t i = 0; power && i < n; i++)
-        w[i] = (double)b[i];
-    bound(primitive, low, high, x, w, n);
-    unsigned undecided = 0;
-    for (size_t i = 0; i < n; i++) {
-        out[i] = (float)high[i]; /* not low, whose zero lost its sign: -0 - -0 = +0 */
-        undecided += (float)low[i] != (float)high[i];
-    }
-    /* From 53 bits rounded to odd the conversion to float is the single rounding: 53 >= 24 + 2. */
-    for (size_t i = 0; undecided > 0 && i < n; i++)
-        if ((float)low[i] != (float)high[i]) {
-            out[i] = (float)compute_to_odd(primitive, x[i], power ? w[i] : 0);
-            undecided--;
-        }
+    float y[ULP_STRIP];
+    if (ulp_estimate_floats(primitive, y, a, b, n) > 0)
+        decide_floats(primitive, y, a, b, n);
+    memcpy(out, y, n * sizeof *out);
 }
 
 /* The estimate's contract covers the operands of the format, and the bound is narrow against its last bit. */

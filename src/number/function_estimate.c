@@ -45,6 +45,8 @@ INLINE double evaluate(const double *coefficients, int count, double x)
 struct estimates {
     void (*unary[ULP_PRIMITIVE_COUNT])(double *restrict out, const double *restrict a, size_t n);
     void (*pow)(double *restrict out, const double *restrict a, const double *restrict b, size_t n);
+    int (*unary_floats[ULP_PRIMITIVE_COUNT])(float *restrict out, const float *restrict a, size_t n);
+    int (*pow_floats)(float *restrict out, const float *restrict a, const float *restrict b, size_t n);
 };
 
 /* exp(x) - 1 = 2^k (q + 1) - 1 with x = k ln 2 + r, |r| <= ln 2 / 2 and q = exp(r) - 1. */
@@ -271,4 +273,12 @@ void ulp_estimate(enum ulp_primitive function, double *restrict out, const doubl
 void ulp_estimate_pow(double *restrict out, const double *restrict a, const double *restrict b, size_t n)
 {
     choose_estimates()->pow(out, a, b, n);
+}
+
+int ulp_estimate_floats(enum ulp_primitive function, float *restrict out, const float *restrict a,
+                        const float *restrict b, size_t n)
+{
+    const struct estimates *estimates = choose_estimates();
+    return function == ULP_PRIMITIVE_POW ? estimates->pow_floats(out, a, b, n)
+                                         : estimates->unary_floats[function](out, a, n);
 }

@@ -11,5 +11,8 @@
 /* f(a[i]) for a unary function; a[i] of any float-like format: a double of |a[i]| <= 2^128, or infinite, or NaN. */
 void ulp_estimate(enum ulp_primitive function, double *restrict out, const double *restrict a, size_t n);
 void ulp_estimate_pow(double *restrict out, const double *restrict a, const double *restrict b, size_t n);
+/* out[i] = f(a[i][, b[i]]) rounded to binary32, except for as many elements as it returns: where the bound leaves a choice. */
+int ulp_estimate_floats(enum ulp_primitive function, float *restrict out, const float *restrict a,
+                        const float *restrict b, size_t n);
 
 #endif

@@ -1,6 +1,14 @@
 /* The loops over the estimates of function_estimate.c, once for each instruction set. Parameters:
  *   NAMED(name)   the name with the instruction set's suffix
  *   ATTRIBUTES    of the functions: __attribute__((target(...))) or nothing */
+
+/* y's bounds as floats: equal when every value within the bound rounds to that float. The upper one is the result, as the
+ * lower one of -0 is -0 - -0 = +0. */
+#define DECIDE(BOUND)                                                                                                  \
+    const float low = (float)(y - y * (BOUND)), high = (float)(y + y * (BOUND));                                       \
+    out[i] = high;                                                                                                     \
+    undecided += low != high;
+
 #define ESTIMATE(NAME, EXPRESSION)                                                                                     \
     ATTRIBUTES static void NAMED(estimate_##NAME)(double *restrict out, const double *restrict a, size_t n)            \
     {                                                                                                                  \
@@ -8,6 +16,15 @@
             const double x = a[i];                                                                                     \
             out[i] = EXPRESSION;                                                                                       \
         }                                                                                                              \
+    }                                                                                                                  \
+    ATTRIBUTES static int NAMED(floats_##NAME)(float *restrict out, const float *restrict a, size_t n)                 \
+    {                                                                                                                  \
+        int undecided = 0;                                                                                             \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const double x = (double)a[i], y = EXPRESSION;                                                             \
+            DECIDE(ULP_ESTIMATE_ERROR)                                                                                 \
+        }                                                                                                              \
+        return undecided;                                                                                              \
     }
 ESTIMATE(EXP, take_exp(x))
 ESTIMATE(EXPM1, take_signed_expm1(x))
@@ -36,8 +53,26 @@ ATTRIBUTES static void NAMED(estimate_POW)(double *restrict out, const double *r
         out[i] = take_pow(a[i], b[i]);
 }
 
-#define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = NAMED(estimate_##NAME),
-static const struct estimates NAMED(estimates) = {.unary = {ULP_UNARY_FUNCTIONS(ENTRY)}, .pow = NAMED(estimate_POW)};
+ATTRIBUTES static int NAMED(floats_POW)(float *restrict out, const float *restrict a, const float *restrict b, size_t n)
+{
+    int undecided = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double y = take_pow((double)a[i], (double)b[i]);
+        DECIDE(ULP_ESTIMATE_ERROR_POW)
+    }
+    return undecided;
+}
 
+#define ESTIMATE_ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = NAMED(estimate_##NAME),
+#define FLOATS_ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = NAMED(floats_##NAME),
+static const struct estimates NAMED(estimates) = {
+    .unary = {ULP_UNARY_FUNCTIONS(ESTIMATE_ENTRY)},
+    .pow = NAMED(estimate_POW),
+    .unary_floats = {ULP_UNARY_FUNCTIONS(FLOATS_ENTRY)},
+    .pow_floats = NAMED(floats_POW),
+};
+
+#undef DECIDE
 #undef ESTIMATE
-#undef ENTRY
+#undef ESTIMATE_ENTRY
+#undef FLOATS_ENTRY

@@ -22,30 +22,27 @@ static inline uint64_t ulp_odd_bits(double x)
 }
 
 /* The value nearest + error (of which nearest is the rounding to nearest; only error's sign counts), rounded to odd.
- * nearest infinite or NaN stays: error is then NaN or meaningless. Branch-free. */
+ * error NaN, as beside an infinity, counts as 0. Branch-free, in a form that compilers turn into vectors. */
 static inline double ulp_odd(double nearest, double error)
 {
     const uint64_t bits = ulp_odd_bits(nearest);
     /* Toward zero when the error points there: the bits of |x| are ordered as |x|. Zero cannot have an error. */
     const uint64_t toward_zero = (bits ^ ulp_odd_bits(error)) >> 63;
-    const uint64_t moved = (bits - toward_zero) | 1;
-    return error < 0 || error > 0 ? ulp_odd_from_bits(moved) : nearest;
+    const double moved = ulp_odd_from_bits((bits - toward_zero) | 1);
+    const double above = error > 0 ? moved : nearest;
+    return error < 0 ? moved : above;
 }
 
-/* What a result that overflowed from finite operands rounds to: the largest double, which is odd. */
-static inline double ulp_odd_overflow(double result, int finite_operands)
-{
-    const double largest = result < 0 ? -DBL_MAX : DBL_MAX;
-    return finite_operands && (result > DBL_MAX || result < -DBL_MAX) ? largest : result;
-}
-
-/* a + b. Fast2Sum on ordered operands never overflows when the sum does not, and is exact with subnormals. */
+/* a + b. Fast2Sum on ordered operands never overflows when the sum does not, and is exact with subnormals. An overflow from
+ * finite operands rounds to the largest double, which is odd. */
 static inline double ulp_odd_add(double a, double b)
 {
     const double sum = a + b, aa = __builtin_fabs(a), ab = __builtin_fabs(b);
     const double large = aa < ab ? b : a, small = aa < ab ? a : b;
-    const double error = small - (sum - large);
-    return ulp_odd(ulp_odd_overflow(sum, aa <= DBL_MAX && ab <= DBL_MAX), __builtin_fabs(sum) <= DBL_MAX ? error : 0);
+    const double odd = ulp_odd(sum, small - (sum - large));
+    const double largest = sum < 0 ? -DBL_MAX : DBL_MAX;
+    const double beyond = __builtin_fabs(large) <= DBL_MAX ? largest : sum;
+    return __builtin_fabs(sum) > DBL_MAX ? beyond : odd;
 }
 
 /* a * b - product exactly, by Dekker's product (Veltkamp's split at 27 bits); exact when |a|, |b| and |a * b| lie in
@@ -84,7 +81,8 @@ static inline double ulp_odd_fma(double a, double b, double c)
     const double uh = c + low, ub = uh - c, ul = (c - (uh - ub)) + (low - ub);
     const double th = product + uh, tb = th - product, tl = (product - (th - tb)) + (uh - tb);
     const double exact = ulp_odd_add(th, ulp_odd_add(tl, ul));
-    return __builtin_fabs(plain) <= DBL_MAX ? exact == 0 ? plain : exact : plain;
+    const double finite = exact == 0 ? plain : exact; /* whose zero has the right sign */
+    return __builtin_fabs(plain) <= DBL_MAX ? finite : plain;
 }
 
 #endif

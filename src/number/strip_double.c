@@ -1,5 +1,6 @@
 /* The double carrier: binary64 itself (each_step false), and every format of at most 51 bits in any rounding mode,
  * by computing each primitive to odd at 53 bits and rounding that once to the format. */
+#include "base/cpu.h"
 #include "number/function.h"
 #include "number/odd.h"
 #include "number/round.h"
@@ -108,9 +109,37 @@ MAP_METHODS(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v
             ulp_odd_add(modulo_remainder(u, v), modulo_addend(modulo_remainder(u, v), v)),
             ulp_odd_add(modulo_remainder(u, v), modulo_addend(modulo_remainder(u, v), v)))
 
-/* binary64's own fma rounds once; a format's needs the sum to odd even where products are exact. */
-#define FMA_PLAIN(u, v, w) (rule->each_step ? ulp_odd_add((u) * (v), w) : __builtin_fma(u, v, w))
-MAP_METHODS(FMA, 3, FMA_PLAIN(u, v, w), ulp_odd_fma(u, v, w), compute_exactly(mpfr_fma, u, v, w))
+#ifdef ULP_STRIP_X86
+__attribute__((target("avx2,fma"))) static void fuse_by_hardware(double *y, const double *u, const double *v,
+                                                                 const double *w, size_t n)
+{
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
+        y[i] = __builtin_fma(u[i], v[i], w[i]);
+}
+#endif
+
+/* binary64's own fma. */
+static void fuse(double *y, const double *u, const double *v, const double *w, size_t n)
+{
+#ifdef ULP_STRIP_X86
+    if (ulp_cpu_features() & ULP_CPU_AVX2) {
+        fuse_by_hardware(y, u, v, w, n);
+        return;
+    }
+#endif
+    for (size_t i = 0; i < n; i++)
+        y[i] = __builtin_fma(u[i], v[i], w[i]);
+}
+
+/* PLAIN: products of a format of at most 25 bits are exact, but the sum still needs rounding to odd. */
+MAP_METHODS(ROUNDED_FMA, 3, ulp_odd_add(u * v, w), ulp_odd_fma(u, v, w), compute_exactly(mpfr_fma, u, v, w))
+static void run_FMA(STRIP_ARGUMENTS)
+{
+    if (rule->each_step)
+        run_ROUNDED_FMA(rule, out, a, b, c, n, place);
+    else
+        fuse(out, a, b, c, n);
+}
 
 static void run_function(enum ulp_primitive primitive, STRIP_ARGUMENTS)
 {

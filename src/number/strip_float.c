@@ -1,5 +1,6 @@
 /* The float carrier: binary32 itself (each_step false: the hardware's rounding is the arithmetic's), and formats so
  * much smaller that rounding the binary32 result again equals rounding once (ulp_strip_rule_make says which). */
+#include "base/cpu.h"
 #include "number/function.h"
 #include "number/odd.h"
 #include "number/round.h"
@@ -42,19 +43,39 @@ MAP_ROUNDED(DIV, 2, u / v)
 MAP_ROUNDED(SQRT, 1, __builtin_sqrtf(u))
 MAP_ROUNDED(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v), v))
 
+#ifdef ULP_STRIP_X86
+__attribute__((target("avx2,fma"))) static void fuse_by_hardware(float *y, const float *u, const float *v, const float *w,
+                                                                 size_t n)
+{
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
+        y[i] = __builtin_fmaf(u[i], v[i], w[i]);
+}
+#endif
+
 /* The product of two floats is exact in double; its sum with c, rounded to odd, then rounds once to any format. */
+static void fuse(float *y, const float *u, const float *v, const float *w, size_t n)
+{
+#ifdef ULP_STRIP_X86
+    if (ulp_cpu_features() & ULP_CPU_AVX2) {
+        fuse_by_hardware(y, u, v, w, n);
+        return;
+    }
+#endif
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
+        y[i] = (float)ulp_odd_add((double)u[i] * v[i], w[i]);
+}
+
 static void run_FMA(STRIP_ARGUMENTS)
 {
+    const float *u = a, *v = b, *w = c;
     float *y = out;
-    const float *us = a, *vs = b, *ws = c;
     if (!rule->each_step) {
-        _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
-            y[i] = (float)ulp_odd_add((double)us[i] * vs[i], ws[i]);
+        fuse(y, u, v, w, n);
         return;
     }
     double exact[ULP_STRIP];
     for (size_t i = 0; i < n; i++)
-        exact[i] = ulp_odd_add((double)us[i] * vs[i], ws[i]);
+        exact[i] = ulp_odd_add((double)u[i] * v[i], w[i]);
     ulp_round_doubles(&rule->format, rule->rounding, exact, n, rule->seed, place.stream, place.first);
     for (size_t i = 0; i < n; i++)
         y[i] = (float)exact[i];

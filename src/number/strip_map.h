@@ -2,6 +2,11 @@
  * The including file defines REAL (the element type) and round_results(rule, y, n, place).
  * MAP_EXACT: the expression's value needs no rounding. MAP_ROUNDED: results are then rounded by the rule.
  * out may be the same memory as an operand, which carries no dependency from one element to another: ivdep. */
+/* Functions for instruction sets found at run time can be compiled. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define ULP_STRIP_X86
+#endif
+
 #define STRIP_ARGUMENTS                                                                                                \
     const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c, size_t n,              \
         struct ulp_strip_place place

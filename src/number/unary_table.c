@@ -122,17 +122,15 @@ bool ulp_unary_table_apply(const struct ulp_strip_rule *rule, enum ulp_primitive
     const struct unary_table *table = find_or_create(rule, function);
     if (!table)
         return false;
-    uint32_t index[ULP_STRIP], strays = 0;
-    const uint32_t largest = table->largest, cut = (UINT32_C(1) << table->shift) - 1;
+    int32_t index[ULP_STRIP], strays = 0;
+    const float scale = table->scale, unscale = table->unscale;
+    const int32_t largest = (int32_t)table->largest, cut = (1 << table->shift) - 1, shift = table->shift;
     for (size_t i = 0; i < n; i++) {
-        const float scaled = x[i] * table->scale;
-        const uint32_t bits = bits_of(scaled), size = bits & UINT32_C(0x7fffffff);
-        const bool infinite = size == UINT32_C(0x7f800000), nan = size > UINT32_C(0x7f800000);
-        uint32_t number = size >> table->shift;
-        const bool outside = ((size & cut) != 0) | (number > largest);
-        strays |= (scaled * table->unscale != x[i] && !nan) || (outside && !infinite && !nan);
-        number = infinite ? largest + 1 : nan ? largest + 2 : number;
-        index[i] = number + (bits >> 31) * (largest + 3);
+        const float scaled = x[i] * scale;
+        const int32_t bits = (int32_t)bits_of(scaled), size = bits & INT32_MAX, number = size >> shift;
+        const int32_t finite = size < INT32_C(0x7f800000), nan = size > INT32_C(0x7f800000);
+        strays |= finite & ((scaled * unscale != x[i]) | ((size & cut) != 0) | (number > largest));
+        index[i] = (finite ? number : largest + 1 + nan) + (bits < 0 ? largest + 3 : 0);
     }
     if (strays)
         return false;
