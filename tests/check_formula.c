@@ -1,7 +1,7 @@
-/* Formulas: parser and tape, evaluation, layouts. */
+/* Formulas: parser and tape, evaluation. */
 #include "formula/formula_test.h"
 
 int main(void)
 {
-    return test_run(parse_suite(), NULL);
+    return test_run(parse_suite(), evaluate_suite(), NULL);
 }

@@ -1,5 +1,9 @@
 check_PROGRAMS += check_formula
 TESTS += check_formula
-check_formula_SOURCES = %D%/check_formula.c %D%/formula/formula_test.h %D%/formula/check_parse.c
-check_formula_CPPFLAGS = $(test_cppflags)
+check_formula_SOURCES = %D%/check_formula.c %D%/formula/formula_test.h \
+	%D%/formula/check_evaluate.c \
+	%D%/formula/check_parse.c \
+	%D%/formula/oracle.c %D%/formula/oracle.h \
+	%D%/formula/support.c
+check_formula_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/formula
 check_formula_LDADD = $(test_libs)

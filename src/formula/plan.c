@@ -230,10 +230,14 @@ static enum ulp_status check_addresses(struct plan *plan, const struct ulp_arith
                                 tape->instructions[output->step].column);
             output->per_position = true;
         }
+        /* A fold is ready in the phase after its own. */
+        if (output->per_position && step->kind == ULP_TAPE_FOLD && step->phase + 2 > plan->phase_count)
+            plan->phase_count = step->phase + 2;
     }
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_operand *operand = plan->steps[i].needed ? plan->steps[i].operand : NULL;
-        if (operand && operand->tensor && operand->tensor->count == 0 && plan->rows->row_length > 0)
+        if (operand && operand->tensor && operand->tensor->count == 0 && plan->rows->row_length > 0 &&
+            plan->rows->row_count > 0)
             return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: the operand is empty, but the rows are not",
                             tape->instructions[i].column);
     }

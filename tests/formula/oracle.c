@@ -1,0 +1,249 @@
+#include "oracle.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "number/mpfr_record.h"
+#include "number/round.h"
+
+/* Intermediate results are truncated to so many bits with a sticky last one (rounded to odd): rounding them to any
+ * format of at most WORK_BITS - 2 bits is then rounding the exact value. */
+#define WORK_BITS 700
+
+void oracle_init(struct oracle *oracle)
+{
+    oracle->folded_row = SIZE_MAX;
+    for (int i = 0; i < 64; i++)
+        mpfr_init2(oracle->folded[i], WORK_BITS);
+}
+
+void oracle_clear(struct oracle *oracle)
+{
+    for (int i = 0; i < 64; i++)
+        mpfr_clear(oracle->folded[i]);
+}
+
+static void make_odd(mpfr_t x, int ternary)
+{
+    if (ternary == 0 || !mpfr_regular_p(x))
+        return;
+    const mpfr_prec_t limbs = (WORK_BITS + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
+    mp_limb_t *significand = mpfr_custom_get_significand(x);
+    significand[0] |= (mp_limb_t)1 << (limbs * GMP_NUMB_BITS - WORK_BITS);
+}
+
+static void round_in_place(const struct oracle *oracle, const struct ulp_format *format, mpfr_t x)
+{
+    ulp_round_mpfr(format, oracle->arithmetic->rounding, x, x, 0, 0, 0);
+}
+
+/* *out = primitive(a, b, c), out not rounded to a format yet; false when the primitive passes values on unrounded. */
+static bool apply(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c,
+                  mpfr_rnd_t zero_sign)
+{
+    int ternary = 0;
+    const bool unordered = mpfr_nan_p(a) || (b && mpfr_nan_p(b));
+    switch (primitive) {
+    /* An exactly zero sum's sign follows the rounding direction; the rest is truncation. */
+    case ULP_PRIMITIVE_ADD:
+        ternary = mpfr_add(out, a, b, MPFR_RNDZ);
+        if (mpfr_zero_p(out))
+            mpfr_add(out, a, b, zero_sign);
+        break;
+    case ULP_PRIMITIVE_SUB:
+        ternary = mpfr_sub(out, a, b, MPFR_RNDZ);
+        if (mpfr_zero_p(out))
+            mpfr_sub(out, a, b, zero_sign);
+        break;
+    case ULP_PRIMITIVE_MUL: ternary = mpfr_mul(out, a, b, MPFR_RNDZ); break;
+    case ULP_PRIMITIVE_DIV: ternary = mpfr_div(out, a, b, MPFR_RNDZ); break;
+    case ULP_PRIMITIVE_SQRT: ternary = mpfr_sqrt(out, a, MPFR_RNDZ); break;
+    case ULP_PRIMITIVE_EXP: ternary = mpfr_exp(out, a, MPFR_RNDZ); break;
+    case ULP_PRIMITIVE_TANH: ternary = mpfr_tanh(out, a, MPFR_RNDZ); break;
+    case ULP_PRIMITIVE_FMA: ternary = mpfr_fma(out, a, b, c, MPFR_RNDZ); break;
+    case ULP_PRIMITIVE_NEG: mpfr_neg(out, a, MPFR_RNDZ); break;
+    case ULP_PRIMITIVE_ABS: mpfr_abs(out, a, MPFR_RNDZ); return false;
+    case ULP_PRIMITIVE_COPY: mpfr_set(out, a, MPFR_RNDZ); return false;
+    case ULP_PRIMITIVE_MIN:
+    case ULP_PRIMITIVE_MAX:
+        if (unordered)
+            mpfr_set_nan(out);
+        else if (primitive == ULP_PRIMITIVE_MIN)
+            mpfr_min(out, a, b, MPFR_RNDZ);
+        else
+            mpfr_max(out, a, b, MPFR_RNDZ);
+        /* mpfr_min and mpfr_max do not order -0 below +0. */
+        if (!unordered && mpfr_zero_p(a) && mpfr_zero_p(b))
+            mpfr_set_zero(out, primitive == ULP_PRIMITIVE_MIN ? (mpfr_signbit(a) || mpfr_signbit(b) ? -1 : 1)
+                                                              : (mpfr_signbit(a) && mpfr_signbit(b) ? -1 : 1));
+        return false;
+    case ULP_PRIMITIVE_LESS: mpfr_set_si(out, !unordered && mpfr_less_p(a, b), MPFR_RNDZ); return false;
+    case ULP_PRIMITIVE_LESS_EQUAL: mpfr_set_si(out, !unordered && mpfr_lessequal_p(a, b), MPFR_RNDZ); return false;
+    case ULP_PRIMITIVE_EQUAL: mpfr_set_si(out, !unordered && mpfr_equal_p(a, b), MPFR_RNDZ); return false;
+    case ULP_PRIMITIVE_NOT: mpfr_set_si(out, mpfr_zero_p(a), MPFR_RNDZ); return false;
+    case ULP_PRIMITIVE_SELECT: mpfr_set(out, mpfr_zero_p(a) ? c : b, MPFR_RNDZ); return false;
+    default: ck_abort_msg("the oracle does not know primitive %d", primitive);
+    }
+    make_odd(out, ternary);
+    return true;
+}
+
+static mpfr_rnd_t zero_sign_of(const struct oracle *oracle)
+{
+    return oracle->arithmetic->rounding == ULP_ROUND_DOWN ? MPFR_RNDD : MPFR_RNDZ;
+}
+
+/* a = a combined with b. */
+static void combine(const struct oracle *oracle, enum ulp_fold fold, mpfr_t a, const mpfr_t b)
+{
+    static const enum ulp_primitive primitives[] = {
+        [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD, [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX, [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
+        [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL};
+    mpfr_t result;
+    mpfr_init2(result, WORK_BITS);
+    if (apply(primitives[fold], result, a, b, NULL, zero_sign_of(oracle)))
+        round_in_place(oracle, &oracle->arithmetic->accumulator, result);
+    mpfr_set(a, result, MPFR_RNDZ);
+    mpfr_clear(result);
+}
+
+/* The orders as format.h words them, on an array of all n values, destroyed; the result is values[0]. */
+static void fold_values(const struct oracle *oracle, enum ulp_fold fold, mpfr_t *values, size_t n)
+{
+    const size_t block = (size_t)oracle->arithmetic->order_block;
+    switch (oracle->arithmetic->order) {
+    case ULP_ORDER_SEQUENTIAL:
+        for (size_t i = 1; i < n; i++)
+            combine(oracle, fold, values[0], values[i]);
+        return;
+    case ULP_ORDER_PAIRWISE:
+        while (n > 1) {
+            for (size_t i = 0; i + 1 < n; i += 2) {
+                combine(oracle, fold, values[i], values[i + 1]);
+                mpfr_swap(values[i / 2], values[i]);
+            }
+            if (n % 2)
+                mpfr_swap(values[n / 2], values[n - 1]);
+            n = (n + 1) / 2;
+        }
+        return;
+    case ULP_ORDER_BLOCKED:
+        for (size_t first = 0; first < n; first += block)
+            for (size_t i = first + 1; i < n && i < first + block; i++)
+                combine(oracle, fold, values[first], values[i]);
+        for (size_t first = block; first < n; first += block)
+            combine(oracle, fold, values[0], values[first]);
+        return;
+    }
+}
+
+static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row, size_t position);
+
+static void find_fold(struct oracle *oracle, mpfr_t out, const struct ulp_instruction *instruction, size_t row)
+{
+    static const int empty_sign[] = {[ULP_FOLD_MAX] = -1, [ULP_FOLD_MIN] = 1};
+    const size_t n = oracle->row_length;
+    mpfr_t *values = malloc((n + 1) * sizeof *values);
+    for (size_t i = 0; i < n; i++) {
+        mpfr_init2(values[i], WORK_BITS);
+        find_value(oracle, values[i], instruction->arguments[0], row, i);
+    }
+    if (n) {
+        fold_values(oracle, instruction->fold, values, n);
+        mpfr_set(out, values[0], MPFR_RNDZ);
+    } else if (instruction->fold == ULP_FOLD_SUM || instruction->fold == ULP_FOLD_PRODUCT) {
+        mpfr_set_si(out, instruction->fold == ULP_FOLD_PRODUCT, MPFR_RNDZ);
+    } else {
+        mpfr_set_inf(out, empty_sign[instruction->fold]);
+    }
+    round_in_place(oracle, &oracle->arithmetic->compute, out);
+    for (size_t i = 0; i < n; i++)
+        mpfr_clear(values[i]);
+    free(values);
+}
+
+static void find_constant(const struct oracle *oracle, mpfr_t out, const char *text)
+{
+    make_odd(out, mpfr_strtofr(out, text, NULL, 0, MPFR_RNDZ));
+    round_in_place(oracle, &oracle->arithmetic->compute, out);
+}
+
+static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row, size_t position)
+{
+    const struct ulp_instruction *instruction = &oracle->tape->instructions[index];
+    mpfr_t arguments[3];
+    switch (instruction->kind) {
+    case ULP_TAPE_OPERAND:
+        if (!oracle->operands[instruction->index]) {
+            find_constant(oracle, out, oracle->constant);
+            return;
+        }
+        mpfr_set_d(out, oracle->operands[instruction->index][row * oracle->row_length + position], MPFR_RNDZ);
+        return;
+    case ULP_TAPE_CONSTANT:
+        find_constant(oracle, out, oracle->tape->constants[instruction->index]);
+        return;
+    case ULP_TAPE_ROW_SIZE:
+        mpfr_set_ui(out, oracle->row_length, MPFR_RNDZ);
+        round_in_place(oracle, &oracle->arithmetic->compute, out);
+        return;
+    case ULP_TAPE_FOLD:
+        if (oracle->folded_row != row)
+            for (int i = 0; i < 64; i++)
+                oracle->known[i] = false;
+        oracle->folded_row = row;
+        ck_assert_int_lt(index, 64);
+        if (!oracle->known[index]) {
+            mpfr_t folded;
+            mpfr_init2(folded, WORK_BITS);
+            find_fold(oracle, folded, instruction, row);
+            mpfr_set(oracle->folded[index], folded, MPFR_RNDZ);
+            mpfr_clear(folded);
+            oracle->known[index] = true;
+        }
+        mpfr_set(out, oracle->folded[index], MPFR_RNDZ);
+        return;
+    case ULP_TAPE_PRIMITIVE:
+        for (int k = 0; k < 3; k++) {
+            mpfr_init2(arguments[k], WORK_BITS);
+            if (instruction->arguments[k] >= 0)
+                find_value(oracle, arguments[k], instruction->arguments[k], row, position);
+        }
+        if (apply(instruction->primitive, out, arguments[0], instruction->arguments[1] < 0 ? NULL : arguments[1],
+                  arguments[2], zero_sign_of(oracle)))
+            round_in_place(oracle, &oracle->arithmetic->compute, out);
+        for (int k = 0; k < 3; k++)
+            mpfr_clear(arguments[k]);
+        return;
+    }
+}
+
+void oracle_value(struct oracle *oracle, mpfr_t out, int output, size_t row, size_t position)
+{
+    mpfr_t value;
+    mpfr_init2(value, WORK_BITS);
+    find_value(oracle, value, oracle->tape->outputs[output], row, position);
+    round_in_place(oracle, &oracle->arithmetic->storage, value);
+    mpfr_set(out, value, MPFR_RNDN);
+    mpfr_clear(value);
+}
+
+bool oracle_equal(const struct ulp_tensor *tensor, size_t index, const mpfr_t x)
+{
+    mpfr_t element, copy;
+    bool equal;
+    mpfr_init2(copy, 53);
+    if (tensor->element == ULP_ELEMENT_WIDE) {
+        ulp_record_open_const(element, ulp_record_at_const(tensor->data, index, tensor->precision), tensor->precision);
+    } else {
+        mpfr_set_d(copy, ulp_tensor_get(tensor, index), MPFR_RNDN);
+        mpfr_custom_init_set(element, mpfr_custom_get_kind(copy), mpfr_regular_p(copy) ? mpfr_get_exp(copy) : 0, 53,
+                             mpfr_custom_get_significand(copy));
+    }
+    if (mpfr_nan_p(x) || mpfr_nan_p(element))
+        equal = mpfr_nan_p(x) && mpfr_nan_p(element);
+    else
+        equal = mpfr_equal_p(x, element) && !mpfr_signbit(x) == !mpfr_signbit(element);
+    mpfr_clear(copy);
+    return equal;
+}

@@ -1,0 +1,30 @@
+/* A formula's value one element at a time in MPFR, every rounding written out: what evaluation is compared with. It reads
+ * the tape as a tree and knows nothing of strips, phases, carriers or layouts. */
+#ifndef ULP_TESTS_FORMULA_ORACLE_H
+#define ULP_TESTS_FORMULA_ORACLE_H
+
+#include <mpfr.h>
+
+#include "formula/tape.h"
+
+/* Operand i's element (row, position) is operands[i][row * row_length + position], exact; NULL: the constant. */
+struct oracle {
+    const struct ulp_tape *tape;
+    const struct ulp_arithmetic *arithmetic;
+    size_t row_length;
+    const double *const *operands;
+    const char *constant;
+    size_t folded_row; /* the row that `folded` holds; set to SIZE_MAX before the first call */
+    bool known[64];
+    mpfr_t folded[64];
+};
+
+void oracle_init(struct oracle *oracle);
+void oracle_clear(struct oracle *oracle);
+/* Output `output` at (row, position), rounded to the arithmetic's storage. out has at least its precision. */
+void oracle_value(struct oracle *oracle, mpfr_t out, int output, size_t row, size_t position);
+
+/* The tensor's element equals x: same value, same sign of zero; any NaN equals any NaN. */
+bool oracle_equal(const struct ulp_tensor *tensor, size_t index, const mpfr_t x);
+
+#endif
