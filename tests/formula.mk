@@ -2,6 +2,7 @@ check_PROGRAMS += check_formula
 TESTS += check_formula
 check_formula_SOURCES = %D%/check_formula.c %D%/formula/formula_test.h \
 	%D%/formula/check_evaluate.c \
+	%D%/formula/check_layout.c \
 	%D%/formula/check_parse.c \
 	%D%/formula/oracle.c %D%/formula/oracle.h \
 	%D%/formula/support.c

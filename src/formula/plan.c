@@ -150,12 +150,13 @@ static enum ulp_status find_outputs(struct plan *plan, const struct ulp_tape *ta
     return ULP_OK;
 }
 
-/* How often an operand's value changes. One with no elements is never loaded: it counts as changing most often. */
+/* How often an operand's value changes. One without elements beside rows without positions must not be loaded for a row:
+ * it counts as changing from position to position. */
 static enum reach operand_reach(const struct ulp_rows *rows, const struct ulp_operand *operand)
 {
     if (!operand->tensor)
         return REACH_RUN;
-    if (operand->tensor->count == 0 || has_positions(operand))
+    if (has_positions(operand) || (operand->tensor->count == 0 && rows->row_count > 0))
         return REACH_ELEMENT;
     return has_rows(operand) && rows->row_count > 1 ? REACH_ROW : REACH_RUN;
 }
