@@ -275,8 +275,9 @@ static enum ulp_status run_plan(const struct plan *plan, struct ulp_pool *pool, 
     size_t count = rows->row_count;
     if (strips && !ulp_size_mul(count, (rows->row_length + plan->width - 1) / plan->width, &count))
         return ulp_fail(error, ULP_ERROR_MEMORY, "more elements than memory can address");
-    return ulp_parallel_for(pool, count, grain < 1 ? 1 : (size_t)grain,
-                            strips ? run_strips : plan->columns ? ulp_evaluate_columns : run_rows,
+    const size_t least = plan->tiles ? plan->tile_rows : 1;
+    return ulp_parallel_for(pool, count, grain < (double)least ? least : (size_t)grain,
+                            strips ? run_strips : plan->tiles ? ulp_evaluate_tiles : run_rows,
                             (void *)(uintptr_t)plan, error);
 }
 

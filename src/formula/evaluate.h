@@ -1,4 +1,5 @@
-/* Running a tape, inside formula/: the plan of one run (plan.c), rows (evaluate.c), columns (columns.c).
+/* Running a tape, inside formula/: the plan of one run (plan.c), rows (evaluate.c), tiles of
+ * rows (tiles.c).
  *
  * A value changes never (REACH_RUN: constants, scalar operands and what depends on them only), from row to row, or
  * from position to position. Elements are computed a strip at a time; a fold's result is known one phase after the
@@ -19,16 +20,18 @@ struct step {
     int phase, arguments[3];
     bool needed;
     bool wide;         /* REACH_ROW, and strips of elements use it: it is spread over a strip */
-    bool direct;       /* an operand used where it lies in the tensor */
+    bool carried;      /* an operand whose elements are the carrier's, byte for byte */
+    bool direct;       /* and which is always used where it lies in the tensor */
+    bool kept;         /* in tiles: later phases use the values of all positions again */
     int direct_output; /* the output whose memory the result is computed into; -1: none */
     enum ulp_fold fold_kind;
     ulp_strip_fn *function;
     const struct ulp_operand *operand;
     const char *constant;
     uint64_t stream;
-    size_t one;        /* REACH_ROW: the value; in column mode one value for each row of the strip */
-    size_t strip;      /* REACH_ELEMENT: a register; wide: the value spread; REACH_RUN: the value spread */
-    size_t fold;       /* of folds: their state; in column mode the running results of the strip's rows */
+    size_t one;        /* REACH_ROW: the value; in tiles one value for each row */
+    size_t strip;      /* REACH_ELEMENT: a register, or all positions kept; wide and REACH_RUN: the value spread */
+    size_t fold;       /* of folds: their state; in tiles the partial results of the rows */
 };
 
 struct output {
@@ -37,6 +40,7 @@ struct output {
     const struct ulp_format *storage; /* NULL: the value is stored as it is */
     int step;
     bool per_position;                /* one value per position, else one per row */
+    bool carried;                     /* the tensor's elements are the carrier's, byte for byte */
     uint64_t stream;
 };
 
@@ -56,7 +60,10 @@ struct plan {
     bool narrow;       /* results of folds are rounded to the compute format */
     enum ulp_order order;
     int order_block;
-    bool columns, has_folds;
+    bool has_folds;
+    bool tiles;        /* strips hold positions of several rows: tile_rows at most, tile_rows * row_length when keeping */
+    bool keep;
+    size_t tile_rows;
     size_t width;      /* values in a strip */
     int step_count, output_count, phase_count;
     struct step *steps;
@@ -67,7 +74,8 @@ struct plan {
     struct step_list *fold_part;    /* by phase */
     struct step_list *element_part; /* by phase: its folds and the REACH_ELEMENT that they and, in the last, outputs need */
     size_t values_slot, converted_slot, sum_slot, unit_slot, size_slot, positions_slot, offsets_slot;
-    size_t classes_slot, members_slot, indices_slot, worker_bytes;
+    size_t classes_slot, members_slot, indices_slot, ids_slot, addresses_slot, gathered_slot;
+    size_t worker_bytes;
     int worker_count;
     struct worker **workers;        /* NULL until used */
 };
@@ -81,11 +89,16 @@ struct worker {
     size_t prepared_row;      /* whose REACH_ROW values are there, in a tape without folds; SIZE_MAX: none */
 };
 
-/* Rows of a strip, in column mode, whose windows have the same positions. */
+/* A tile's rows in a tensor: row i's offset is base + (offsets ? offsets[i] : i * stride). */
+struct row_address {
+    int64_t base, stride;
+    const int64_t *offsets;
+};
+
+/* Rows of a tile whose windows have the same positions. */
 struct window_class {
-    size_t position_count;
-    const int32_t *positions;
-    int first_row, last_row; /* a chain through the strip's rows */
+    uint64_t id;
+    int first_row, last_row; /* a chain through the tile's rows */
 };
 
 /* Check and prepare; everything in the arena. */
@@ -98,8 +111,8 @@ enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape
 bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena);
 /* The worker of that number, allocated and its constants filled at first use. */
 enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan, int number, struct ulp_error *error);
-/* Rows [first, last) in column mode; context is the plan. */
-ulp_work_fn ulp_evaluate_columns;
+/* Rows [first, last) in tiles; context is the plan. */
+ulp_work_fn ulp_evaluate_tiles;
 /* n results of a fold (values of the accumulator's carrier, overwritten) as values to compute with. */
 void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n, struct ulp_strip_place place);
 /* n values as the accumulator's carrier has them: themselves, or converted into the worker's memory. */

@@ -5,15 +5,18 @@
 
 #include "base/error.h"
 
-/* Kernel indices [first, last) of one spatial dimension that lie in the input at one output index. */
+/* Kernel indices [first, last) of one spatial dimension that lie in the input at one output index. Both only fall as
+ * the output index grows, so equal spans are neighbours: id counts the unlike ones before. */
 struct span {
     int32_t first, last;
+    uint32_t id;
 };
 
 struct window_context {
     int spatial_rank;
     size_t out_count; /* windows of one outer index */
     int64_t out[ULP_RANK_MAX], kernel[ULP_RANK_MAX];
+    uint64_t id_count[ULP_RANK_MAX];
     struct span *spans[ULP_RANK_MAX]; /* by output index */
 };
 
@@ -63,6 +66,31 @@ static size_t fill_window(const void *context, size_t row, int32_t *positions)
         }
     }
     return count;
+}
+
+/* Rows in order, so that no index is divided out again. */
+static void fill_classes(const void *context, size_t first, size_t count, uint64_t *ids)
+{
+    const struct window_context *window = context;
+    const int last = window->spatial_rank - 1;
+    size_t rest = first % window->out_count;
+    int64_t index[ULP_RANK_MAX] = {0};
+    for (int d = last; d >= 0; d--) {
+        index[d] = (int64_t)(rest % (size_t)window->out[d]);
+        rest /= (size_t)window->out[d];
+    }
+    for (size_t i = 0; i < count;) {
+        uint64_t outer = 0;
+        for (int d = 0; d < last; d++)
+            outer = outer * window->id_count[d] + window->spans[d][index[d]].id;
+        for (; i < count && index[last] < window->out[last]; i++, index[last]++)
+            ids[i] = outer * window->id_count[last] + window->spans[last][index[last]].id;
+        for (int d = last; d >= 0 && index[d] == window->out[d]; d--) {
+            index[d] = 0;
+            if (d > 0)
+                index[d - 1]++;
+        }
+    }
 }
 
 /* The limits keep every offset, also of elements outside the input, inside int64: with at most 2^34 elements, an index
@@ -122,8 +150,11 @@ static enum ulp_status make_context(struct window_context **out, const struct ul
         if (!context->spans[d])
             return fail_memory(error);
         for (int64_t o = 0; o < shape->out[d]; o++) {
-            const struct span span = find_span(o * shape->strides[d] - shape->pads[d], shape->kernel[d],
-                                               shape->dilations[d], 0, shape->in[d]);
+            struct span span = find_span(o * shape->strides[d] - shape->pads[d], shape->kernel[d], shape->dilations[d], 0,
+                                         shape->in[d]);
+            const struct span *before = o ? &context->spans[d][o - 1] : NULL;
+            span.id = before ? before->id + (before->first != span.first || before->last != span.last) : 0;
+            context->id_count[d] = span.id + 1;
             context->spans[d][o] = span;
             *complete = *complete && span.first == 0 && span.last == shape->kernel[d];
         }
@@ -228,7 +259,8 @@ enum ulp_status ulp_layout_window(const struct ulp_layout *layout, const struct 
         layout->outputs[i] = (struct ulp_operand){.tensor = layout->outputs[i].tensor, .row_stride = 1};
     }
     *layout->rows = (struct ulp_rows){.row_count = row_count, .row_length = kernel_count,
-                                      .window = complete ? NULL : fill_window, .window_context = context};
+                                      .window = complete ? NULL : fill_window, .window_classes = fill_classes,
+                                      .window_context = context};
     return status;
 }
 

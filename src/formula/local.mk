@@ -1,6 +1,5 @@
 libcore_la_SOURCES += \
 	%D%/build.h \
-	%D%/columns.c \
 	%D%/evaluate.c %D%/evaluate.h \
 	%D%/layout.c %D%/layout.h \
 	%D%/layout_window.c \
@@ -8,4 +7,5 @@ libcore_la_SOURCES += \
 	%D%/plan.c \
 	%D%/plan_memory.c \
 	%D%/tape.c %D%/tape.h \
+	%D%/tiles.c \
 	%D%/worker.c

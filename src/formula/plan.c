@@ -245,54 +245,67 @@ static enum ulp_status check_addresses(struct plan *plan, const struct ulp_arith
     return ULP_OK;
 }
 
-/* Column mode walks positions one after the other with a strip of rows, so a sum is formed in sequential order (the
- * extremes do not depend on the order), many rows at a time. It pays when rows are short, or when neighbouring rows lie
- * closer together in memory than neighbouring positions. */
-#define COLUMN_ROWS_MIN 16
-#define COLUMN_LENGTH_MAX 32
+/* Tiles form sums in sequential order (extremes do not depend on the order), many rows at a time. */
+#define TILE_ROWS_MIN 8
+#define TILE_ELEMENTS 16384   /* kept values of one instruction: some of them fit in the second-level cache */
 
-static bool choose_columns(const struct plan *plan)
+static bool can_tile(const struct plan *plan)
 {
     const struct ulp_rows *rows = plan->rows;
-    bool adjacent = true;
-    if (!plan->has_folds || rows->row_count < COLUMN_ROWS_MIN || rows->row_length == 0 ||
+    if (!plan->has_folds || rows->row_count < TILE_ROWS_MIN || rows->row_length == 0 ||
         plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR ||
-        plan->rule.rounding == ULP_ROUND_STOCHASTIC)
+        plan->rule.rounding == ULP_ROUND_STOCHASTIC || (rows->window && !rows->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {
         const struct step *step = &plan->steps[i];
-        if (!step->needed)
-            continue;
-        if (step->kind == ULP_TAPE_FOLD && plan->order != ULP_ORDER_SEQUENTIAL &&
+        if (step->needed && step->kind == ULP_TAPE_FOLD && plan->order != ULP_ORDER_SEQUENTIAL &&
             (step->fold_kind == ULP_FOLD_SUM || step->fold_kind == ULP_FOLD_PRODUCT))
             return false;
-        if (step->kind == ULP_TAPE_OPERAND && step->reach == REACH_ELEMENT) {
-            const struct ulp_operand *operand = step->operand;
-            const int64_t next_row = row_base(operand, 1) - row_base(operand, 0);
-            adjacent = adjacent && next_row == 1 && operand->position_stride != 1;
-        }
     }
-    if (rows->window)
-        return rows->row_length <= 4 * COLUMN_LENGTH_MAX;
-    return adjacent || (rows->row_length <= COLUMN_LENGTH_MAX && plan->phase_count <= 2);
+    return true;
+}
+
+/* How many rows make a tile. Where neighbouring rows are neighbours in memory: as many as a strip holds, fewer when all
+ * positions can then be kept. Else so few that the cache lines of all rows stay in the first-level cache while their
+ * positions are walked. */
+static void choose_tiles(struct plan *plan)
+{
+    const struct ulp_rows *rows = plan->rows;
+    bool adjacent = rows->window;
+    plan->tiles = can_tile(plan);
+    if (!plan->tiles)
+        return;
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct step *step = &plan->steps[i];
+        if (step->needed && step->kind == ULP_TAPE_OPERAND && step->reach == REACH_ELEMENT)
+            adjacent = adjacent || row_base(step->operand, 1) - row_base(step->operand, 0) == 1;
+    }
+    const size_t least = adjacent ? 64 : 16, most = adjacent ? ULP_STRIP : 64;
+    const size_t keeping = TILE_ELEMENTS / rows->row_length;
+    size_t count = keeping < least || plan->phase_count == 1 ? most : keeping < most ? keeping : most;
+    const size_t share = (rows->row_count + (size_t)plan->worker_count - 1) / (size_t)plan->worker_count;
+    if (count > share)
+        count = share > TILE_ROWS_MIN ? share : TILE_ROWS_MIN;
+    plan->tile_rows = count;
+    plan->keep = plan->phase_count > 1 && count * rows->row_length <= TILE_ELEMENTS;
 }
 
 /* Operands that lie in memory as a strip does, and the one result that can be computed where it belongs. */
 static void choose_direct(struct plan *plan)
 {
     int last = -1;
+    for (int i = 0; i < plan->output_count; i++)
+        plan->outputs[i].carried = is_carried(plan, &plan->outputs[i].tensor);
     for (int i = 0; i < plan->step_count; i++) {
         struct step *step = &plan->steps[i];
         if (!step->needed || step->reach != REACH_ELEMENT)
             continue;
         last = i;
-        const struct ulp_operand *operand = step->operand;
-        if (step->kind == ULP_TAPE_OPERAND && is_carried(plan, operand->tensor))
-            step->direct = plan->columns ? operand->row_stride == 1 && !operand->row_offset && !plan->rows->window
-                                         : operand->position_stride == 1 && !operand->position_offset &&
-                                               !plan->rows->window;
+        step->carried = step->kind == ULP_TAPE_OPERAND && is_carried(plan, step->operand->tensor);
+        step->direct = step->carried && !plan->tiles && !plan->rows->window && step->operand->position_stride == 1 &&
+                       !step->operand->position_offset;
     }
-    if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || plan->columns || plan->rows->window)
+    if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || plan->tiles || plan->rows->window)
         return;
     for (int i = last + 1; i < plan->step_count; i++)
         if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_FOLD && plan->steps[i].arguments[0] == last)
@@ -304,7 +317,7 @@ static void choose_direct(struct plan *plan)
             found = i;
         }
     const struct output *output = found < 0 ? NULL : &plan->outputs[found];
-    if (users == 1 && !output->storage && is_carried(plan, &output->tensor) && output->operand->position_stride == 1 &&
+    if (users == 1 && !output->storage && output->carried && output->operand->position_stride == 1 &&
         !output->operand->position_offset)
         plan->steps[last].direct_output = found;
 }
@@ -331,9 +344,11 @@ enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape
         status = check_addresses(plan, arithmetic, tape, error);
     if (status != ULP_OK)
         return status;
-    plan->columns = choose_columns(plan);
-    const size_t most = plan->columns ? rows->row_count : rows->row_length;
-    plan->width = most < 1 ? 1 : most < ULP_STRIP ? most : ULP_STRIP;
+    choose_tiles(plan);
+    plan->width = rows->row_length < 1 ? 1 : rows->row_length < ULP_STRIP ? rows->row_length : ULP_STRIP;
+    if (plan->tiles)
+        plan->width = rows->row_length < ULP_STRIP / plan->tile_rows ? plan->tile_rows * rows->row_length
+                                                                     : ULP_STRIP / plan->tile_rows * plan->tile_rows;
     choose_direct(plan);
     return ulp_evaluate_lay(plan, arena) ? ULP_OK : fail_memory(error);
 }

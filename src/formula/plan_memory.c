@@ -30,46 +30,57 @@ static void assign_registers(struct plan *plan, int *last_use, size_t *free_slot
             const int argument = step->arguments[k];
             const bool repeated = (k > 0 && argument == step->arguments[0]) || (k > 1 && argument == step->arguments[1]);
             if (argument >= 0 && !repeated && last_use[argument] == i && plan->steps[argument].strip &&
-                plan->steps[argument].reach == REACH_ELEMENT)
+                plan->steps[argument].reach == REACH_ELEMENT && !plan->steps[argument].kept)
                 free_slots[free_count++] = plan->steps[argument].strip;
         }
-        if (step->reach == REACH_ELEMENT && !step->direct && step->direct_output < 0)
+        if (step->kept)
+            step->strip = take_slot(plan, plan->tile_rows * plan->rows->row_length * plan->element_bytes);
+        else if (step->reach == REACH_ELEMENT && !step->direct && step->direct_output < 0)
             step->strip = free_count ? free_slots[--free_count] : take_slot(plan, strip_bytes);
     }
 }
 
+/* What tiles need besides: addresses of every operand and output, classes of windows. */
+static void lay_tiles(struct plan *plan)
+{
+    const size_t lanes = (size_t)plan->step_count + (size_t)plan->output_count;
+    plan->addresses_slot = take_slot(plan, lanes * sizeof(struct row_address));
+    if (!plan->rows->window)
+        return;
+    plan->gathered_slot = take_slot(plan, lanes * plan->tile_rows * sizeof(int64_t));
+    plan->classes_slot = take_slot(plan, plan->tile_rows * sizeof(struct window_class));
+    plan->members_slot = take_slot(plan, plan->tile_rows * sizeof(int));
+    plan->ids_slot = take_slot(plan, plan->tile_rows * sizeof(uint64_t));
+    plan->indices_slot = take_slot(plan, plan->tile_rows * sizeof(size_t));
+}
+
 static void lay_worker(struct plan *plan)
 {
-    const size_t strip_bytes = plan->width * plan->element_bytes, sums = plan->columns ? plan->width : 1;
+    const size_t strip_bytes = plan->width * plan->element_bytes, rows = plan->tiles ? plan->tile_rows : 1;
     for (int i = 0; i < plan->step_count; i++) {
         struct step *step = &plan->steps[i];
         if (!step->needed || step->reach == REACH_ELEMENT)
             continue;
         if (step->reach == REACH_ROW)
-            step->one = take_slot(plan, plan->columns ? strip_bytes : plan->element_bytes);
-        if (plan->columns && step->reach == REACH_ROW)
-            step->strip = step->one;
-        else if (step->reach == REACH_RUN || step->wide)
+            step->one = take_slot(plan, rows * plan->element_bytes);
+        if (step->reach == REACH_RUN || step->wide)
             step->strip = take_slot(plan, strip_bytes);
         if (step->reach == REACH_RUN)
             step->one = step->strip;
         if (step->kind == ULP_TAPE_FOLD)
-            step->fold = take_slot(plan, plan->columns ? plan->width * plan->sum_bytes : ulp_fold_bytes(&plan->sum_rule));
+            step->fold = take_slot(plan, plan->tiles ? rows * plan->sum_bytes : ulp_fold_bytes(&plan->sum_rule));
     }
     plan->size_slot = take_slot(plan, plan->element_bytes);
     plan->offsets_slot = take_slot(plan, plan->width * sizeof(int64_t));
     if (plan->rows->window)
-        plan->positions_slot = take_slot(plan, (plan->columns ? plan->width : 1) * plan->rows->row_length * sizeof(int32_t));
-    if (plan->rows->window && plan->columns) {
-        plan->classes_slot = take_slot(plan, plan->width * sizeof(struct window_class));
-        plan->members_slot = take_slot(plan, plan->width * sizeof(int));
-        plan->indices_slot = take_slot(plan, plan->width * sizeof(size_t));
-    }
+        plan->positions_slot = take_slot(plan, plan->rows->row_length * sizeof(int32_t));
+    if (plan->tiles)
+        lay_tiles(plan);
     if (!plan->has_folds)
         return;
     plan->converted_slot = plan->same_carrier ? 0 : take_slot(plan, plan->width * plan->sum_bytes);
-    plan->sum_slot = take_slot(plan, sums * plan->sum_bytes);
-    plan->unit_slot = plan->narrow ? take_slot(plan, sums * plan->sum_bytes) : 0;
+    plan->sum_slot = take_slot(plan, plan->sum_bytes);
+    plan->unit_slot = plan->narrow ? take_slot(plan, rows * plan->sum_bytes) : 0;
 }
 
 static void mark_wide(struct plan *plan)
@@ -115,9 +126,16 @@ static bool is_fold_part(const struct step *step, int phase)
     return step->kind == ULP_TAPE_FOLD && step->phase == phase;
 }
 
+/* Keeping a value spares computing it again, unless it is an operand that whole strips of rows are used of in place. */
+static bool is_kept(const struct plan *plan, const struct step *step)
+{
+    return plan->keep && !(step->carried && plan->width < 2 * plan->tile_rows);
+}
+
 /* A phase's folds, and the elements that they and in the last phase the outputs need, directly or through others. All
- * outputs are stored in the last phase, so that one may lie over an operand that earlier phases read again. */
-static bool list_elements(struct plan *plan, int phase, struct ulp_arena *arena)
+ * outputs are stored in the last phase, so that one may lie over an operand that earlier phases read again. made: the
+ * elements that earlier phases made. */
+static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_arena *arena)
 {
     struct step_list *list = &plan->element_part[phase];
     bool *marked = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *marked);
@@ -128,14 +146,24 @@ static bool list_elements(struct plan *plan, int phase, struct ulp_arena *arena)
         marked[plan->steps[plan->fold_part[phase].items[i]].arguments[0]] = true;
     for (int i = 0; i < plan->output_count && phase == plan->phase_count - 1; i++)
         marked[plan->outputs[i].step] = true;
-    for (int i = plan->step_count - 1; i >= 0; i--)
+    for (int i = plan->step_count - 1; i >= 0; i--) {
+        struct step *step = &plan->steps[i];
+        if (!marked[i] || step->reach != REACH_ELEMENT)
+            continue;
+        if (made[i] && is_kept(plan, step)) {
+            step->kept = true;
+            marked[i] = false;
+        }
         for (int k = 0; k < 3; k++)
-            if (marked[i] && plan->steps[i].reach == REACH_ELEMENT && plan->steps[i].arguments[k] >= 0)
-                marked[plan->steps[i].arguments[k]] = true;
-    for (int i = 0; i < plan->step_count; i++)
-        if ((marked[i] && plan->steps[i].reach == REACH_ELEMENT) ||
-            (plan->steps[i].needed && is_fold_part(&plan->steps[i], phase)))
+            if (marked[i] && step->arguments[k] >= 0)
+                marked[step->arguments[k]] = true;
+    }
+    for (int i = 0; i < plan->step_count; i++) {
+        const bool element = marked[i] && plan->steps[i].reach == REACH_ELEMENT;
+        if (element || (plan->steps[i].needed && is_fold_part(&plan->steps[i], phase)))
             list->items[list->count++] = i;
+        made[i] = made[i] || element;
+    }
     return true;
 }
 
@@ -145,12 +173,13 @@ static bool list_all(struct plan *plan, struct ulp_arena *arena)
     plan->row_part = ulp_arena_take(arena, phases, sizeof *plan->row_part);
     plan->fold_part = ulp_arena_take(arena, phases, sizeof *plan->fold_part);
     plan->element_part = ulp_arena_take(arena, phases, sizeof *plan->element_part);
-    if (!plan->row_part || !plan->fold_part || !plan->element_part || !list_steps(plan, &plan->once, arena, is_once, 0) ||
+    bool *made = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *made);
+    if (!made || !plan->row_part || !plan->fold_part || !plan->element_part || !list_steps(plan, &plan->once, arena, is_once, 0) ||
         !list_steps(plan, &plan->program, arena, is_repeated, 0))
         return false;
     for (int p = 0; p < plan->phase_count; p++)
         if (!list_steps(plan, &plan->row_part[p], arena, is_row_part, p) ||
-            !list_steps(plan, &plan->fold_part[p], arena, is_fold_part, p) || !list_elements(plan, p, arena))
+            !list_steps(plan, &plan->fold_part[p], arena, is_fold_part, p) || !list_elements(plan, p, made, arena))
             return false;
     return true;
 }
@@ -162,10 +191,12 @@ bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena)
     size_t *free_slots = ulp_arena_take(arena, step_count, sizeof *free_slots);
     if (!last_use || !free_slots)
         return false;
+    if (!list_all(plan, arena))
+        return false;
     mark_wide(plan);
     take_slot(plan, sizeof(struct worker));
     plan->values_slot = take_slot(plan, step_count * sizeof(void *));
     assign_registers(plan, last_use, free_slots);
     lay_worker(plan);
-    return list_all(plan, arena);
+    return true;
 }

@@ -63,16 +63,19 @@ struct ulp_operand {
     int64_t row_stride, position_stride;
 };
 
-/* The rows a tape runs over. All rows have row_length positions unless `window` is set: then it fills positions[]
- * with those (0 <= p < row_length) that exist in row r, in increasing order, and returns their number (a pooling window at the border). */
+/* The rows a tape runs over. All rows have row_length positions unless `window` is set: then it fills positions[] with
+ * those (0 <= p < row_length) that exist in row r, in increasing order, and returns their number (a pooling window at the
+ * border). window_classes is optional and makes short rows fast: ids[i] of row first + i, equal only for rows whose
+ * windows have the same positions. Both are called from several threads. */
 struct ulp_rows {
     size_t row_count, row_length;
     size_t (*window)(const void *context, size_t row, int32_t *positions);
+    void (*window_classes)(const void *context, size_t first, size_t count, uint64_t *ids);
     const void *window_context;
 };
 
 /* Run the tape. Inputs are operands, outputs[i].tensor is written (const is cast away). An output whose instruction is per_row is written
- * at position 0 of each row. storage: format of float outputs (rounded once). node_key starts the stochastic stream.
+ * at position 0 of each row, or at every position when the output has a position stride or table. storage: format of float outputs (rounded once). node_key starts the stochastic stream.
  * For tensors that are all integers or booleans the integer carrier is used; a primitive without integer meaning is
  * ULP_ERROR_UNSUPPORTED. An output may be the same memory as an operand when both are addressed equally. */
 enum ulp_status ulp_tape_run(const struct ulp_tape *tape, const struct ulp_arithmetic *arithmetic,

@@ -105,7 +105,7 @@ enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan
             worker->values[i] = plan->steps[i].strip ? slot_of(worker, plan->steps[i].strip) : NULL;
         if (plan->narrow && plan->has_folds)
             plan->sum_table->constant(&plan->sum_rule, slot_of(worker, plan->unit_slot), "1",
-                                      plan->columns ? plan->width : 1);
+                                      plan->tiles ? plan->tile_rows : 1);
         fill_once(worker);
         *place = worker;
     }

@@ -1,0 +1,359 @@
+/* Tiles: many rows at a time. A strip holds a few positions of up to ULP_STRIP rows, the rows of a position side by
+ * side; a fold is then a primitive on that many partial results, the first position's values combined with each next
+ * one's in order, which is what a sequential fold does in every row. Rows whose windows have unlike positions are
+ * separated into classes. Where rows are short enough, values that a later phase needs are kept instead of computed
+ * again. */
+#include "formula/evaluate.h"
+
+#include <string.h>
+
+struct tile {
+    struct worker *worker;
+    const struct plan *plan;
+    struct row_address *addresses; /* by instruction, then by output */
+    size_t first_row, row_count;   /* rows first_row .. first_row + row_count - 1, or those of indices */
+    const size_t *indices;         /* NULL: consecutive */
+    size_t position_count;
+    const int32_t *positions;      /* NULL: all */
+    size_t span_count;             /* positions in a strip */
+};
+
+/* Positions [first, first + count) of a tile: one strip. */
+struct span {
+    size_t first, count;
+};
+
+/* Row tables are often progressions for a while (the columns of an image): strides are faster than offsets. */
+static bool is_progression(const int64_t *offsets, size_t n)
+{
+    const int64_t stride = n > 1 ? offsets[1] - offsets[0] : 0;
+    int64_t different = 0;
+    for (size_t i = 1; i < n; i++)
+        different |= (offsets[i] - offsets[i - 1]) ^ stride;
+    return different == 0;
+}
+
+static struct row_address address_rows(const struct tile *tile, const struct ulp_operand *operand, int64_t *gathered)
+{
+    const int64_t *offsets = operand->row_offset ? operand->row_offset + tile->first_row : NULL;
+    if (tile->indices) {
+        for (size_t i = 0; i < tile->row_count; i++)
+            gathered[i] = row_base(operand, tile->indices[i]);
+        offsets = gathered;
+    }
+    if (!offsets)
+        return (struct row_address){.base = (int64_t)tile->first_row * operand->row_stride,
+                                    .stride = operand->row_stride};
+    if (is_progression(offsets, tile->row_count))
+        return (struct row_address){.base = offsets[0], .stride = tile->row_count > 1 ? offsets[1] - offsets[0] : 0};
+    return (struct row_address){.offsets = offsets};
+}
+
+static void address_tile(struct tile *tile)
+{
+    const struct plan *plan = tile->plan;
+    int64_t *gathered = slot_of(tile->worker, plan->gathered_slot);
+    tile->addresses = slot_of(tile->worker, plan->addresses_slot);
+    for (int i = 0; i < plan->step_count + plan->output_count; i++) {
+        const struct ulp_operand *operand =
+            i < plan->step_count ? plan->steps[i].operand : plan->outputs[i - plan->step_count].operand;
+        if (operand && operand->tensor)
+            tile->addresses[i] = address_rows(tile, operand, gathered + (size_t)i * plan->tile_rows);
+    }
+}
+
+static int64_t position_base(const struct tile *tile, const struct ulp_operand *operand, size_t number)
+{
+    const size_t position = tile->positions ? (size_t)tile->positions[number] : number;
+    return operand->position_offset ? operand->position_offset[position] : (int64_t)position * operand->position_stride;
+}
+
+/* Offsets of all elements of a span from the address's base. */
+static const int64_t *find_offsets(const struct tile *tile, const struct ulp_operand *operand,
+                                   const struct row_address *address, struct span span)
+{
+    int64_t *offsets = slot_of(tile->worker, tile->plan->offsets_slot), *out = offsets;
+    for (size_t t = 0; t < span.count; t++, out += tile->row_count) {
+        const int64_t base = position_base(tile, operand, span.first + t);
+        for (size_t r = 0; r < tile->row_count; r++)
+            out[r] = base + (address->offsets ? address->offsets[r] : (int64_t)r * address->stride);
+    }
+    return offsets;
+}
+
+/* Elements between a tensor and a strip where both are the same bytes. */
+#define MOVE(TYPE)                                                                                                     \
+    static void move_in_##TYPE(TYPE *restrict strip, const TYPE *restrict from, const struct row_address *address,    \
+                               size_t n)                                                                               \
+    {                                                                                                                  \
+        if (address->offsets)                                                                                          \
+            for (size_t r = 0; r < n; r++)                                                                             \
+                strip[r] = from[address->offsets[r]];                                                                  \
+        else if (address->stride == 1)                                                                                 \
+            memcpy(strip, from, n * sizeof *strip);                                                                    \
+        else                                                                                                           \
+            for (size_t r = 0; r < n; r++)                                                                             \
+                strip[r] = from[(int64_t)r * address->stride];                                                         \
+    }                                                                                                                  \
+    static void move_out_##TYPE(const TYPE *restrict strip, TYPE *restrict to, const struct row_address *address,     \
+                                size_t n)                                                                              \
+    {                                                                                                                  \
+        if (address->offsets)                                                                                          \
+            for (size_t r = 0; r < n; r++)                                                                             \
+                to[address->offsets[r]] = strip[r];                                                                    \
+        else                                                                                                           \
+            for (size_t r = 0; r < n; r++)                                                                             \
+                to[(int64_t)r * address->stride] = strip[r];                                                           \
+    }
+MOVE(uint32_t)
+MOVE(uint64_t)
+
+static void load_span(const struct tile *tile, int index, void *out, struct span span)
+{
+    const struct plan *plan = tile->plan;
+    const struct step *step = &plan->steps[index];
+    const struct ulp_operand *operand = step->operand;
+    const struct row_address *address = &tile->addresses[index];
+    const size_t n = tile->row_count;
+    if (!step->carried) {
+        const int64_t *offsets = find_offsets(tile, operand, address, span);
+        plan->table->load(&plan->rule, out, operand->tensor, address->base, offsets, 0, n * span.count);
+        return;
+    }
+    for (size_t t = 0; t < span.count; t++) {
+        const int64_t base = address->base + position_base(tile, operand, span.first + t);
+        if (plan->element_bytes == sizeof(uint32_t))
+            move_in_uint32_t((uint32_t *)out + t * n, (const uint32_t *)operand->tensor->data + base, address, n);
+        else
+            move_in_uint64_t((uint64_t *)out + t * n, (const uint64_t *)operand->tensor->data + base, address, n);
+    }
+}
+
+static void store_span(const struct tile *tile, int number, const void *values, struct span span)
+{
+    const struct plan *plan = tile->plan;
+    const struct output *output = &plan->outputs[number];
+    const struct ulp_operand *operand = output->operand;
+    const struct row_address *address = &tile->addresses[plan->step_count + number];
+    const size_t n = tile->row_count;
+    struct ulp_tensor tensor = output->tensor;
+    if (!output->carried || output->storage) {
+        const int64_t *offsets = find_offsets(tile, operand, address, span);
+        plan->table->store(&plan->rule, output->storage, &tensor, address->base, offsets, 0, values, n * span.count,
+                           (struct ulp_strip_place){.stream = output->stream});
+        return;
+    }
+    for (size_t t = 0; t < span.count; t++) {
+        const int64_t base = address->base + position_base(tile, operand, span.first + t);
+        if (plan->element_bytes == sizeof(uint32_t))
+            move_out_uint32_t((const uint32_t *)values + t * n, (uint32_t *)tensor.data + base, address, n);
+        else
+            move_out_uint64_t((const uint64_t *)values + t * n, (uint64_t *)tensor.data + base, address, n);
+    }
+}
+
+static void run_element(const struct tile *tile, int index, struct span span)
+{
+    const struct plan *plan = tile->plan;
+    const struct step *step = &plan->steps[index];
+    const void *arguments[3] = {NULL, NULL, NULL};
+    char *out = slot_of(tile->worker, step->strip);
+    if (step->kept)
+        out += span.first * tile->row_count * plan->element_bytes;
+    if (step->carried && !step->kept && span.count == 1 && tile->addresses[index].stride == 1) {
+        tile->worker->values[index] = element_at(step->operand->tensor, tile->addresses[index].base +
+                                                                            position_base(tile, step->operand, span.first));
+        return;
+    }
+    tile->worker->values[index] = out;
+    if (step->kind == ULP_TAPE_OPERAND) {
+        load_span(tile, index, out, span);
+        return;
+    }
+    for (int k = 0; k < 3; k++)
+        if (step->arguments[k] >= 0)
+            arguments[k] = tile->worker->values[step->arguments[k]];
+    step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], tile->row_count * span.count,
+                   (struct ulp_strip_place){.stream = step->stream});
+}
+
+/* One value a row is there: repeat it for every position of a strip when strips of elements use it. */
+static void spread_rows(const struct tile *tile, const struct step *step)
+{
+    const size_t bytes = tile->row_count * tile->plan->element_bytes;
+    const char *one = slot_of(tile->worker, step->one);
+    char *strip = slot_of(tile->worker, step->strip);
+    for (size_t t = 0; step->wide && t < tile->span_count; t++)
+        memcpy(strip + t * bytes, one, bytes);
+}
+
+static void run_row_value(const struct tile *tile, int index)
+{
+    const struct plan *plan = tile->plan;
+    const struct step *step = &plan->steps[index];
+    const void *arguments[3] = {NULL, NULL, NULL};
+    const struct ulp_strip_place place = {.stream = step->stream};
+    void *out = slot_of(tile->worker, step->one);
+    if (step->kind == ULP_TAPE_OPERAND) {
+        const struct row_address *address = &tile->addresses[index];
+        plan->table->load(&plan->rule, out, step->operand->tensor, address->base, address->offsets, address->stride,
+                          tile->row_count);
+    } else if (step->kind == ULP_TAPE_ROW_SIZE) {
+        tile->worker->length = tile->position_count;
+        ulp_evaluate_row_size(tile->worker, out, tile->row_count, place);
+    } else {
+        for (int k = 0; k < 3; k++)
+            if (step->arguments[k] >= 0)
+                arguments[k] = slot_of(tile->worker, plan->steps[step->arguments[k]].one);
+        step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], tile->row_count, place);
+    }
+    spread_rows(tile, step);
+}
+
+static void add_fold(const struct tile *tile, const struct step *step, struct span span)
+{
+    static const enum ulp_primitive combine[ULP_FOLD_COUNT] = {
+        [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD, [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
+        [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN, [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
+    };
+    const struct plan *plan = tile->plan;
+    const size_t n = tile->row_count;
+    ulp_strip_fn *function = plan->sum_table->primitive[combine[step->fold_kind]];
+    const struct ulp_strip_place place = {.stream = step->stream};
+    void *sums = slot_of(tile->worker, step->fold);
+    const char *values = ulp_evaluate_widen(tile->worker, tile->worker->values[step->arguments[0]], n * span.count);
+    for (size_t t = 0; t < span.count; t++, values += n * plan->sum_bytes)
+        if (span.first + t == 0)
+            memcpy(sums, values, n * plan->sum_bytes);
+        else
+            function(&plan->sum_rule, sums, sums, values, NULL, n, place);
+}
+
+static void end_fold(const struct tile *tile, const struct step *step)
+{
+    static const char *const empty[ULP_FOLD_COUNT] = {[ULP_FOLD_SUM] = "0", [ULP_FOLD_MAX] = "-inf",
+                                                      [ULP_FOLD_MIN] = "inf", [ULP_FOLD_PRODUCT] = "1"};
+    const struct plan *plan = tile->plan;
+    void *sums = slot_of(tile->worker, step->fold);
+    if (tile->position_count == 0)
+        plan->sum_table->constant(&plan->sum_rule, sums, empty[step->fold_kind], tile->row_count);
+    ulp_evaluate_narrow(tile->worker, slot_of(tile->worker, step->one), sums, tile->row_count,
+                        (struct ulp_strip_place){.stream = step->stream});
+    spread_rows(tile, step);
+}
+
+static void run_phase(const struct tile *tile, int phase)
+{
+    const struct plan *plan = tile->plan;
+    const struct step_list *row = &plan->row_part[phase], *folds = &plan->fold_part[phase];
+    const struct step_list *elements = &plan->element_part[phase];
+    const bool stores = phase == plan->phase_count - 1;
+    for (int i = 0; i < row->count; i++)
+        run_row_value(tile, row->items[i]);
+    struct span span = {.first = 0};
+    for (; span.first < tile->position_count && (elements->count || stores); span.first += span.count) {
+        const size_t rest = tile->position_count - span.first;
+        span.count = rest < tile->span_count ? rest : tile->span_count;
+        if (phase) /* what an earlier phase kept */
+            for (int i = 0; i < plan->step_count; i++)
+                if (plan->steps[i].kept)
+                    tile->worker->values[i] = (char *)slot_of(tile->worker, plan->steps[i].strip) +
+                                              span.first * tile->row_count * plan->element_bytes;
+        for (int i = 0; i < elements->count; i++) {
+            const struct step *step = &plan->steps[elements->items[i]];
+            if (step->kind == ULP_TAPE_FOLD)
+                add_fold(tile, step, span);
+            else
+                run_element(tile, elements->items[i], span);
+        }
+        for (int i = 0; i < plan->output_count && stores; i++)
+            if (plan->outputs[i].per_position)
+                store_span(tile, i, tile->worker->values[plan->outputs[i].step], span);
+    }
+    for (int i = 0; i < folds->count; i++)
+        end_fold(tile, &plan->steps[folds->items[i]]);
+}
+
+static void run_tile(struct tile *tile)
+{
+    const struct plan *plan = tile->plan;
+    tile->span_count = plan->width / tile->row_count;
+    if (tile->span_count > tile->position_count)
+        tile->span_count = tile->position_count;
+    address_tile(tile);
+    for (int phase = 0; phase < plan->phase_count; phase++)
+        run_phase(tile, phase);
+    for (int i = 0; i < plan->output_count; i++) {
+        const struct output *output = &plan->outputs[i];
+        const struct row_address *address = &tile->addresses[plan->step_count + i];
+        struct ulp_tensor tensor = output->tensor;
+        if (!output->per_position)
+            plan->table->store(&plan->rule, output->storage, &tensor, address->base, address->offsets, address->stride,
+                               slot_of(tile->worker, plan->steps[output->step].one), tile->row_count,
+                               (struct ulp_strip_place){.stream = output->stream});
+    }
+}
+
+/* Put each of `count` rows into the class of its window; returns the number of classes. members[i] is the next row of
+ * row i's class. */
+static int classify_rows(struct worker *worker, size_t first, size_t count, struct window_class *classes, int *members)
+{
+    const struct ulp_rows *rows = worker->plan->rows;
+    uint64_t *ids = slot_of(worker, worker->plan->ids_slot);
+    int class_count = 0, found = 0;
+    rows->window_classes(rows->window_context, first, count, ids);
+    for (size_t i = 0; i < count; i++) {
+        if (class_count == 0 || classes[found].id != ids[i])
+            for (found = class_count - 1; found >= 0 && classes[found].id != ids[i];)
+                found--;
+        members[i] = -1;
+        if (found < 0) {
+            found = class_count++;
+            classes[found] = (struct window_class){.id = ids[i], .first_row = (int)i, .last_row = (int)i};
+        } else {
+            members[classes[found].last_row] = (int)i;
+            classes[found].last_row = (int)i;
+        }
+    }
+    return class_count;
+}
+
+static void run_classes(struct worker *worker, size_t first, size_t count)
+{
+    const struct plan *plan = worker->plan;
+    const struct ulp_rows *rows = plan->rows;
+    struct window_class *classes = slot_of(worker, plan->classes_slot);
+    int *members = slot_of(worker, plan->members_slot);
+    size_t *indices = slot_of(worker, plan->indices_slot);
+    int32_t *positions = slot_of(worker, plan->positions_slot);
+    const int class_count = classify_rows(worker, first, count, classes, members);
+    for (int k = 0; k < class_count; k++) {
+        struct tile tile = {.worker = worker, .plan = plan, .first_row = first + (size_t)classes[k].first_row};
+        for (int i = classes[k].first_row; i >= 0; i = members[i])
+            indices[tile.row_count++] = first + (size_t)i;
+        if (indices[tile.row_count - 1] - indices[0] + 1 != tile.row_count)
+            tile.indices = indices;
+        tile.position_count = rows->window(rows->window_context, indices[0], positions);
+        tile.positions = tile.position_count < rows->row_length ? positions : NULL;
+        run_tile(&tile);
+    }
+}
+
+enum ulp_status ulp_evaluate_tiles(void *context, size_t first, size_t last, int number, struct ulp_error *error)
+{
+    const struct plan *plan = context;
+    struct worker *worker;
+    const enum ulp_status status = ulp_evaluate_worker(&worker, plan, number, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t row = first; row < last; row += plan->tile_rows) {
+        const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
+        struct tile tile = {.worker = worker, .plan = plan, .first_row = row, .row_count = count,
+                            .position_count = plan->rows->row_length};
+        if (plan->rows->window)
+            run_classes(worker, row, count);
+        else
+            run_tile(&tile);
+    }
+    return ULP_OK;
+}
