@@ -38,23 +38,14 @@ static void round_in_place(const struct oracle *oracle, const struct ulp_format 
 }
 
 /* *out = primitive(a, b, c), out not rounded to a format yet; false when the primitive passes values on unrounded. */
-static bool apply(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c,
-                  mpfr_rnd_t zero_sign)
+static bool apply(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c)
 {
     int ternary = 0;
     const bool unordered = mpfr_nan_p(a) || (b && mpfr_nan_p(b));
     switch (primitive) {
-    /* An exactly zero sum's sign follows the rounding direction; the rest is truncation. */
-    case ULP_PRIMITIVE_ADD:
-        ternary = mpfr_add(out, a, b, MPFR_RNDZ);
-        if (mpfr_zero_p(out))
-            mpfr_add(out, a, b, zero_sign);
-        break;
-    case ULP_PRIMITIVE_SUB:
-        ternary = mpfr_sub(out, a, b, MPFR_RNDZ);
-        if (mpfr_zero_p(out))
-            mpfr_sub(out, a, b, zero_sign);
-        break;
+    /* A sum that is exactly zero of unlike signs is +0, in every direction of rounding. */
+    case ULP_PRIMITIVE_ADD: ternary = mpfr_add(out, a, b, MPFR_RNDZ); break;
+    case ULP_PRIMITIVE_SUB: ternary = mpfr_sub(out, a, b, MPFR_RNDZ); break;
     case ULP_PRIMITIVE_MUL: ternary = mpfr_mul(out, a, b, MPFR_RNDZ); break;
     case ULP_PRIMITIVE_DIV: ternary = mpfr_div(out, a, b, MPFR_RNDZ); break;
     case ULP_PRIMITIVE_SQRT: ternary = mpfr_sqrt(out, a, MPFR_RNDZ); break;
@@ -88,11 +79,6 @@ static bool apply(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, cons
     return true;
 }
 
-static mpfr_rnd_t zero_sign_of(const struct oracle *oracle)
-{
-    return oracle->arithmetic->rounding == ULP_ROUND_DOWN ? MPFR_RNDD : MPFR_RNDZ;
-}
-
 /* a = a combined with b. */
 static void combine(const struct oracle *oracle, enum ulp_fold fold, mpfr_t a, const mpfr_t b)
 {
@@ -101,7 +87,7 @@ static void combine(const struct oracle *oracle, enum ulp_fold fold, mpfr_t a, c
         [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL};
     mpfr_t result;
     mpfr_init2(result, WORK_BITS);
-    if (apply(primitives[fold], result, a, b, NULL, zero_sign_of(oracle)))
+    if (apply(primitives[fold], result, a, b, NULL))
         round_in_place(oracle, &oracle->arithmetic->accumulator, result);
     mpfr_set(a, result, MPFR_RNDZ);
     mpfr_clear(result);
@@ -210,7 +196,7 @@ static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row,
                 find_value(oracle, arguments[k], instruction->arguments[k], row, position);
         }
         if (apply(instruction->primitive, out, arguments[0], instruction->arguments[1] < 0 ? NULL : arguments[1],
-                  arguments[2], zero_sign_of(oracle)))
+                  arguments[2]))
             round_in_place(oracle, &oracle->arithmetic->compute, out);
         for (int k = 0; k < 3; k++)
             mpfr_clear(arguments[k]);
