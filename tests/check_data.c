@@ -424,6 +424,61 @@ START_TEST(bad_archives_are_explained)
 }
 END_TEST
 
+/* An archive whose directory names one compressed megabyte 40 times: each member is honest, their sum is not. */
+START_TEST(overlapping_members_are_refused)
+{
+    const char *path = in_folder("overlap.npz");
+    static float elements[1 << 18];
+    struct proto file = npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (262144,)}", elements, sizeof elements);
+    struct proto archive = {0};
+    struct ulp_error error;
+    unsigned char *bytes;
+    size_t count;
+    write_zip(path, "x00.npy", file.data, file.count, ZIP_CM_DEFLATE);
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, &bytes, &count, &error), error);
+    ck_assert_mem_eq(bytes + count - 22, "PK\5\6", 4); /* the end record: 22 bytes without a comment */
+    size_t directory = (size_t)bytes[count - 6] | (size_t)bytes[count - 5] << 8 | (size_t)bytes[count - 4] << 16;
+    proto_raw(&archive, bytes, directory);
+    for (int i = 0; i < 40; i++) {
+        bytes[directory + 46 + 1] = (unsigned char)('0' + i / 10); /* the name follows 46 bytes of directory entry */
+        bytes[directory + 46 + 2] = (unsigned char)('0' + i % 10);
+        proto_raw(&archive, bytes + directory, count - 22 - directory);
+    }
+    size_t directory_bytes = archive.count - directory;
+    bytes[count - 14] = bytes[count - 12] = 40;
+    bytes[count - 10] = (unsigned char)directory_bytes;
+    bytes[count - 9] = (unsigned char)(directory_bytes >> 8);
+    proto_raw(&archive, bytes + count - 22, 22);
+    ck_ulp_ok(ulp_file_write(path, archive.data, archive.count, &error), error);
+    expect_bad_npz(path, "bytes are declared, more than the file can hold");
+    free(bytes);
+    proto_free(&archive);
+    proto_free(&file);
+}
+END_TEST
+
+START_TEST(damaged_npz)
+{
+    const char *path = in_folder("damaged.npz");
+    struct ulp_tensor_set set = every_type(), read;
+    struct ulp_error error;
+    unsigned char *bytes;
+    size_t count, damaged_count;
+    ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error);
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, &bytes, &count, &error), error);
+    for (uint64_t seed = 0; seed < (test_long() ? 5000 : 300); seed++) {
+        uint8_t *damaged = fuzz_mutate(bytes, count, 2 * seed, &damaged_count);
+        ck_ulp_ok(ulp_file_write(path, damaged, damaged_count, &error), error);
+        enum ulp_status status = ulp_tensor_set_read(path, &read, &error);
+        ck_assert(status == ULP_OK || status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED);
+        ulp_tensor_set_free(&read);
+        free(damaged);
+    }
+    free(bytes);
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("data");
@@ -437,6 +492,8 @@ int main(void)
     tcase_add_test(tests, npz_comes_back);
     tcase_add_test(tests, numpy_agrees);
     tcase_add_test(tests, bad_archives_are_explained);
+    tcase_add_test(tests, overlapping_members_are_refused);
+    tcase_add_test(tests, damaged_npz);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }
