@@ -18,12 +18,11 @@ static void local_begin(struct local *local, int precision)
     mpfr_custom_init_set(local->value, MPFR_ZERO_KIND, 0, precision, local->limbs);
 }
 
-void ulp_wide_store(const struct ulp_wide_call *call, struct ulp_wide_place place, const mpfr_t sum)
+void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpfr_t sum)
 {
     const struct ulp_contraction *problem = &call->problem;
     const struct ulp_arithmetic *arithmetic = call->arithmetic;
     struct ulp_tensor *out = problem->out;
-    int64_t element = ulp_wide_out(problem, place);
     struct local accumulator, stored;
     local_begin(&accumulator, call->precision);
     if (mpfr_zero_p(sum))

@@ -1,6 +1,8 @@
 /* Cutting lines of a factor into digits: see wide_digits.h. */
 #include "kernels/wide_digits.h"
 
+#include <math.h>
+
 #include "kernels/wide_number.h"
 
 #define EXPONENT_MAX ((int64_t)1 << 60)
@@ -17,13 +19,29 @@ size_t ulp_wide_panel_half_bytes(const struct ulp_wide_plan *plan)
     return (size_t)(plan->positions + 2) * ULP_WIDE_COLUMNS_MAX * sizeof(int64_t);
 }
 
-struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch, size_t line, size_t k)
+/* Floats by their bit patterns, in which zero's magnitude is 0 and less one the largest of all. */
+static struct ulp_wide_line scan_floats(const float *x, const int64_t *offset, size_t k)
 {
-    int64_t base = ulp_wide_line(factor, batch, line);
+    uint32_t largest = 0, smallest_less_1 = UINT32_MAX;
+    for (size_t i = 0; i < k; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + offset[i], sizeof bits);
+        bits &= 0x7fffffff;
+        largest = bits > largest ? bits : largest;
+        smallest_less_1 = bits - 1 < smallest_less_1 ? bits - 1 : smallest_less_1;
+    }
+    if (largest == 0 || largest >= 0x7f800000)
+        return (struct ulp_wide_line){.zero = largest == 0, .irregular = largest != 0};
+    int high = (int)(largest >> 23), low = (int)((smallest_less_1 + 1) >> 23);
+    return (struct ulp_wide_line){.exponent = (high ? high : 1) - 126, .lowest = (low ? low : 1) - 150};
+}
+
+static struct ulp_wide_line scan_numbers(const struct ulp_tensor *tensor, int64_t base, const int64_t *offset, size_t k)
+{
     struct ulp_wide_line result = {.exponent = INT64_MIN, .lowest = INT64_MAX};
     for (size_t i = 0; i < k; i++) {
         struct ulp_wide_number x;
-        ulp_wide_read(&x, factor->tensor, base + factor->k_offset[i]);
+        ulp_wide_read(&x, tensor, base + offset[i]);
         if (x.kind == MPFR_REGULAR_KIND) {
             int64_t lowest = ulp_wide_lowest_bit(&x);
             result.exponent = x.exponent > result.exponent ? x.exponent : result.exponent;
@@ -39,74 +57,199 @@ struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch
     return result;
 }
 
-/* 64 bits of 0.L from bit `offset` after the point on; zeros outside. */
-static inline uint64_t window(const struct ulp_wide_number *x, int64_t offset)
+struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch, size_t line, size_t k)
 {
-    int64_t word = offset >> 6, count = x->limb_count;
-    unsigned bit = offset & 63;
-    uint64_t high = (uint64_t)word < (uint64_t)count ? x->limbs[count - 1 - word] : 0;
-    uint64_t low = (uint64_t)(word + 1) < (uint64_t)count ? x->limbs[count - 2 - word] : 0;
-    return bit ? high << bit | low >> (64 - bit) : high;
+    int64_t base = ulp_wide_line(factor, batch, line);
+    if (factor->tensor->element == ULP_ELEMENT_F32)
+        return scan_floats((const float *)factor->tensor->data + base, factor->k_offset, k);
+    return scan_numbers(factor->tensor, base, factor->k_offset, k);
 }
 
-/* Digits of (f + 1) / 2, f = x * 2^-exponent cut off toward zero; digit i to digits[i * stride]. */
-static inline void cut_integer(uint64_t *digits, size_t stride, int count, const struct ulp_wide_number *x,
-                               int64_t exponent)
+/* A stretch of a line that is cut: k in [first, first + count); digit i of k goes to
+ * out[i * stride + (k - first) * width]. */
+struct stretch {
+    const struct ulp_tensor *tensor;
+    int64_t base;
+    const int64_t *offset;
+    size_t first, count;
+    int64_t exponent;
+    uint64_t *out;
+    size_t width, stride;
+    int digits, bits;
+};
+typedef void cut_fn(const struct stretch *stretch);
+
+/* The first `words` words of x * 2^-shift / 2, x of limb_count limbs, after the point; shift >= 0. */
+static inline __attribute__((always_inline)) void shift_words(uint64_t *words, int word_count, const mp_limb_t *limbs,
+                                                              int limb_count, uint64_t shift)
 {
-    const uint64_t mask = ((uint64_t)1 << 52) - 1, half = (uint64_t)1 << 51;
-    int64_t offset = 52 * (int64_t)(count - 1) - 1 - (exponent - x->exponent);
-    if (x->negative) {
-        uint64_t borrow = 0;
-        for (int i = count - 1; i > 0; i--, offset -= 52) {
-            uint64_t digit = -(window(x, offset) >> 12) - borrow;
-            digits[(size_t)i * stride] = digit & mask;
-            borrow = digit >> 63;
+    int64_t skip = (int64_t)((shift + 1) >> 6);
+    unsigned bit = (shift + 1) & 63;
+    if (__builtin_expect(skip == 0, 1)) {
+        uint64_t above = 0;
+        for (int i = 0; i < word_count; i++) {
+            uint64_t own = i < limb_count ? limbs[limb_count - 1 - i] : 0;
+            words[i] = above << (64 - bit) | own >> bit; /* bit > 0, as shift + 1 > 0 */
+            above = own;
         }
-        digits[0] = half - (window(x, offset) >> 12) - borrow;
-    } else {
-        for (int i = count - 1; i > 0; i--, offset -= 52)
-            digits[(size_t)i * stride] = window(x, offset) >> 12;
-        digits[0] = half + (window(x, offset) >> 12);
+        return;
+    }
+    for (int i = 0; i < word_count; i++) {
+        int64_t at = i - skip;
+        uint64_t own = at >= 0 && at < limb_count ? limbs[limb_count - 1 - at] : 0;
+        uint64_t above = at >= 1 && at - 1 < limb_count ? limbs[limb_count - at] : 0;
+        words[i] = bit ? above << (64 - bit) | own >> bit : own;
+    }
+}
+
+/* 52 bits at a bit offset; reads one word beyond. */
+static inline __attribute__((always_inline)) uint64_t bits_at(const uint64_t *words, int offset, int bits)
+{
+    int word = offset / 64, bit = offset % 64;
+    uint64_t x = bit ? words[word] << bit | words[word + 1] >> (64 - bit) : words[word];
+    return x >> (64 - bits);
+}
+
+/* Digits of (f + 1) / 2, f = x * 2^-exponent cut off toward zero. limb_count and digits are constants where this is
+ * called, or else what the stretch says. */
+static inline __attribute__((always_inline)) void cut_integers(const struct stretch *stretch, enum ulp_element element,
+                                                               int limb_count, int digits)
+{
+    const int word_count = (52 * digits + 63) / 64;
+    const uint64_t unit = (uint64_t)1 << (64 * word_count - 52 * digits);
+    uint64_t words[52 * ULP_WIDE_POSITIONS_MAX / 64 + 2];
+    uint64_t *out = stretch->out;
+    const void *data = stretch->tensor->data;
+    const int precision = stretch->tensor->precision;
+    for (size_t k = stretch->first; k < stretch->first + stretch->count; k++, out += stretch->width) {
+        struct ulp_wide_number x;
+        ulp_wide_read_as(&x, element, data, precision, stretch->base + stretch->offset[k]);
+        if (__builtin_expect(x.kind != MPFR_REGULAR_KIND, 0)) {
+            for (int i = 0; i < digits; i++)
+                out[(size_t)i * stretch->stride] = i == 0 ? (uint64_t)1 << 51 : 0;
+            continue;
+        }
+        shift_words(words, word_count, x.limbs, limb_count, (uint64_t)(stretch->exponent - x.exponent));
+        /* minus: complement, and one unit of the last digit with its carries */
+        uint64_t flip = -(uint64_t)x.negative, carry = flip & unit;
+        for (int i = word_count - 1; i >= 0; i--) {
+            uint64_t word = (words[i] ^ flip) & (i == word_count - 1 ? -unit : ~(uint64_t)0);
+            carry = __builtin_add_overflow(word, carry, &words[i]);
+        }
+        words[0] += (uint64_t)1 << 63;
+        words[word_count] = 0;
+        for (int i = 0; i < digits; i++)
+            out[(size_t)i * stretch->stride] = bits_at(words, 52 * i, 52);
     }
 }
 
 /* Signed digits of f, cut off toward zero: f = sum of digit i * 2^(1 - bits * (i + 1)), |digit| <= 2^(bits - 1). */
-static inline void cut_double(uint64_t *digits, size_t stride, int count, int bits, const struct ulp_wide_number *x,
-                              int64_t exponent)
+static inline __attribute__((always_inline)) void cut_doubles(const struct stretch *stretch, enum ulp_element element,
+                                                              int limb_count)
 {
-    int64_t offset = bits * (int64_t)(count - 1) - 1 - (exponent - x->exponent), carry = 0;
+    const int digits = stretch->digits, bits = stretch->bits, word_count = (bits * digits + 63) / 64;
     const int64_t half = (int64_t)1 << (bits - 1);
-    for (int i = count - 1; i >= 0; i--, offset -= bits) {
-        int64_t digit = (int64_t)(window(x, offset) >> (64 - bits)) + carry;
-        carry = i > 0 && digit >= half;
-        digit -= carry << bits;
-        double value = (double)(x->negative ? -digit : digit);
-        memcpy(digits + (size_t)i * stride, &value, sizeof value);
-    }
-}
-
-static void cut_zero(uint64_t *digits, size_t stride, int count, bool integer)
-{
-    for (int i = 0; i < count; i++)
-        digits[(size_t)i * stride] = integer && i == 0 ? (uint64_t)1 << 51 : 0;
-}
-
-/* One line, k in [first, first + count) of a block of block_count, to out + digit * block_count * width + k * width. */
-static void cut_line(uint64_t *out, const struct ulp_wide_plan *plan, const struct ulp_wide_panel *panel,
-                     const struct ulp_factor *factor, int64_t base, const struct ulp_wide_line *line, size_t first,
-                     size_t count, size_t block_count)
-{
-    size_t stride = block_count * panel->width;
-    for (size_t k = first; k < first + count; k++, out += panel->width) {
+    uint64_t words[52 * ULP_WIDE_POSITIONS_MAX / 64 + 2];
+    uint64_t *out = stretch->out;
+    const void *data = stretch->tensor->data;
+    const int precision = stretch->tensor->precision;
+    for (size_t k = stretch->first; k < stretch->first + stretch->count; k++, out += stretch->width) {
         struct ulp_wide_number x;
-        ulp_wide_read(&x, factor->tensor, base + factor->k_offset[k]);
-        if (x.kind != MPFR_REGULAR_KIND || line->irregular)
-            cut_zero(out, stride, panel->digits, plan->tile->integer);
-        else if (plan->tile->integer)
-            cut_integer(out, stride, panel->digits, &x, line->exponent);
-        else
-            cut_double(out, stride, panel->digits, plan->digit_bits, &x, line->exponent);
+        ulp_wide_read_as(&x, element, data, precision, stretch->base + stretch->offset[k]);
+        if (__builtin_expect(x.kind != MPFR_REGULAR_KIND, 0)) {
+            for (int i = 0; i < digits; i++)
+                out[(size_t)i * stretch->stride] = 0;
+            continue;
+        }
+        shift_words(words, word_count, x.limbs, limb_count, (uint64_t)(stretch->exponent - x.exponent));
+        words[word_count] = 0;
+        int64_t carry = 0;
+        for (int i = digits - 1; i >= 0; i--) {
+            int64_t digit = (int64_t)bits_at(words, bits * i, bits) + carry;
+            carry = i > 0 && digit >= half;
+            digit -= carry << bits;
+            double value = (double)(x.negative ? -digit : digit);
+            memcpy(out + (size_t)i * stretch->stride, &value, sizeof value);
+        }
     }
+}
+
+/* Floats whose line fits one digit of 52 bits: x * 2^(51 - exponent) is an integer of at most 2^51, and added to
+ * 1.5 * 2^52 it is, in the low 52 bits of the sum, the digit. */
+static void cut_floats_once(const struct stretch *stretch)
+{
+    const float *x = (const float *)stretch->tensor->data + stretch->base;
+    const double scale = ldexp(1, 51 - (int)stretch->exponent);
+    uint64_t *out = stretch->out;
+    for (size_t k = stretch->first; k < stretch->first + stretch->count; k++, out += stretch->width) {
+        double sum = (double)x[stretch->offset[k]] * scale + 0x1.8p52;
+        uint64_t bits;
+        memcpy(&bits, &sum, sizeof bits);
+        *out = bits & (((uint64_t)1 << 52) - 1);
+    }
+}
+
+static void cut_zeros(const struct stretch *stretch, bool integer)
+{
+    for (int i = 0; i < stretch->digits; i++)
+        for (size_t k = 0; k < stretch->count; k++)
+            stretch->out[(size_t)i * stretch->stride + k * stretch->width] = integer && i == 0 ? (uint64_t)1 << 51 : 0;
+}
+
+static int limbs_of(const struct stretch *stretch)
+{
+    return (stretch->tensor->precision + 63) / 64;
+}
+
+#define CUT_INTEGERS(name, element, limbs, digits) \
+    static void name(const struct stretch *stretch) { cut_integers(stretch, element, limbs, digits); }
+#define CUT_DOUBLES(name, element, limbs) \
+    static void name(const struct stretch *stretch) { cut_doubles(stretch, element, limbs); }
+CUT_INTEGERS(cut_f32_2, ULP_ELEMENT_F32, 1, 2)
+CUT_INTEGERS(cut_f32, ULP_ELEMENT_F32, 1, stretch->digits)
+CUT_INTEGERS(cut_f64_2, ULP_ELEMENT_F64, 1, 2)
+CUT_INTEGERS(cut_f64, ULP_ELEMENT_F64, 1, stretch->digits)
+CUT_INTEGERS(cut_wide_128_1, ULP_ELEMENT_WIDE, 2, 1)
+CUT_INTEGERS(cut_wide_128_2, ULP_ELEMENT_WIDE, 2, 2)
+CUT_INTEGERS(cut_wide_128_3, ULP_ELEMENT_WIDE, 2, 3)
+CUT_INTEGERS(cut_wide_128_4, ULP_ELEMENT_WIDE, 2, 4)
+CUT_INTEGERS(cut_wide_256_6, ULP_ELEMENT_WIDE, 4, 6)
+CUT_INTEGERS(cut_wide, ULP_ELEMENT_WIDE, limbs_of(stretch), stretch->digits)
+CUT_DOUBLES(cut_doubles_f32, ULP_ELEMENT_F32, 1)
+CUT_DOUBLES(cut_doubles_f64, ULP_ELEMENT_F64, 1)
+CUT_DOUBLES(cut_doubles_wide_128, ULP_ELEMENT_WIDE, 2)
+CUT_DOUBLES(cut_doubles_wide, ULP_ELEMENT_WIDE, limbs_of(stretch))
+
+/* The first row that fits; limbs and digits 0 fit any number. */
+static cut_fn *choose_cut(const struct ulp_tensor *tensor, bool integer, int digits)
+{
+    static const struct {
+        enum ulp_element element;
+        bool integer;
+        int limbs, digits;
+        cut_fn *cut;
+    } rows[] = {
+        {ULP_ELEMENT_F32, true, 0, 2, cut_f32_2},
+        {ULP_ELEMENT_F32, true, 0, 0, cut_f32},
+        {ULP_ELEMENT_F64, true, 0, 2, cut_f64_2},
+        {ULP_ELEMENT_F64, true, 0, 0, cut_f64},
+        {ULP_ELEMENT_WIDE, true, 2, 1, cut_wide_128_1},
+        {ULP_ELEMENT_WIDE, true, 2, 2, cut_wide_128_2},
+        {ULP_ELEMENT_WIDE, true, 2, 3, cut_wide_128_3},
+        {ULP_ELEMENT_WIDE, true, 2, 4, cut_wide_128_4},
+        {ULP_ELEMENT_WIDE, true, 4, 6, cut_wide_256_6},
+        {ULP_ELEMENT_WIDE, true, 0, 0, cut_wide},
+        {ULP_ELEMENT_F32, false, 0, 0, cut_doubles_f32},
+        {ULP_ELEMENT_F64, false, 0, 0, cut_doubles_f64},
+        {ULP_ELEMENT_WIDE, false, 2, 0, cut_doubles_wide_128},
+        {ULP_ELEMENT_WIDE, false, 0, 0, cut_doubles_wide},
+    };
+    const int limbs = (tensor->precision + 63) / 64;
+    size_t i = 0;
+    while (rows[i].element != tensor->element || rows[i].integer != integer || (rows[i].limbs && rows[i].limbs != limbs) ||
+           (rows[i].digits && rows[i].digits != digits))
+        i++;
+    return rows[i].cut;
 }
 
 /* sums[line][1 + digit] += the block's digits, carried into 52 bits each; sums[line][0] takes the rest. */
@@ -160,16 +303,28 @@ void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *pla
     for (size_t i = 0; i < panel->count; i++)
         panel->lines[i] = ulp_wide_scan(factor, batch, panel->first + i, plan->k);
     choose_digits(panel, plan);
+    struct stretch stretch = {.tensor = factor->tensor, .offset = factor->k_offset, .width = panel->width,
+                              .digits = panel->digits, .bits = plan->digit_bits};
+    bool floats_once = factor->tensor->element == ULP_ELEMENT_F32 && plan->tile->integer && panel->exact && panel->digits == 1;
+    cut_fn *cut = floats_once ? cut_floats_once : choose_cut(factor->tensor, plan->tile->integer, panel->digits);
     uint64_t *block = panel->data;
     for (size_t first = 0; first < plan->k; first += plan->k_block) {
         size_t block_count = plan->k - first < plan->k_block ? plan->k - first : plan->k_block;
         if (panel->count < panel->width)
             memset(block, 0, (size_t)panel->digits * block_count * panel->width * sizeof *block);
+        stretch.stride = block_count * panel->width;
         for (size_t run = 0; run < block_count; run += PACK_RUN)
-            for (size_t i = 0; i < panel->count; i++)
-                cut_line(block + run * panel->width + i, plan, panel, factor, ulp_wide_line(factor, batch, panel->first + i),
-                         &panel->lines[i], first + run, block_count - run < PACK_RUN ? block_count - run : PACK_RUN,
-                         block_count);
+            for (size_t i = 0; i < panel->count; i++) {
+                stretch.base = ulp_wide_line(factor, batch, panel->first + i);
+                stretch.first = first + run;
+                stretch.count = block_count - run < PACK_RUN ? block_count - run : PACK_RUN;
+                stretch.exponent = panel->lines[i].exponent;
+                stretch.out = block + run * panel->width + i;
+                if (panel->lines[i].irregular || panel->lines[i].zero)
+                    cut_zeros(&stretch, plan->tile->integer);
+                else
+                    cut(&stretch);
+            }
         if (plan->tile->integer)
             sum_digits(sums, panel, block, block_count);
         block += (size_t)panel->digits * block_count * panel->width;

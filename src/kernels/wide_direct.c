@@ -154,17 +154,18 @@ enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct, const st
     const struct ulp_contraction *problem = &call->problem;
     int64_t a_line = ulp_wide_line(&problem->a, place.batch, place.i);
     int64_t b_line = ulp_wide_line(&problem->b, place.batch, place.j);
+    int64_t element = ulp_wide_out(problem, place);
     struct outlook outlook = look(problem, a_line, b_line);
     if (outlook.nan || (outlook.infinity[0] && outlook.infinity[1])) {
-        ulp_wide_store_special(call, place, MPFR_NAN_KIND);
+        ulp_wide_store_special(call, element, MPFR_NAN_KIND);
         return ULP_OK;
     }
     if (outlook.infinity[0] || outlook.infinity[1]) {
-        ulp_wide_store_special(call, place, outlook.infinity[0] ? MPFR_INF_KIND : -MPFR_INF_KIND);
+        ulp_wide_store_special(call, element, outlook.infinity[0] ? MPFR_INF_KIND : -MPFR_INF_KIND);
         return ULP_OK;
     }
     if (!outlook.any) {
-        ulp_wide_store_special(call, place, MPFR_ZERO_KIND);
+        ulp_wide_store_special(call, element, MPFR_ZERO_KIND);
         return ULP_OK;
     }
     /* 64 bits of room for the carries of k additions, and a limb for the shifted product's last. */
@@ -179,6 +180,6 @@ enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct, const st
         mpn_sub_n(direct->positive, direct->negative, direct->positive, (mp_size_t)count);
     else
         mpn_sub_n(direct->positive, direct->positive, direct->negative, (mp_size_t)count);
-    ulp_wide_round(call, place, direct->positive, count, outlook.lowest, negative, 0);
+    ulp_wide_round(call, element, direct->positive, count, outlook.lowest, negative, 0);
     return ULP_OK;
 }

@@ -49,15 +49,15 @@ struct ulp_wide_view {
 int ulp_wide_factor_precision(const struct ulp_tensor *tensor);
 void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *tensor, int64_t element);
 
-/* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or NaN, Inf, 0) and write it to its place in out. */
-void ulp_wide_store(const struct ulp_wide_call *call, struct ulp_wide_place place, const mpfr_t sum);
+/* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or NaN, Inf, 0) and write it to an element of out. */
+void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpfr_t sum);
 
 /* The same for a sum that is NaN, Inf or 0 (an MPFR kind, negative for -Inf). */
-void ulp_wide_store_special(const struct ulp_wide_call *call, struct ulp_wide_place place, int kind);
+void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind);
 /* The same for |sum| = x * 2^lsb, x of `count` limbs (overwritten), known to within `error` units of 2^lsb.
  * false: nothing is stored because numbers within the error round differently; never when error is 0. */
-bool ulp_wide_round(const struct ulp_wide_call *call, struct ulp_wide_place place, mp_limb_t *x, size_t count, int64_t lsb,
-                    bool negative, uint64_t error);
+bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count, int64_t lsb, bool negative,
+                    uint64_t error);
 /* x was rounded toward zero and lost something: set its last bit. */
 static inline void ulp_wide_make_odd(mpfr_t x)
 {

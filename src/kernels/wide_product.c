@@ -99,6 +99,11 @@ struct ending {
     int64_t constant[ULP_WIDE_POSITIONS_MAX + 2]; /* added at each position + 1 */
 };
 
+static size_t limb_count(const struct ending *ending)
+{
+    return (size_t)(ending->positions * ending->bits / 64 + 2);
+}
+
 static void make_ending(struct ending *ending, const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
                         const struct ulp_wide_panel *b)
 {
@@ -127,79 +132,49 @@ static void make_ending(struct ending *ending, const struct ulp_wide_plan *plan,
     }
 }
 
-/* One row's sums with constants and line sums, carried: digits[p][column] in [0, 2^bits) for p > 0, the sign in p = 0. */
-static void carry_row(int64_t digits[][ULP_WIDE_COLUMNS_MAX], const int64_t *sums, const struct ending *ending,
-                      const struct ulp_wide_panel *a, const struct ulp_wide_panel *b, size_t row, bool integer)
+/* Rounds and stores one output, from its column of the row's limbs; false: it must be computed exactly. */
+static inline bool store_output(const struct ulp_wide_call *call, int64_t element, const struct ending *ending,
+                                const uint64_t *row_limbs, size_t columns, const struct ulp_wide_line *a,
+                                const struct ulp_wide_line *b)
 {
-    const size_t columns = b->width, size = a->width * columns;
-    for (size_t p = 0; p <= (size_t)ending->positions; p++) {
-        const int64_t *from = sums + p * size + row * columns;
-        int64_t constant = ending->constant[p] - (integer ? a->half_sums[p * a->width + row] : 0);
-        for (size_t c = 0; c < columns; c++)
-            digits[p][c] = from[c] + constant - (integer ? b->half_sums[p * columns + c] : 0);
+    if (a->irregular || b->irregular)
+        return false;
+    if (a->zero || b->zero) {
+        ulp_wide_store_special(call, element, MPFR_ZERO_KIND);
+        return true;
     }
-    const int64_t mask = ((int64_t)1 << ending->bits) - 1;
-    for (int p = ending->positions; p > 0; p--)
-        for (size_t c = 0; c < columns; c++) {
-            digits[p - 1][c] += digits[p][c] >> ending->bits;
-            digits[p][c] &= mask;
-        }
-}
-
-/* Two's complement limbs of one column's digits; returns their number, a fixed one. */
-static size_t join_digits(mp_limb_t *limbs, int64_t digits[][ULP_WIDE_COLUMNS_MAX], size_t column, int positions, int bits)
-{
-    unsigned __int128 gathered = 0;
-    int have = 0;
-    size_t count = 0;
-    for (int p = positions; p > 0; p--) {
-        gathered |= (unsigned __int128)(uint64_t)digits[p][column] << have;
-        have += bits;
-        if (have >= 64) {
-            limbs[count++] = (mp_limb_t)gathered;
-            gathered >>= 64;
-            have -= 64;
-        }
-    }
-    gathered += (unsigned __int128)(__int128)digits[0][column] << have;
-    limbs[count++] = (mp_limb_t)gathered;
-    limbs[count++] = (mp_limb_t)(gathered >> 64);
-    return count;
+    mp_limb_t limbs[SUM_LIMBS];
+    size_t count = limb_count(ending);
+    bool negative = row_limbs[(count - 1) * columns] >> 63;
+    uint64_t flip = -(uint64_t)negative, carry = negative;
+    for (size_t i = 0; i < count; i++)
+        carry = __builtin_add_overflow(row_limbs[i * columns] ^ flip, carry, &limbs[i]);
+    return ulp_wide_round(call, element, limbs, count, ending->lsb + a->exponent + b->exponent, negative, ending->error);
 }
 
 enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
                                     size_t batch, const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
                                     struct ulp_wide_direct *direct, struct ulp_error *error)
 {
-    int64_t digits[ULP_WIDE_POSITIONS_MAX + 2][ULP_WIDE_COLUMNS_MAX];
-    mp_limb_t limbs[SUM_LIMBS];
+    uint64_t limbs[SUM_LIMBS * ULP_WIDE_COLUMNS_MAX];
+    int64_t constants[ULP_WIDE_POSITIONS_MAX + 2];
     struct ending ending;
     size_t exact_count = 0;
     make_ending(&ending, plan, a, b);
     for (size_t row = 0; row < a->count; row++) {
-        const struct ulp_wide_line *a_line = &a->lines[row];
-        carry_row(digits, sums, &ending, a, b, row, plan->tile->integer);
+        if (plan->tile->integer)
+            for (int p = 0; p <= ending.positions; p++)
+                constants[p] = ending.constant[p] - a->half_sums[(size_t)p * a->width + row];
+        plan->tile->carry(limbs, sums + row * b->width, a->width * b->width, plan->tile->integer ? constants : NULL,
+                          b->half_sums, ending.positions, ending.bits, b->width);
         for (size_t column = 0; column < b->count; column++) {
-            const struct ulp_wide_line *b_line = &b->lines[column];
             struct ulp_wide_place place = {batch, a->first + row, b->first + column};
-            bool done = false;
-            if (!a_line->irregular && !b_line->irregular && (a_line->zero || b_line->zero)) {
-                ulp_wide_store_special(call, place, MPFR_ZERO_KIND);
-                done = true;
-            } else if (!a_line->irregular && !b_line->irregular) {
-                size_t count = join_digits(limbs, digits, column, ending.positions, ending.bits);
-                bool negative = limbs[count - 1] >> 63;
-                if (negative)
-                    mpn_neg(limbs, limbs, (mp_size_t)count);
-                done = ulp_wide_round(call, place, limbs, count, ending.lsb + a_line->exponent + b_line->exponent, negative,
-                                      ending.error);
-            }
-            if (!done) {
-                exact_count++;
-                enum ulp_status status = ulp_wide_direct_element(direct, call, place, error);
-                if (status != ULP_OK)
-                    return status;
-            }
+            if (store_output(call, ulp_wide_out(&call->problem, place), &ending, limbs + column, b->width, &a->lines[row], &b->lines[column]))
+                continue;
+            exact_count++;
+            enum ulp_status status = ulp_wide_direct_element(direct, call, place, error);
+            if (status != ULP_OK)
+                return status;
         }
     }
     if (call->counts) {

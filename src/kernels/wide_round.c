@@ -3,7 +3,7 @@
 #include "kernels/wide_parts.h"
 
 /* The sum in other roundings or formats: through MPFR, from exact limbs only. */
-static bool round_generally(const struct ulp_wide_call *call, struct ulp_wide_place place, mp_limb_t *x, size_t count,
+static bool round_generally(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
                             int64_t exponent, bool negative, uint64_t error)
 {
     if (error)
@@ -15,15 +15,14 @@ static bool round_generally(const struct ulp_wide_call *call, struct ulp_wide_pl
     mpfr_custom_init_set(sum, MPFR_ZERO_KIND, 0, call->precision + ULP_WIDE_EXTRA_BITS, limbs);
     if (mpfr_set(sum, all, MPFR_RNDZ))
         ulp_wide_make_odd(sum);
-    ulp_wide_store(call, place, sum);
+    ulp_wide_store(call, element, sum);
     return true;
 }
 
-void ulp_wide_store_special(const struct ulp_wide_call *call, struct ulp_wide_place place, int kind)
+void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind)
 {
     if (call->direct) {
-        struct ulp_record *record =
-            ulp_record_at(call->problem.out->data, (size_t)ulp_wide_out(&call->problem, place), call->precision);
+        struct ulp_record *record = ulp_record_at(call->problem.out->data, (size_t)element, call->precision);
         record->kind = kind;
         record->exponent = 0;
         memset(record->limbs, 0, ulp_record_bytes(call->precision) - sizeof *record);
@@ -32,71 +31,74 @@ void ulp_wide_store_special(const struct ulp_wide_call *call, struct ulp_wide_pl
     mpfr_t sum;
     mp_limb_t limb = 0;
     mpfr_custom_init_set(sum, kind, 0, GMP_NUMB_BITS, &limb);
-    ulp_wide_store(call, place, sum);
+    ulp_wide_store(call, element, sum);
 }
 
-/* The 64 bits of x that follow its first P, x having its top bit set; *rest says whether any lower bit is set. */
-static uint64_t bits_after(const mp_limb_t *x, size_t count, size_t kept, int unused, bool *rest)
+/* 64 bits of x from bit 64 * i + shift below its top on. */
+static inline uint64_t word_from_top(const mp_limb_t *x, size_t count, size_t i, int shift)
 {
-    *rest = false;
-    if (count < kept)
-        return 0;
-    size_t below = count - kept; /* limbs below those that hold the first P bits */
-    uint64_t next = below ? x[below - 1] : 0;
-    for (size_t i = 0; i + 1 < below; i++)
-        *rest |= x[i] != 0;
-    if (!unused)
-        return next;
-    *rest |= next << (64 - unused) != 0;
-    return x[below] << (64 - unused) | next >> unused;
+    uint64_t high = i < count ? x[count - 1 - i] : 0, low = i + 1 < count ? x[count - 2 - i] : 0;
+    return high << shift | low >> 1 >> (63 - shift);
 }
 
-bool ulp_wide_round(const struct ulp_wide_call *call, struct ulp_wide_place place, mp_limb_t *x, size_t count, int64_t lsb,
+/* Is any bit of x set from bit 64 * i + shift below its top on? */
+static bool any_from_top(const mp_limb_t *x, size_t count, size_t i, int shift)
+{
+    uint64_t any = 0;
+    for (; i < count; i++, shift = 0)
+        any |= x[count - 1 - i] << shift;
+    return any != 0;
+}
+
+/* Ziv's test. `after`: the 64 bits that follow the first P of x, which has `count` limbs and `shift` zero bits on top.
+ * Is every number within `error` units of x's last bit on the same side of the middle? */
+static bool is_decided(uint64_t after, uint64_t error, size_t count, int shift, int precision)
+{
+    const uint64_t half = (uint64_t)1 << 63;
+    /* The error in units of `after`, whose last bit is `scale` bits above x's. Two more: what is cut off from the error,
+     * and from x below `after`. With an error below 2^62 a change of binade within it cannot matter. */
+    int64_t scale = 64 * (int64_t)count - shift - precision - 64;
+    if (scale < 0 && (scale <= -64 || error >> (64 + scale)))
+        return false;
+    error = (scale >= 64 ? 0 : scale >= 0 ? error >> scale : error << -scale) + 2;
+    return error < half >> 1 && (after > half ? after - half : half - after) > error;
+}
+
+bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count, int64_t lsb,
                     bool negative, uint64_t error)
 {
     while (count && x[count - 1] == 0)
         count--;
     if (!count) {
         if (!error)
-            ulp_wide_store_special(call, place, MPFR_ZERO_KIND);
+            ulp_wide_store_special(call, element, MPFR_ZERO_KIND);
         return !error;
     }
-    int shift = __builtin_clzll(x[count - 1]);
-    if (shift)
-        mpn_lshift(x, x, (mp_size_t)count, (unsigned)shift);
+    const int shift = __builtin_clzll(x[count - 1]);
     int64_t exponent = lsb + 64 * (int64_t)count - shift;
-    if (!call->direct)
-        return round_generally(call, place, x, count, exponent, negative, error);
+    if (!call->direct) {
+        if (shift)
+            mpn_lshift(x, x, (mp_size_t)count, (unsigned)shift);
+        return round_generally(call, element, x, count, exponent, negative, error);
+    }
+    const size_t kept = ((size_t)call->precision + 63) / 64;
+    const int unused = (int)(64 * kept) - call->precision;
+    uint64_t last = word_from_top(x, count, kept - 1, shift), next = word_from_top(x, count, kept, shift);
+    uint64_t after = unused ? last << (64 - unused) | next >> unused : next;
+    const uint64_t half = (uint64_t)1 << 63;
+    if (error && !is_decided(after, error, count, shift, call->precision))
+        return false;
+    bool up = after > half;
+    if (after == half)
+        up = (last >> unused & 1) || (unused && next << (64 - unused)) || any_from_top(x, count, kept + 1, shift);
 
-    size_t kept = ((size_t)call->precision + 63) / 64;
-    int unused = (int)(64 * kept) - call->precision;
-    bool rest, up;
-    uint64_t after = bits_after(x, count, kept, unused, &rest);
-    if (error) {
-        /* The error in units of `after`, whose last bit is `scale` bits of the caller's unit up. Two more: the bits
-         * cut off from the error, and those of x below `after`. Below 2^62 no change of binade can matter. */
-        int64_t scale = 64 * (int64_t)count - call->precision - 64 - shift;
-        if (scale < 0 && (scale <= -64 || error >> (64 + scale)))
-            return false;
-        error = (scale >= 64 ? 0 : scale >= 0 ? error >> scale : error << -scale) + 2;
-        uint64_t half = (uint64_t)1 << 63, distance = after > half ? after - half : half - after;
-        if (error >= half >> 1 || distance <= error)
-            return false;
-        up = after > half;
-    } else {
-        const uint64_t half = (uint64_t)1 << 63;
-        bool odd = count >= kept && (x[count - kept] >> unused & 1);
-        up = after > half || (after == half && (rest || odd));
-    }
-    struct ulp_record *record =
-        ulp_record_at(call->problem.out->data, (size_t)ulp_wide_out(&call->problem, place), call->precision);
-    for (size_t i = 0; i < kept; i++) {
-        size_t down = kept - 1 - i; /* limbs from the top */
-        record->limbs[i] = down < count ? x[count - 1 - down] : 0;
-    }
-    record->limbs[0] &= ~(mp_limb_t)0 << unused;
-    if (up && mpn_add_1(record->limbs, record->limbs, (mp_size_t)kept, (mp_limb_t)1 << unused)) {
-        record->limbs[kept - 1] = (mp_limb_t)1 << 63;
+    struct ulp_record *record = ulp_record_at(call->problem.out->data, (size_t)element, call->precision);
+    uint64_t carry = (uint64_t)up << unused;
+    last &= ~(uint64_t)0 << unused;
+    for (size_t i = kept; i-- > 0; last = i ? word_from_top(x, count, i - 1, shift) : 0)
+        carry = __builtin_add_overflow(last, carry, &record->limbs[kept - 1 - i]);
+    if (carry) {
+        record->limbs[kept - 1] = half;
         exponent++;
     }
     record->exponent = exponent;

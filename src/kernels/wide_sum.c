@@ -87,5 +87,5 @@ void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *
     int lost = mpfr_sum(sum->sum, sum->pointers, count, MPFR_RNDZ);
     if (lost && mpfr_regular_p(sum->sum))
         ulp_wide_make_odd(sum->sum);
-    ulp_wide_store(call, place, sum->sum);
+    ulp_wide_store(call, ulp_wide_out(&call->problem, place), sum->sum);
 }

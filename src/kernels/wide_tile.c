@@ -38,6 +38,7 @@ static inline void flush(int64_t *sums, vector s)
 
 const struct ulp_wide_tile ulp_wide_tile_portable = {
     .name = "portable", .lanes = 2, .rows_max = 4, .vectors_max = 2,
+    .carry = carry_portable,
     .run = {{run_portable_r1v1, run_portable_r1v2}, {run_portable_r2v1, run_portable_r2v2},
             {run_portable_r4v1, run_portable_r4v2}},
 };

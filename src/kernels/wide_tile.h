@@ -23,6 +23,12 @@ struct ulp_wide_term {
 typedef void ulp_wide_tile_fn(int64_t *carries, int64_t *sums, const struct ulp_wide_term *terms, size_t term_count,
                               size_t k_count);
 
+/* One row's sums, at position p and column c sums[p * position_stride + c], p = 0 .. positions, as two's complement limbs
+ * limbs[limb * columns + c] in units of the last position; every position is 2^bits times the next. Before that row[p] is
+ * added and column[p * columns + c] subtracted (row NULL: neither). There are positions * bits / 64 + 2 limbs. */
+typedef void ulp_wide_carry_fn(uint64_t *limbs, const int64_t *sums, size_t position_stride, const int64_t *row,
+                               const int64_t *column, int positions, int bits, size_t columns);
+
 /* One instruction set's code. Panels have 1, 2, 4 or 8 rows (at most rows_max), and 1 to vectors_max vectors of columns. */
 struct ulp_wide_tile {
     const char *name;
@@ -30,6 +36,7 @@ struct ulp_wide_tile {
     bool integer;
     int lanes; /* columns in a vector */
     int rows_max, vectors_max;
+    ulp_wide_carry_fn *carry;
     ulp_wide_tile_fn *run[4][ULP_WIDE_VECTORS_MAX]; /* [log2 rows][vectors - 1] */
 };
 

@@ -9,6 +9,10 @@
  *   INSTANCES(F)     F(rows, vectors) for each wanted */
 #define RUN_(suffix) run_##suffix
 #define RUN(suffix) RUN_(suffix)
+#define CARRY_(suffix) carry_##suffix
+#define CARRY(suffix) CARRY_(suffix)
+#define CARRY_VECTOR__(suffix) carry_vector_##suffix
+#define CARRY_VECTOR_(suffix) CARRY_VECTOR__(suffix)
 #define RUN_SIZE_(suffix, rows, vectors) run_##suffix##_r##rows##v##vectors
 #define RUN_SIZE(suffix, rows, vectors) RUN_SIZE_(suffix, rows, vectors)
 
@@ -48,6 +52,46 @@ static inline __attribute__((always_inline)) TARGET void RUN(SUFFIX)(
             FLUSH(carries + (r * vectors + v) * LANES, sums + (r * vectors + v) * LANES, sum[r][v]);
 }
 
+typedef int64_t CARRY_VECTOR_(SUFFIX) __attribute__((vector_size(8 * LANES)));
+
+/* See struct ulp_wide_tile. A vector of columns at a time; the sums are carried from the last position up and the digits
+ * gathered into limbs as they come. */
+TARGET static void CARRY(SUFFIX)(uint64_t *limbs, const int64_t *sums, size_t position_stride, const int64_t *row,
+                                 const int64_t *column, int positions, int bits, size_t columns)
+{
+    const int64_t mask = ((int64_t)1 << bits) - 1;
+    for (size_t c = 0; c < columns; c += LANES) {
+        CARRY_VECTOR_(SUFFIX) carry = {0}, gathered = {0}, x = {0};
+        int have = 0;
+        uint64_t *out = limbs + c;
+        for (int p = positions; p >= 0; p--) {
+            memcpy(&x, sums + (size_t)p * position_stride + c, sizeof x);
+            x += carry;
+            if (row) {
+                CARRY_VECTOR_(SUFFIX) y;
+                memcpy(&y, column + (size_t)p * columns + c, sizeof y);
+                x += row[p] - y;
+            }
+            if (p == 0)
+                break;
+            carry = x >> bits;
+            x &= mask;
+            gathered |= x << have;
+            have += bits;
+            if (have >= 64) {
+                memcpy(out, &gathered, sizeof gathered);
+                out += columns;
+                have -= 64;
+                gathered = have ? x >> (bits - have) : x & 0;
+            }
+        }
+        gathered |= x << have;
+        memcpy(out, &gathered, sizeof gathered);
+        gathered = have ? x >> (64 - have) : x >> 63;
+        memcpy(out + columns, &gathered, sizeof gathered);
+    }
+}
+
 #define INSTANCE(rows, vectors)                                                                                   \
     TARGET static void RUN_SIZE(SUFFIX, rows, vectors)(int64_t *carries, int64_t *sums,                           \
                                                        const struct ulp_wide_term *terms, size_t term_count,      \
@@ -60,6 +104,10 @@ INSTANCES(INSTANCE)
 #undef INSTANCES
 #undef RUN_
 #undef RUN
+#undef CARRY_
+#undef CARRY
+#undef CARRY_VECTOR__
+#undef CARRY_VECTOR_
 #undef RUN_SIZE_
 #undef RUN_SIZE
 #undef SUFFIX

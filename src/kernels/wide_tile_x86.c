@@ -3,6 +3,7 @@
 
 #ifdef __x86_64__
 #include <immintrin.h>
+#include <string.h>
 
 #include "kernels/cpu.h"
 
@@ -35,6 +36,7 @@ TARGET_IFMA static inline void flush_ifma(int64_t *carries, int64_t *sums, __m51
 
 const struct ulp_wide_tile ulp_wide_tile_ifma = {
     .name = "avx512ifma", .features = ULP_CPU_AVX512IFMA, .integer = true, .lanes = 8, .rows_max = 8, .vectors_max = 3,
+    .carry = carry_ifma,
     .run = {{run_ifma_r1v1, run_ifma_r1v2, run_ifma_r1v3}, {run_ifma_r2v1, run_ifma_r2v2, run_ifma_r2v3},
             {run_ifma_r4v1, run_ifma_r4v2, run_ifma_r4v3}, {run_ifma_r8v1, run_ifma_r8v2, run_ifma_r8v3}},
 };
@@ -60,6 +62,7 @@ TARGET_AVX512 static inline void flush_avx512(int64_t *sums, __m512d s)
 
 const struct ulp_wide_tile ulp_wide_tile_avx512 = {
     .name = "avx512", .features = ULP_CPU_AVX512, .lanes = 8, .rows_max = 8, .vectors_max = 3,
+    .carry = carry_avx512,
     .run = {{run_avx512_r1v1, run_avx512_r1v2, run_avx512_r1v3}, {run_avx512_r2v1, run_avx512_r2v2, run_avx512_r2v3},
             {run_avx512_r4v1, run_avx512_r4v2, run_avx512_r4v3}, {run_avx512_r8v1, run_avx512_r8v2, run_avx512_r8v3}},
 };
@@ -87,6 +90,7 @@ TARGET_AVX2 static inline void flush_avx2(int64_t *sums, __m256d s)
 
 const struct ulp_wide_tile ulp_wide_tile_avx2 = {
     .name = "avx2", .features = ULP_CPU_AVX2, .lanes = 4, .rows_max = 4, .vectors_max = 3,
+    .carry = carry_avx2,
     .run = {{run_avx2_r1v1, run_avx2_r1v2, run_avx2_r1v3}, {run_avx2_r2v1, run_avx2_r2v2, run_avx2_r2v3},
             {run_avx2_r4v1, run_avx2_r4v2, run_avx2_r4v3}},
 };
