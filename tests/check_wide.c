@@ -29,11 +29,12 @@ enum kind {
     CANCELLING, /* neighbours in k are equal in b and nearly opposite in a */
     TIES,       /* sums that lie on or beside the middle between neighbours of P bits */
     EDGES,      /* the ends of the element's range: subnormals and huge numbers; records at 2^(+-2^40) */
+    FULL,       /* every significand bit is set, signs change with the line: the largest sums of digits */
     SPECIALS,   /* now and then NaN, Inf, -Inf, -0 */
     KIND_COUNT
 };
 static const char *const kind_names[KIND_COUNT] = {"normal", "spread", "short",    "zeros",   "integers", "cancelling",
-                                                   "ties",   "edges",  "specials"};
+                                                   "ties",   "edges",  "full",  "specials"};
 
 struct setup {
     size_t batch_count, m, n, k;
@@ -77,7 +78,7 @@ static long between(struct stream *stream, long low, long high)
 }
 
 /* One element of side 0 (a) or 1 (b) at (line, k). previous: the element at (line, k - 1). */
-static void random_element(mpfr_t x, struct stream *stream, const struct setup *setup, int side, size_t k,
+static void random_element(mpfr_t x, struct stream *stream, const struct setup *setup, int side, size_t line, size_t k,
                            const mpfr_t previous)
 {
     enum ulp_element element = side ? setup->b : setup->a;
@@ -117,6 +118,12 @@ static void random_element(mpfr_t x, struct stream *stream, const struct setup *
         random_number(x, stream, bits, draw(stream) & 1 ? between(stream, far - 20, far) : between(stream, -far - 60, -far));
         break;
     }
+    case FULL:
+        mpfr_set_ui(x, 1, MPFR_RNDN);
+        mpfr_nextbelow(x);
+        if (line % 3 == 1)
+            mpfr_neg(x, x, MPFR_RNDN);
+        break;
     default:
         random_number(x, stream, bits, between(stream, -4, 4));
         switch (draw_below(stream, 40)) {
@@ -190,7 +197,7 @@ static void make_side(struct side *side, const struct setup *setup, int which, s
         for (size_t i = 0; i < lines; i++)
             for (size_t k = 0; k < k_count; k++) {
                 size_t at = k * batches * lines + g * lines + i;
-                random_element(x, stream, setup, which, k, previous);
+                random_element(x, stream, setup, which, i, k, previous);
                 if (setup->padding && draw_below(stream, 5) == 0) {
                     side->padding[at] = 1;
                     mpfr_set_zero(x, 1);
@@ -318,18 +325,20 @@ static bool same_record(const struct ulp_record *x, const struct ulp_record *y, 
            memcmp(x->limbs, y->limbs, ulp_record_bytes(precision) - sizeof(struct ulp_record)) == 0;
 }
 
-static void run_and_compare(struct world *world, enum ulp_wide_method method, int thread_count)
+/* Returns the share of outputs that were not left to exact summation, 1 when there are none; -1: no such tile here. */
+static double run_and_compare(struct world *world, enum ulp_wide_method method, int thread_count)
 {
     const struct setup *setup = &world->setup;
     struct ulp_error error;
+    struct ulp_wide_counts counts = {0, 0};
     struct ulp_pool *pool = NULL;
     if (thread_count > 1)
         ck_ulp_ok(ulp_pool_create(&pool, thread_count, &error), error);
     memset(world->out.data, 0x5a, world->out.count * world->out.element_bytes);
-    enum ulp_status status = ulp_contract_wide_by(method, &world->arithmetic, &world->problem, NULL, pool, &error);
+    enum ulp_status status = ulp_contract_wide_by(method, &world->arithmetic, &world->problem, &counts, pool, &error);
     ulp_pool_free(pool);
     if (status == ULP_ERROR_UNSUPPORTED)
-        return;
+        return -1;
     ck_ulp_ok(status, error);
     for (size_t i = 0; i < world->out.count; i++) {
         const struct ulp_record *found = ulp_record_at_const(world->out.data, i, setup->precision);
@@ -345,6 +354,7 @@ static void run_and_compare(struct world *world, enum ulp_wide_method method, in
                      setup->n, setup->k, (int)setup->a, setup->a_precision, (int)setup->b, setup->b_precision,
                      (int)setup->padding, thread_count, (unsigned long long)setup->seed, i);
     }
+    return counts.digits + counts.exact ? (double)counts.digits / (double)(counts.digits + counts.exact) : 1;
 }
 
 /* Every method on one setup. */
@@ -389,6 +399,100 @@ START_TEST(equals_mpfr_dot)
         for (size_t pair = 0; pair < COUNT(pairs); pair++)
             for (uint64_t round = 0; round < (test_long() ? 4 : 1); round++)
                 check_setup(make_setup(pair, precisions[p], kind, 1000 * round + 100 * pair + p), 1);
+}
+END_TEST
+
+/* Sizes with several blocks of k, panels of rows and of columns, and a last one of each that is not full. The digit method
+ * must have decided nearly all outputs: only in this test is it known that it did. */
+START_TEST(blocks_and_panels)
+{
+    static const struct setup setups[] = {
+        {1, 19, 53, 700, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, 128, 128, NORMAL, false, 1},
+        {1, 53, 19, 1030, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128, 128, NORMAL, true, 2},
+        {2, 11, 29, 300, ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 256, 0, 256, NORMAL, false, 3},
+        {1, 9, 25, 513, ULP_ELEMENT_F32, ULP_ELEMENT_F32, 0, 0, 53, NORMAL, false, 4},
+        {1, 9, 25, 257, ULP_ELEMENT_F32, ULP_ELEMENT_F32, 0, 0, 128, SPREAD, false, 5},
+        {1, 3, 26, 150, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 1024, 1024, 1024, NORMAL, false, 6},
+        {1, 33, 1, 300, ULP_ELEMENT_F64, ULP_ELEMENT_WIDE, 0, 64, 64, NORMAL, false, 7},
+        {1, 1, 33, 300, ULP_ELEMENT_F64, ULP_ELEMENT_F32, 0, 0, 100, NORMAL, false, 8},
+        {1, 5, 30, 4500, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, 128, 128, FULL, false, 9},
+        {1, 5, 30, 2000, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 400, 400, 400, FULL, false, 10},
+        {60, 7, 3, 9, ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 128, 0, 128, NORMAL, true, 11},
+        {1, 10, 30, 600, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, 128, 128, SPREAD, false, 12},
+        {1, 2, 17, 40, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 4096, 4096, 4096, NORMAL, false, 13},
+    };
+    struct world world;
+    make_world(&world, setups[_i]);
+    for (int method = ULP_WIDE_DIGITS; method < (int)COUNT(method_names); method++) {
+        double share = run_and_compare(&world, (enum ulp_wide_method)method, 1 + _i % 3);
+        if (share >= 0)
+            ck_assert_msg(share > 0.9, "setup %d, %s: %.3f of the outputs by digits", _i, method_names[method], share);
+    }
+    free_world(&world);
+}
+END_TEST
+#define BLOCK_SETUPS 13
+
+/* Sums that lie beside the middle between two neighbours of P bits, at every distance around the digit method's error
+ * bound, which is therefore neither too small nor forgotten: a's first element is 1, and b's makes up the difference. */
+START_TEST(near_middles)
+{
+    static const int tested[] = {53, 128, 256};
+    const int precision = tested[_i / 2], columns = 240;
+    struct world world;
+    make_world(&world, (struct setup){1, 1, (size_t)columns, _i % 2 ? 400 : 37, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, precision,
+                                      2000, precision, _i % 2 ? FULL : NORMAL, false, 21});
+    mpfr_t one, sum, target, step, rounded, factor;
+    mpfr_inits2(4000, one, sum, target, step, (mpfr_ptr)NULL);
+    mpfr_init2(rounded, precision);
+    mpfr_init2(factor, 300); /* of b's elements but the first */
+    mpfr_set_ui(one, 1, MPFR_RNDN);
+    put(&world.a.tensor, 0, one);
+    size_t k_count = world.setup.k;
+    for (int j = 0; j < columns; j++) {
+        mpfr_set_zero(sum, 1);
+        for (size_t k = 1; k < k_count; k++) {
+            get(target, &world.a.tensor, k);
+            get(factor, &world.b.tensor, k * (size_t)columns + (size_t)j);
+            mpfr_set(step, factor, MPFR_RNDN);
+            put(&world.b.tensor, k * (size_t)columns + (size_t)j, factor);
+            mpfr_mul(target, target, step, MPFR_RNDN);
+            ck_assert_int_eq(mpfr_add(sum, sum, target, MPFR_RNDN), 0);
+        }
+        /* the middle above the sum rounded down, and j bits below that a step to either side */
+        mpfr_set(rounded, sum, MPFR_RNDZ);
+        mpfr_set(target, rounded, MPFR_RNDN);
+        mpfr_set_si_2exp(step, mpfr_sgn(sum), mpfr_get_exp(sum) - precision - 1, MPFR_RNDN);
+        ck_assert_int_eq(mpfr_add(target, target, step, MPFR_RNDN), 0);
+        mpfr_div_2ui(step, step, (unsigned long)(1 + j / 2), MPFR_RNDN);
+        if (j % 2)
+            mpfr_neg(step, step, MPFR_RNDN);
+        ck_assert_int_eq(mpfr_add(target, target, step, MPFR_RNDN), 0);
+        ck_assert_int_eq(mpfr_sub(target, target, sum, MPFR_RNDN), 0);
+        ck_assert_int_le((int)mpfr_min_prec(target), 2000); /* so that it is put exactly */
+        put(&world.b.tensor, (size_t)j, target);
+    }
+    mpfr_clears(one, sum, target, step, rounded, factor, (mpfr_ptr)NULL);
+    find_expected(&world);
+    for (int method = 0; method < (int)COUNT(method_names); method++)
+        run_and_compare(&world, (enum ulp_wide_method)method, 1);
+    free_world(&world);
+}
+END_TEST
+
+/* With features switched off AUTO takes what is left, and the tiles that need them are refused. */
+START_TEST(disabled_features)
+{
+    static const char *const lists[] = {"avx512ifma", "avx512", "avx2"};
+    setenv("ULPSCOPE_DISABLE_CPU", lists[_i], 1);
+    struct world world;
+    make_world(&world, (struct setup){1, 20, 30, 100, ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 128, 0, 128, NORMAL, false, 3});
+    ck_assert_double_ge(run_and_compare(&world, ULP_WIDE_AUTO, 1), 0.9);
+#ifdef __x86_64__
+    for (int tile = 0; tile <= _i; tile++)
+        ck_assert_double_eq(run_and_compare(&world, ULP_WIDE_DIGITS + (enum ulp_wide_method)tile, 1), -1);
+#endif
+    free_world(&world);
 }
 END_TEST
 
@@ -498,6 +602,9 @@ int main(void)
     TCase *sums = tcase_create("sums");
     tcase_set_timeout(sums, test_long() ? 600 : 60);
     tcase_add_loop_test(sums, equals_mpfr_dot, 0, KIND_COUNT);
+    tcase_add_loop_test(sums, blocks_and_panels, 0, BLOCK_SETUPS);
+    tcase_add_loop_test(sums, near_middles, 0, 6);
+    tcase_add_loop_test(sums, disabled_features, 0, 3);
     tcase_add_test(sums, threads_do_not_matter);
     tcase_add_test(sums, other_roundings_and_stores);
     tcase_add_test(sums, stores_into_a_narrow_format);
