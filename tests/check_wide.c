@@ -30,11 +30,12 @@ enum kind {
     TIES,       /* sums that lie on or beside the middle between neighbours of P bits */
     EDGES,      /* the ends of the element's range: subnormals and huge numbers; records at 2^(+-2^40) */
     FULL,       /* every significand bit is set, signs change with the line: the largest sums of digits */
+    PATTERN,    /* 1..1 0 1..1 0 ...: signed digits of 20 + seed % 5 bits are all as large as they can be */
     SPECIALS,   /* now and then NaN, Inf, -Inf, -0 */
     KIND_COUNT
 };
 static const char *const kind_names[KIND_COUNT] = {"normal", "spread", "short",    "zeros",   "integers", "cancelling",
-                                                   "ties",   "edges",  "full",  "specials"};
+                                                   "ties",   "edges",  "full",  "pattern",  "specials"};
 
 struct setup {
     size_t batch_count, m, n, k;
@@ -124,6 +125,16 @@ static void random_element(mpfr_t x, struct stream *stream, const struct setup *
         if (line % 3 == 1)
             mpfr_neg(x, x, MPFR_RNDN);
         break;
+    case PATTERN: {
+        long period = 20 + (long)(setup->seed % 5), done = period - 1;
+        mpfr_set_ui(x, (1ul << done) - 1, MPFR_RNDZ);
+        for (; done + period <= bits; done += period) {
+            mpfr_mul_2si(x, x, period, MPFR_RNDN);
+            mpfr_add_ui(x, x, (1ul << (period - 1)) - 1, MPFR_RNDN);
+        }
+        mpfr_mul_2si(x, x, -done, MPFR_RNDN);
+        break;
+    }
     default:
         random_number(x, stream, bits, between(stream, -4, 4));
         switch (draw_below(stream, 40)) {
@@ -437,11 +448,18 @@ END_TEST
  * bound, which is therefore neither too small nor forgotten: a's first element is 1, and b's makes up the difference. */
 START_TEST(near_middles)
 {
-    static const int tested[] = {53, 128, 256};
-    const int precision = tested[_i / 2], columns = 240;
+    static const struct {
+        int precision;
+        enum kind kind;
+        size_t k;
+        uint64_t seed;
+    } rows[] = {{53, NORMAL, 37, 0},    {53, FULL, 400, 0},     {128, NORMAL, 37, 0},   {128, FULL, 400, 0},
+                {256, NORMAL, 37, 0},   {256, FULL, 400, 0},    {128, PATTERN, 400, 0}, {128, PATTERN, 400, 1},
+                {128, PATTERN, 400, 2}, {128, PATTERN, 400, 3}, {128, PATTERN, 400, 4}};
+    const int precision = rows[_i].precision, columns = 240;
     struct world world;
-    make_world(&world, (struct setup){1, 1, (size_t)columns, _i % 2 ? 400 : 37, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, precision,
-                                      2000, precision, _i % 2 ? FULL : NORMAL, false, 21});
+    make_world(&world, (struct setup){1, 1, (size_t)columns, rows[_i].k, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 300, 2000,
+                                      precision, rows[_i].kind, false, rows[_i].seed});
     mpfr_t one, sum, target, step, rounded, factor;
     mpfr_inits2(4000, one, sum, target, step, (mpfr_ptr)NULL);
     mpfr_init2(rounded, precision);
@@ -474,7 +492,7 @@ START_TEST(near_middles)
     }
     mpfr_clears(one, sum, target, step, rounded, factor, (mpfr_ptr)NULL);
     find_expected(&world);
-    for (int method = 0; method < (int)COUNT(method_names); method++)
+    for (int method = ULP_WIDE_DIRECT; method < (int)COUNT(method_names); method++)
         run_and_compare(&world, (enum ulp_wide_method)method, 1);
     free_world(&world);
 }
@@ -603,7 +621,7 @@ int main(void)
     tcase_set_timeout(sums, test_long() ? 600 : 60);
     tcase_add_loop_test(sums, equals_mpfr_dot, 0, KIND_COUNT);
     tcase_add_loop_test(sums, blocks_and_panels, 0, BLOCK_SETUPS);
-    tcase_add_loop_test(sums, near_middles, 0, 6);
+    tcase_add_loop_test(sums, near_middles, 0, 11);
     tcase_add_loop_test(sums, disabled_features, 0, 3);
     tcase_add_test(sums, threads_do_not_matter);
     tcase_add_test(sums, other_roundings_and_stores);
