@@ -237,7 +237,6 @@ static void expect_round_trip(const char *name)
     struct ulp_error error;
     ck_expect(ulp_arithmetic_find(a.name, &b, &error) == ULP_OK, "%s: canonical: %s", name, error.message);
     ck_expect(same_meaning(&a, &b) && strcmp(a.name, b.name) == 0, "%s: canonical %s means %s", name, a.name, b.name);
-    ck_expect(strlen(a.name) <= strlen(name) || strstr(name, "mpfr") == NULL, "%s: canonical %s is longer", name, a.name);
     expect_consistent(&a, name);
     round_trips++;
 }
@@ -353,6 +352,13 @@ START_TEST(meanings)
         {"fp8-e4m3", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, "h200", "wgmma", false,
          ULP_ROUND_NEAREST_EVEN},
         {"fp8-e5m2@b200", "fp8-e5m2", "fp8-e5m2", "fp32", "fp32", ULP_ROUND_RESULT, "b200", "tcgen05", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e4m3@h100", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, "h100", "wgmma", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e5m2@l40s", "fp8-e5m2", "fp8-e5m2", "fp32", "fp32", ULP_ROUND_RESULT, "l40s", "mma", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp16@b200", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "b200", "mma", false, ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp32", "fp32", ULP_ROUND_RESULT, "", "", true,
          ULP_ROUND_NEAREST_EVEN},
         {"fp16-strict", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "", "", false, ULP_ROUND_NEAREST_EVEN},
         {"fp16-strict,fma", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "", "", true, ULP_ROUND_NEAREST_EVEN},

@@ -54,13 +54,14 @@ struct ulp_format {
     int storage_bits;         /* of the encoding; 0 when the format has none */
 };
 
-/* Find a format: fp64, fp32, fp16, bf16, tf32, fp8-e4m3, fp8-e5m2, eXmY (2 <= X <= 11 exponent bits,
- * 1 <= Y <= 52 stored significand bits, IEEE-like), mpfr:P. Unknown: ULP_ERROR_USAGE with the list. */
+/* Find a format: fp64, fp32, fp16, bf16, tf32, fp8-e4m3 (OCP, largest 448), fp8-e5m2, fp8-e4m3fnuz, fp8-e5m2fnuz, eXmY
+ * (2 <= X <= 11 exponent bits, 1 <= Y <= 52 stored significand bits, IEEE-like: e4m3 ends at 240), mpfr:P. Unknown:
+ * ULP_ERROR_USAGE with the list. */
 ULP_API enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct ulp_error *error);
 /* The named rows, in the table's order: index 0, 1, ... until NULL. Static storage. */
 ULP_API const struct ulp_format *ulp_format_row(size_t index);
 /* The distance between neighbours of |x| in the format (one ulp): 2^(max(floor(log2|x|), emin) - precision + 1).
- * x = 0 gives the smallest positive number's; non-finite x gives NaN. */
+ * x = 0 gives the smallest positive number's; non-finite x gives NaN; mpfr:P's below 2^-1074 gives 0. */
 ULP_API double ulp_format_ulp(const struct ulp_format *format, double x);
 
 enum ulp_rounding_place {
@@ -111,6 +112,8 @@ struct ulp_arithmetic {
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, fma, nofma, unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz,
  *   promote=N, split-k=N.
+ * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of the same format but a unit's
+ * accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes no parts. More in src/number/README.md section 5.
  * A contradiction or an unknown part: ULP_ERROR_USAGE with what is known. */
 ULP_API enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out, struct ulp_error *error);
 
