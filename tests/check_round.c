@@ -61,8 +61,8 @@ static struct values list_values(const struct ulp_format *format)
         const double x = ulp_format_decode(format, (uint32_t)(pattern << unused));
         if (!isfinite(x))
             continue;
-        ck_expect(values.count == 0 || x > values.at[values.count - 1], "%s: pattern %zx decodes to %a, not above the one before", format->name,
-                  pattern, x);
+        ck_expect(values.count == 0 || x > values.at[values.count - 1],
+                  "%s: pattern %zx decodes to %a, not above the one before", format->name, pattern, x);
         values.at[values.count++] = x;
     }
     ck_assert(values.at[values.count - 1] == format->max_finite);
@@ -75,7 +75,8 @@ static bool goes_up(const struct values *values, enum ulp_rounding mode, bool ne
 {
     const double middle = values->at[i] + (values->at[i + 1] - values->at[i]) / 2;
     switch (mode) {
-    case ULP_ROUND_NEAREST_EVEN: return x > middle || (x == middle && i % 2 == 1); /* patterns' parity is the fraction's */
+    case ULP_ROUND_NEAREST_EVEN:
+        return x > middle || (x == middle && i % 2 == 1); /* patterns' parity is the fraction's */
     case ULP_ROUND_NEAREST_AWAY: return x >= middle;
     case ULP_ROUND_TOWARD_ZERO: return false;
     case ULP_ROUND_UP: return !negative;
@@ -91,8 +92,8 @@ static double stored_value(const struct ulp_format *format, const struct values 
                            bool negative, size_t i)
 {
     double x;
-    const bool stays = mode == ULP_ROUND_TOWARD_ZERO || (mode == ULP_ROUND_UP && negative) ||
-                       (mode == ULP_ROUND_DOWN && !negative);
+    const bool stays =
+        mode == ULP_ROUND_TOWARD_ZERO || (mode == ULP_ROUND_UP && negative) || (mode == ULP_ROUND_DOWN && !negative);
     if (i < values->count)
         x = values->at[i];
     else if (stays || format->overflow == ULP_OVERFLOW_SATURATE)
@@ -150,9 +151,9 @@ static void flush_batch(struct batch *batch)
         wrong += float_bits(batch->out[i]) != float_bits(batch->want[i]);
     for (size_t i = 0; wrong && i < batch->count; i++)
         ck_expect(isnan(batch->want[i]) ? isnan(batch->out[i])
-                                            : float_bits(batch->out[i]) == float_bits(batch->want[i]),
-                      "%s %s: %a gives %a, not %a", batch->format->name, mode_names[batch->mode], batch->in[i],
-                      batch->out[i], batch->want[i]);
+                                        : float_bits(batch->out[i]) == float_bits(batch->want[i]),
+                  "%s %s: %a gives %a, not %a", batch->format->name, mode_names[batch->mode], batch->in[i],
+                  batch->out[i], batch->want[i]);
     batch->count = 0;
 }
 
@@ -200,8 +201,8 @@ static void check_floats(const struct ulp_format *format, const struct values *v
     flush_batch(&batch);
 }
 
-static const char *const small_formats[] = {"fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "fp8-e4m3fnuz", "fp8-e5m2fnuz", "tf32",
-                                            "e2m1", "e2m5", "e5m7", "e7m8", "e8m3"};
+static const char *const small_formats[] = {"fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "fp8-e4m3fnuz", "fp8-e5m2fnuz",
+                                            "tf32", "e2m1", "e2m5",     "e5m7",     "e7m8",         "e8m3"};
 enum { SMALL_COUNT = sizeof small_formats / sizeof small_formats[0], PROVEN_COUNT = 4 };
 
 START_TEST(floats_of_small_formats)
@@ -267,8 +268,8 @@ static void check_double(const struct ulp_format *format, enum ulp_rounding mode
 {
     ck_expect(same_double(got, want), "%s %s: %a gives %a, not %a", format->name, mode_names[mode], x, got, want);
     const double alone = ulp_format_round(format, mode, x, 0, 0);
-    ck_expect(same_double(alone, want), "%s %s: ulp_format_round %a gives %a, not %a", format->name,
-                  mode_names[mode], x, alone, want);
+    ck_expect(same_double(alone, want), "%s %s: ulp_format_round %a gives %a, not %a", format->name, mode_names[mode],
+              x, alone, want);
 }
 
 /* At every value and every midpoint: one double below, it, one above. */
@@ -280,8 +281,15 @@ START_TEST(doubles_at_boundaries)
         for (int negative = 0; negative < 2; negative++)
             for (size_t i = 0; i < values.count; i++) {
                 const double low = values.at[i], high = values.at[i + 1], middle = low + (high - low) / 2;
-                double in[8] = {low, nextafter(low, high), nextafter(middle, low), middle, nextafter(middle, high),
-                                nextafter(high, low), low, middle}, out[8];
+                double in[8] = {low,
+                                nextafter(low, high),
+                                nextafter(middle, low),
+                                middle,
+                                nextafter(middle, high),
+                                nextafter(high, low),
+                                low,
+                                middle},
+                       out[8];
                 for (int j = 0; j < 8; j++)
                     out[j] = in[j] = negative ? -in[j] : in[j];
                 ulp_round_doubles(&format, (enum ulp_rounding)mode, out, 8, 0, 0, 0);
@@ -306,17 +314,18 @@ static double random_double(const struct ulp_format *format, uint64_t index)
                     ldexp(1.0, -(format->precision < 50 ? format->precision : 50));
     const int reach = (int)(choice >> 8 & 63) - 32 - format->precision * (int)(choice >> 16 & 1);
     const int low = format->emin < -1100 ? -1022 : format->emin, high = format->emax > 1100 ? 1023 : format->emax;
-    const int exponent = choice & 2 ? low + reach : choice & 4 ? high - (int)(choice >> 8 & 7) + 2
-                                                               : (int)(choice >> 20 & 2047) - 1074;
+    const int exponent = choice & 2   ? low + reach
+                         : choice & 4 ? high - (int)(choice >> 8 & 7) + 2
+                                      : (int)(choice >> 20 & 2047) - 1074;
     x = ldexp(x, exponent);
     return choice & 8 ? -x : x;
 }
 
 /* The formats in which both float and double loops, every kind of them, meet the oracle. */
-static const char *const wide_formats[] = {"fp32", "fp64", "tf32", "bf16", "fp16", "e8m22", "e8m23", "e7m22", "e7m23", "e5m23",
-                                           "e2m23", "e5m10", "e9m10", "e10m51", "e10m52", "e9m52", "e5m52", "e2m52",
-                                           "e11m10", "e11m51", "e11m52", "e2m1", "e11m1", "mpfr:24", "mpfr:2", "mpfr:53",
-                                           "fp8-e4m3", "fp8-e4m3fnuz"};
+static const char *const wide_formats[] = {
+    "fp32",   "fp64",  "tf32",  "bf16",    "fp16",   "e8m22",   "e8m23",    "e7m22",       "e7m23",  "e5m23",
+    "e2m23",  "e5m10", "e9m10", "e10m51",  "e10m52", "e9m52",   "e5m52",    "e2m52",       "e11m10", "e11m51",
+    "e11m52", "e2m1",  "e11m1", "mpfr:24", "mpfr:2", "mpfr:53", "fp8-e4m3", "fp8-e4m3fnuz"};
 enum { WIDE_COUNT = sizeof wide_formats / sizeof wide_formats[0] };
 
 static double round_by_mpfr(const struct ulp_format *format, enum ulp_rounding mode, double x, uint64_t index)
@@ -351,8 +360,8 @@ START_TEST(random_against_mpfr)
                 ulp_round_doubles(&format, (enum ulp_rounding)mode, out, CHUNK, 5, 7, first);
                 for (size_t i = 0; i < CHUNK; i++) {
                     const double want = round_by_mpfr(&format, (enum ulp_rounding)mode, in[i], first + i);
-                    ck_expect(same_double(out[i], want), "%s %s: %a gives %a, not %a", format.name,
-                                  mode_names[mode], in[i], out[i], want);
+                    ck_expect(same_double(out[i], want), "%s %s: %a gives %a, not %a", format.name, mode_names[mode],
+                              in[i], out[i], want);
                     if (!(mpfr && fabs(in[i]) > 0x1p1000) && mode < ULP_ROUND_STOCHASTIC)
                         check_double(&format, (enum ulp_rounding)mode, in[i], out[i], want);
                 }
@@ -363,8 +372,8 @@ START_TEST(random_against_mpfr)
                 ulp_round_floats(&format, (enum ulp_rounding)mode, narrow, CHUNK, 5, 7, first);
                 for (size_t i = 0; i < CHUNK; i++) {
                     const double want = round_by_mpfr(&format, (enum ulp_rounding)mode, in[i], first + i);
-                    ck_expect(same_double(narrow[i], want), "%s %s: %a gives %a, not %a", format.name,
-                                  mode_names[mode], in[i], narrow[i], want);
+                    ck_expect(same_double(narrow[i], want), "%s %s: %a gives %a, not %a", format.name, mode_names[mode],
+                              in[i], narrow[i], want);
                 }
             }
         }
@@ -375,12 +384,15 @@ END_TEST
 /* The oracle against MPFR's own emulation of formats with subnormals. */
 START_TEST(oracle_against_subnormalize)
 {
-    static const char *const names[] = {"fp64", "fp32", "fp16", "bf16", "fp8-e5m2", "e2m1", "e11m52", "e4m20", "mpfr:40"};
+    static const char *const names[] = {"fp64", "fp32",   "fp16",  "bf16",   "fp8-e5m2",
+                                        "e2m1", "e11m52", "e4m20", "mpfr:40"};
     static const struct {
         enum ulp_rounding ours;
         mpfr_rnd_t theirs;
-    } modes[] = {{ULP_ROUND_NEAREST_EVEN, MPFR_RNDN}, {ULP_ROUND_TOWARD_ZERO, MPFR_RNDZ},
-                 {ULP_ROUND_UP, MPFR_RNDU}, {ULP_ROUND_DOWN, MPFR_RNDD}};
+    } modes[] = {{ULP_ROUND_NEAREST_EVEN, MPFR_RNDN},
+                 {ULP_ROUND_TOWARD_ZERO, MPFR_RNDZ},
+                 {ULP_ROUND_UP, MPFR_RNDU},
+                 {ULP_ROUND_DOWN, MPFR_RNDD}};
     const mpfr_exp_t emin = mpfr_get_emin(), emax = mpfr_get_emax();
     for (size_t f = 0; f < sizeof names / sizeof names[0]; f++) {
         const struct ulp_format format = get_format(names[f]);
@@ -410,8 +422,8 @@ START_TEST(oracle_against_subnormalize)
                 }
                 ulp_round_mpfr(&format, modes[m].ours, got, x, 0, 0, 0);
                 ck_expect(mpfr_equal_p(got, want) && mpfr_signbit(got) == mpfr_signbit(want),
-                              "%s %s: %a gives %a, not %a", format.name, mode_names[modes[m].ours],
-                              mpfr_get_d(x, MPFR_RNDN), mpfr_get_d(got, MPFR_RNDN), mpfr_get_d(want, MPFR_RNDN));
+                          "%s %s: %a gives %a, not %a", format.name, mode_names[modes[m].ours],
+                          mpfr_get_d(x, MPFR_RNDN), mpfr_get_d(got, MPFR_RNDN), mpfr_get_d(want, MPFR_RNDN));
             }
         mpfr_clear(x);
         mpfr_clear(want);
@@ -433,7 +445,8 @@ static double round_to_odd(const mpfr_t x)
     return result;
 }
 
-/* number/README.md section 3: odd at 53 bits, then any mode, is one rounding for precisions <= 51; nearest at 53 bits is not. */
+/* number/README.md section 3: odd at 53 bits, then any mode, is one rounding for precisions <= 51; nearest at 53 bits
+ * is not. */
 START_TEST(after_rounding_to_odd)
 {
     static const char *const names[] = {"fp16", "fp32", "tf32", "bf16", "e8m40", "e9m50", "e5m50"};
@@ -465,7 +478,7 @@ START_TEST(after_rounding_to_odd)
             ulp_round_doubles(&format, (enum ulp_rounding)mode, nearest, 8, 0, 0, 0);
             const double expected = mpfr_get_d(want, MPFR_RNDN);
             ck_expect(same_double(odd[0], expected), "%s %s: odd %a gives %a, not %a", format.name, mode_names[mode],
-                          round_to_odd(exact), odd[0], expected);
+                      round_to_odd(exact), odd[0], expected);
             nearest_wrong += !same_double(nearest[0], expected);
         }
     }

@@ -112,13 +112,14 @@ struct ulp_arithmetic {
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, fma, nofma, unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz,
  *   promote=N, split-k=N.
- * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of the same format but a unit's
- * accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes no parts. More in src/number/README.md section 5.
+ * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of the same
+ * format but a unit's accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes no parts. More in
+ * src/number/README.md section 5.
  * A contradiction or an unknown part: ULP_ERROR_USAGE with what is known. */
 ULP_API enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out, struct ulp_error *error);
 
-/* What the arithmetic means: its name on a line, then sentences in lines of at most 96 columns, written into buffer (truncated
- * to size, always terminated). Returns the length needed without the final zero. */
+/* What the arithmetic means: its name on a line, then sentences in lines of at most 96 columns, written into
+ * buffer (truncated to size, always terminated). Returns the length needed without the final zero. */
 ULP_API size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer, size_t size);
 
 /* Preset names shown to users, index 0, 1, ... until NULL. */

@@ -10,12 +10,12 @@
 #include "number/request.h"
 #include "number/round.h"
 
-#define BASES_KNOWN                                                                                                   \
-    "fp64, fp32, fp16, bf16, tf32, tf32-trunc, fp8-e4m3, fp8-e5m2, fp8-e4m3fnuz, fp8-e5m2fnuz, eXmY (as e5m7), "      \
+#define BASES_KNOWN                                                                                                    \
+    "fp64, fp32, fp16, bf16, tf32, tf32-trunc, fp8-e4m3, fp8-e5m2, fp8-e4m3fnuz, fp8-e5m2fnuz, eXmY (as e5m7), "       \
     "each of these but tf32-trunc with -strict, mpfr:P (as mpfr:128)"
 
-static const char *const presets[] = {"fp64", "fp32", "fp16", "fp16-strict", "bf16", "bf16-strict", "tf32",
-                                      "tf32-trunc", "fp8-e4m3", "fp8-e5m2", "mpfr:128"};
+static const char *const presets[] = {"fp64", "fp32",       "fp16",     "fp16-strict", "bf16",    "bf16-strict",
+                                      "tf32", "tf32-trunc", "fp8-e4m3", "fp8-e5m2",    "mpfr:128"};
 
 const char *ulp_arithmetic_preset(size_t index)
 {
@@ -109,13 +109,13 @@ static enum ulp_status find_base(struct base *out, char name[32], const char *wo
         return status;
     const bool wide = status == ULP_OK && format.carrier == ULP_CARRIER_MPFR;
     if (status != ULP_OK || (strict && wide)) {
-        static const char *const words[] = {"fp64", "fp32", "fp16", "bf16", "tf32", "tf32-trunc", "fp8-e4m3", "fp8-e5m2",
-                                            "fp16-strict", "bf16-strict", "fp32-strict", "fp8-e4m3fnuz",
-                                            "fp8-e5m2fnuz", "mpfr:128", NULL};
-        static const char *const other_names[][2] = {
-            {"double", "fp64"}, {"float64", "fp64"}, {"single", "fp32"}, {"float", "fp32"}, {"float32", "fp32"},
-            {"half", "fp16"}, {"float16", "fp16"}, {"bfloat16", "bf16"}, {"fp8", "fp8-e4m3"}, {"e4m3", "fp8-e4m3"},
-            {"mpfr", "mpfr:128"}};
+        static const char *const words[] = {"fp64",        "fp32",         "fp16",         "bf16",        "tf32",
+                                            "tf32-trunc",  "fp8-e4m3",     "fp8-e5m2",     "fp16-strict", "bf16-strict",
+                                            "fp32-strict", "fp8-e4m3fnuz", "fp8-e5m2fnuz", "mpfr:128",    NULL};
+        static const char *const other_names[][2] = {{"double", "fp64"},   {"float64", "fp64"},  {"single", "fp32"},
+                                                     {"float", "fp32"},    {"float32", "fp32"},  {"half", "fp16"},
+                                                     {"float16", "fp16"},  {"bfloat16", "bf16"}, {"fp8", "fp8-e4m3"},
+                                                     {"e4m3", "fp8-e4m3"}, {"mpfr", "mpfr:128"}};
         const char *near = word;
         for (size_t i = 0; i < sizeof other_names / sizeof other_names[0]; i++)
             if (strcmp(word, other_names[i][0]) == 0)
@@ -124,8 +124,14 @@ static enum ulp_status find_base(struct base *out, char name[32], const char *wo
         return ulp_fail(error, ULP_ERROR_USAGE, "unknown base \"%s\"%s; known: " BASES_KNOWN, word,
                         ulp_suggest(hint, near, words));
     }
-    *out = (struct base){.name = word, .storage = name, .factor = name, .compute = name, .accumulator = name,
-                         .place = ULP_ROUND_EACH_STEP, .unit = false, .fused = wide,
+    *out = (struct base){.name = word,
+                         .storage = name,
+                         .factor = name,
+                         .compute = name,
+                         .accumulator = name,
+                         .place = ULP_ROUND_EACH_STEP,
+                         .unit = false,
+                         .fused = wide,
                          .operands = ULP_ROUND_NEAREST_EVEN};
     return ULP_OK;
 }
@@ -143,14 +149,16 @@ static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ul
         if (differs)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "each-step rounds every step to the storage format %s, so compute=%s contradicts it; "
-                            "leave out one of the two", out->storage.name, request->compute.name);
+                            "leave out one of the two",
+                            out->storage.name, request->compute.name);
         out->compute = out->storage;
         return ULP_OK;
     }
     if (request->given[PART_COMPUTE] && !differs)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "result-only with compute=%s, the storage format, is each-step; say each-step, or name a "
-                        "wider compute format", out->storage.name);
+                        "wider compute format",
+                        out->storage.name);
     if (request->given[PART_COMPUTE]) {
         out->compute = request->compute;
     } else if (base->place == ULP_ROUND_EACH_STEP) {
@@ -163,7 +171,8 @@ static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ul
     if (!ulp_format_holds(&out->compute, &out->storage))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "compute=%s cannot hold every value of the storage format %s; take a format with at least its "
-                        "precision and its exponents, as fp32 or fp64", out->compute.name, out->storage.name);
+                        "precision and its exponents, as fp32 or fp64",
+                        out->compute.name, out->storage.name);
     return ULP_OK;
 }
 
@@ -189,20 +198,21 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
     if (!asked && !bit)
         return ULP_OK; /* factor= chose a format that no unit takes: scalar chains */
     if (!bit || !(gpus[gpu].formats & bit))
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s has no matrix unit for products of %s%s", ulp_gpu_names[gpu],
-                        out->factor.name,
-                        bit                              ? "; take another GPU"
-                        : is_named(&out->factor, "fp32") ? "; tf32 is what such units do with FP32 data"
-                                                         : "; units take fp16, bf16, tf32, fp8-e4m3, fp8-e5m2 and fp64");
+        return ulp_fail(
+            error, ULP_ERROR_USAGE, "%s has no matrix unit for products of %s%s", ulp_gpu_names[gpu], out->factor.name,
+            bit                              ? "; take another GPU"
+            : is_named(&out->factor, "fp32") ? "; tf32 is what such units do with FP32 data"
+                                             : "; units take fp16, bf16, tf32, fp8-e4m3, fp8-e5m2 and fp64");
     const bool fp8 = bit == FP8;
     const enum ulp_unit class = request->given[PART_UNIT] ? (enum ulp_unit)request->choice[PART_UNIT]
                                 : fp8                     ? gpus[gpu].fp8_class
                                                           : UNIT_MMA;
     if (!(gpus[gpu].classes >> class & 1))
         return ulp_fail(error, ULP_ERROR_USAGE, "%s has no %s instructions; its classes are mma%s", ulp_gpu_names[gpu],
-                        ulp_unit_names[class], gpus[gpu].classes >> UNIT_WGMMA & 1     ? " and wgmma"
-                                               : gpus[gpu].classes >> UNIT_TCGEN05 & 1 ? " and tcgen05"
-                                                                                       : " only");
+                        ulp_unit_names[class],
+                        gpus[gpu].classes >> UNIT_WGMMA & 1     ? " and wgmma"
+                        : gpus[gpu].classes >> UNIT_TCGEN05 & 1 ? " and tcgen05"
+                                                                : " only");
     if (bit == FP64) {
         if (is_named(&out->accumulator, "fp64"))
             return ULP_OK;
@@ -210,10 +220,11 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
                         out->accumulator.name);
     }
     if (!is_named(&out->accumulator, "fp32") && !(fp16_accumulator && is_named(&out->accumulator, "fp16")))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "the matrix unit of %s adds products of %s in fp32%s, not in %s; unit=none gives a scalar chain "
-                        "in any accumulator", ulp_gpu_names[gpu], out->factor.name, fp16_accumulator ? " or fp16" : "",
-                        out->accumulator.name);
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "the matrix unit of %s adds products of %s in fp32%s, not in %s; unit=none gives a scalar chain "
+            "in any accumulator",
+            ulp_gpu_names[gpu], out->factor.name, fp16_accumulator ? " or fp16" : "", out->accumulator.name);
     *has_unit = true;
     snprintf(out->schedule.gpu, sizeof out->schedule.gpu, "%s", ulp_gpu_names[gpu]);
     snprintf(out->schedule.unit_class, sizeof out->schedule.unit_class, "%s", ulp_unit_names[class]);
@@ -240,14 +251,15 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
     }
     const bool pairwise = out->order == ULP_ORDER_PAIRWISE;
     if (request->given[PART_FUSED] && has_unit)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "fma and nofma are about scalar chains, and a matrix unit (%s) adds the products; say unit=none",
-                        out->schedule.gpu);
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "fma and nofma are about scalar chains, and a matrix unit (%s) adds the products; say unit=none",
+            out->schedule.gpu);
     if (request->given[PART_FUSED] && request->choice[PART_FUSED] && pairwise)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "order=pairwise adds rounded products, so there is no multiply-add to fuse: leave out fma");
-    out->schedule.fused = !has_unit && !pairwise &&
-                          (request->given[PART_FUSED] ? request->choice[PART_FUSED] == 1 : base->fused);
+    out->schedule.fused =
+        !has_unit && !pairwise && (request->given[PART_FUSED] ? request->choice[PART_FUSED] == 1 : base->fused);
     const bool exact = ulp_format_holds(&out->factor, &out->storage);
     if (request->given[PART_OPERANDS] && exact)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -277,8 +289,8 @@ static enum ulp_status resolve_range(struct ulp_arithmetic *out, const struct ul
 {
     const int overflow = request->choice[PART_OVERFLOW];
     if (request->given[PART_OVERFLOW] && overflow == ULP_OVERFLOW_INFINITY && !ulp_format_has_infinity(&out->storage))
-        return ulp_fail(error, ULP_ERROR_USAGE, "overflow=inf: %s has no infinity; take overflow=nan or overflow=saturate",
-                        out->storage.name);
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "overflow=inf: %s has no infinity; take overflow=nan or overflow=saturate", out->storage.name);
     struct ulp_format *const parts[] = {&out->factor, &out->compute, &out->accumulator, &out->storage};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (!is_named(parts[i], out->storage.name) || (parts[i] == &out->accumulator && out->schedule.gpu[0]))
@@ -314,8 +326,9 @@ static enum ulp_status resolve(struct ulp_arithmetic *out, const struct ulp_requ
                             "%s is the reference, every step to nearest even at that precision; it takes no parts",
                             request->base);
     if (wide_part)
-        return ulp_fail(error, ULP_ERROR_USAGE, "mpfr:P is an arithmetic of its own and no part of another; fp64 is the "
-                                                "widest format for compute=, factor= and acc=");
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "mpfr:P is an arithmetic of its own and no part of another; fp64 is the "
+                        "widest format for compute=, factor= and acc=");
     if (request->given[PART_ROUND])
         out->rounding = (enum ulp_rounding)request->choice[PART_ROUND];
     if (request->given[PART_SEED] && out->rounding != ULP_ROUND_STOCHASTIC)

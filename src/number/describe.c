@@ -97,15 +97,18 @@ static void describe_storage(struct page *page, const struct ulp_arithmetic *a)
     char name[24];
     const struct ulp_format *f = &a->storage;
     if (f->carrier == ULP_CARRIER_MPFR) {
-        put_paragraph(page, "storage", "Every floating-point tensor holds %d-bit significands; exponents are practically "
-                                       "unbounded.", f->precision);
+        put_paragraph(page, "storage",
+                      "Every floating-point tensor holds %d-bit significands; exponents are practically "
+                      "unbounded.",
+                      f->precision);
         return;
     }
-    put_paragraph(page, "storage", "Every floating-point tensor is %s: %d significant bits, largest number %.9g, beyond "
-                                   "which a result %s; normal numbers down to %.3g%s.",
-                  spell(name, f), f->precision, f->max_finite, tell_overflow(f), ulp_format_ulp(f, 0) *
-                  (double)(1ULL << (f->precision - 1)), f->subnormals ? ", subnormals below are kept"
-                                                                       : ", smaller results are flushed to zero");
+    put_paragraph(page, "storage",
+                  "Every floating-point tensor is %s: %d significant bits, largest number %.9g, beyond "
+                  "which a result %s; normal numbers down to %.3g%s.",
+                  spell(name, f), f->precision, f->max_finite, tell_overflow(f),
+                  ulp_format_ulp(f, 0) * (double)(1ULL << (f->precision - 1)),
+                  f->subnormals ? ", subnormals below are kept" : ", smaller results are flushed to zero");
 }
 
 static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
@@ -114,15 +117,19 @@ static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
     spell(storage, &a->storage);
     spell(compute, &a->compute);
     if (a->place == ULP_ROUND_EACH_STEP)
-        put_paragraph(page, "inside", "Every step of an operator (each add, multiply, exp, ...) is rounded to %s: nothing "
-                                      "inside an operator is more precise than what is stored.", storage);
+        put_paragraph(page, "inside",
+                      "Every step of an operator (each add, multiply, exp, ...) is rounded to %s: nothing "
+                      "inside an operator is more precise than what is stored.",
+                      storage);
     else
-        put_paragraph(page, "inside", "An operator reads %s, computes its steps in %s and rounds once to %s when it stores "
-                                      "its result, as a GPU kernel does. A chain of operators rounds at every tensor.",
+        put_paragraph(page, "inside",
+                      "An operator reads %s, computes its steps in %s and rounds once to %s when it stores "
+                      "its result, as a GPU kernel does. A chain of operators rounds at every tensor.",
                       storage, compute, storage);
     if (a->rounding == ULP_ROUND_STOCHASTIC)
-        put_paragraph(page, "rounding", "Results are rounded stochastically: up with probability equal to the fraction cut "
-                                        "off. The random stream (seed %llu) is the same for any number of threads.",
+        put_paragraph(page, "rounding",
+                      "Results are rounded stochastically: up with probability equal to the fraction cut "
+                      "off. The random stream (seed %llu) is the same for any number of threads.",
                       (unsigned long long)a->seed);
     else
         put_paragraph(page, "rounding", "Results are rounded %s.", rounding_texts[a->rounding]);
@@ -140,20 +147,26 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
         put_paragraph(page, "products", "MatMul, Gemm and Conv multiply the stored values as they are%s.",
                       strcmp(a->factor.name, a->storage.name) == 0 ? "" : ", which the products' format holds exactly");
     else
-        put_paragraph(page, "products", "MatMul, Gemm and Conv first round their operands from %s to %s (%d significant "
-                                        "bits), %s; the products of these are formed exactly.", storage, factor,
-                      a->factor.precision, rounding_texts[s->operand_rounding]);
+        put_paragraph(page, "products",
+                      "MatMul, Gemm and Conv first round their operands from %s to %s (%d significant "
+                      "bits), %s; the products of these are formed exactly.",
+                      storage, factor, a->factor.precision, rounding_texts[s->operand_rounding]);
     if (a->storage.carrier == ULP_CARRIER_MPFR)
-        put_paragraph(page, "sums", "Sums of products carry an error of at most 2^-%d times the sum of the products' "
-                                    "magnitudes.", a->storage.precision);
+        put_paragraph(page, "sums",
+                      "Sums of products carry an error of at most 2^-%d times the sum of the products' "
+                      "magnitudes.",
+                      a->storage.precision);
     else if (s->gpu[0])
-        put_paragraph(page, "sums", "The products are summed by the matrix unit of the GPU \"%s\" (%s instructions) into "
-                                    "%s, bit for bit: blocks of products aligned to the largest exponent, truncated, added "
-                                    "exactly, in increasing k. The unit's own rounding applies there.", s->gpu,
-                      s->unit_class, accumulator);
+        put_paragraph(page, "sums",
+                      "The products are summed by the matrix unit of the GPU \"%s\" (%s instructions) into "
+                      "%s, bit for bit: blocks of products aligned to the largest exponent, truncated, added "
+                      "exactly, in increasing k. The unit's own rounding applies there.",
+                      s->gpu, s->unit_class, accumulator);
     else if (s->fused)
-        put_paragraph(page, "sums", "Products are summed in increasing k by a chain of fused multiply-adds in %s: one "
-                                    "rounding per product.", accumulator);
+        put_paragraph(page, "sums",
+                      "Products are summed in increasing k by a chain of fused multiply-adds in %s: one "
+                      "rounding per product.",
+                      accumulator);
     else
         put_paragraph(page, "sums", "Every product is rounded to %s, then added in %s with another rounding.", compute,
                       accumulator);
@@ -164,20 +177,26 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
     char accumulator[24];
     spell(accumulator, &a->accumulator);
     const struct ulp_schedule *s = &a->schedule;
-    const char *who = s->gpu[0] ? "Row sums (ReduceSum, Softmax, normalisations)" : "Sums, also of rows (ReduceSum, Softmax, "
-                                                                                    "normalisations),";
+    const char *who = s->gpu[0] ? "Row sums (ReduceSum, Softmax, normalisations)"
+                                : "Sums, also of rows (ReduceSum, Softmax, normalisations),";
     if (a->order == ULP_ORDER_BLOCKED)
-        put_paragraph(page, "order", "%s are added in %s in blocks of %d elements, each in index order; then the block sums "
-                                     "in order.", who, accumulator, a->order_block);
+        put_paragraph(page, "order",
+                      "%s are added in %s in blocks of %d elements, each in index order; then the block sums "
+                      "in order.",
+                      who, accumulator, a->order_block);
     else
         put_paragraph(page, "order", "%s are added in %s %s.", who, accumulator,
                       a->order == ULP_ORDER_PAIRWISE ? "pairwise: neighbours level by level" : "in increasing index");
     if (s->promote)
-        put_paragraph(page, "promotion", "After every %d products the chain's sum is added to a separate FP32 sum and the "
-                                         "chain restarts at zero.", s->promote);
+        put_paragraph(page, "promotion",
+                      "After every %d products the chain's sum is added to a separate FP32 sum and the "
+                      "chain restarts at zero.",
+                      s->promote);
     if (s->split_k)
-        put_paragraph(page, "split", "The k range is cut into %d contiguous slices; each is a chain from zero, and the "
-                                     "slices' sums are added in order.", s->split_k);
+        put_paragraph(page, "split",
+                      "The k range is cut into %d contiguous slices; each is a chain from zero, and the "
+                      "slices' sums are added in order.",
+                      s->split_k);
 }
 
 size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer, size_t size)

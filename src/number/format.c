@@ -93,8 +93,9 @@ enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct
         const char *rest = name + 5;
         const int precision = read_number(&rest);
         if (precision < ULP_MPFR_PRECISION_MIN || precision > ULP_MPFR_PRECISION_MAX || *rest)
-            return ulp_fail(error, ULP_ERROR_USAGE, "number format \"%.40s\": mpfr:P needs a precision P of %d to %d bits",
-                            name, ULP_MPFR_PRECISION_MIN, ULP_MPFR_PRECISION_MAX);
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "number format \"%.40s\": mpfr:P needs a precision P of %d to %d bits", name,
+                            ULP_MPFR_PRECISION_MIN, ULP_MPFR_PRECISION_MAX);
         *out = make_mpfr(precision);
         return ULP_OK;
     }

@@ -15,20 +15,31 @@ static const char *const order_names[] = {"sequential", "pairwise", "blocked", N
 static const char *const place_names[] = {"result-only", "each-step", NULL};
 static const char *const fused_names[] = {"nofma", "fma", NULL};
 static const char *const part_keys[] = {
-    [PART_GPU] = "@", [PART_ROUND] = "round=", [PART_SEED] = "seed=", [PART_PLACE] = "",
-    [PART_SUBNORMALS] = "subnormals=", [PART_OVERFLOW] = "overflow=", [PART_COMPUTE] = "compute=",
-    [PART_FACTOR] = "factor=", [PART_ACCUMULATOR] = "acc=", [PART_UNIT] = "unit=", [PART_OPERANDS] = "operands=",
-    [PART_ORDER] = "order=", [PART_FUSED] = "", [PART_PROMOTE] = "promote=", [PART_SPLIT] = "split-k=",
+    [PART_GPU] = "@",
+    [PART_ROUND] = "round=",
+    [PART_SEED] = "seed=",
+    [PART_PLACE] = "",
+    [PART_SUBNORMALS] = "subnormals=",
+    [PART_OVERFLOW] = "overflow=",
+    [PART_COMPUTE] = "compute=",
+    [PART_FACTOR] = "factor=",
+    [PART_ACCUMULATOR] = "acc=",
+    [PART_UNIT] = "unit=",
+    [PART_OPERANDS] = "operands=",
+    [PART_ORDER] = "order=",
+    [PART_FUSED] = "",
+    [PART_PROMOTE] = "promote=",
+    [PART_SPLIT] = "split-k=",
 };
-static const char *const part_words[] = {"round=", "seed=", "each-step", "result-only", "subnormals=", "overflow=",
-                                         "acc=", "compute=", "factor=", "order=", "fma", "nofma", "unit=",
-                                         "operands=", "promote=", "split-k=", NULL};
+static const char *const part_words[] = {"round=", "seed=",     "each-step", "result-only", "subnormals=", "overflow=",
+                                         "acc=",   "compute=",  "factor=",   "order=",      "fma",         "nofma",
+                                         "unit=",  "operands=", "promote=",  "split-k=",    NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
 const char *const ulp_gpu_names[] = {"v100", "t4", "a100", "a2", "ada", "l40s", "h100", "h200", "b200", NULL};
 
-#define PARTS_KNOWN                                                                                                   \
-    "round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush, overflow=inf|nan|saturate, "   \
-    "acc=FORMAT, compute=FORMAT, factor=FORMAT, order=sequential|pairwise|blocked:N, fma, nofma, "                    \
+#define PARTS_KNOWN                                                                                                    \
+    "round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush, overflow=inf|nan|saturate, "    \
+    "acc=FORMAT, compute=FORMAT, factor=FORMAT, order=sequential|pairwise|blocked:N, fma, nofma, "                     \
     "unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N"
 #define GPUS_KNOWN "v100, t4, a100, a2, ada, l40s, h100, h200, b200"
 
@@ -89,8 +100,8 @@ static enum ulp_status read_choice(int *out, const char *key, const char *value,
         return ULP_OK;
     for (int i = 0; words[i]; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
-    return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: unknown value%s; known: %s", key, value, ulp_suggest(hint, value, words),
-                    list);
+    return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: unknown value%s; known: %s", key, value,
+                    ulp_suggest(hint, value, words), list);
 }
 
 static enum ulp_status read_number(uint64_t *out, const char *key, const char *value, uint64_t low, uint64_t high,

@@ -16,8 +16,9 @@ enum ulp_unit { UNIT_NONE, UNIT_MMA, UNIT_WGMMA, UNIT_TCGEN05, UNIT_COUNT };
 struct ulp_request {
     char base[32];
     bool given[PART_COUNT];
-    int choice[PART_COUNT]; /* of a part that is one of a list: the index (of the public enum where there is one); of
-                               PROMOTE and SPLIT the number; PLACE 0 result-only, 1 each-step; FUSED and SUBNORMALS 0, 1 */
+    /* Of a part that is one of a list: the index (of the public enum where there is one); of PROMOTE and SPLIT the
+     * number; PLACE 0 result-only, 1 each-step; FUSED and SUBNORMALS 0, 1. */
+    int choice[PART_COUNT];
     uint64_t seed;
     struct ulp_format compute, factor, accumulator;
     int order_block;

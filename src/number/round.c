@@ -119,8 +119,8 @@ static double round_one(const struct ulp_format *format, enum ulp_rounding round
 /* Is every value of a carrier with these parameters, of either sign, a value of the format, whatever its size? */
 static bool holds_carrier(const struct ulp_format *format, int digits, int lowest, double largest)
 {
-    return format->precision >= digits && (format->subnormals ? format->emin <= lowest
-                                                              : format->emin <= lowest - digits + 1) &&
+    return format->precision >= digits &&
+           (format->subnormals ? format->emin <= lowest : format->emin <= lowest - digits + 1) &&
            format->max_finite >= largest && format->overflow == ULP_OVERFLOW_INFINITY && format->signed_zero;
 }
 
@@ -135,8 +135,7 @@ void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding roundin
     if (format->carrier != ULP_CARRIER_FLOAT || are_few(n, rounding)) {
         struct draw draw = {.seed = seed, .stream = stream, .index = first};
         for (size_t i = 0; i < n; i++)
-            x[i] = (float)round_one(format, rounding, x[i],
-                                    rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
+            x[i] = (float)round_one(format, rounding, x[i], rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
         return;
     }
     const struct plan_float plan = make_plan_float(format, rounding);

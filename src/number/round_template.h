@@ -24,7 +24,7 @@ struct SUFFIX(plan) {
     int cut;
     REAL low, high, low_magic; /* 2^emin, 2^(emax + 1), and FULL's C below 2^emin */
     REAL limit, over_positive, over_negative, infinite, flush_below;
-    BITS zero_sign;            /* sign bit when -0 exists, else 0 */
+    BITS zero_sign; /* sign bit when -0 exists, else 0 */
 };
 
 static inline REAL SUFFIX(from_bits)(BITS bits)
@@ -49,7 +49,9 @@ static struct SUFFIX(plan) SUFFIX(make_plan)(const struct ulp_format *format, en
     const int cut = DIGITS - format->precision;
     const BITS ulp = (BITS)1 << cut;
     return (struct SUFFIX(plan)){
-        .kind = format->emin <= LOWEST ? ROUND_BITWISE : cut == 0 ? ROUND_FULL : ROUND_ALIGNED,
+        .kind = format->emin <= LOWEST ? ROUND_BITWISE
+                : cut == 0             ? ROUND_FULL
+                                       : ROUND_ALIGNED,
         .plain = format->subnormals && format->signed_zero,
         .shift = (BITS)cut << (DIGITS - 1),
         .half = cut ? ulp / 2 - 1 : 0,
@@ -154,21 +156,23 @@ static inline __attribute__((always_inline)) void SUFFIX(round_blocks)(const str
 }
 
 /* Expands every loop of one instruction set. The most used mode has loops without the cases of few formats. */
-static inline __attribute__((always_inline)) void SUFFIX(choose_blocks)(const struct SUFFIX(plan) *plan,
-                                                                        enum ulp_rounding rounding, REAL *x,
-                                                                        size_t block_count)
+static inline __attribute__((always_inline)) void
+SUFFIX(choose_blocks)(const struct SUFFIX(plan) *plan, enum ulp_rounding rounding, REAL *x, size_t block_count)
 {
-#define CASE(kind, rounding) case kind * 8 + rounding: SUFFIX(round_blocks)(plan, kind, rounding, false, x, block_count); break
-#define CASES(kind)                                                                                                   \
-    case kind * 8 + ULP_ROUND_NEAREST_EVEN:                                                                           \
-        if (plan->plain)                                                                                              \
-            SUFFIX(round_blocks)(plan, kind, ULP_ROUND_NEAREST_EVEN, true, x, block_count);                           \
-        else                                                                                                          \
-            SUFFIX(round_blocks)(plan, kind, ULP_ROUND_NEAREST_EVEN, false, x, block_count);                          \
-        break;                                                                                                        \
-        CASE(kind, ULP_ROUND_NEAREST_AWAY);                                                                           \
-        CASE(kind, ULP_ROUND_TOWARD_ZERO);                                                                            \
-        CASE(kind, ULP_ROUND_UP);                                                                                     \
+#define CASE(kind, rounding)                                                                                           \
+    case kind * 8 + rounding:                                                                                          \
+        SUFFIX(round_blocks)(plan, kind, rounding, false, x, block_count);                                             \
+        break
+#define CASES(kind)                                                                                                    \
+    case kind * 8 + ULP_ROUND_NEAREST_EVEN:                                                                            \
+        if (plan->plain)                                                                                               \
+            SUFFIX(round_blocks)(plan, kind, ULP_ROUND_NEAREST_EVEN, true, x, block_count);                            \
+        else                                                                                                           \
+            SUFFIX(round_blocks)(plan, kind, ULP_ROUND_NEAREST_EVEN, false, x, block_count);                           \
+        break;                                                                                                         \
+        CASE(kind, ULP_ROUND_NEAREST_AWAY);                                                                            \
+        CASE(kind, ULP_ROUND_TOWARD_ZERO);                                                                             \
+        CASE(kind, ULP_ROUND_UP);                                                                                      \
         CASE(kind, ULP_ROUND_DOWN)
     switch ((int)plan->kind * 8 + (int)rounding) {
         CASES(ROUND_ALIGNED);
@@ -186,11 +190,11 @@ static void SUFFIX(round_stochastic)(const struct SUFFIX(plan) *plan, REAL *x, s
 }
 
 /* One function an instruction set; their results are the same bits. */
-#define INSTANCE(name, attributes)                                                                                    \
-    attributes static void SUFFIX(name)(const struct SUFFIX(plan) *plan, enum ulp_rounding rounding, REAL *x,         \
-                                        size_t block_count)                                                           \
-    {                                                                                                                 \
-        SUFFIX(choose_blocks)(plan, rounding, x, block_count);                                                        \
+#define INSTANCE(name, attributes)                                                                                     \
+    attributes static void SUFFIX(name)(const struct SUFFIX(plan) *plan, enum ulp_rounding rounding, REAL * x,        \
+                                        size_t block_count)                                                            \
+    {                                                                                                                  \
+        SUFFIX(choose_blocks)(plan, rounding, x, block_count);                                                         \
     }
 INSTANCE(round_portable, )
 #ifdef ROUND_X86
