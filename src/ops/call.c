@@ -359,7 +359,7 @@ enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
 {
     call->temporaries = NULL;
     enum ulp_status status = infer(call, error);
-    if (status == ULP_OK)
+    if (status == ULP_OK && !call->bound->op->allocates)
         status = allocate_outputs(call, error);
     if (status == ULP_OK)
         status = call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);

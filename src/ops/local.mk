@@ -6,6 +6,7 @@ libcore_la_SOURCES += \
 	%D%/cast.c \
 	%D%/compare.c %D%/compare.h \
 	%D%/contraction.c %D%/contraction.h \
+	%D%/control.c \
 	%D%/conv.c \
 	%D%/elementwise.c \
 	%D%/gather.c \
@@ -17,6 +18,7 @@ libcore_la_SOURCES += \
 	%D%/normalize.c \
 	%D%/operator.h \
 	%D%/pool.c \
+	%D%/recurrent.c \
 	%D%/reduce.c \
 	%D%/registry.c \
 	%D%/resize.c \

@@ -110,6 +110,7 @@ struct ulp_operator {
     const char *epilogue;      /* with run = a contraction: formula over "acc", inputs and attributes */
     bool mixed;                /* run accepts float inputs of different elements (an F32 weight beside WIDE activations); always true of
                                   formulas, and of contractions' factors */
+    bool allocates;            /* run describes and allocates the outputs itself (control flow: their shapes are known afterwards) */
     bool shape_only;           /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as they are */
     ulp_infer_fn *check;       /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED); inputs may be unknown */
     int parameter;             /* for infer, rows and run functions that serve several rows */
