@@ -162,11 +162,12 @@ static void add_lane(struct ulp_text *out, const struct ulp_audit_lane *lane, co
 
 static void add_reference(struct ulp_text *out, const struct ulp_audit *audit)
 {
+    char name[81];
     ulp_text_add(out, "reference %s: every operation of every node, from the model's exact constants", audit->reference);
     if (audit->certificate.given)
-        ulp_text_add(out, ";\n  good for %.1f digits on the outputs, %.1f at the worst node%s%s (against twice the precision)\n",
-                     audit->certificate.output_digits, audit->certificate.node_digits, audit->certificate.node ? " " : "",
-                     audit->certificate.node ? audit->certificate.node : "");
+        ulp_text_add(out, ";\n  against twice the precision it is good for %.1f digits on the outputs, %.1f at the worst node%s%s\n",
+                     audit->certificate.output_digits, audit->certificate.node_digits, audit->certificate.node ? "\n  " : "",
+                     audit->certificate.node ? fit_name(audit->certificate.node, 80, name, sizeof name) : "");
     else
         ulp_text_add(out, ";\n  its own error is not certified: --certify recomputes it at twice the precision\n");
 }

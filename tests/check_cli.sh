@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The program as a user meets it: exit codes, one-line errors, help, files written whole.
 set -u
-program=$(cd "${top_builddir:-.}" && pwd)/ulpscope
+program_folder=$(cd "${top_builddir:-.}" && pwd)
+program=$program_folder/ulpscope
 source=$(cd "${top_srcdir:-.}" && pwd)
 model=$source/examples/digits/model.onnx
 inputs=$source/examples/digits/inputs.npz
@@ -29,7 +30,7 @@ lines() { [ "$(wc -l <"$1")" -le "$2" ] || { echo "FAIL $3: more than $2 lines i
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit run ops arith; do
+for command in audit run ops arith mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -73,6 +74,10 @@ expect 1 "one of two limits crossed" "$program" audit "$model" -i "$inputs" --ar
 expect 0 "limit kept" "$program" audit "$model" -i "$inputs" --arith fp32 --fail-above nonfinite=0 --fail-above sqnr_db=60
 expect 3 "report folder cannot be made" "$program" audit "$model" -i "$inputs" --arith fp32 --out "$inputs/x"
 
+expect 0 "the example in C" "$program_folder"/layer_error "$model" "$inputs" fp16 block/norm1/Sum
+shows out "block/norm1/Sum (ReduceSum) in fp16 against mpfr:128" "the example in C"
+expect 1 "the example in C: no such node" "$program_folder"/layer_error "$model" "$inputs" fp16 nothing
+
 expect 0 ops "$program" ops
 shows out "Softmax" ops
 expect 4 "ops of nothing" "$program" ops Nothing
@@ -80,6 +85,10 @@ expect 0 arith "$program" arith fp16 tf32@a100 mpfr:200
 expect 0 "all presets" "$program" arith
 expect 2 "unknown arith" "$program" arith fp17
 
+expect 0 "list of units" "$program" mma --list
+shows out h200.mma.f16.f32 "list of units"
+expect 2 "unknown unit" "$program" mma h300.mma.f16.f32 out.npz d.npz
+expect 3 "arrays of another kind" "$program" mma h200.mma.f16.f32 out.npz d.npz
 if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then
     expect 0 "report.json has the names others build on" python3 - <<'PY'
 import json, math, numpy
@@ -99,6 +108,14 @@ for a in r["arithmetics"]:
 logits = numpy.load("out.npz")["logits"]
 assert logits.shape == (4, 10) and logits.dtype == numpy.float32 and numpy.isfinite(logits).all()
 PY
+    # tensor-cores.md's known short vector: exact -0.875, a V100 gives 0, an A100 -0.5, an H100 -0.75.
+    python3 -c 'import numpy as np
+f = lambda x: np.array(x, np.float16).view(np.uint16).reshape(1, 1, -1)
+np.savez("in.npz", a=f([-2**13, -.5, -.25, -.125]), b=f([2**10, 1, 1, 1]), c=np.array([[[2**23]]], np.float32).view(np.uint32))'
+    for row in v100:0 a100:-0.5 h100:-0.75; do
+        expect 0 "mma on ${row%%:*}" "$program" mma "${row%%:*}.mma.f16.f32" in.npz d.npz
+        expect 0 "mma gives ${row##*:}" python3 -c "import numpy as np; assert np.load('d.npz')['d'].view(np.float32).item() == ${row##*:}"
+    done
 fi
 [ $failed -eq 0 ] && echo "all command line checks passed"
 exit $failed

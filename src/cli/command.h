@@ -10,6 +10,7 @@ int command_audit(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_arith(int argc, char **argv);
+int command_mma(int argc, char **argv);
 
 /* Options of every command that runs a model. */
 struct common_options {

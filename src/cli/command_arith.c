@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "kernels/unit.h"
 
 static const char documentation[] =
     "Say what an arithmetic's name means: storage, factors, accumulator, where it rounds, the matrix unit. Without NAME: the presets."
@@ -17,9 +18,14 @@ static const char documentation[] =
 
 static void describe(const struct ulp_arithmetic *arithmetic)
 {
-    char text[4096];
+    char text[4096], name[64];
     ulp_arithmetic_describe(arithmetic, text, sizeof text);
-    puts(text);
+    fputs(text, stdout);
+    const struct ulp_unit *unit = *arithmetic->schedule.unit_class ? ulp_unit_of(arithmetic, NULL) : NULL;
+    if (unit)
+        printf("  unit        %s: %d products a block, %d fraction bits; %s.\n", ulp_unit_name(unit, name, sizeof name), unit->block,
+               unit->fraction_bits, ulp_unit_status(unit));
+    putchar('\n');
 }
 
 int command_arith(int argc, char **argv)

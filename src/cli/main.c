@@ -14,6 +14,7 @@ static const struct {
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"ops", command_ops, "list the operators this version computes"},
     {"arith", command_arith, "say what an arithmetic's name means"},
+    {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
 };
 
 static void print_help(FILE *out)
