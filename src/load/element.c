@@ -1,5 +1,6 @@
 /* Elements as ONNX stores them, to elements in memory. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "load/load.h"
@@ -88,12 +89,30 @@ static void store_bits(struct ulp_tensor *out, size_t i, uint64_t value, int bit
         memcpy((float *)out->data + i, &word, sizeof word);
     } else if (out->type == ULP_TYPE_DOUBLE) {
         memcpy((double *)out->data + i, &value, sizeof value);
-    } else if (out->element == ULP_ELEMENT_F32) {
-        ((float *)out->data)[i] = ulp_float_decode(out->type, (uint32_t)value);
     } else {
         bool is_signed = out->element == ULP_ELEMENT_I8 && bits < 8;
         ulp_tensor_set_int(out, i, (int64_t)value - (is_signed && value >> (bits - 1) ? (int64_t)1 << bits : 0));
     }
+}
+
+/* Floats of at most 16 bits; large tensors through a table of all codes. */
+static void decode_floats(struct ulp_tensor *out, const unsigned char *raw, int bits)
+{
+    float *x = out->data;
+    size_t code_count = (size_t)1 << bits;
+    float *table = out->count >= code_count ? malloc(code_count * sizeof *table) : NULL;
+    for (size_t code = 0; table && code < code_count; code++)
+        table[code] = ulp_float_decode(out->type, (uint32_t)code);
+    if (table && bits == 16)
+        for (size_t i = 0; i < out->count; i++)
+            x[i] = table[raw[2 * i] | (uint32_t)raw[2 * i + 1] << 8];
+    else if (table)
+        for (size_t i = 0; i < out->count; i++)
+            x[i] = table[read_bits(raw, i, bits)];
+    else
+        for (size_t i = 0; i < out->count; i++)
+            x[i] = ulp_float_decode(out->type, (uint32_t)read_bits(raw, i, bits));
+    free(table);
 }
 
 void ulp_elements_decode(struct ulp_tensor *out, const unsigned char *raw)
@@ -102,8 +121,9 @@ void ulp_elements_decode(struct ulp_tensor *out, const unsigned char *raw)
     if (ulp_raw_is_memory(out->type)) {
         if (out->count)
             memcpy(out->data, raw, out->count * out->element_bytes);
-        return;
-    }
-    for (size_t i = 0; i < out->count; i++)
-        store_bits(out, i, read_bits(raw, i, bits), bits);
+    } else if (out->element == ULP_ELEMENT_F32 && out->type != ULP_TYPE_FLOAT) {
+        decode_floats(out, raw, bits);
+    } else
+        for (size_t i = 0; i < out->count; i++)
+            store_bits(out, i, read_bits(raw, i, bits), bits);
 }

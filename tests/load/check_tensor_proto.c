@@ -73,6 +73,9 @@ static void check_every_code(int type, const char *format_name)
         for (int b = 0; b < bytes; b++)
             raw[i * (size_t)bytes + (size_t)b] = (unsigned char)(i >> (8 * b));
     }
+    struct ulp_tensor one = parse_raw(type, (int64_t)count - 1, raw, (count - 1) * (size_t)bytes);
+    check_floats(&one, expected, count - 1);
+    ulp_tensor_free(&one);
     struct ulp_tensor from_raw = parse_raw(type, (int64_t)count, raw, count * (size_t)bytes);
     struct ulp_tensor from_typed = parse_typed(type, (int64_t)count, TENSOR_INT32S, numbers, count, true);
     check_floats(&from_raw, expected, count);
