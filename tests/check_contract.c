@@ -12,6 +12,7 @@
 #include "kernels/chains.h"
 #include "kernels/cpu.h"
 #include "kernels/pack.h"
+#include "kernels/tile.h"
 #include "number/round.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -198,7 +199,12 @@ static void compare_with_oracle(const char *name, const struct ulp_arithmetic *a
 }
 
 /* The sets of features that choose different tiles. */
-static const char *const disabled_sets[] = {"", "avx512fp16", "avx512", "f16c", "avx2"};
+static const char *const disabled_sets[] = {"", "avx512fp16", "avx512", "f16c", "avx2", "plain"};
+
+static unsigned features_without(const char *disabled)
+{
+    return strcmp(disabled, "plain") == 0 ? ULP_TILE_PLAIN : ulp_cpu_without(ulp_cpu_features(), disabled);
+}
 
 /* Run with every feature set; all must give the bytes of the first. Returns in instance->out. */
 static void run_everywhere(const char *name, const struct ulp_arithmetic *arithmetic, struct instance *instance)
@@ -209,7 +215,7 @@ static void run_everywhere(const char *name, const struct ulp_arithmetic *arithm
     void *first = malloc(bytes + 1);
     for (size_t i = 0; i < COUNT(disabled_sets); i++) {
         memset(instance->out.data, 0xA5, bytes);
-        unsigned cpu = ulp_cpu_without(ulp_cpu_features(), disabled_sets[i]);
+        unsigned cpu = features_without(disabled_sets[i]);
         ck_ulp_ok(ulp_chains_run(&chains, arithmetic, &instance->problem, cpu, NULL, &error), error);
         if (i == 0)
             memcpy(first, instance->out.data, bytes);
@@ -321,7 +327,7 @@ START_TEST(fp32_equals_fmaf_at_every_remainder)
             struct setup setup = {.batch_count = 1, .m = m, .n = n, .k = 1 + draw_below(&stream, 35), .store = true,
                                   .layout = (enum layout)draw_below(&stream, LAYOUT_COUNT), .values = PATTERNS,
                                   .transposed_out = draw_below(&stream, 2), .seed = draw(&stream)};
-            unsigned cpu = ulp_cpu_without(ulp_cpu_features(), disabled_sets[draw_below(&stream, COUNT(disabled_sets))]);
+            unsigned cpu = features_without(disabled_sets[draw_below(&stream, COUNT(disabled_sets))]);
             for (size_t k = 1; k <= (test_long() ? 35 : 1); k++) {
                 setup.k = test_long() ? k : setup.k;
                 check_fmaf(&setup, NULL, cpu);
@@ -344,7 +350,7 @@ START_TEST(fp32_equals_fmaf_across_blocks)
     };
     for (size_t i = 0; i < COUNT(setups); i++)
         for (size_t set = 0; set < COUNT(disabled_sets); set++)
-            check_fmaf(&setups[i], NULL, ulp_cpu_without(ulp_cpu_features(), disabled_sets[set]));
+            check_fmaf(&setups[i], NULL, features_without(disabled_sets[set]));
 }
 END_TEST
 

@@ -411,7 +411,7 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
         return ULP_OK;
     /* Only chains have fast tiles: partial sums and pairwise sums are formed by the plain steps. */
     struct job job = {.chains = chains, .problem = problem};
-    job.tile = ulp_tile_find(&chains->rule, chains->pairwise ? 0 : cpu);
+    job.tile = ulp_tile_find(&chains->rule, chains->pairwise ? ULP_TILE_PLAIN : cpu);
     job.element = job.tile->element;
     job.element_bytes = ulp_element_bytes(job.element, 0);
     job.tile_rows = ulp_tile_rows_max(job.tile);

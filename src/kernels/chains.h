@@ -23,7 +23,7 @@ struct ulp_chains {
 };
 
 struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem);
-/* `cpu`: the ulp_cpu_feature set to use. Bits do not depend on it. */
+/* `cpu`: the ulp_cpu_feature set to use, or ULP_TILE_PLAIN (tile.h). Bits do not depend on it. */
 enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp_arithmetic *arithmetic,
                                const struct ulp_contraction *problem, unsigned cpu, struct ulp_pool *pool,
                                struct ulp_error *error);

@@ -33,9 +33,11 @@ struct ulp_tile {
 };
 
 /* Fastest first, closed by a row whose `serves` is NULL. */
-extern const struct ulp_tile ulp_tiles_x86[];
+extern const struct ulp_tile ulp_tiles_x86[], ulp_tiles_rounded[];
 
-/* The fastest tile for the rule among those that `cpu` can run. There always is one. */
+/* The fastest tile for the rule among those that `cpu` can run. There always is one. ULP_TILE_PLAIN in place of a set of
+ * features: the definition, in steps. */
+#define ULP_TILE_PLAIN (~0u)
 const struct ulp_tile *ulp_tile_find(const struct ulp_step_rule *rule, unsigned cpu);
 size_t ulp_tile_rows_max(const struct ulp_tile *tile);
 /* The fewest rows >= wanted (<= rows_max) the tile can do. */

@@ -74,9 +74,13 @@ static const struct ulp_tile *find_in(const struct ulp_tile *tiles, const struct
 
 const struct ulp_tile *ulp_tile_find(const struct ulp_step_rule *rule, unsigned cpu)
 {
-    const struct ulp_tile *tile = find_in(ulp_tiles_x86, rule, cpu);
+    const struct ulp_tile *tile = NULL;
+    if (cpu != ULP_TILE_PLAIN)
+        tile = find_in(ulp_tiles_x86, rule, cpu);
+    if (cpu != ULP_TILE_PLAIN && !tile)
+        tile = find_in(ulp_tiles_rounded, rule, cpu);
     if (!tile)
-        tile = find_in(generic_tiles, rule, cpu);
+        tile = find_in(generic_tiles, rule, 0);
     assert(tile);
     return tile;
 }

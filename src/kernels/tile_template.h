@@ -4,7 +4,7 @@
  *   ELEMENT        float, double, uint32_t or uint64_t
  *   VECTOR, LANES  a vector of LANES elements (vector_size attribute)
  *   VECTORS        vectors a row: the tile has VECTORS * LANES columns
- *   ROWS_MAX       most rows; VECTORS * ROWS_MAX sums and a few more vectors fit the registers. Even, > 4
+ *   ROWS_MAX       most rows; VECTORS * ROWS_MAX sums and a few more vectors fit the registers. 4, 6, 8 or 14
  *   SETUP          declarations from `rule` that STEP uses, or empty
  *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   EVEN(x, y)     the elements of even number of two vectors

@@ -1,0 +1,144 @@
+/* Tiles for the formats the processor does not have: every step is a double, rounded to odd where it is not exact, and
+ * then rounded to the format in the same vector. One source for AVX-512, AVX2 and portable vectors. */
+#include "kernels/tile.h"
+
+#include <math.h>
+
+#include "kernels/cpu.h"
+
+/* What rounded_template.h spreads over vectors. */
+struct rounder_scalars {
+    double smallest, shift, ulp, largest, flushed, infinite, over_positive, over_negative;
+};
+
+static struct rounder_scalars make_scalars(const struct ulp_format *format, enum ulp_rounding rounding)
+{
+    double infinite = format->overflow == ULP_OVERFLOW_SATURATE ? format->max_finite
+                      : format->overflow == ULP_OVERFLOW_NAN    ? NAN
+                                                                : INFINITY;
+    bool stays = rounding == ULP_ROUND_TOWARD_ZERO;
+    return (struct rounder_scalars){
+        .smallest = ldexp(1, format->emin),
+        .shift = ldexp(1.5, 53 - format->precision),
+        .ulp = ldexp(1, 1 - format->precision),
+        .largest = format->max_finite,
+        .flushed = format->subnormals ? 0 : ldexp(1, format->emin),
+        .infinite = infinite,
+        .over_positive = stays || rounding == ULP_ROUND_DOWN ? format->max_finite : infinite,
+        .over_negative = stays || rounding == ULP_ROUND_UP ? format->max_finite : infinite,
+    };
+}
+
+typedef double f64x2 __attribute__((vector_size(16), may_alias));
+typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
+
+#define SUFFIX portable
+#define ATTRIBUTE
+#define VECTOR f64x2
+#define BITS u64x2
+#define SELECT(condition, x, y) (f64x2)(((u64x2)(condition) & (u64x2)(x)) | (~(u64x2)(condition) & (u64x2)(y)))
+#define MAX(x, y) SELECT((x) > (y), x, y)
+#define MIN(x, y) SELECT((x) < (y), x, y)
+#include "kernels/rounded_template.h"
+
+#define NAME(kind) kind##_portable
+#define TILE_ATTRIBUTE
+#define TILE_VECTOR f64x2
+#define TILE_LANES 2
+#define TILE_EVEN(x, y) ((f64x2){(x)[0], (y)[0]})
+#define ROUNDER struct rounder_portable
+#define MAKE make_rounder_portable
+#define ROUND round_portable
+#define ADD_ODD add_odd_portable
+#include "kernels/rounded_tiles_template.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2,fma")))
+#define AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")))
+
+typedef uint64_t u64x4 __attribute__((vector_size(32), may_alias));
+typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
+
+#define SUFFIX avx2
+#define ATTRIBUTE AVX2
+#define VECTOR __m256d
+#define BITS u64x4
+#define SELECT(condition, x, y) _mm256_blendv_pd(y, x, (__m256d)(condition))
+#define MAX(x, y) _mm256_max_pd(x, y)
+#define MIN(x, y) _mm256_min_pd(x, y)
+#include "kernels/rounded_template.h"
+
+#define NAME(kind) kind##_avx2
+#define TILE_ATTRIBUTE AVX2
+#define TILE_VECTOR __m256d
+#define TILE_LANES 4
+#define TILE_EVEN(x, y) _mm256_permute4x64_pd(_mm256_shuffle_pd(x, y, 0), 0xD8)
+#define ROUNDER struct rounder_avx2
+#define MAKE make_rounder_avx2
+#define ROUND round_avx2
+#define ADD_ODD add_odd_avx2
+#include "kernels/rounded_tiles_template.h"
+
+#define SUFFIX avx512
+#define ATTRIBUTE AVX512
+#define VECTOR __m512d
+#define BITS u64x8
+#define SELECT(condition, x, y) _mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)(condition)), y, x)
+#define MAX(x, y) _mm512_max_pd(x, y)
+#define MIN(x, y) _mm512_min_pd(x, y)
+#include "kernels/rounded_template.h"
+
+#define NAME(kind) kind##_avx512
+#define TILE_ATTRIBUTE AVX512
+#define TILE_VECTOR __m512d
+#define TILE_LANES 8
+#define TILE_EVEN(x, y) _mm512_permutex2var_pd(x, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), y)
+#define ROUNDER struct rounder_avx512
+#define MAKE make_rounder_avx512
+#define ROUND round_avx512
+#define ADD_ODD add_odd_avx512
+#include "kernels/rounded_tiles_template.h"
+
+#endif
+
+static bool serves_any(const struct ulp_step_rule *rule, bool fused)
+{
+    return rule->step == ULP_STEP_ROUNDED && rule->rounding != ULP_ROUND_STOCHASTIC && rule->fused == fused &&
+           rule->sum.signed_zero && rule->product.signed_zero;
+}
+static bool serves_any_unfused(const struct ulp_step_rule *rule) { return serves_any(rule, false); }
+static bool serves_any_fused(const struct ulp_step_rule *rule) { return serves_any(rule, true); }
+static bool serves_fused(const struct ulp_step_rule *rule)
+{
+    return serves_any(rule, true) && rule->rounding == ULP_ROUND_NEAREST_EVEN;
+}
+static bool serves_same(const struct ulp_step_rule *rule)
+{
+    return serves_any(rule, false) && rule->rounding == ULP_ROUND_NEAREST_EVEN && rule->sum.precision <= 25 &&
+           ulp_step_keeps(&rule->product, &rule->sum) && ulp_step_keeps(&rule->sum, &rule->product);
+}
+
+#define ROW(needs, serves, tile, lanes)                                                                                   \
+    {needs, serves, ULP_ELEMENT_F64, 2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, lanes, tile##_row1,   \
+     tile##_row4, tile##_row1_even, tile##_row4_even}
+
+const struct ulp_tile ulp_tiles_rounded[] = {
+#if defined(__x86_64__) && defined(__GNUC__)
+    ROW(ULP_CPU_AVX512, serves_same, same_avx512, 8),
+    ROW(ULP_CPU_AVX512, serves_fused, fused_avx512, 8),
+    ROW(ULP_CPU_AVX512, serves_any_unfused, any_avx512, 8),
+    ROW(ULP_CPU_AVX512, serves_any_fused, any_fused_avx512, 8),
+    ROW(ULP_CPU_AVX2, serves_same, same_avx2, 4),
+    ROW(ULP_CPU_AVX2, serves_fused, fused_avx2, 4),
+    ROW(ULP_CPU_AVX2, serves_any_unfused, any_avx2, 4),
+    ROW(ULP_CPU_AVX2, serves_any_fused, any_fused_avx2, 4),
+#endif
+    ROW(0, serves_same, same_portable, 2),
+    ROW(0, serves_fused, fused_portable, 2),
+    ROW(0, serves_any_unfused, any_portable, 2),
+    ROW(0, serves_any_fused, any_fused_portable, 2),
+    {.serves = NULL},
+};
