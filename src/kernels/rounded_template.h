@@ -3,24 +3,19 @@
  *   SUFFIX      of the names
  *   ATTRIBUTE   target attribute of the instruction set
  *   VECTOR      of doubles, BITS of as many uint64_t (vector_size attribute)
- *   MAX(x, y), MIN(x, y)  of vectors without NaN
- *   SELECT(condition, x, y)  lanes of x where the comparison's lanes are true, else of y
+ *   MAX(x, y), MIN(x, y)       of vectors without NaN
+ *   WHERE_LESS(x, y, u, v)     lanes of u where x < y, else (NaN too) of v
+ *   WHERE_NONZERO(x, u, v)     lanes of u where x < 0 or x > 0, else (NaN too) of v
  * Instantiated by tile_rounded.c. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 #define SPREAD(x) ((x) - (VECTOR){0})
-#define SPREAD_BITS(x) ((x) - (BITS){0})
+#define SIGN ((uint64_t)1 << 63)
 
 struct JOIN(rounder, SUFFIX) {
-    VECTOR smallest;     /* 2^emin */
-    VECTOR shift;        /* 1.5 * 2^(53 - precision): times 2^e, what pushes the bits below the ulp out of a sum */
-    VECTOR ulp;          /* 2^(1 - precision) */
-    VECTOR largest;      /* max_finite */
-    VECTOR flushed;      /* smaller magnitudes become zero; 0 when subnormals are kept */
-    VECTOR infinite;     /* what an infinity becomes */
-    VECTOR over_positive, over_negative; /* magnitudes of finite results beyond largest */
-    BITS up, down, toward_zero, away; /* all ones in the rounding mode's own */
+    VECTOR smallest, shift, ulp, largest, flushed, infinite;
+    VECTOR threshold_positive, threshold_negative, over_positive, over_negative;
 };
 
 ATTRIBUTE static struct JOIN(rounder, SUFFIX) JOIN(make_rounder, SUFFIX)(const struct ulp_format *format,
@@ -29,12 +24,9 @@ ATTRIBUTE static struct JOIN(rounder, SUFFIX) JOIN(make_rounder, SUFFIX)(const s
     const struct rounder_scalars s = make_scalars(format, rounding);
     return (struct JOIN(rounder, SUFFIX)){
         .smallest = SPREAD(s.smallest), .shift = SPREAD(s.shift), .ulp = SPREAD(s.ulp), .largest = SPREAD(s.largest),
-        .flushed = SPREAD(s.flushed), .infinite = SPREAD(s.infinite), .over_positive = SPREAD(s.over_positive),
-        .over_negative = SPREAD(s.over_negative),
-        .up = SPREAD_BITS(rounding == ULP_ROUND_UP ? ~(uint64_t)0 : 0),
-        .down = SPREAD_BITS(rounding == ULP_ROUND_DOWN ? ~(uint64_t)0 : 0),
-        .toward_zero = SPREAD_BITS(rounding == ULP_ROUND_TOWARD_ZERO ? ~(uint64_t)0 : 0),
-        .away = SPREAD_BITS(rounding == ULP_ROUND_NEAREST_AWAY ? ~(uint64_t)0 : 0),
+        .flushed = SPREAD(s.flushed), .infinite = SPREAD(s.infinite),
+        .threshold_positive = SPREAD(s.threshold[0]), .threshold_negative = SPREAD(s.threshold[1]),
+        .over_positive = SPREAD(s.over[0]), .over_negative = SPREAD(s.over[1]),
     };
 }
 
@@ -42,31 +34,24 @@ ATTRIBUTE static struct JOIN(rounder, SUFFIX) JOIN(make_rounder, SUFFIX)(const s
 ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX)(const struct JOIN(rounder, SUFFIX) *r,
                                                                                  VECTOR x, const bool nearest)
 {
-    const BITS sign = (BITS)x & SPREAD_BITS((uint64_t)1 << 63);
-    /* The power of two at or below |x|, within the format's binades; an infinity or NaN needs no more than not to make
-     * the shift infinite. */
-    const VECTOR power = MIN(MAX((VECTOR)((BITS)x & SPREAD_BITS((uint64_t)0x7ff << 52)), r->smallest), SPREAD(0x1p900));
+    const BITS sign = (BITS)x & SIGN;
+    const VECTOR magnitude = (VECTOR)((BITS)x & ~SIGN);
+    /* The power of two at or below |x|, within the format's binades; for an infinity or NaN any that leaves the shift
+     * finite will do. */
+    const VECTOR power = MIN(MAX((VECTOR)((BITS)x & (uint64_t)0x7ff << 52), r->smallest), SPREAD(0x1p900));
     const VECTOR shift = power * r->shift;
-    VECTOR y = (x + shift) - shift;
+    VECTOR y = (magnitude + shift) - shift, over = r->over_positive;
     if (!nearest) {
-        const VECTOR difference = x - y, ulp = power * r->ulp;
-        const BITS negative = (BITS)(x < 0), rise = (BITS)(difference > 0), fall = (BITS)(difference < 0);
-        const BITS plus = rise & (r->up | (r->toward_zero & negative));
-        const BITS minus = fall & (r->down | (r->toward_zero & ~negative));
-        const BITS outward = (rise & ~negative) | (fall & negative);
-        const BITS tie = (BITS)((VECTOR)((BITS)difference & ~SPREAD_BITS((uint64_t)1 << 63)) == ulp * 0.5);
-        y += (VECTOR)(plus & (BITS)ulp) - (VECTOR)(minus & (BITS)ulp) +
-             (VECTOR)(r->away & outward & tie & ((BITS)ulp | sign));
+        const VECTOR ulp = power * r->ulp, side = (VECTOR)((BITS)SPREAD(1.0) | sign);
+        const VECTOR threshold = WHERE_LESS(side, SPREAD(0.0), r->threshold_negative, r->threshold_positive);
+        y = WHERE_LESS(magnitude, y, y - ulp, y);
+        y = WHERE_LESS(magnitude - y, MAX(power * threshold, SPREAD(0x1p-1074)), y, y + ulp);
+        over = WHERE_LESS(side, SPREAD(0.0), r->over_negative, over);
+        over = WHERE_LESS(SPREAD(0x1.fffffffffffffp1023), magnitude, r->infinite, over);
     }
-    VECTOR magnitude = (VECTOR)((BITS)y & ~SPREAD_BITS((uint64_t)1 << 63));
-    const BITS kept = ~(BITS)(magnitude < r->flushed);
-    VECTOR over = r->over_positive;
-    if (!nearest) {
-        over = SELECT(x < 0, r->over_negative, r->over_positive);
-        over = SELECT(magnitude == SPREAD(__builtin_inf()), r->infinite, over);
-    }
-    magnitude = SELECT(magnitude > r->largest, over, magnitude);
-    return (VECTOR)(((BITS)magnitude & kept) | sign);
+    y = WHERE_LESS(y, r->flushed, SPREAD(0.0), y);
+    y = WHERE_LESS(r->largest, y, over, y);
+    return (VECTOR)((BITS)y | sign);
 }
 
 /* x + y rounded to odd at 53 bits: number/odd.h. */
@@ -74,20 +59,19 @@ ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(add_odd, SUFF
 {
     const VECTOR sum = x + y, y_part = sum - x;
     const VECTOR error = (x - (sum - y_part)) + (y - y_part);
-    const BITS inexact = (BITS)(error < 0) | (BITS)(error > 0);
     const BITS toward_zero = ((BITS)sum ^ (BITS)error) >> 63;
-    const BITS odd = ((BITS)sum - toward_zero) | 1;
-    return (VECTOR)((odd & inexact) | ((BITS)sum & ~inexact));
+    return WHERE_NONZERO(error, (VECTOR)(((BITS)sum - toward_zero) | 1), sum);
 }
 
 #undef JOIN
 #undef JOIN_
 #undef SPREAD
-#undef SPREAD_BITS
+#undef SIGN
 #undef SUFFIX
 #undef ATTRIBUTE
 #undef VECTOR
 #undef BITS
 #undef MAX
 #undef MIN
-#undef SELECT
+#undef WHERE_LESS
+#undef WHERE_NONZERO

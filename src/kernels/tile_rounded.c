@@ -6,9 +6,16 @@
 
 #include "kernels/cpu.h"
 
-/* What rounded_template.h spreads over vectors. */
+/* What rounded_template.h spreads over vectors. Pairs are for positive and for negative values. */
 struct rounder_scalars {
-    double smallest, shift, ulp, largest, flushed, infinite, over_positive, over_negative;
+    double smallest;     /* 2^emin */
+    double shift;        /* 1.5 * 2^(53 - precision): times 2^e, what pushes the bits below the ulp out of a sum */
+    double ulp;          /* 2^(1 - precision): times 2^e, the ulp */
+    double threshold[2]; /* times 2^e, the smallest excess over a value of the format that goes to the next */
+    double largest;      /* max_finite */
+    double over[2];      /* what larger magnitudes of finite results become */
+    double infinite;     /* what an infinity becomes */
+    double flushed;      /* smaller magnitudes become zero; 0 when subnormals are kept */
 };
 
 static struct rounder_scalars make_scalars(const struct ulp_format *format, enum ulp_rounding rounding)
@@ -16,17 +23,23 @@ static struct rounder_scalars make_scalars(const struct ulp_format *format, enum
     double infinite = format->overflow == ULP_OVERFLOW_SATURATE ? format->max_finite
                       : format->overflow == ULP_OVERFLOW_NAN    ? NAN
                                                                 : INFINITY;
-    bool stays = rounding == ULP_ROUND_TOWARD_ZERO;
-    return (struct rounder_scalars){
+    struct rounder_scalars scalars = {
         .smallest = ldexp(1, format->emin),
         .shift = ldexp(1.5, 53 - format->precision),
         .ulp = ldexp(1, 1 - format->precision),
         .largest = format->max_finite,
-        .flushed = format->subnormals ? 0 : ldexp(1, format->emin),
         .infinite = infinite,
-        .over_positive = stays || rounding == ULP_ROUND_DOWN ? format->max_finite : infinite,
-        .over_negative = stays || rounding == ULP_ROUND_UP ? format->max_finite : infinite,
+        .flushed = format->subnormals ? 0 : ldexp(1, format->emin),
     };
+    for (int negative = 0; negative < 2; negative++) {
+        bool inward = rounding == ULP_ROUND_TOWARD_ZERO || rounding == (negative ? ULP_ROUND_UP : ULP_ROUND_DOWN);
+        scalars.over[negative] = inward ? format->max_finite : infinite;
+        /* Outward, any excess will do. Nearest even does not use it. */
+        scalars.threshold[negative] = inward                               ? scalars.ulp
+                                      : rounding == ULP_ROUND_NEAREST_AWAY ? scalars.ulp / 2
+                                                                           : 0;
+    }
+    return scalars;
 }
 
 typedef double f64x2 __attribute__((vector_size(16), may_alias));
@@ -37,6 +50,8 @@ typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
 #define VECTOR f64x2
 #define BITS u64x2
 #define SELECT(condition, x, y) (f64x2)(((u64x2)(condition) & (u64x2)(x)) | (~(u64x2)(condition) & (u64x2)(y)))
+#define WHERE_LESS(x, y, u, v) SELECT((x) < (y), u, v)
+#define WHERE_NONZERO(x, u, v) SELECT(((x) < 0) | ((x) > 0), u, v)
 #define MAX(x, y) SELECT((x) > (y), x, y)
 #define MIN(x, y) SELECT((x) < (y), x, y)
 #include "kernels/rounded_template.h"
@@ -45,7 +60,6 @@ typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
 #define TILE_ATTRIBUTE
 #define TILE_VECTOR f64x2
 #define TILE_LANES 2
-#define TILE_EVEN(x, y) ((f64x2){(x)[0], (y)[0]})
 #define ROUNDER struct rounder_portable
 #define MAKE make_rounder_portable
 #define ROUND round_portable
@@ -66,7 +80,8 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 #define ATTRIBUTE AVX2
 #define VECTOR __m256d
 #define BITS u64x4
-#define SELECT(condition, x, y) _mm256_blendv_pd(y, x, (__m256d)(condition))
+#define WHERE_LESS(x, y, u, v) _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, y, _CMP_LT_OQ))
+#define WHERE_NONZERO(x, u, v) _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_NEQ_OQ))
 #define MAX(x, y) _mm256_max_pd(x, y)
 #define MIN(x, y) _mm256_min_pd(x, y)
 #include "kernels/rounded_template.h"
@@ -75,7 +90,6 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 #define TILE_ATTRIBUTE AVX2
 #define TILE_VECTOR __m256d
 #define TILE_LANES 4
-#define TILE_EVEN(x, y) _mm256_permute4x64_pd(_mm256_shuffle_pd(x, y, 0), 0xD8)
 #define ROUNDER struct rounder_avx2
 #define MAKE make_rounder_avx2
 #define ROUND round_avx2
@@ -86,7 +100,8 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 #define ATTRIBUTE AVX512
 #define VECTOR __m512d
 #define BITS u64x8
-#define SELECT(condition, x, y) _mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)(condition)), y, x)
+#define WHERE_LESS(x, y, u, v) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_LT_OQ), v, u)
+#define WHERE_NONZERO(x, u, v) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_NEQ_OQ), v, u)
 #define MAX(x, y) _mm512_max_pd(x, y)
 #define MIN(x, y) _mm512_min_pd(x, y)
 #include "kernels/rounded_template.h"
@@ -95,7 +110,6 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 #define TILE_ATTRIBUTE AVX512
 #define TILE_VECTOR __m512d
 #define TILE_LANES 8
-#define TILE_EVEN(x, y) _mm512_permutex2var_pd(x, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), y)
 #define ROUNDER struct rounder_avx512
 #define MAKE make_rounder_avx512
 #define ROUND round_avx512
@@ -104,41 +118,42 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 
 #endif
 
-static bool serves_any(const struct ulp_step_rule *rule, bool fused)
+static bool serves(const struct ulp_step_rule *rule, bool fused, bool nearest)
 {
     return rule->step == ULP_STEP_ROUNDED && rule->rounding != ULP_ROUND_STOCHASTIC && rule->fused == fused &&
-           rule->sum.signed_zero && rule->product.signed_zero;
+           (rule->rounding == ULP_ROUND_NEAREST_EVEN) == nearest && rule->sum.signed_zero && rule->product.signed_zero;
 }
-static bool serves_any_unfused(const struct ulp_step_rule *rule) { return serves_any(rule, false); }
-static bool serves_any_fused(const struct ulp_step_rule *rule) { return serves_any(rule, true); }
-static bool serves_fused(const struct ulp_step_rule *rule)
-{
-    return serves_any(rule, true) && rule->rounding == ULP_ROUND_NEAREST_EVEN;
-}
+static bool serves_any(const struct ulp_step_rule *rule) { return serves(rule, false, false); }
+static bool serves_any_fused(const struct ulp_step_rule *rule) { return serves(rule, true, false); }
+static bool serves_fused(const struct ulp_step_rule *rule) { return serves(rule, true, true); }
+static bool serves_mixed(const struct ulp_step_rule *rule) { return serves(rule, false, true); }
 static bool serves_same(const struct ulp_step_rule *rule)
 {
-    return serves_any(rule, false) && rule->rounding == ULP_ROUND_NEAREST_EVEN && rule->sum.precision <= 25 &&
-           ulp_step_keeps(&rule->product, &rule->sum) && ulp_step_keeps(&rule->sum, &rule->product);
+    return serves(rule, false, true) && rule->sum.precision <= 25 && ulp_step_keeps(&rule->product, &rule->sum) &&
+           ulp_step_keeps(&rule->sum, &rule->product);
 }
 
 #define ROW(needs, serves, tile, lanes)                                                                                   \
-    {needs, serves, ULP_ELEMENT_F64, 2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, lanes, tile##_row1,   \
-     tile##_row4, tile##_row1_even, tile##_row4_even}
+    {needs, serves, ULP_ELEMENT_F64, 2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL, NULL,  \
+     NULL}
 
 const struct ulp_tile ulp_tiles_rounded[] = {
 #if defined(__x86_64__) && defined(__GNUC__)
     ROW(ULP_CPU_AVX512, serves_same, same_avx512, 8),
+    ROW(ULP_CPU_AVX512, serves_mixed, mixed_avx512, 8),
     ROW(ULP_CPU_AVX512, serves_fused, fused_avx512, 8),
-    ROW(ULP_CPU_AVX512, serves_any_unfused, any_avx512, 8),
+    ROW(ULP_CPU_AVX512, serves_any, any_avx512, 8),
     ROW(ULP_CPU_AVX512, serves_any_fused, any_fused_avx512, 8),
     ROW(ULP_CPU_AVX2, serves_same, same_avx2, 4),
+    ROW(ULP_CPU_AVX2, serves_mixed, mixed_avx2, 4),
     ROW(ULP_CPU_AVX2, serves_fused, fused_avx2, 4),
-    ROW(ULP_CPU_AVX2, serves_any_unfused, any_avx2, 4),
+    ROW(ULP_CPU_AVX2, serves_any, any_avx2, 4),
     ROW(ULP_CPU_AVX2, serves_any_fused, any_fused_avx2, 4),
 #endif
     ROW(0, serves_same, same_portable, 2),
+    ROW(0, serves_mixed, mixed_portable, 2),
     ROW(0, serves_fused, fused_portable, 2),
-    ROW(0, serves_any_unfused, any_portable, 2),
+    ROW(0, serves_any, any_portable, 2),
     ROW(0, serves_any_fused, any_fused_portable, 2),
     {.serves = NULL},
 };

@@ -7,7 +7,7 @@
  *   ROWS_MAX       most rows; VECTORS * ROWS_MAX sums and a few more vectors fit the registers. 4, 6, 8 or 14
  *   SETUP          declarations from `rule` that STEP uses, or empty
  *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
- *   EVEN(x, y)     the elements of even number of two vectors
+ *   EVEN(x, y)     the elements of even number of two vectors; not defined: no row functions
  * Instantiated by tile_x86.c. */
 
 #define JOIN_(a, b) a##_##b
@@ -67,6 +67,8 @@ TILE_OF(14)
 
 #undef TILE_OF
 
+#ifdef EVEN
+
 ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, row)(const struct ulp_step_rule *rule,
                                                                             ELEMENT *sums, const ELEMENT *a,
                                                                             const ELEMENT *data, const int64_t *k_offset,
@@ -106,6 +108,8 @@ ROW_OF(row1_even, 1, 2)
 ROW_OF(row4_even, 4, 2)
 
 #undef ROW_OF
+#endif
+
 #undef JOIN
 #undef JOIN_
 #undef TILE
