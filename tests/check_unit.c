@@ -170,7 +170,7 @@ static void *take(size_t bytes)
 static void case_create(struct tile_case *it, const struct ulp_unit_layout *layout, size_t k)
 {
     struct ulp_error error;
-    const size_t slots = layout->slot_count;
+    const size_t slots = layout->slot_stride;
     const int64_t a_dims[] = {ROWS, (int64_t)k}, b_dims[] = {COLUMNS, (int64_t)k};
     ck_ulp_ok(ulp_tensor_create(&it->a, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims, &error), error);
     ck_ulp_ok(ulp_tensor_create(&it->b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims, &error), error);

@@ -107,7 +107,7 @@ struct scratch {
 static size_t lay_scratch(struct scratch *scratch, const struct work *work, char *memory)
 {
     const struct ulp_unit_layout *layout = &work->layout;
-    const size_t plane = align64(work->chunk_rows * layout->slot_count * sizeof(float));
+    const size_t plane = align64(work->chunk_rows * layout->slot_stride * sizeof(float));
     const size_t special = align64(work->chunk_rows * layout->block_count);
     const size_t lines = align64(work->problem->k * COLUMNS * sizeof(float));
     const size_t tile = work->chunk_rows * COLUMNS * sizeof(float);
@@ -276,7 +276,7 @@ static enum ulp_status contract(struct work *work, struct ulp_pool *pool, struct
     const struct ulp_contraction *p = work->problem;
     const size_t threads = (size_t)ulp_pool_thread_count(pool);
     choose_sides(work);
-    size_t rows = ROWS_BYTES / SLOT_BYTES / (work->layout.slot_count + 1);
+    size_t rows = ROWS_BYTES / SLOT_BYTES / (work->layout.slot_stride + 1);
     const size_t fair = (work->rows.count * p->batch_count + 4 * threads - 1) / (4 * threads);
     rows = rows < 4 ? 4 : rows > ROWS_MAX ? ROWS_MAX : rows;
     rows = rows > fair ? fair : rows;

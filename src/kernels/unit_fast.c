@@ -24,8 +24,8 @@ struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
 static float settle_special(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, float before)
 {
     const size_t length = (size_t)tile->layout->unit.block, first = block * length;
-    const int32_t *a_code = tile->rows.exponent + row * tile->layout->slot_count;
-    const float *a_value = tile->rows.value + row * tile->layout->slot_count;
+    const int32_t *a_code = tile->rows.exponent + row * tile->layout->slot_stride;
+    const float *a_value = tile->rows.value + row * tile->layout->slot_stride;
     float sum = isfinite(before) ? 0 : before;
     for (size_t s = first; s < first + length; s++) {
         const int codes[2] = {(int16_t)(a_code[s] & 0xFFFF), tile->panel.exponent[s * COLUMNS + column]};
@@ -48,7 +48,7 @@ static float settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size
     const size_t length = (size_t)tile->layout->unit.block, first = block * length;
     double a[32], b[32];
     for (size_t s = 0; s < length; s++) {
-        a[s] = tile->rows.value[row * tile->layout->slot_count + first + s];
+        a[s] = tile->rows.value[row * tile->layout->slot_stride + first + s];
         b[s] = tile->panel.value[(first + s) * COLUMNS + column];
     }
     return (float)ulp_unit_chain(&tile->layout->unit, a, b, NULL, NULL, length, before);
@@ -74,34 +74,20 @@ void ulp_unit_settle(const struct ulp_unit_tile *tile, size_t row, size_t block,
     }
 }
 
-static inline float float_of_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static inline uint32_t bits_of_float(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest truncate; the leading bit,
  * when it is bit 24 or above, is what finds the half bit. */
 static inline float truncate_sum(int32_t sum)
 {
     uint32_t magnitude = sum < 0 ? 0 - (uint32_t)sum : (uint32_t)sum;
     float x = (float)(int32_t)(magnitude & ~(magnitude >> 24));
-    return float_of_bits((bits_of_float(x) & 0x7FFFFFFF) | ((uint32_t)sum & 0x80000000));
+    return ulp_unit_float((ulp_unit_bits(x) & 0x7FFFFFFF) | ((uint32_t)sum & 0x80000000));
 }
 
 /* To FP16, nearest even, by adding 1.5 * 2^(13 + Exp(x)), whose last bit is worth 2^(Exp(x) - 10). */
 static inline float round_to_half(float x)
 {
-    uint32_t field = bits_of_float(x) >> 23 & 255;
-    float magic = float_of_bits((((field > 113 ? field : 113) + 13) << 23) | 0x400000);
+    uint32_t field = ulp_unit_bits(x) >> 23 & 255;
+    float magic = ulp_unit_float((((field > 113 ? field : 113) + 13) << 23) | 0x400000);
     float rounded = fabsf(x) + magic - magic;
     return copysignf(fabsf(x) < 65520 ? rounded : INFINITY, x);
 }
@@ -113,9 +99,9 @@ static inline float convert_sum(int32_t sum, float scale, enum ulp_unit_output o
     if (output == ULP_UNIT_RZ_FP32)
         return x * scale;
     if (output == ULP_UNIT_RZ_E8M13)
-        return float_of_bits(bits_of_float(x) & 0xFFFFFC00) * scale;
+        return ulp_unit_float(ulp_unit_bits(x) & 0xFFFFFC00) * scale;
     /* rounded to odd at 24 bits first, so that rounding to 11 rounds once */
-    return round_to_half(float_of_bits(bits_of_float(x) | ((int32_t)x != sum)) * scale);
+    return round_to_half(ulp_unit_float(ulp_unit_bits(x) | ((int32_t)x != sum)) * scale);
 }
 
 /* A term as an integer. Lanes that will be settled may hold anything here: what C does not define is kept away, and 16 such
@@ -153,15 +139,15 @@ static void find_exponents(struct lanes *lanes, const struct ulp_unit_limits *li
         raise_exponents(top, (int16_t)(a_exponent[s] & 0xFFFF), b_exponent + s * COLUMNS);
     uint32_t outside = 0;
     for (size_t j = 0; j < COLUMNS; j++) {
-        const uint32_t bits = bits_of_float(c[j]) & 0x7FFFFFFF;
+        const uint32_t bits = ulp_unit_bits(c[j]) & 0x7FFFFFFF;
         const int field = (int)(bits >> 23) > limits->c_field ? (int)(bits >> 23) : limits->c_field;
         const int c_e = bits == 0 ? ULP_UNIT_ZERO : field - 127;
         int e = top[j] > c_e ? top[j] : c_e;
         lanes->sum[j] = (e > ULP_UNIT_NO_TERM && e < limits->low) || e > limits->high;
         outside |= (uint32_t)lanes->sum[j];
         e = e < limits->lowest ? limits->lowest : e > limits->high ? limits->high : e;
-        lanes->up[j] = float_of_bits((uint32_t)(127 + limits->fraction_bits - e) << 23);
-        lanes->down[j] = float_of_bits((uint32_t)(127 - limits->fraction_bits + e) << 23);
+        lanes->up[j] = ulp_unit_float((uint32_t)(127 + limits->fraction_bits - e) << 23);
+        lanes->down[j] = ulp_unit_float((uint32_t)(127 - limits->fraction_bits + e) << 23);
     }
     lanes->slow = 0;
     for (size_t j = 0; outside && j < COLUMNS; j++)
@@ -196,7 +182,7 @@ void ulp_unit_tile_c(const struct ulp_unit_tile *tile)
     for (size_t row = 0; row < tile->row_count; row++) {
         float *c = tile->c + row * COLUMNS;
         for (size_t block = tile->block_first; block < tile->block_last; block++) {
-            const size_t slot = block * length, place = row * layout->slot_count + slot;
+            const size_t slot = block * length, place = row * layout->slot_stride + slot;
             struct lanes lanes;
             int32_t part[COLUMNS];
             float after[COLUMNS];

@@ -12,6 +12,8 @@
 #ifndef ULP_KERNELS_UNIT_FAST_H
 #define ULP_KERNELS_UNIT_FAST_H
 
+#include <string.h>
+
 #include "kernels/pack.h"
 #include "kernels/unit.h"
 
@@ -34,7 +36,8 @@ struct ulp_unit_layout {
     struct ulp_unit unit; /* whose blocks these are: of ULP_UNIT_HALVES the FP16 unit inside */
     bool halves;          /* blocks come in pairs, one pair an instruction whose result is added to c */
     size_t block_count, slot_count;
-    int64_t *slot_k;    /* [slot_count]; -1: none */
+    size_t slot_stride; /* slot_count rounded up to whole vectors */
+    int64_t *slot_k;    /* [slot_stride]; -1: none */
     uint8_t *block_end; /* [block_count] flags of what ends with the block */
 };
 enum {
@@ -48,7 +51,7 @@ void ulp_unit_layout_free(struct ulp_unit_layout *layout);
 
 /* Rows of one factor. */
 struct ulp_unit_rows {
-    float *value;      /* [row][slot] */
+    float *value;      /* [row][slot], slot_stride apart */
     int32_t *exponent; /* [row][slot], the code twice, in both halves */
     uint8_t *special;  /* [row][block]: does the block hold NaN or Inf? */
 };
@@ -81,6 +84,20 @@ ulp_unit_tile_fn ulp_unit_tile_c, ulp_unit_tile_avx2, ulp_unit_tile_avx512;
 /* ulp_contract_unit with everything chosen: for tests and measurements. */
 enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit, const struct ulp_arithmetic *arithmetic,
                                   const struct ulp_contraction *problem, struct ulp_pool *pool, struct ulp_error *error);
+
+static inline uint32_t ulp_unit_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float ulp_unit_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 /* The limits of the fast path for a unit, in exponents. */
 struct ulp_unit_limits {

@@ -63,8 +63,8 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
     floats c_low = op_load(c), c_high = op_load(c + W);
     for (size_t block = tile->block_first; block < tile->block_last; block++) {
         const size_t slot = block * length;
-        const float *a = tile->rows.value + row * layout->slot_count + slot;
-        const int32_t *a_exponent = tile->rows.exponent + row * layout->slot_count + slot;
+        const float *a = tile->rows.value + row * layout->slot_stride + slot;
+        const int32_t *a_exponent = tile->rows.exponent + row * layout->slot_stride + slot;
         const float *b = tile->panel.value + slot * ULP_UNIT_COLUMNS + column;
         const int16_t *b_exponent = tile->panel.exponent + slot * ULP_UNIT_COLUMNS + column;
         shorts top = op_shorts_add(op_shorts_set(a_exponent[0]), op_shorts_load(b_exponent));

@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "kernels/unit_fast.h"
 
+/* Elements are decoded so many at a time: a constant, which compilers vectorise. */
+enum { CHUNK = ULP_UNIT_COLUMNS };
+
 /* Calls per block in order; with layout->slot_k NULL only counts. */
 static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count, size_t k_step_half)
 {
@@ -58,18 +61,23 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
     }
     lay_out(layout, unit, schedule, k);
     void *slot_k = NULL, *block_end = NULL;
-    if (!ulp_size_mul(layout->block_count, (size_t)layout->unit.block, &layout->slot_count))
+    if (!ulp_size_mul(layout->block_count, (size_t)layout->unit.block, &layout->slot_count) ||
+        !ulp_size_add(layout->slot_count, CHUNK - 1, &layout->slot_stride))
         return ulp_fail(error, ULP_ERROR_MEMORY, "a sum over %zu products is too long", k);
-    enum ulp_status status = ulp_allocate(&slot_k, layout->slot_count, sizeof *layout->slot_k, NULL, "block layout", error);
+    layout->slot_stride -= layout->slot_stride % CHUNK;
+    enum ulp_status status = ulp_allocate(&slot_k, layout->slot_stride, sizeof *layout->slot_k, NULL, "block layout", error);
     if (status == ULP_OK)
         status = ulp_allocate(&block_end, layout->block_count, 1, NULL, "block layout", error);
     layout->slot_k = slot_k;
     layout->block_end = block_end;
-    if (status != ULP_OK)
+    if (status != ULP_OK) {
         ulp_unit_layout_free(layout);
-    else
-        lay_out(layout, unit, schedule, k);
-    return status;
+        return status;
+    }
+    lay_out(layout, unit, schedule, k);
+    for (size_t slot = layout->slot_count; slot < layout->slot_stride; slot++)
+        layout->slot_k[slot] = -1;
+    return ULP_OK;
 }
 
 void ulp_unit_layout_free(struct ulp_unit_layout *layout)
@@ -85,19 +93,18 @@ static int16_t decode_special(float x)
     return x != x ? ULP_UNIT_NAN : x > 0 ? ULP_UNIT_POSITIVE_INFINITY : ULP_UNIT_NEGATIVE_INFINITY;
 }
 
-/* Planes of count values; the return value says whether there is NaN or Inf among them. */
-static bool decode(float *restrict value, int16_t *restrict exponent, const float *restrict x, size_t count, int emin)
+/* Planes of CHUNK values; the return value says whether there is NaN or Inf among them. */
+static bool decode(float *restrict value, int16_t *restrict exponent, const float *restrict x, int emin)
 {
     int special = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        int field = (int)(bits >> 23 & 255), e = field - 127 > emin ? field - 127 : emin;
+    for (size_t i = 0; i < CHUNK; i++) {
+        const uint32_t magnitude = ulp_unit_bits(x[i]) & 0x7FFFFFFF;
+        const int field = (int)(magnitude >> 23), e = field - 127 > emin ? field - 127 : emin;
         special |= field == 255;
         value[i] = x[i];
-        exponent[i] = (int16_t)((bits & 0x7FFFFFFF) == 0 ? ULP_UNIT_ZERO : e);
+        exponent[i] = (int16_t)(magnitude == 0 ? ULP_UNIT_ZERO : e);
     }
-    for (size_t i = 0; special && i < count; i++)
+    for (size_t i = 0; special && i < CHUNK; i++)
         if (!(x[i] - x[i] == 0)) {
             exponent[i] = decode_special(x[i]);
             value[i] = 0;
@@ -105,10 +112,21 @@ static bool decode(float *restrict value, int16_t *restrict exponent, const floa
     return special;
 }
 
-static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, size_t k)
+static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, int64_t k)
 {
     const struct ulp_factor *factor = pack->factor;
-    return factor->padding && factor->padding[ulp_factor_offset(factor, batch, line, k)];
+    return k >= 0 && factor->padding && factor->padding[ulp_factor_offset(factor, batch, line, (size_t)k)];
+}
+
+/* x = a line's elements of CHUNK slots. */
+static void gather_slots(float *x, const struct ulp_unit_layout *layout, size_t slot, const float *line)
+{
+    const int64_t *slot_k = layout->slot_k + slot;
+    if (!layout->halves && slot_k[0] >= 0 && slot_k[CHUNK - 1] == slot_k[0] + CHUNK - 1) /* then all between them too */
+        memcpy(x, line + slot_k[0], CHUNK * sizeof *x);
+    else
+        for (size_t s = 0; s < CHUNK; s++)
+            x[s] = slot_k[s] < 0 ? 0 : line[slot_k[s]];
 }
 
 void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
@@ -117,21 +135,24 @@ void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layo
     const size_t block = (size_t)layout->unit.block;
     const int emin = ulp_unit_input(&layout->unit)->emin;
     for (size_t i = 0; i < range.line_count; i++) {
-        struct ulp_pack_range line = {range.batch, range.line + i, 1, 0, range.k_count};
+        const struct ulp_pack_range line = {range.batch, range.line + i, 1, 0, range.k_count};
+        uint8_t *special = rows->special + i * layout->block_count;
         ulp_pack_rows_float(scratch, pack, line, range.k_count);
-        for (size_t b = 0; b < layout->block_count; b++) {
-            const int64_t *slot_k = layout->slot_k + b * block;
-            float x[32];
-            int16_t exponent[32];
-            for (size_t s = 0; s < block; s++)
-                x[s] = slot_k[s] < 0 ? 0 : scratch[slot_k[s]];
-            size_t place = i * layout->slot_count + b * block;
-            rows->special[i * layout->block_count + b] = decode(rows->value + place, exponent, x, block, emin);
-            for (size_t s = 0; padding && s < block; s++)
-                if (slot_k[s] >= 0 && is_padding(pack, line.batch, line.line, (size_t)slot_k[s]))
+        memset(special, 0, layout->block_count);
+        for (size_t slot = 0; slot < layout->slot_stride; slot += CHUNK) {
+            float x[CHUNK];
+            int16_t exponent[CHUNK];
+            int32_t *out = rows->exponent + i * layout->slot_stride + slot;
+            gather_slots(x, layout, slot, scratch);
+            const bool any = decode(rows->value + i * layout->slot_stride + slot, exponent, x, emin);
+            for (size_t s = 0; padding && s < CHUNK; s++)
+                if (is_padding(pack, line.batch, line.line, layout->slot_k[slot + s]))
                     exponent[s] = ULP_UNIT_PADDING;
-            for (size_t s = 0; s < block; s++)
-                rows->exponent[place + s] = (int32_t)((uint32_t)(uint16_t)exponent[s] * 0x10001u);
+            for (size_t s = 0; any && s < CHUNK; s++)
+                if (exponent[s] <= ULP_UNIT_NAN)
+                    special[(slot + s) / block] = 1;
+            for (size_t s = 0; s < CHUNK; s++)
+                out[s] = (int32_t)((uint32_t)(uint16_t)exponent[s] * 0x10001u);
         }
     }
 }
@@ -139,22 +160,18 @@ void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layo
 void ulp_unit_decode_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                            struct ulp_pack_range range, bool padding, float *scratch)
 {
-    enum { COLUMNS = ULP_UNIT_COLUMNS };
+    static const float zeros[CHUNK];
     const size_t block = (size_t)layout->unit.block;
     const int emin = ulp_unit_input(&layout->unit)->emin;
-    static const float zeros[COLUMNS];
-    ulp_pack_panels_float(scratch, pack, range, COLUMNS);
-    for (size_t b = 0; b < layout->block_count; b++) {
-        bool special = false;
-        for (size_t s = b * block; s < (b + 1) * block; s++) {
-            const int64_t k = layout->slot_k[s];
-            float *value = panel->value + s * COLUMNS;
-            int16_t *exponent = panel->exponent + s * COLUMNS;
-            special |= decode(value, exponent, k < 0 ? zeros : scratch + (size_t)k * COLUMNS, COLUMNS, emin);
-            for (size_t j = 0; padding && k >= 0 && j < range.line_count; j++)
-                if (is_padding(pack, range.batch, range.line + j, (size_t)k))
-                    exponent[j] = ULP_UNIT_PADDING;
-        }
-        panel->special[b] = special;
+    ulp_pack_panels_float(scratch, pack, range, CHUNK);
+    memset(panel->special, 0, layout->block_count);
+    for (size_t slot = 0; slot < layout->slot_count; slot++) {
+        const int64_t k = layout->slot_k[slot];
+        int16_t *exponent = panel->exponent + slot * CHUNK;
+        const float *x = k < 0 ? zeros : scratch + (size_t)k * CHUNK;
+        panel->special[slot / block] |= decode(panel->value + slot * CHUNK, exponent, x, emin);
+        for (size_t j = 0; padding && j < range.line_count; j++)
+            if (is_padding(pack, range.batch, range.line + j, k))
+                exponent[j] = ULP_UNIT_PADDING;
     }
 }
