@@ -71,7 +71,8 @@ static double draw_edge(const struct ulp_format *format, uint64_t *state)
 {
     const double least = ldexp(1, format->emin - format->precision + 1), normal = ldexp(1, format->emin);
     const double values[] = {0, least, normal - least, normal, normal + least, 1, 1 + ldexp(1, 1 - format->precision),
-                             2 - ldexp(1, 1 - format->precision), format->max_finite, format->max_finite / 2, INFINITY, NAN};
+                             2 - ldexp(1, 1 - format->precision), format->max_finite, format->max_finite / 2, INFINITY,
+                             NAN};
     const size_t count = sizeof values / sizeof values[0];
     double x = values[draw(state) % (draw(state) % 4 ? count - 2 : count)];
     if (isinf(x) && format->overflow != ULP_OVERFLOW_INFINITY)
@@ -184,7 +185,8 @@ static void case_create(struct tile_case *it, const struct ulp_unit_layout *layo
     for (size_t i = 0; i < k; i++)
         it->k_offset[i] = (int64_t)i;
     it->rows = (struct ulp_unit_rows){take(ROWS * slots * 4), take(ROWS * slots * 4), take(ROWS * layout->block_count)};
-    it->panel = (struct ulp_unit_panel){take(COLUMNS * slots * 4), take(COLUMNS * slots * 2), take(layout->block_count)};
+    it->panel =
+        (struct ulp_unit_panel){take(COLUMNS * slots * 4), take(COLUMNS * slots * 2), take(layout->block_count)};
     it->before = take(ROWS * COLUMNS * sizeof(float));
     it->expected = take(ROWS * COLUMNS * sizeof(float));
     it->got = take(ROWS * COLUMNS * sizeof(float));
@@ -385,7 +387,8 @@ START_TEST(fp4_blocks_are_exact_sums_of_groups)
                 for (size_t k = 0; k < 64; k++)
                     raw[side][k] = (uint8_t)(draw(&state) >> 60);
                 for (size_t j = 0; j < 4; j++) /* E8M0 near 1; UE4M3 from 2^-3 to 2^3 */
-                    raw_scale[side][j] = (uint8_t)(per_scale == 32 ? 124 + draw(&state) % 7 : 0x20 + draw(&state) % 0x30);
+                    raw_scale[side][j] =
+                        (uint8_t)(per_scale == 32 ? 124 + draw(&state) % 7 : 0x20 + draw(&state) % 0x30);
                 ck_ulp_ok(ulp_unit_decode(unit, x[side], raw[side], 64, &error), error);
                 ck_ulp_ok(ulp_unit_decode_scales(unit, scale[side], raw_scale[side], 4, &error), error);
             }
@@ -442,8 +445,9 @@ START_TEST(integers_wrap_and_fp64_is_a_chain)
     ck_assert(ulp_unit_chain(unit_of("h200.mma.s8.s32"), a, b, NULL, NULL, 3, 0) == 16384 + 16129 + 1);
     ck_assert(ulp_unit_chain(unit_of("h200.mma.s8.s32"), a, b, NULL, NULL, 3, INT32_MAX) ==
               (double)INT32_MIN + 16384 + 16129);
-    double x[2] = {0x1p-30 + 1, 1}, y[2] = {0x1p-30 + 1, -1};
-    ck_assert(ulp_unit_chain(unit_of("a100.mma.f64.f64"), x, y, NULL, NULL, 2, -0x1p-29) == fma(1, -1, fma(x[0], y[0], -0x1p-29)));
+    /* (1 + 2^-30)^2 - (1 + 2^-29) is 2^-60 when the square is not rounded. */
+    double x[2] = {1 + 0x1p-30, 1}, y[2] = {1 + 0x1p-30, 0x1p-61}, c = -1 - 0x1p-29;
+    ck_assert(ulp_unit_chain(unit_of("a100.mma.f64.f64"), x, y, NULL, NULL, 2, c) == 0x1p-60 + 0x1p-61);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* Contractions on matrix units against the oracle of their schedules: shapes, batches, padding, schedules, threads, rounding
- * of the results; every instruction set gives the same bits. */
+/* Contractions on matrix units against the oracle of their schedules: shapes, batches, padding, schedules, threads,
+ * rounding of the results; every instruction set gives the same bits. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,8 @@ static void fill(struct ulp_tensor *out, const struct ulp_format *format, size_t
     ulp_round_floats(format, ULP_ROUND_NEAREST_EVEN, x, count, 0, 0, 0);
 }
 
-static void instance_create(struct instance *it, const struct ulp_arithmetic *arithmetic, const struct setup *s, uint64_t key)
+static void instance_create(struct instance *it, const struct ulp_arithmetic *arithmetic, const struct setup *s,
+                            uint64_t key)
 {
     const size_t a_count = s->batch_count * s->m * s->k, b_count = (s->shared ? 1 : s->batch_count) * s->n * s->k;
     *it = (struct instance){0};
@@ -68,13 +69,14 @@ static void instance_create(struct instance *it, const struct ulp_arithmetic *ar
         }
     const int64_t dims[] = {(int64_t)(s->batch_count * s->m * s->n)};
     ck_assert_int_eq(ulp_tensor_create(&it->out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, NULL), ULP_OK);
-    int64_t *const tables[] = {steps(s->batch_count, (int64_t)(s->m * s->k)), steps(s->m, (int64_t)s->k), steps(s->k, 1),
-                               steps(s->batch_count, s->shared ? 0 : (int64_t)(s->n * s->k)), steps(s->n, 1),
-                               steps(s->k, (int64_t)s->n), steps(s->batch_count, (int64_t)(s->m * s->n)),
-                               steps(s->m, (int64_t)s->n), steps(s->n, 1)};
+    const int64_t m = (int64_t)s->m, n = (int64_t)s->n, k = (int64_t)s->k;
+    int64_t *const tables[] = {steps(s->batch_count, m * k), steps(s->m, k), steps(s->k, 1),
+                               steps(s->batch_count, s->shared ? 0 : n * k), steps(s->n, 1), steps(s->k, n),
+                               steps(s->batch_count, m * n), steps(s->m, n), steps(s->n, 1)};
     memcpy(it->tables, tables, sizeof tables);
     it->problem = (struct ulp_contraction){
-        .batch_count = s->batch_count, .m = s->m, .n = s->n, .k = s->k, .store = s->store, .node_key = 5, .out = &it->out,
+        .batch_count = s->batch_count, .m = s->m, .n = s->n, .k = s->k, .store = s->store, .node_key = 5,
+        .out = &it->out,
         .a = {&it->a, it->tables[0], it->tables[1], it->tables[2], s->padding ? it->padding : NULL},
         .b = {&it->b, it->tables[3], it->tables[4], it->tables[5], NULL},
         .out_batch_offset = it->tables[6], .out_row_offset = it->tables[7], .out_column_offset = it->tables[8]};
@@ -90,8 +92,8 @@ static void instance_free(struct instance *it)
     ulp_tensor_free(&it->out);
 }
 
-static float expect(const struct ulp_arithmetic *arithmetic, const struct ulp_unit *unit, const struct ulp_contraction *p,
-                    size_t g, size_t i, size_t j)
+static float expect(const struct ulp_arithmetic *arithmetic, const struct ulp_unit *unit,
+                    const struct ulp_contraction *p, size_t g, size_t i, size_t j)
 {
     double *x = malloc((2 * p->k + 1) * sizeof *x), *y = x + p->k;
     for (size_t k = 0; k < p->k; k++) {
@@ -111,9 +113,9 @@ static float expect(const struct ulp_arithmetic *arithmetic, const struct ulp_un
 }
 
 static const char *const arithmetics[] = {
-    "fp16", "bf16", "tf32", "tf32-trunc", "fp8-e4m3", "fp8-e5m2", "fp16,acc=fp16", "fp16@v100", "fp16@a100", "tf32@a100",
-    "fp16@v100,acc=fp16", "fp8-e4m3@l40s", "fp8-e4m3,unit=mma", "fp8-e5m2,unit=mma,acc=fp16", "fp16,round=sr,seed=3",
-    "fp16,split-k=3", "tf32,split-k=4", "fp16,acc=fp16,split-k=5", "fp8-e4m3,promote=128", "fp16,promote=24",
+    "fp16", "bf16", "tf32", "tf32-trunc", "fp8-e4m3", "fp8-e5m2", "fp16,acc=fp16", "fp16@v100", "fp16@a100",
+    "tf32@a100", "fp16@v100,acc=fp16", "fp8-e4m3@l40s", "fp8-e4m3,unit=mma", "fp8-e5m2,unit=mma,acc=fp16",
+    "fp16,round=sr,seed=3", "fp16,split-k=3", "tf32,split-k=4", "fp16,acc=fp16,split-k=5", "fp8-e4m3,promote=128", "fp16,promote=24",
     "fp8-e4m3,unit=mma,promote=48,split-k=2", "fp16,acc=fp16,promote=32,split-k=2", "fp16,split-k=100",
 };
 static const struct setup setups[] = {
@@ -147,8 +149,8 @@ static void compare(const char *name, const struct setup *setup, uint64_t key)
         ck_ulp_ok(ulp_unit_contract(ulp_cpu_features() & features[f], unit, &arithmetic, p, NULL, &error), error);
         for (size_t i = 0; i < it.out.count; i++) {
             const float wanted = expect(&arithmetic, unit, p, i / (p->m * p->n), i / p->n % p->m, i % p->n);
-            ck_assert_msg(same(out[i], wanted), "%s, %zu x %zu x %zu x %zu, features %x, output %zu: %a, oracle %a", name,
-                          p->batch_count, p->m, p->n, p->k, features[f], i, (double)out[i], (double)wanted);
+            ck_assert_msg(same(out[i], wanted), "%s, %zu x %zu x %zu x %zu, features %x, output %zu: %a, oracle %a",
+                          name, p->batch_count, p->m, p->n, p->k, features[f], i, (double)out[i], (double)wanted);
         }
     }
     instance_free(&it);

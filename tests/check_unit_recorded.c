@@ -1,4 +1,4 @@
-/* Matrix units against recorded GPUs, bit for bit: samples in tests/data/unit, whole files where ULPSCOPE_TEST_DATA is. */
+/* Matrix units against recorded GPUs, bit for bit: samples in tests/data/unit, whole files in ULPSCOPE_TEST_DATA. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,18 +50,21 @@ static void compare_instruction(const struct ulp_tensor_set *set, const char *me
     const struct ulp_unit *unit = ulp_unit_find(name);
     ck_assert_msg(unit != NULL, "%s", name);
     const int length = (int)(strrchr(member, '.') - member);
-    const struct ulp_tensor *a = find_member(set, "%.*s.A", length, member), *b = find_member(set, "%.*s.B", length, member);
-    const struct ulp_tensor *c = find_member(set, "%.*s.C", length, member), *d = find_member(set, "%.*s.D", length, member);
+    const struct ulp_tensor *a = find_member(set, "%.*s.A", length, member);
+    const struct ulp_tensor *b = find_member(set, "%.*s.B", length, member);
+    const struct ulp_tensor *c = find_member(set, "%.*s.C", length, member);
+    const struct ulp_tensor *d = find_member(set, "%.*s.D", length, member);
     ck_assert(a && b && c && d && a->dims[2] == k);
     ck_assert_int_eq((int)a->element_bytes * 8, ulp_unit_input(unit)->bits);
     ck_assert_int_eq((int)c->element_bytes * 8, ulp_unit_accumulator_bits(unit));
     void *got = take(d->count * d->element_bytes);
-    struct ulp_unit_problem problem = {.t = (size_t)a->dims[0], .m = (size_t)a->dims[1], .n = (size_t)b->dims[1], .k = (size_t)k,
-                                       .a = a->data, .b = b->data, .c = c->data, .d = got};
+    struct ulp_unit_problem problem = {.t = (size_t)a->dims[0], .m = (size_t)a->dims[1], .n = (size_t)b->dims[1],
+                                       .k = (size_t)k, .a = a->data, .b = b->data, .c = c->data, .d = got};
     ck_ulp_ok(ulp_unit_run(unit, &problem, NULL, &error), error);
+    const size_t bytes = d->element_bytes;
     for (size_t i = 0; i < d->count; i++)
-        ck_assert_msg(memcmp((char *)got + i * d->element_bytes, (char *)d->data + i * d->element_bytes, d->element_bytes) == 0,
-                      "%s, element %zu", member, i);
+        ck_assert_msg(memcmp((char *)got + i * bytes, (char *)d->data + i * bytes, bytes) == 0, "%s, element %zu",
+                      member, i);
     free(got);
 }
 
@@ -130,7 +133,8 @@ static bool compare_dots(const struct ulp_tensor_set *set, size_t gpu, size_t in
     ck_assert(a && b && c);
     const bool wgmma = prefix[0] == 'H' && format_name[0] == 'E' && !half;
     char name[64];
-    snprintf(name, sizeof name, "%s.%s.%s.%s", gpus[gpu].unit, wgmma ? "wgmma" : "mma", inputs[input].input, half ? "f16" : "f32");
+    snprintf(name, sizeof name, "%s.%s.%s.%s", gpus[gpu].unit, wgmma ? "wgmma" : "mma", inputs[input].input,
+             half ? "f16" : "f32");
     const struct ulp_unit *unit = ulp_unit_find(name);
     ck_assert_msg(unit != NULL, "%s", name);
     struct ulp_format operand = {0}, fp16, fp32;
@@ -147,8 +151,8 @@ static bool compare_dots(const struct ulp_tensor_set *set, size_t gpu, size_t in
         if (half)
             ulp_round_doubles(&fp16, ULP_ROUND_NEAREST_EVEN, &start, 1, 0, 0, 0);
         const double got = ulp_unit_chain(unit, x, y, NULL, NULL, k, start), wanted = image(d, &fp32, i);
-        ck_assert_msg(memcmp(&got, &wanted, sizeof got) == 0 || (isnan(got) && isnan(wanted)), "%s, row %zu: %a, recorded %a",
-                      name, i, got, wanted);
+        ck_assert_msg(memcmp(&got, &wanted, sizeof got) == 0 || (isnan(got) && isnan(wanted)),
+                      "%s, row %zu: %a, recorded %a", name, i, got, wanted);
     }
     return true;
 }
@@ -164,14 +168,15 @@ START_TEST(eight_gpus)
         ck_ulp_ok(ulp_tensor_set_read(paths[i], &set, &error), error);
         for (size_t gpu = 0; gpu < COUNT(gpus); gpu++)
             for (size_t input = 0; input < COUNT(inputs); input++)
-                compared += (size_t)compare_dots(&set, gpu, input, false) + (size_t)compare_dots(&set, gpu, input, true);
+                for (int half = 0; half < 2; half++)
+                    compared += compare_dots(&set, gpu, input, half);
         ck_assert_uint_eq(compared, 48);
         ulp_tensor_set_free(&set);
     }
 }
 END_TEST
 
-/* ---- h200_gemm.npz: cuBLAS, its schedules set in the arithmetic ------------------------------------------------------ */
+/* ---- h200_gemm.npz: cuBLAS, its schedules set in the arithmetic -------------------------------------------------- */
 
 static const struct {
     int k;
@@ -200,7 +205,8 @@ struct matrix {
     int64_t line_step, k_step;
 };
 
-static struct matrix read_matrix(const struct ulp_tensor *file, const struct ulp_arithmetic *arithmetic, bool transposed)
+static struct matrix read_matrix(const struct ulp_tensor *file, const struct ulp_arithmetic *arithmetic,
+                                 bool transposed)
 {
     struct matrix out = {.line_step = transposed ? 1 : file->dims[1], .k_step = transposed ? file->dims[1] : 1};
     ck_assert_int_eq(ulp_tensor_create(&out.tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, file->dims, NULL), ULP_OK);
@@ -240,7 +246,8 @@ static void compare_product(const char *what, const struct ulp_arithmetic *arith
         const double x = wanted->element_bytes == 2
                              ? ulp_format_decode(&arithmetic->storage, ((const uint16_t *)wanted->data)[i])
                              : ulp_tensor_get(wanted, i);
-        ck_assert_msg(ulp_tensor_get(&out, i) == x, "%s, element %zu: %a, recorded %a", what, i, ulp_tensor_get(&out, i), x);
+        const double got = ulp_tensor_get(&out, i);
+        ck_assert_msg(got == x, "%s, element %zu: %a, recorded %a", what, i, got, x);
     }
     for (size_t i = 0; i < COUNT(tables); i++)
         free(tables[i]);
@@ -296,15 +303,17 @@ START_TEST(a_short_vector_tells_the_generations_apart)
     static const struct {
         const char *unit;
         double result;
-    } rows[] = {{"v100.mma.f16.f32", 0}, {"t4.mma.f16.f32", -0.5}, {"a100.mma.f16.f32", -0.5}, {"ada.mma.f16.f32", -0.5},
-                {"a100.mma.tf32.f32", -0.5}, {"h100.mma.f16.f32", -0.75}, {"h200.wgmma.f16.f32", -0.75}};
+    } rows[] = {{"v100.mma.f16.f32", 0}, {"t4.mma.f16.f32", -0.5}, {"a100.mma.f16.f32", -0.5},
+                {"ada.mma.f16.f32", -0.5}, {"a100.mma.tf32.f32", -0.5}, {"h100.mma.f16.f32", -0.75},
+                {"h200.wgmma.f16.f32", -0.75}};
     const double a[] = {-0x1p13, -0.5, -0.25, -0.125}, b[] = {0x1p10, 1, 1, 1};
     for (size_t i = 0; i < COUNT(rows); i++)
         ck_assert_msg(dot(rows[i].unit, a, b, 4, 0x1p23) == rows[i].result, "%s", rows[i].unit);
 }
 END_TEST
 
-/* Products {2^-25, 2^-47} and the like, measured on the H200: the FP16 accumulator's block is aligned no lower than 2^-21. */
+/* Products {2^-25, 2^-47} and the like, measured on the H200: an FP16 accumulator's block is aligned no lower than
+ * 2^-21. */
 START_TEST(fp16_accumulators_have_a_floor)
 {
     static const struct {
@@ -325,8 +334,8 @@ END_TEST
 /* Measured on the H200, mma.sync and wgmma. */
 START_TEST(a_sum_of_negative_zeros_is_positive)
 {
-    static const char *const units[] = {"h200.mma.f16.f32", "h200.mma.f16.f16", "h200.wgmma.f16.f32", "h200.mma.tf32.f32",
-                                        "h200.wgmma.e4m3.f32"};
+    static const char *const units[] = {"h200.mma.f16.f32", "h200.mma.f16.f16", "h200.wgmma.f16.f32",
+                                        "h200.mma.tf32.f32", "h200.wgmma.e4m3.f32"};
     const double a[] = {-0.0, -0.0, 0, 1}, b[] = {1, 0, -0.0, -0.0};
     for (size_t i = 0; i < COUNT(units); i++) {
         const double d = dot(units[i], a, b, 4, -0.0);

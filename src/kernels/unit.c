@@ -1,7 +1,7 @@
 /* The oracle of every matrix unit, in integers, written to be read beside its statement. For NVIDIA's units:
  *
  * For a finite x of a format whose smallest normal exponent is emin, Exp(x) = max(floor(log2 |x|), emin) (the exponent
- * field: subnormals read emin) and Sig(x) = x / 2^Exp(x), never normalised. A block of L products and the accumulator c:
+ * field: subnormals read emin) and Sig(x) = x / 2^Exp(x), never normalised. A block of L products and an accumulator c:
  *   1. Specials first: NaN among the operands, Inf * 0, or infinities of both signs give NaN; else an infinite term
  *      gives that infinity.
  *   2. Products are exact: significand Sig(a) Sig(b), exponent Exp(a) + Exp(b). c is one more term. Zero terms take no
@@ -191,9 +191,9 @@ static double sum_groups(const struct ulp_unit *unit, const struct block *block,
     return add_terms(unit, terms, count);
 }
 
-/* FP8 where there is no unit for it: both operands become FP16 (exactly) and the FP16 unit adds the products whose k mod 4
- * is 0 or 1, then onto that those whose k mod 4 is 2 or 3; c is added by an ordinary addition in the accumulator's
- * format. */
+/* FP8 where there is no unit for it: both operands become FP16 (exactly) and the FP16 unit adds the products whose k
+ * mod 4 is 0 or 1, then onto that those whose k mod 4 is 2 or 3; c is added by an ordinary addition in the
+ * accumulator's format. */
 static double sum_halves(const struct ulp_unit *unit, const struct block *block, double c)
 {
     double d = 0;

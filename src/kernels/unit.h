@@ -107,9 +107,9 @@ size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k, int split);
 float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *schedule, const double *a,
                         const double *b, size_t k);
 
-/* A contraction on the unit of arithmetic->schedule (ulp_contract calls this when unit_class is not empty). Slices of k,
- * each a chain from 0 whose result is added (FP32, nearest even) to an FP32 sum every schedule.promote k. Slices' results
- * are added in order, nearest even, in FP32; in FP16 when that is the accumulator and nothing is promoted. */
+/* A contraction on the unit of arithmetic->schedule (ulp_contract calls this when unit_class is not empty). Slices of
+ * k, each a chain from 0 whose result is added (FP32, nearest even) to an FP32 sum every schedule.promote k. Slices'
+ * results are added in order, nearest even, in FP32; in FP16 when that is the accumulator and nothing is promoted. */
 enum ulp_status ulp_contract_unit(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
                                   struct ulp_pool *pool, struct ulp_error *error);
 

@@ -45,8 +45,8 @@ OP ints op_widen_high(shorts x) { return _mm256_cvtepi16_epi32(_mm256_extracti12
 OP ints op_select_zero(ints x, ints y, ints z) { return _mm256_blendv_epi8(z, y, _mm256_cmpeq_epi32(x, op_set(0))); }
 /* 1 where x differs from y, else 0. */
 OP ints op_not_equal_1(ints x, ints y) { return _mm256_andnot_si256(_mm256_cmpeq_epi32(x, y), op_set(1)); }
-/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest truncate; the leading
- * bit, when it is bit 24 or above, is what finds the half bit. */
+/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest truncate; the
+ * leading bit, when it is bit 24 or above, is what finds the half bit. */
 OP floats op_truncate_sum(ints x)
 {
     const ints magnitude = _mm256_abs_epi32(x);

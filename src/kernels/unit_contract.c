@@ -1,5 +1,6 @@
-/* Contractions on a matrix unit. Columns are cut into panels of 32 lines that are decoded once for a group of batches; rows are
- * cut into chunks, the items of work, that a thread decodes for itself. Either factor may give the rows: products commute. */
+/* Contractions on a matrix unit. Columns are cut into panels of 32 lines that are decoded once for a group of batches;
+ * rows are cut into chunks, the items of work, that a thread decodes for itself. Either factor may give the rows:
+ * products commute. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -165,7 +166,8 @@ static void sum_tile(const struct work *work, const struct scratch *scratch, con
     const struct ulp_format *accumulator =
         layout->unit.output == ULP_UNIT_RNE_FP16 ? &work->arithmetic->accumulator : NULL;
     const bool half = adds_slices_in_half(&layout->unit, &work->arithmetic->schedule);
-    struct ulp_unit_tile tile = {.layout = layout, .rows = scratch->rows, .panel = *panel, .row_count = row_count, .c = chain};
+    struct ulp_unit_tile tile = {
+        .layout = layout, .rows = scratch->rows, .panel = *panel, .row_count = row_count, .c = chain};
     memset(scratch->c, 0, count * sizeof(float));
     memset(scratch->chain, 0, count * sizeof(float));
     memset(scratch->sum, 0, count * sizeof(float));
@@ -236,7 +238,8 @@ static enum ulp_status contract_group(struct work *work, struct ulp_pool *pool, 
     return status;
 }
 
-static enum ulp_status contract_groups(struct work *work, size_t panels_max, struct ulp_pool *pool, struct ulp_error *error)
+static enum ulp_status contract_groups(struct work *work, size_t panels_max, struct ulp_pool *pool,
+                                       struct ulp_error *error)
 {
     const size_t total = work->problem->batch_count, whole = panels_max / work->panel_count;
     const size_t batches_max = work->shared ? total : whole > 0 ? whole : 1;

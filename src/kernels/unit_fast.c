@@ -64,7 +64,9 @@ void ulp_unit_settle(const struct ulp_unit_tile *tile, size_t row, size_t block,
     for (size_t j = 0; j < count; j++) {
         if (!special && !(slow >> j & 1))
             continue;
-        float sum = special && before[j] == before[j] ? settle_special(tile, row, block, column + j, before[j]) : before[j];
+        float sum = before[j];
+        if (special && sum == sum)
+            sum = settle_special(tile, row, block, column + j, sum);
         if (sum != sum)
             after[j] = not_a_number;
         else if (isinf(sum))
@@ -74,8 +76,8 @@ void ulp_unit_settle(const struct ulp_unit_tile *tile, size_t row, size_t block,
     }
 }
 
-/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest truncate; the leading bit,
- * when it is bit 24 or above, is what finds the half bit. */
+/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest truncate; the
+ * leading bit, when it is bit 24 or above, is what finds the half bit. */
 static inline float truncate_sum(int32_t sum)
 {
     uint32_t magnitude = sum < 0 ? 0 - (uint32_t)sum : (uint32_t)sum;
@@ -104,8 +106,8 @@ static inline float convert_sum(int32_t sum, float scale, enum ulp_unit_output o
     return round_to_half(ulp_unit_float(ulp_unit_bits(x) | ((int32_t)x != sum)) * scale);
 }
 
-/* A term as an integer. Lanes that will be settled may hold anything here: what C does not define is kept away, and 16 such
- * terms stay inside int32. */
+/* A term as an integer. Lanes that will be settled may hold anything here: what C does not define is kept away, and 16
+ * such terms stay inside int32. */
 static inline int32_t truncate_term(float x)
 {
     const float bound = 134217720; /* below 2^27 and above every term */
@@ -130,8 +132,9 @@ static void raise_exponents(int16_t *restrict top, int16_t a, const int16_t *res
     }
 }
 
-static void find_exponents(struct lanes *lanes, const struct ulp_unit_limits *limits, const int32_t *restrict a_exponent,
-                           const int16_t *restrict b_exponent, size_t length, const float *restrict c)
+static void find_exponents(struct lanes *lanes, const struct ulp_unit_limits *limits,
+                           const int32_t *restrict a_exponent, const int16_t *restrict b_exponent, size_t length,
+                           const float *restrict c)
 {
     int16_t top[COLUMNS];
     memset(top, 0x80, sizeof top);
@@ -186,7 +189,8 @@ void ulp_unit_tile_c(const struct ulp_unit_tile *tile)
             struct lanes lanes;
             int32_t part[COLUMNS];
             float after[COLUMNS];
-            find_exponents(&lanes, &limits, tile->rows.exponent + place, tile->panel.exponent + slot * COLUMNS, length, c);
+            find_exponents(&lanes, &limits, tile->rows.exponent + place, tile->panel.exponent + slot * COLUMNS, length,
+                           c);
             for (size_t j = 0; j < COLUMNS; j++)
                 lanes.sum[j] = truncate_term(c[j] * lanes.up[j]);
             for (size_t first = 0; first < length; first += 16) {

@@ -1,11 +1,11 @@
 /* The fast path of matrix units, equal to the oracle on every bit.
  *
- * Operands are decoded once into two planes: the value as a float, and the exponent Exp(x). A block's largest exponent e is then a
- * max-plus product of the exponent planes, a term is (a * b) * 2^(F - e) converted to an integer with truncation, and the terms
- * are added as int32. Why that is exact:
- *   - a * b has at most 22 bits: exact in FP32 unless it leaves FP32's range. |a * b| < 2^(e + 2), so it cannot overflow while
- *     e <= 126. Below 2^-126 it may be wrong, but then |a * b| * 2^(F - e) < 1 and the term is 0 either way, provided
- *     e >= F - 125.
+ * Operands are decoded once into two planes: the value as a float, and the exponent Exp(x). A block's largest
+ * exponent e is then a max-plus product of the exponent planes, a term is (a * b) * 2^(F - e) converted to an integer
+ * with truncation, and the terms are added as int32. Why that is exact:
+ *   - a * b has at most 22 bits: exact in FP32 unless it leaves FP32's range. |a * b| < 2^(e + 2), so it cannot
+ *     overflow while e <= 126. Below 2^-126 it may be wrong, but then |a * b| * 2^(F - e) < 1 and the term is 0 either
+ *     way, provided e >= F - 125.
  *   - scaling by 2^(F - e) is exact or leaves a magnitude below 1.
  *   - a term is below 2^(F + 2) <= 2^27, and 16 of them stay below 2^31; every other addition is checked for overflow.
  * Lanes outside of these conditions (and those that meet NaN or Inf) are settled one by one through the oracle. */
@@ -19,8 +19,8 @@
 
 #define ULP_UNIT_COLUMNS 32 /* lanes of a panel */
 
-/* Exponent-plane codes of what has no exponent; the value plane holds 0 there. The sum of one of these and any other entry
- * fits int16 and is below ULP_UNIT_NO_TERM; the sum of two exponents is above it. */
+/* Exponent-plane codes of what has no exponent; the value plane holds 0 there. The sum of one of these and any other
+ * entry fits int16 and is below ULP_UNIT_NO_TERM; the sum of two exponents is above it. */
 enum {
     ULP_UNIT_ZERO = -8192,
     ULP_UNIT_PADDING = -8193,
@@ -30,8 +30,8 @@ enum {
     ULP_UNIT_NO_TERM = -5000,
 };
 
-/* The sum over k cut into the blocks of the unit. Block i owns the slots [i * block, (i + 1) * block) of the planes; slots
- * without a k hold zeros. */
+/* The sum over k cut into the blocks of the unit. Block i owns the slots [i * block, (i + 1) * block) of the planes;
+ * slots without a k hold zeros. */
 struct ulp_unit_layout {
     struct ulp_unit unit; /* whose blocks these are: of ULP_UNIT_HALVES the FP16 unit inside */
     bool halves;          /* blocks come in pairs, one pair an instruction whose result is added to c */
@@ -61,12 +61,12 @@ struct ulp_unit_panel {
     int16_t *exponent; /* [slot][column] */
     uint8_t *special;  /* [block] */
 };
-/* Decode lines of a factor. scratch: slot_count floats, times ULP_UNIT_COLUMNS for a panel. `padding`: mark padding elements
- * (needed when they may meet NaN or Inf). Lines from range.line_count on are zeros in a panel. */
+/* Decode lines of a factor. scratch: range.k_count floats, times ULP_UNIT_COLUMNS for a panel. `padding`: mark padding
+ * elements (needed when they may meet NaN or Inf). Lines from range.line_count on are zeros in a panel. */
 void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                           struct ulp_pack_range range, bool padding, float *scratch);
-void ulp_unit_decode_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
-                           struct ulp_pack_range range, bool padding, float *scratch);
+void ulp_unit_decode_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
+                           const struct ulp_pack *pack, struct ulp_pack_range range, bool padding, float *scratch);
 
 /* c(row, column) = chain of the blocks [block_first, block_last) onto c, for all rows and columns. */
 struct ulp_unit_tile {
@@ -83,7 +83,8 @@ ulp_unit_tile_fn ulp_unit_tile_c, ulp_unit_tile_avx2, ulp_unit_tile_avx512;
 
 /* ulp_contract_unit with everything chosen: for tests and measurements. */
 enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit, const struct ulp_arithmetic *arithmetic,
-                                  const struct ulp_contraction *problem, struct ulp_pool *pool, struct ulp_error *error);
+                                  const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                  struct ulp_error *error);
 
 static inline uint32_t ulp_unit_bits(float x)
 {
@@ -109,8 +110,8 @@ struct ulp_unit_limits {
 };
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
 
-/* after[] of one row and block, `count` columns from `column` on: replace the lanes of `slow` by the oracle's results from
- * before[], and, where the row's or the panel's block is special, give special lanes theirs. */
+/* after[] of one row and block, `count` columns from `column` on: replace the lanes of `slow` by the oracle's results
+ * from before[], and, where the row's or the panel's block is special, give special lanes theirs. */
 void ulp_unit_settle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, size_t count,
                      uint32_t slow, const float *before, float *after);
 

@@ -8,15 +8,16 @@
 /* Elements are decoded so many at a time: a constant, which compilers vectorise. */
 enum { CHUNK = ULP_UNIT_COLUMNS };
 
-/* Calls per block in order; with layout->slot_k NULL only counts. */
-static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count, size_t k_step_half)
+/* One block with the k from `first` on, of halves those whose k mod 4 is 2 * half or the next; with layout->slot_k NULL
+ * it is only counted. */
+static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count, size_t half)
 {
     const size_t block = (size_t)layout->unit.block;
     if (layout->slot_k) {
         int64_t *slot_k = layout->slot_k + layout->block_count * block;
         size_t used = 0;
         for (size_t i = 0; i < count; i++)
-            if (!layout->halves || i % 4 / 2 == k_step_half)
+            if (!layout->halves || i % 4 / 2 == half)
                 slot_k[used++] = (int64_t)(first + i);
         while (used < block)
             slot_k[used++] = -1;
@@ -25,7 +26,8 @@ static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count
     layout->block_count++;
 }
 
-static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit, const struct ulp_schedule *schedule, size_t k)
+static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit, const struct ulp_schedule *schedule,
+                    size_t k)
 {
     const size_t length = ulp_unit_slice_length(unit, k, schedule->split_k), block = (size_t)unit->block;
     const size_t interval = schedule->promote > 0 ? (size_t)schedule->promote : length;
@@ -65,7 +67,8 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
         !ulp_size_add(layout->slot_count, CHUNK - 1, &layout->slot_stride))
         return ulp_fail(error, ULP_ERROR_MEMORY, "a sum over %zu products is too long", k);
     layout->slot_stride -= layout->slot_stride % CHUNK;
-    enum ulp_status status = ulp_allocate(&slot_k, layout->slot_stride, sizeof *layout->slot_k, NULL, "block layout", error);
+    enum ulp_status status =
+        ulp_allocate(&slot_k, layout->slot_stride, sizeof *layout->slot_k, NULL, "block layout", error);
     if (status == ULP_OK)
         status = ulp_allocate(&block_end, layout->block_count, 1, NULL, "block layout", error);
     layout->slot_k = slot_k;
@@ -157,8 +160,8 @@ void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layo
     }
 }
 
-void ulp_unit_decode_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
-                           struct ulp_pack_range range, bool padding, float *scratch)
+void ulp_unit_decode_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
+                           const struct ulp_pack *pack, struct ulp_pack_range range, bool padding, float *scratch)
 {
     static const float zeros[CHUNK];
     const size_t block = (size_t)layout->unit.block;
