@@ -175,20 +175,24 @@ static const struct {
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': 3}", 4, ULP_ERROR_INPUT, "not a tuple"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4, ULP_ERROR_INPUT, "malformed at dimension 0"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}", 4, ULP_ERROR_INPUT, "malformed at dimension 0"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 99999999999999999999)}", 4, ULP_ERROR_INPUT, "too large"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", 4, ULP_ERROR_INPUT, "more than memory"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}", 4, ULP_ERROR_INPUT, "expected 4398046511104"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 99999999999999999999)}", 4, ULP_ERROR_INPUT,
+     "too large"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", 4, ULP_ERROR_INPUT,
+     "more than memory"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}", 4, ULP_ERROR_INPUT,
+     "expected 4398046511104"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 7, ULP_ERROR_INPUT, "7 bytes of elements"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 9, ULP_ERROR_INPUT, "9 bytes of elements"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}", 4, ULP_ERROR_INPUT, "unknown entry 'more'"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}", 4, ULP_ERROR_INPUT,
+     "unknown entry 'more'"},
     {1, "{'descr': '|O', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED, "pickled Python objects"},
     {1, "{'descr': '|V2', 'fortran_order': False, 'shape': ()}", 2, ULP_ERROR_UNSUPPORTED, "BF16 and FP8"},
     {1, "{'descr': '<c8', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED, "dtype '<c8'"},
     {1, "{'descr': '<f16', 'fortran_order': False, 'shape': ()}", 16, ULP_ERROR_UNSUPPORTED, "dtype '<f16'"},
     {1, "{'descr': '', 'fortran_order': False, 'shape': ()}", 4, ULP_ERROR_UNSUPPORTED, "dtype ''"},
     {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", 4, ULP_ERROR_UNSUPPORTED, "structured"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", 4, ULP_ERROR_UNSUPPORTED,
-     "more than 16 dimensions"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", 4,
+     ULP_ERROR_UNSUPPORTED, "more than 16 dimensions"},
 };
 
 START_TEST(bad_headers_are_explained)
@@ -236,7 +240,8 @@ static void add_tensor(struct ulp_tensor_set *set, const char *name, enum ulp_ty
     for (size_t i = 0; i < tensor.count; i++) {
         uint64_t bits = ulp_random_bits(set->count, i);
         if (tensor.element == ULP_ELEMENT_F32)
-            ((float *)tensor.data)[i] = ldexpf((float)(bits % 2048) - 1024, (int)(bits >> 60) - 8); /* FP16 has them all */
+            ((float *)tensor.data)[i] =
+                ldexpf((float)(bits % 2048) - 1024, (int)(bits >> 60) - 8); /* FP16 has them all */
         else if (tensor.element == ULP_ELEMENT_F64)
             ((double *)tensor.data)[i] = ldexp((double)(int64_t)bits, -40);
         else if (tensor.element == ULP_ELEMENT_WIDE) {
@@ -429,7 +434,8 @@ START_TEST(overlapping_members_are_refused)
 {
     const char *path = in_folder("overlap.npz");
     static float elements[1 << 18];
-    struct proto file = npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (262144,)}", elements, sizeof elements);
+    struct proto file =
+        npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (262144,)}", elements, sizeof elements);
     struct proto archive = {0};
     struct ulp_error error;
     unsigned char *bytes;

@@ -123,7 +123,8 @@ static struct ulp_tensor_set random_set(const struct ulp_model *model, double lo
 START_TEST(random_inputs_are_reproducible)
 {
     struct ulp_model *model = load_two_inputs();
-    struct ulp_tensor_set a = random_set(model, -3, 5, 7), b = random_set(model, -3, 5, 7), c = random_set(model, -3, 5, 8);
+    struct ulp_tensor_set a = random_set(model, -3, 5, 7), b = random_set(model, -3, 5, 7),
+                          c = random_set(model, -3, 5, 8);
     for (size_t i = 0; i < a.count; i++) {
         const struct ulp_tensor *x = &a.items[i].tensor, *y = &b.items[i].tensor, *z = &c.items[i].tensor;
         ck_assert_mem_eq(x->data, y->data, x->count * x->element_bytes);
@@ -195,13 +196,15 @@ START_TEST(random_inputs_refuse)
     struct ulp_error error;
     const struct ulp_dim_value wrong[1] = {{"M", 2}}, negative[1] = {{"N", -2}};
     ck_assert_int_eq(ulp_model_random_inputs(model, wrong, 1, 0, 1, 1, &set, &error), ULP_ERROR_USAGE);
-    ck_assert_msg(strstr(error.message, "no input has a dimension named 'M'; named ones: N") != NULL, "%s", error.message);
+    ck_assert_msg(strstr(error.message, "no input has a dimension named 'M'; named ones: N") != NULL, "%s",
+                  error.message);
     ck_assert_int_eq(ulp_model_random_inputs(model, negative, 1, 0, 1, 1, &set, &error), ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 1, 0, 1, &set, &error), ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0, INFINITY, 1, &set, &error), ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, NAN, 1, 1, &set, &error), ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0.25, 0.75, 1, &set, &error), ULP_ERROR_USAGE);
-    ck_assert_msg(strstr(error.message, "input 'ids': no integer of type INT8 lies in [0.25, 0.75]") != NULL, "%s", error.message);
+    ck_assert_msg(strstr(error.message, "input 'ids': no integer of type INT8 lies in [0.25, 0.75]") != NULL, "%s",
+                  error.message);
     ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 200, 300, 1, &set, &error), ULP_ERROR_USAGE);
     ck_assert(set.count == 0 && set.items == NULL);
     ulp_model_free(model);
@@ -210,7 +213,8 @@ END_TEST
 
 START_TEST(real_data_reads)
 {
-    static const char *const names[] = {"mnist_8", "mnist_fp16", "silero_vad_16k", "deimv2_atto_coco", "super_resolution_10"};
+    static const char *const names[] = {"mnist_8", "mnist_fp16", "silero_vad_16k", "deimv2_atto_coco",
+                                        "super_resolution_10"};
     for (size_t i = 0; test_shared("") && i < sizeof names / sizeof names[0]; i++) {
         char path[512];
         struct ulp_model *model;

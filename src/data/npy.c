@@ -93,7 +93,8 @@ static enum ulp_status take_shape(struct cursor *c, struct header *header, struc
         header->dims[header->rank] = value;
         good = good && (take(c, ',') || (c->at < c->end && *c->at == ')'));
         if (!good)
-            return ulp_fail(error, ULP_ERROR_INPUT, "the npy header's shape is malformed at dimension %d", header->rank);
+            return ulp_fail(error, ULP_ERROR_INPUT, "the npy header's shape is malformed at dimension %d",
+                            header->rank);
     }
     return ULP_OK;
 }
@@ -163,8 +164,8 @@ static enum ulp_status find_type(const char *descr, enum ulp_type *type, bool *b
 }
 
 /* Row-major little-endian elements from a file's order. */
-static void reorder(unsigned char *out, const unsigned char *in, const struct header *header, size_t count, size_t bytes,
-                    bool big)
+static void reorder(unsigned char *out, const unsigned char *in, const struct header *header, size_t count,
+                    size_t bytes, bool big)
 {
     size_t strides[ULP_RANK_MAX], stride = bytes, at = 0;
     int64_t index[ULP_RANK_MAX] = {0};
@@ -197,12 +198,13 @@ static enum ulp_status parse_elements(struct ulp_tensor *out, const struct heade
     if (status == ULP_OK)
         status = ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, header->rank, header->dims, error);
     if (status == ULP_ERROR_MEMORY || (status == ULP_OK && !ulp_raw_bytes(type, out->count, &needed)))
-        return ulp_fail(error, ULP_ERROR_INPUT, "the product of the npy header's dimensions is more than memory can address");
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the product of the npy header's dimensions is more than memory can address");
     if (status != ULP_OK)
         return status;
     if (raw_bytes != needed)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu bytes of elements follow the npy header, expected %zu for %s", raw_bytes,
-                        needed, ulp_tensor_describe_text(out, text, sizeof text));
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu bytes of elements follow the npy header, expected %zu for %s",
+                        raw_bytes, needed, ulp_tensor_describe_text(out, text, sizeof text));
     unsigned char *ordered = NULL;
     size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
     if ((header->fortran && header->rank > 1) || (big && bytes > 1)) {
@@ -318,7 +320,8 @@ enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *ten
     size_t bytes = (size_t)(descr[2] - '0');
     write_header(out, tensor, descr);
     out->data_bytes = tensor->count * bytes; /* at most what the tensor takes in memory */
-    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && bytes == tensor->element_bytes && tensor->element != ULP_ELEMENT_WIDE) {
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && bytes == tensor->element_bytes &&
+        tensor->element != ULP_ELEMENT_WIDE) {
         out->data = tensor->data;
         return ULP_OK;
     }

@@ -37,8 +37,8 @@ static enum ulp_status check_member(struct archive *archive, const zip_stat_t *m
     if ((member->valid & wanted) != wanted)
         return ulp_fail(error, ULP_ERROR_INPUT, "its size is not recorded");
     if (member->comp_method != ZIP_CM_STORE && member->comp_method != ZIP_CM_DEFLATE)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "zip compression method %d is not supported (stored and deflated are)",
-                        member->comp_method);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "zip compression method %d is not supported (stored and deflated are)", member->comp_method);
     if ((member->valid & ZIP_STAT_ENCRYPTION_METHOD) && member->encryption_method != ZIP_EM_NONE)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "encrypted members are not supported");
     if (member->size > archive->bytes_left ||
@@ -142,7 +142,8 @@ enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struc
     struct archive archive = {.zip = zip_open(path, ZIP_RDONLY, &code), .path = path};
     if (!archive.zip)
         return fail_zip(path, code,
-                        code == ZIP_ER_NOZIP ? "expected an .npz, as numpy.savez(path, NAME=array) makes" : "cannot be read",
+                        code == ZIP_ER_NOZIP ? "expected an .npz, as numpy.savez(path, NAME=array) makes"
+                                             : "cannot be read",
                         error);
     enum ulp_status status;
     if (stat(path, &info) == 0 && !ulp_size_mul((size_t)info.st_size, DEFLATE_RATIO_MAX, &archive.bytes_left))

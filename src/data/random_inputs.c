@@ -30,8 +30,8 @@ static enum ulp_status check_dims(const struct ulp_model *model, const struct ul
             }
         }
         if (!found)
-            ulp_fail(error, ULP_ERROR_USAGE, "no input has a dimension named '%.100s'; named ones:%.1000s", dims[v].name,
-                     known.data ? known.data : " none");
+            ulp_fail(error, ULP_ERROR_USAGE, "no input has a dimension named '%.100s'; named ones:%.1000s",
+                     dims[v].name, known.data ? known.data : " none");
         ulp_text_free(&known);
         if (!found)
             return ULP_ERROR_USAGE;
@@ -145,9 +145,9 @@ static enum ulp_status make_input(struct ulp_tensor *out, const struct ulp_value
     return status == ULP_OK ? fill(out, range, error) : status;
 }
 
-enum ulp_status ulp_model_random_inputs(const struct ulp_model *model, const struct ulp_dim_value *dims, size_t dim_count,
-                                        double low, double high, uint64_t seed, struct ulp_tensor_set *out,
-                                        struct ulp_error *error)
+enum ulp_status ulp_model_random_inputs(const struct ulp_model *model, const struct ulp_dim_value *dims,
+                                        size_t dim_count, double low, double high, uint64_t seed,
+                                        struct ulp_tensor_set *out, struct ulp_error *error)
 {
     *out = (struct ulp_tensor_set){0};
     if (!isfinite(low) || !isfinite(high) || low > high)

@@ -91,7 +91,8 @@ size_t ulp_test_data_set_count(const char *folder)
     char path[4096];
     struct stat info;
     size_t count = 0;
-    while (join(path, sizeof path, folder, "test_data_set", count, "") && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    while (join(path, sizeof path, folder, "test_data_set", count, "") && stat(path, &info) == 0 &&
+           S_ISDIR(info.st_mode))
         count++;
     return count;
 }

@@ -103,5 +103,6 @@ size_t ulp_model_output_count(const struct ulp_model *model)
 struct ulp_value_info ulp_model_output(const struct ulp_model *model, size_t index)
 {
     const struct ulp_graph *graph = model->graph;
-    return index < graph->output_count ? graph->values[graph->outputs[index]].info : (struct ulp_value_info){.rank = -1};
+    return index < graph->output_count ? graph->values[graph->outputs[index]].info
+                                       : (struct ulp_value_info){.rank = -1};
 }

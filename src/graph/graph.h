@@ -38,7 +38,7 @@ struct ulp_value {
     const char *container;               /* "sequence", "optional", ...: declared as no dense tensor; else NULL */
     const struct ulp_tensor *initializer; /* constant data; NULL when computed or given */
     int producer;                        /* node index; -1: input, initializer, or captured */
-    int outer;                           /* captured from the enclosing graph: its value number there; -1: not captured */
+    int outer; /* captured from the enclosing graph: its value number there; -1: not captured */
 };
 struct ulp_node {
     int index;            /* position in topological order */
@@ -95,7 +95,8 @@ struct ulp_mapping {
 };
 
 /* A STRING or COMPLEX tensor is described (type, shape, count) but has no data: data is NULL and element is
- * ULP_ELEMENT_COUNT. Whoever needs its values refuses it. Every other tensor of a model has data, also when count is 0. */
+ * ULP_ELEMENT_COUNT. Whoever needs its values refuses it. Every other tensor of a model has data, also when count is 0.
+ */
 
 /* The node's attribute of that name, or NULL. */
 const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, const char *name);

@@ -55,7 +55,8 @@ static enum ulp_status read_place(struct ulp_loader *loader, struct place *place
         const Ulp__EntryProto *entry = proto->external_data[i];
         bool good = true;
         if (key_is(entry, "location")) {
-            enum ulp_status status = ulp_load_text(loader, &place->location, entry->value, "its external location", error);
+            enum ulp_status status =
+                ulp_load_text(loader, &place->location, entry->value, "its external location", error);
             if (status != ULP_OK)
                 return status;
         } else if (key_is(entry, "offset")) {
@@ -103,8 +104,8 @@ static enum ulp_status open_inside(int *out, const char *folder, const char *loc
     char name[256];
     *out = -1;
     if (*location == '/')
-        return ulp_fail(error, ULP_ERROR_INPUT, "external data: '%.200s' is absolute, expected a path in the model's folder",
-                        location);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "external data: '%.200s' is absolute, expected a path in the model's folder", location);
     int at = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
     if (at < 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "external data: cannot open the model's folder '%.200s': %s", folder,
@@ -192,12 +193,13 @@ enum ulp_status ulp_load_external(struct ulp_loader *loader, const unsigned char
     if (status != ULP_OK)
         return status;
     if (place.has_length && place.length != needed)
-        return ulp_fail(error, ULP_ERROR_INPUT, "external data: the length is %zu bytes, expected %zu for its type and shape",
-                        place.length, needed);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "external data: the length is %zu bytes, expected %zu for its type and shape", place.length,
+                        needed);
     if (place.offset > mapping->bytes || needed > mapping->bytes - place.offset)
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "external data: %zu bytes at offset %zu of '%.200s' are wanted, but the file has %zu bytes", needed,
-                        place.offset, place.location, mapping->bytes);
+                        "external data: %zu bytes at offset %zu of '%.200s' are wanted, but the file has %zu bytes",
+                        needed, place.offset, place.location, mapping->bytes);
     static const unsigned char nothing;
     *out = mapping->address ? (const unsigned char *)mapping->address + place.offset : &nothing;
     return ULP_OK;

@@ -47,6 +47,9 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
 struct ulp_scope;
 enum ulp_status ulp_load_graph(struct ulp_loader *loader, struct ulp_graph **out, Ulp__GraphProto *proto,
                                struct ulp_scope *parent, struct ulp_error *error);
+/* As ulp_load_graph for the body of a function, where attributes may refer to the function's. */
+enum ulp_status ulp_load_body(struct ulp_loader *loader, struct ulp_graph **out, Ulp__GraphProto *proto,
+                              struct ulp_error *error);
 enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function *out, Ulp__FunctionProto *proto,
                                   struct ulp_error *error);
 /* Attributes of a node (or the defaults of a function), in the file's order; scope is for their subgraphs. */

@@ -98,8 +98,8 @@ static enum ulp_status load_subgraph(struct ulp_loader *loader, struct ulp_attri
     return status;
 }
 
-static enum ulp_status load_value(struct ulp_loader *loader, struct ulp_attribute *out, const Ulp__AttributeProto *proto,
-                                  struct ulp_scope *scope, struct ulp_error *error)
+static enum ulp_status load_value(struct ulp_loader *loader, struct ulp_attribute *out,
+                                  const Ulp__AttributeProto *proto, struct ulp_scope *scope, struct ulp_error *error)
 {
     switch (out->kind) {
     case ULP_ATTRIBUTE_INT:
@@ -135,7 +135,8 @@ static enum ulp_status load_value(struct ulp_loader *loader, struct ulp_attribut
 }
 
 static enum ulp_status load_attribute(struct ulp_loader *loader, struct ulp_attribute *out,
-                                      const Ulp__AttributeProto *proto, struct ulp_scope *scope, struct ulp_error *error)
+                                      const Ulp__AttributeProto *proto, struct ulp_scope *scope,
+                                      struct ulp_error *error)
 {
     int type = find_type(proto);
     if (type < 0 || type >= TYPE_COUNT)

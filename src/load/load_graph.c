@@ -1,4 +1,4 @@
-/* Graphs: values by name, nodes, captures of enclosing graphs, functions' bodies. */
+/* Graphs: values by name, nodes, captures of enclosing graphs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,8 @@ static enum ulp_status load_shape(struct ulp_loader *loader, struct ulp_value_in
         info->dims[d] = known ? dim->dim_value : -1;
         if (known || !dim->dim_param.len)
             continue;
-        enum ulp_status status = ulp_load_text(loader, &info->dim_names[d], dim->dim_param, "a dimension's name", error);
+        enum ulp_status status =
+            ulp_load_text(loader, &info->dim_names[d], dim->dim_param, "a dimension's name", error);
         if (status != ULP_OK)
             return status;
     }
@@ -113,8 +114,8 @@ static enum ulp_status load_type(struct ulp_loader *loader, struct ulp_value *va
 }
 
 /* What a value is declared as; a declaration that comes later does not change one that said something. */
-static enum ulp_status declare(struct ulp_loader *loader, struct ulp_scope *scope, int value, const Ulp__TypeProto *type,
-                               struct ulp_error *error)
+static enum ulp_status declare(struct ulp_loader *loader, struct ulp_scope *scope, int value,
+                               const Ulp__TypeProto *type, struct ulp_error *error)
 {
     struct ulp_value *v = &scope->values[value];
     if (!type || v->container || (v->info.type != ULP_TYPE_UNDEFINED && v->info.rank >= 0))
@@ -174,8 +175,9 @@ static enum ulp_status set_initializer(struct ulp_scope *scope, const char *name
     struct ulp_value *v = &scope->values[value];
     v->initializer = tensor;
     if (v->info.type != ULP_TYPE_UNDEFINED && v->info.type != tensor->type)
-        return ulp_fail(error, ULP_ERROR_INPUT, "initializer '%.100s' has type %s, but the input of that name declares %s",
-                        name, ulp_type_name(tensor->type), ulp_type_name(v->info.type));
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "initializer '%.100s' has type %s, but the input of that name declares %s", name,
+                        ulp_type_name(tensor->type), ulp_type_name(v->info.type));
     if (v->info.type == ULP_TYPE_UNDEFINED) {
         v->info.type = tensor->type;
         v->info.rank = tensor->rank;
@@ -184,13 +186,14 @@ static enum ulp_status set_initializer(struct ulp_scope *scope, const char *name
     return ULP_OK;
 }
 
-static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_scope *scope, const Ulp__GraphProto *proto,
-                                         struct ulp_error *error)
+static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_scope *scope,
+                                         const Ulp__GraphProto *proto, struct ulp_error *error)
 {
     const struct ulp_tensor *tensor;
     const char *name;
     for (size_t i = 0; i < proto->n_initializer; i++) {
-        enum ulp_status status = ulp_load_text(loader, &name, proto->initializer[i]->name, "an initializer's name", error);
+        enum ulp_status status =
+            ulp_load_text(loader, &name, proto->initializer[i]->name, "an initializer's name", error);
         if (status != ULP_OK)
             return status;
         status = ulp_load_tensor(loader, &tensor, proto->initializer[i], error);
@@ -232,7 +235,8 @@ static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_nod
         return ulp_fail(error, ULP_ERROR_INPUT, "node %d ('%.100s') has no operator", index, node->name);
     node->index = index;
     node->domain = ulp_domain_normal(node->domain);
-    size_t doc_length = proto->doc_string.len ? strnlen((const char *)proto->doc_string.data, proto->doc_string.len) : 0;
+    size_t doc_length =
+        proto->doc_string.len ? strnlen((const char *)proto->doc_string.data, proto->doc_string.len) : 0;
     node->doc = ulp_arena_text(loader->model->arena, (const char *)proto->doc_string.data, doc_length);
     if (!*node->name) {
         size_t size = strlen(node->op_type) + 16;
@@ -295,9 +299,10 @@ static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *sc
         if (status == ULP_OK && *name) {
             status = find_value(scope, name, &inputs[i], error);
             if (status == ULP_OK && inputs[i] < 0)
-                status = ulp_fail(error, ULP_ERROR_INPUT,
-                                  "input %zu, '%.100s', is neither an input of the graph%s, an initializer, nor a node's output",
-                                  i, name, scope->parent ? " or one around it" : "");
+                status = ulp_fail(
+                    error, ULP_ERROR_INPUT,
+                    "input %zu, '%.100s', is neither an input of the graph%s, an initializer, nor a node's output", i,
+                    name, scope->parent ? " or one around it" : "");
         }
         if (status != ULP_OK)
             return status;
@@ -347,8 +352,8 @@ static enum ulp_status load_outputs(struct ulp_loader *loader, struct ulp_scope 
     return ULP_OK;
 }
 
-static enum ulp_status load_declarations(struct ulp_loader *loader, struct ulp_scope *scope, const Ulp__GraphProto *proto,
-                                         struct ulp_error *error)
+static enum ulp_status load_declarations(struct ulp_loader *loader, struct ulp_scope *scope,
+                                         const Ulp__GraphProto *proto, struct ulp_error *error)
 {
     for (size_t i = 0; i < proto->n_value_info; i++) {
         const char *name;
@@ -420,82 +425,9 @@ enum ulp_status ulp_load_graph(struct ulp_loader *loader, struct ulp_graph **out
     return load_scope(loader, &scope, out, proto, error);
 }
 
-/* A function's body is a graph whose inputs and outputs have names only. */
-static enum ulp_status load_body(struct ulp_loader *loader, struct ulp_function *out, const Ulp__FunctionProto *proto,
-                                 struct ulp_error *error)
+enum ulp_status ulp_load_body(struct ulp_loader *loader, struct ulp_graph **out, Ulp__GraphProto *proto,
+                              struct ulp_error *error)
 {
-    size_t count = proto->n_input + proto->n_output;
-    Ulp__ValueInfoProto *infos = calloc(count + 1, sizeof *infos);
-    Ulp__ValueInfoProto **pointers = calloc(count + 1, sizeof *pointers);
-    struct ulp_graph *graph = NULL;
-    enum ulp_status status = ULP_OK;
-    if (!infos || !pointers)
-        status = fail_memory(error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++) {
-        ulp__value_info_proto__init(&infos[i]);
-        infos[i].name = i < proto->n_input ? proto->input[i] : proto->output[i - proto->n_input];
-        pointers[i] = &infos[i];
-    }
-    if (status == ULP_OK) {
-        Ulp__GraphProto body = ULP__GRAPH_PROTO__INIT;
-        body.name = proto->name;
-        body.n_node = proto->n_node;
-        body.node = proto->node;
-        body.n_input = proto->n_input;
-        body.input = pointers;
-        body.n_output = proto->n_output;
-        body.output = pointers + proto->n_input;
-        body.n_value_info = proto->n_value_info;
-        body.value_info = proto->value_info;
-        struct ulp_scope scope = {.in_function = true};
-        status = load_scope(loader, &scope, &graph, &body, error);
-    }
-    free(infos);
-    free(pointers);
-    out->body = graph;
-    return status;
-}
-
-static enum ulp_status load_function(struct ulp_loader *loader, struct ulp_function *out,
-                                     const Ulp__FunctionProto *proto, struct ulp_error *error)
-{
-    const char **names = ulp_arena_take(loader->model->arena, proto->n_attribute, sizeof *names);
-    if (!names)
-        return fail_memory(error);
-    out->input_count = proto->n_input;
-    out->output_count = proto->n_output;
-    out->attribute_names = names;
-    out->attribute_count = proto->n_attribute;
-    for (size_t i = 0; i < proto->n_attribute; i++) {
-        enum ulp_status status = ulp_load_text(loader, &names[i], proto->attribute[i], "an attribute's name", error);
-        if (status != ULP_OK)
-            return status;
-    }
-    enum ulp_status status = ulp_load_opsets(loader, &out->opsets, &out->opset_count, proto->opset_import,
-                                             proto->n_opset_import, error);
-    if (status == ULP_OK)
-        status = ulp_load_attributes(loader, &out->attribute_defaults, &out->attribute_default_count,
-                                     proto->attribute_proto, proto->n_attribute_proto, NULL, error);
-    if (status == ULP_OK)
-        status = load_body(loader, out, proto, error);
-    return status;
-}
-
-enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function *out, Ulp__FunctionProto *proto,
-                                  struct ulp_error *error)
-{
-    enum ulp_status status = ulp_load_text(loader, &out->name, proto->name, "a function's name", error);
-    if (status == ULP_OK)
-        status = ulp_load_text(loader, &out->domain, proto->domain, "a function's domain", error);
-    if (status == ULP_OK)
-        status = ulp_load_text(loader, &out->overload, proto->overload, "a function's overload", error);
-    if (status != ULP_OK)
-        return status;
-    out->domain = ulp_domain_normal(out->domain);
-    if (!*out->name)
-        return ulp_fail(error, ULP_ERROR_INPUT, "a function has no name");
-    status = load_function(loader, out, proto, error);
-    return status == ULP_OK ? ULP_OK
-                            : ulp_fail_at(error, status, "function '%.60s%s%.100s'", out->domain,
-                                          *out->domain ? "::" : "", out->name);
+    struct ulp_scope scope = {.in_function = true};
+    return load_scope(loader, &scope, out, proto, error);
 }

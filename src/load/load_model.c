@@ -49,8 +49,8 @@ enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out, const Prot
     if (unpacker->exhausted)
         return ulp_fail(error, ULP_ERROR_MEMORY, "the %s: out of memory", what);
     if (unpacker->refused)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the %s would take more than %zu bytes of memory: not a real model", what,
-                        unpacker->limit_bytes);
+        return ulp_fail(error, ULP_ERROR_INPUT, "the %s would take more than %zu bytes of memory: not a real model",
+                        what, unpacker->limit_bytes);
     return ulp_fail(error, ULP_ERROR_INPUT,
                     "the %s is not valid ONNX protobuf: truncated, damaged, or another kind of file", what);
 }
@@ -87,11 +87,11 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
         const char *shown = *opsets[i].domain ? opsets[i].domain : "ai.onnx";
         int before = ulp_names_find(&seen, opsets[i].domain);
         if (opsets[i].version < 1)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "operator set '%.100s' has version %lld, expected 1 or more", shown,
-                              (long long)opsets[i].version);
+            status = ulp_fail(error, ULP_ERROR_INPUT, "operator set '%.100s' has version %lld, expected 1 or more",
+                              shown, (long long)opsets[i].version);
         else if (before >= 0 && opsets[before].version != opsets[i].version)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "operator set '%.100s' is imported twice, as %lld and as %lld", shown,
-                              (long long)opsets[before].version, (long long)opsets[i].version);
+            status = ulp_fail(error, ULP_ERROR_INPUT, "operator set '%.100s' is imported twice, as %lld and as %lld",
+                              shown, (long long)opsets[before].version, (long long)opsets[i].version);
         else if (before < 0 && !ulp_names_add(&seen, opsets[i].domain, (int)i))
             status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     }
@@ -109,10 +109,11 @@ static enum ulp_status check_versions(const struct ulp_model *model, const Ulp__
     if (model->ir_version < 1)
         return ulp_fail(error, ULP_ERROR_INPUT, "IR version %lld is not one of ONNX's", (long long)model->ir_version);
     if (model->ir_version < ULP_LOAD_IR_MIN && proto->n_opset_import)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "IR version %lld cannot import operator sets, yet the model does: its ir_version field is wrong "
-                        "(IR %d to %d are read)",
-                        (long long)model->ir_version, ULP_LOAD_IR_MIN, ULP_LOAD_IR_MAX);
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "IR version %lld cannot import operator sets, yet the model does: its ir_version field is wrong "
+            "(IR %d to %d are read)",
+            (long long)model->ir_version, ULP_LOAD_IR_MIN, ULP_LOAD_IR_MAX);
     if (model->ir_version < ULP_LOAD_IR_MIN)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "IR version %lld is older than %d, the oldest this version reads; export the model again",
@@ -152,7 +153,8 @@ static enum ulp_status load_model(struct ulp_loader *loader, Ulp__ModelProto *pr
     if (status == ULP_OK)
         status = ulp_load_text(loader, &model->producer_name, proto->producer_name, "the producer's name", error);
     if (status == ULP_OK)
-        status = ulp_load_text(loader, &model->producer_version, proto->producer_version, "the producer's version", error);
+        status =
+            ulp_load_text(loader, &model->producer_version, proto->producer_version, "the producer's version", error);
     if (status == ULP_OK)
         status = ulp_load_opsets(loader, &model->opsets, &model->opset_count, proto->opset_import,
                                  proto->n_opset_import, error);
@@ -232,9 +234,10 @@ enum ulp_status ulp_model_load(const char *path, struct ulp_model **out, struct 
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: a folder, expected an ONNX file (%s/model.onnx?)", path, path);
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && (size_t)info.st_size > FILE_BYTES_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "%s: %lld bytes, but protobuf ends at 2 GiB; save the weights as external data beside the model",
-                        path, (long long)info.st_size);
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "%s: %lld bytes, but protobuf ends at 2 GiB; save the weights as external data beside the model", path,
+            (long long)info.st_size);
     enum ulp_status status = ulp_file_read(path, FILE_BYTES_MAX, &bytes, &count, error);
     if (status != ULP_OK)
         return status;

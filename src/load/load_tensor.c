@@ -1,5 +1,5 @@
-/* TensorProto to struct ulp_tensor. A shape is believed only after the data that comes with it was found to have exactly
- * that many elements, so that nothing is allocated on a hostile file's word. */
+/* TensorProto to struct ulp_tensor. A shape is believed only after the data that comes with it was found to have
+ * exactly that many elements, so that nothing is allocated on a hostile file's word. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,8 +118,8 @@ static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto,
     return status;
 }
 
-/* Elements of at most 16 bits lie in int32_data as bit patterns, whether signed or not; those of 4 and 2 bits are packed
- * into bytes as in raw_data. */
+/* Elements of at most 16 bits lie in int32_data as bit patterns, whether signed or not; those of 4 and 2 bits are
+ * packed into bytes as in raw_data. */
 static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words, size_t word_count,
                                     struct ulp_error *error)
 {
@@ -195,7 +195,8 @@ static enum ulp_status check_described(const struct ulp_tensor *tensor, const Ul
         return ulp_fail(error, ULP_ERROR_INPUT, "of type STRING has raw_data, expected string_data");
     if (tensor->type != ULP_TYPE_STRING && !ulp_size_mul(expected, 2, &expected))
         expected = SIZE_MAX;
-    if (proto->data_location != LOCATION_EXTERNAL && (found != expected || (found && field != find_field(tensor->type))))
+    if (proto->data_location != LOCATION_EXTERNAL &&
+        (found != expected || (found && field != find_field(tensor->type))))
         return fail_count(tensor, field_names[find_field(tensor->type)], found, expected, "elements", error);
     return ULP_OK;
 }
@@ -341,7 +342,8 @@ enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void
     *out = (struct ulp_tensor){0};
     *name = NULL;
     void *message;
-    enum ulp_status status = ulp_unpack(&unpacker, &message, &ulp__tensor_proto__descriptor, bytes, count, "tensor", error);
+    enum ulp_status status =
+        ulp_unpack(&unpacker, &message, &ulp__tensor_proto__descriptor, bytes, count, "tensor", error);
     if (status != ULP_OK)
         return status;
     Ulp__TensorProto *proto = message;

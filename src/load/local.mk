@@ -4,6 +4,7 @@ libcore_la_SOURCES += \
 	%D%/external_data.c \
 	%D%/load.h \
 	%D%/load_attribute.c \
+	%D%/load_function.c \
 	%D%/load_graph.c \
 	%D%/load_model.c \
 	%D%/load_tensor.c

@@ -1,7 +1,7 @@
-/* Damage as files suffer it and as attackers write it. Half of the copies get flipped bits, changed bytes, pieces removed,
- * doubled or moved; most of those stop the protobuf parser. The other half is changed as protobuf: one field somewhere in
- * the tree is removed, repeated, renumbered or given another value, and the lengths around it are made right again, so that
- * the loader behind the parser sees the damage. */
+/* Damage as files suffer it and as attackers write it. Half of the copies get flipped bits, changed bytes, pieces
+ * removed, doubled or moved; most of those stop the protobuf parser. The other half is changed as protobuf: one field
+ * somewhere in the tree is removed, repeated, renumbered or given another value, and the lengths around it are made
+ * right again, so that the loader behind the parser sees the damage. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +144,8 @@ static size_t count_fields(const uint8_t *bytes, size_t count)
 
 static void change_value(struct source *source, struct proto *out, const uint8_t *bytes, const struct field *field)
 {
-    static const int64_t numbers[] = {0, 1, -1, 2, 7, 16, 17, 64, 255, 256, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
+    static const int64_t numbers[] = {0,   1,   -1,    2,         7,         16,        17,       64,
+                                      255, 256, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
     if ((field->key & 7) == 0) {
         proto_varint(out, field->key);
         proto_varint(out, draw(source, 2) ? (uint64_t)numbers[draw(source, sizeof numbers / sizeof *numbers)]
@@ -212,7 +213,8 @@ static uint8_t *mutate_fields(struct source *source, const uint8_t *bytes, size_
 {
     struct proto now = {0};
     proto_raw(&now, bytes, count);
-    for (size_t steps = 1 + draw(source, 3), fields; steps > 0 && (fields = count_fields(now.data, now.count)); steps--) {
+    for (size_t steps = 1 + draw(source, 3), fields; steps > 0 && (fields = count_fields(now.data, now.count));
+         steps--) {
         struct proto next = {0};
         change_message(source, &next, now.data, now.count, fields);
         proto_free(&now);

@@ -65,7 +65,8 @@ static void add_entry(struct proto *tensor, const char *key, const char *value)
     proto_message(tensor, TENSOR_EXTERNAL, &entry);
 }
 
-static struct proto external_model(int type, int64_t count, const char *location, const char *offset, const char *length)
+static struct proto external_model(int type, int64_t count, const char *location, const char *offset,
+                                   const char *length)
 {
     struct proto tensor = proto_tensor("t", type, 1, &count);
     proto_int(&tensor, TENSOR_LOCATION, 1);
@@ -109,7 +110,8 @@ START_TEST(data_inside_the_folder)
 {
     struct ulp_model *model;
     struct ulp_error error;
-    struct proto message = external_model(good[_i].type, good[_i].count, good[_i].location, good[_i].offset, good[_i].length);
+    struct proto message =
+        external_model(good[_i].type, good[_i].count, good[_i].location, good[_i].offset, good[_i].length);
     ck_ulp_ok(load(&message, &model, &error), error);
     const struct ulp_tensor *tensor = model->tensors[0];
     ck_assert(tensor->data);
@@ -157,10 +159,12 @@ START_TEST(data_outside_the_folder)
 {
     struct ulp_model *model;
     struct ulp_error error = {0};
-    struct proto message = external_model(ULP_TYPE_FLOAT, bad[_i].count, bad[_i].location, bad[_i].offset, bad[_i].length);
+    struct proto message =
+        external_model(ULP_TYPE_FLOAT, bad[_i].count, bad[_i].location, bad[_i].offset, bad[_i].length);
     ck_assert_int_eq(load(&message, &model, &error), ULP_ERROR_INPUT);
     ck_assert_ptr_null(model);
-    ck_assert_msg(strstr(error.message, bad[_i].text) && strstr(error.message, "model.onnx: initializer 't': external data"),
+    ck_assert_msg(strstr(error.message, bad[_i].text) &&
+                      strstr(error.message, "model.onnx: initializer 't': external data"),
                   "%s", error.message);
 }
 END_TEST

@@ -219,7 +219,9 @@ START_TEST(names_that_do_not_fit)
         const char *nodes[3][4]; /* op, name, inputs, outputs */
         const char *output, *text;
     } rows[] = {
-        {{{"Neg", "A", "x", "y"}, {"Neg", "B", "x", "y"}}, "y", "node 'B' (Neg): output 'y' is already computed by node 'A'"},
+        {{{"Neg", "A", "x", "y"}, {"Neg", "B", "x", "y"}},
+         "y",
+         "node 'B' (Neg): output 'y' is already computed by node 'A'"},
         {{{"Neg", "A", "x", "x"}}, "x", "output 'x' is already an input or an initializer"},
         {{{"Add", "A", "x w", "y"}}, "y", "node 'A' (Add): input 1, 'w', is neither an input of the graph"},
         {{{"Neg", "A", "x", "y"}}, "z", "output 0, 'z', is computed by no node"},
@@ -259,7 +261,8 @@ START_TEST(doubled_and_empty_names)
     tensor = proto_tensor("x", ULP_TYPE_UINT8, 1, one);
     proto_bytes(&tensor, TENSOR_RAW, "a", 1);
     message = model_with_tensor(&tensor);
-    expect_failure(&message, ULP_ERROR_INPUT, "initializer 'x' has type UINT8, but the input of that name declares FLOAT");
+    expect_failure(&message, ULP_ERROR_INPUT,
+                   "initializer 'x' has type UINT8, but the input of that name declares FLOAT");
     graph = identity_graph();
     struct proto node = proto_node("Neg", "", "x", "");
     proto_bytes(&node, NODE_OUTPUT, "a\0b", 3);
@@ -404,7 +407,8 @@ START_TEST(functions_keep_references_and_defaults)
     ck_assert_uint_eq(model->function_count, 1);
     const struct ulp_function *f = &model->functions[0];
     ck_assert(!strcmp(f->name, "Leaky") && !strcmp(f->domain, "local") && !*f->overload);
-    ck_assert(f->input_count == 1 && f->output_count == 1 && f->attribute_count == 1 && f->attribute_default_count == 1);
+    ck_assert(f->input_count == 1 && f->output_count == 1 && f->attribute_count == 1 &&
+              f->attribute_default_count == 1);
     ck_assert_str_eq(f->attribute_names[0], "needed");
     ck_assert_str_eq(f->attribute_defaults[0].name, "slope");
     ck_assert(f->attribute_defaults[0].f == 0.25f);

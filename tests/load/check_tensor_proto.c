@@ -50,8 +50,8 @@ static void check_floats(const struct ulp_tensor *a, const float *expected, size
     ck_assert_int_eq(a->element, ULP_ELEMENT_F32);
     for (size_t i = 0; i < count; i++) {
         float x = ((const float *)a->data)[i];
-        ck_assert_msg(isnan(expected[i]) ? isnan(x) : memcmp(&x, &expected[i], sizeof x) == 0, "%s code %zu: %a, expected %a",
-                      ulp_type_name(a->type), i, (double)x, (double)expected[i]);
+        ck_assert_msg(isnan(expected[i]) ? isnan(x) : memcmp(&x, &expected[i], sizeof x) == 0,
+                      "%s code %zu: %a, expected %a", ulp_type_name(a->type), i, (double)x, (double)expected[i]);
     }
 }
 
@@ -106,14 +106,17 @@ START_TEST(known_values_of_small_floats)
         uint32_t bits;
         float value;
     } rows[] = {
-        {ULP_TYPE_FLOAT16, 0x0001, 0x1p-24f}, {ULP_TYPE_FLOAT16, 0x3c00, 1}, {ULP_TYPE_FLOAT16, 0xfbff, -65504},
-        {ULP_TYPE_FLOAT16, 0x7c00, INFINITY}, {ULP_TYPE_BFLOAT16, 0x0001, 0x1p-133f}, {ULP_TYPE_BFLOAT16, 0x4049, 3.140625f},
-        {ULP_TYPE_FLOAT8E4M3FN, 0x7e, 448}, {ULP_TYPE_FLOAT8E4M3FN, 0x01, 0x1p-9f}, {ULP_TYPE_FLOAT8E4M3FN, 0x7f, NAN},
-        {ULP_TYPE_FLOAT8E4M3FNUZ, 0x7f, 240}, {ULP_TYPE_FLOAT8E4M3FNUZ, 0x01, 0x1p-10f}, {ULP_TYPE_FLOAT8E4M3FNUZ, 0x80, NAN},
-        {ULP_TYPE_FLOAT8E5M2, 0x7b, 57344}, {ULP_TYPE_FLOAT8E5M2, 0x01, 0x1p-16f}, {ULP_TYPE_FLOAT8E5M2, 0xfc, -INFINITY},
-        {ULP_TYPE_FLOAT8E5M2FNUZ, 0x7f, 57344}, {ULP_TYPE_FLOAT8E5M2FNUZ, 0x01, 0x1p-17f},
-        {ULP_TYPE_FLOAT8E5M2FNUZ, 0x80, NAN}, {ULP_TYPE_FLOAT8E8M0, 0, 0x1p-127f}, {ULP_TYPE_FLOAT8E8M0, 127, 1},
-        {ULP_TYPE_FLOAT8E8M0, 254, 0x1p127f}, {ULP_TYPE_FLOAT8E8M0, 255, NAN},
+        {ULP_TYPE_FLOAT16, 0x0001, 0x1p-24f},      {ULP_TYPE_FLOAT16, 0x3c00, 1},
+        {ULP_TYPE_FLOAT16, 0xfbff, -65504},        {ULP_TYPE_FLOAT16, 0x7c00, INFINITY},
+        {ULP_TYPE_BFLOAT16, 0x0001, 0x1p-133f},    {ULP_TYPE_BFLOAT16, 0x4049, 3.140625f},
+        {ULP_TYPE_FLOAT8E4M3FN, 0x7e, 448},        {ULP_TYPE_FLOAT8E4M3FN, 0x01, 0x1p-9f},
+        {ULP_TYPE_FLOAT8E4M3FN, 0x7f, NAN},        {ULP_TYPE_FLOAT8E4M3FNUZ, 0x7f, 240},
+        {ULP_TYPE_FLOAT8E4M3FNUZ, 0x01, 0x1p-10f}, {ULP_TYPE_FLOAT8E4M3FNUZ, 0x80, NAN},
+        {ULP_TYPE_FLOAT8E5M2, 0x7b, 57344},        {ULP_TYPE_FLOAT8E5M2, 0x01, 0x1p-16f},
+        {ULP_TYPE_FLOAT8E5M2, 0xfc, -INFINITY},    {ULP_TYPE_FLOAT8E5M2FNUZ, 0x7f, 57344},
+        {ULP_TYPE_FLOAT8E5M2FNUZ, 0x01, 0x1p-17f}, {ULP_TYPE_FLOAT8E5M2FNUZ, 0x80, NAN},
+        {ULP_TYPE_FLOAT8E8M0, 0, 0x1p-127f},       {ULP_TYPE_FLOAT8E8M0, 127, 1},
+        {ULP_TYPE_FLOAT8E8M0, 254, 0x1p127f},      {ULP_TYPE_FLOAT8E8M0, 255, NAN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         float value = ulp_float_decode(rows[i].type, rows[i].bits);
@@ -240,8 +243,22 @@ static const struct bad_tensor bad_tensors[] = {
     {ULP_TYPE_FLOAT, 1, {3}, 0, 0, 0, ULP_ERROR_INPUT, "has 0 elements in float_data, expected 3"},
     {ULP_TYPE_INT4, 1, {5}, TENSOR_RAW, 2, 0, ULP_ERROR_INPUT, "has 2 bytes in raw_data, expected 3"},
     {ULP_TYPE_FLOAT, 1, {2}, TENSOR_RAW, 8, TENSOR_FLOATS, ULP_ERROR_INPUT, "both in raw_data and in float_data"},
-    {ULP_TYPE_FLOAT, 1, {2}, TENSOR_DOUBLES, 16, TENSOR_FLOATS, ULP_ERROR_INPUT, "both in float_data and in double_data"},
-    {ULP_TYPE_FLOAT, 1, {2}, TENSOR_DOUBLES, 16, 0, ULP_ERROR_INPUT, "has its data in double_data, expected in float_data"},
+    {ULP_TYPE_FLOAT,
+     1,
+     {2},
+     TENSOR_DOUBLES,
+     16,
+     TENSOR_FLOATS,
+     ULP_ERROR_INPUT,
+     "both in float_data and in double_data"},
+    {ULP_TYPE_FLOAT,
+     1,
+     {2},
+     TENSOR_DOUBLES,
+     16,
+     0,
+     ULP_ERROR_INPUT,
+     "has its data in double_data, expected in float_data"},
     {ULP_TYPE_FLOAT, 1, {-1}, 0, 0, 0, ULP_ERROR_INPUT, "dimension 0 is -1"},
     {ULP_TYPE_FLOAT, 2, {HUGE_DIM, HUGE_DIM}, TENSOR_RAW, 4, 0, ULP_ERROR_INPUT, "more than memory can address"},
     {ULP_TYPE_UINT8, 2, {1 << 30, 1 << 30}, TENSOR_RAW, 4, 0, ULP_ERROR_INPUT, "expected 1152921504606846976"},

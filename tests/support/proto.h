@@ -1,4 +1,5 @@
-/* Writing protobuf and ONNX messages by hand, so that tests can make models, broken ones included, without any library. */
+/* Writing protobuf and ONNX messages by hand, so that tests can make models, broken ones included, without any library.
+ */
 #ifndef ULP_TESTS_SUPPORT_PROTO_H
 #define ULP_TESTS_SUPPORT_PROTO_H
 
@@ -36,8 +37,8 @@ enum {
     FUNCTION_OPSET = 9, FUNCTION_DOMAIN = 10, FUNCTION_DEFAULT = 11,
 };
 
-/* An opset_import, a value's declaration (dims -1: symbolic "N"), a node, and a TensorProto's name, type and dims. Lists of
- * names are separated by spaces; "-" is an empty name. */
+/* An opset_import, a value's declaration (dims -1: symbolic "N"), a node, and a TensorProto's name, type and dims.
+ * Lists of names are separated by spaces; "-" is an empty name. */
 void proto_opset(struct proto *model, const char *domain, int64_t version);
 void proto_value(struct proto *graph, int field, const char *name, int type, int rank, const int64_t *dims);
 struct proto proto_node(const char *op, const char *name, const char *inputs, const char *outputs);

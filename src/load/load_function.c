@@ -1,0 +1,90 @@
+/* Functions of a model: templates that the planner expands. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "load/load.h"
+
+static enum ulp_status fail_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+/* A function's body is a graph whose inputs and outputs have names only. */
+static enum ulp_status load_body(struct ulp_loader *loader, struct ulp_function *out, const Ulp__FunctionProto *proto,
+                                 struct ulp_error *error)
+{
+    size_t count = proto->n_input + proto->n_output;
+    Ulp__ValueInfoProto *infos = calloc(count + 1, sizeof *infos);
+    Ulp__ValueInfoProto **pointers = calloc(count + 1, sizeof *pointers);
+    struct ulp_graph *graph = NULL;
+    enum ulp_status status = ULP_OK;
+    if (!infos || !pointers)
+        status = fail_memory(error);
+    for (size_t i = 0; status == ULP_OK && i < count; i++) {
+        ulp__value_info_proto__init(&infos[i]);
+        infos[i].name = i < proto->n_input ? proto->input[i] : proto->output[i - proto->n_input];
+        pointers[i] = &infos[i];
+    }
+    if (status == ULP_OK) {
+        Ulp__GraphProto body = ULP__GRAPH_PROTO__INIT;
+        body.name = proto->name;
+        body.n_node = proto->n_node;
+        body.node = proto->node;
+        body.n_input = proto->n_input;
+        body.input = pointers;
+        body.n_output = proto->n_output;
+        body.output = pointers + proto->n_input;
+        body.n_value_info = proto->n_value_info;
+        body.value_info = proto->value_info;
+        status = ulp_load_body(loader, &graph, &body, error);
+    }
+    free(infos);
+    free(pointers);
+    out->body = graph;
+    return status;
+}
+
+static enum ulp_status load_function(struct ulp_loader *loader, struct ulp_function *out,
+                                     const Ulp__FunctionProto *proto, struct ulp_error *error)
+{
+    const char **names = ulp_arena_take(loader->model->arena, proto->n_attribute, sizeof *names);
+    if (!names)
+        return fail_memory(error);
+    out->input_count = proto->n_input;
+    out->output_count = proto->n_output;
+    out->attribute_names = names;
+    out->attribute_count = proto->n_attribute;
+    for (size_t i = 0; i < proto->n_attribute; i++) {
+        enum ulp_status status = ulp_load_text(loader, &names[i], proto->attribute[i], "an attribute's name", error);
+        if (status != ULP_OK)
+            return status;
+    }
+    enum ulp_status status = ulp_load_opsets(loader, &out->opsets, &out->opset_count, proto->opset_import,
+                                             proto->n_opset_import, error);
+    if (status == ULP_OK)
+        status = ulp_load_attributes(loader, &out->attribute_defaults, &out->attribute_default_count,
+                                     proto->attribute_proto, proto->n_attribute_proto, NULL, error);
+    if (status == ULP_OK)
+        status = load_body(loader, out, proto, error);
+    return status;
+}
+
+enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function *out, Ulp__FunctionProto *proto,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ulp_load_text(loader, &out->name, proto->name, "a function's name", error);
+    if (status == ULP_OK)
+        status = ulp_load_text(loader, &out->domain, proto->domain, "a function's domain", error);
+    if (status == ULP_OK)
+        status = ulp_load_text(loader, &out->overload, proto->overload, "a function's overload", error);
+    if (status != ULP_OK)
+        return status;
+    out->domain = ulp_domain_normal(out->domain);
+    if (!*out->name)
+        return ulp_fail(error, ULP_ERROR_INPUT, "a function has no name");
+    status = load_function(loader, out, proto, error);
+    return status == ULP_OK ? ULP_OK
+                            : ulp_fail_at(error, status, "function '%.60s%s%.100s'", out->domain,
+                                          *out->domain ? "::" : "", out->name);
+}
