@@ -102,10 +102,19 @@ enum ulp_status ulp_call_first_axis(const struct ulp_call *call, int *out, struc
 
 /* ---- memory ---- */
 
-const struct ulp_format *ulp_call_storage(const struct ulp_call *call, enum ulp_type type)
+enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type, struct ulp_format *out, struct ulp_error *error)
 {
-    (void)type;
-    return &call->arithmetic->storage;
+    if (ulp_type_rows[type].file_bits > 8) {
+        *out = call->arithmetic->storage;
+        return ULP_OK;
+    }
+    enum ulp_status status = ulp_format_find(ulp_type_rows[type].format, out, error);
+    if (status != ULP_OK)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported", ulp_type_name(type));
+    const struct ulp_attribute_value *saturate = ulp_call_attribute(call, "saturate");
+    if (!saturate->present || saturate->i)
+        out->overflow = ULP_OVERFLOW_SATURATE;
+    return ULP_OK;
 }
 
 static enum ulp_status describe_in(struct ulp_tensor *out, enum ulp_type type, const struct ulp_format *format, int rank,
@@ -118,7 +127,7 @@ enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp
                                          const int64_t *dims, struct ulp_error *error)
 {
     if (ulp_type_is_float(type))
-        return describe_in(out, type, ulp_call_storage(call, type), rank, dims, error);
+        return describe_in(out, type, &call->arithmetic->storage, rank, dims, error);
     return ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
 }
 
@@ -171,8 +180,12 @@ enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *
 enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in,
                                  struct ulp_error *error)
 {
-    const struct ulp_format *storage = ulp_type_is_float(out->type) ? ulp_call_storage(call, out->type) : NULL;
-    return ulp_tensor_convert(out, in, storage, call->arithmetic->rounding, call->arithmetic->seed ^ call->bound->key,
+    struct ulp_format storage;
+    const bool is_float = ulp_type_is_float(out->type);
+    enum ulp_status status = is_float ? ulp_call_storage(call, out->type, &storage, error) : ULP_OK;
+    if (status != ULP_OK)
+        return status;
+    return ulp_tensor_convert(out, in, is_float ? &storage : NULL, call->arithmetic->rounding, call->arithmetic->seed ^ call->bound->key,
                               call->pool, error);
 }
 
@@ -234,7 +247,12 @@ void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands
 enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows, const struct ulp_operand *operands,
                               const struct ulp_operand *outputs, struct ulp_error *error)
 {
-    return ulp_tape_run(call->bound->tape, call->arithmetic, rows, operands, outputs, call->bound->key, call->pool, error);
+    struct ulp_arithmetic arithmetic = *call->arithmetic;
+    enum ulp_status status = ULP_OK;
+    if (ulp_type_is_float(call->out[0].type))
+        status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
+    return status == ULP_OK ? ulp_tape_run(call->bound->tape, &arithmetic, rows, operands, outputs, call->bound->key, call->pool, error)
+                            : status;
 }
 
 static bool is_all_empty(const struct ulp_call *call)

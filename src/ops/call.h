@@ -43,9 +43,10 @@ enum ulp_status ulp_call_first_axis(const struct ulp_call *call, int *out, struc
 
 /* ---- memory ---- */
 
-/* The format in which this lane stores floats of the model's type: the one place where that is decided. Every float type is
- * lowered to the lane's storage. */
-const struct ulp_format *ulp_call_storage(const struct ulp_call *call, enum ulp_type type);
+/* The format whose values a tensor of the model's float type holds in this lane: the one place where that is decided. FLOAT,
+ * FLOAT16, DOUBLE and BFLOAT16 are lowered to the lane's storage; types of 8 bits and less are quantised values and keep their own
+ * format, in the lane's element. The call's attribute `saturate` chooses what becomes of values beyond it. */
+enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type, struct ulp_format *out, struct ulp_error *error);
 /* Describe a tensor as this lane holds it. */
 enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out, enum ulp_type type, int rank,
                                          const int64_t *dims, struct ulp_error *error);

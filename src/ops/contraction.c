@@ -3,16 +3,16 @@
 
 #include "base/error.h"
 
-enum ulp_status ulp_sums_begin(struct ulp_call *call, bool with_epilogue, struct ulp_sums *sums, struct ulp_error *error)
+enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool with_epilogue, struct ulp_sums *sums,
+                               struct ulp_error *error)
 {
     const struct ulp_tensor *out = &call->out[0];
     *sums = (struct ulp_sums){.out = &call->out[0], .store = true};
     if (!with_epilogue)
         return ULP_OK;
-    bool is_float = ulp_type_is_float(out->type);
-    enum ulp_status status =
-        ulp_tensor_describe(&sums->acc, out->type, is_float ? ulp_accumulator_element(call->arithmetic) : out->element,
-                            call->arithmetic->accumulator.precision, out->rank, out->dims, error);
+    enum ulp_element element = ulp_type_is_float(type) ? ulp_accumulator_element(call->arithmetic) : ULP_ELEMENT_COUNT;
+    enum ulp_status status = ulp_tensor_describe(&sums->acc, type, element, call->arithmetic->accumulator.precision, out->rank,
+                                                 out->dims, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, &sums->acc, error);
     sums->out = &sums->acc;
@@ -28,7 +28,19 @@ enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums, struc
     return ulp_contract(call->arithmetic, problem, call->pool, error);
 }
 
-enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, int along, int broadcast, struct ulp_error *error)
+static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_operand *operand, char place, struct ulp_error *error)
+{
+    const int rank = call->out[0].rank;
+    if (place == '-')
+        *operand = (struct ulp_operand){0};
+    if (place == 'c')
+        return ulp_call_along(call, operand, rank, 1, error);
+    if (place == 'r' && rank >= 2 && operand->tensor && operand->tensor->rank < 2)
+        return ulp_call_along(call, operand, rank, rank - 2, error);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places, struct ulp_error *error)
 {
     if (sums->store)
         return ULP_OK;
@@ -40,11 +52,10 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, int a
         return status;
     operands[0] = (struct ulp_operand){.tensor = &sums->acc};
     ulp_call_operands(call, operands + 1);
-    for (int i = 0; i < (int)bound->input_slot_count; i++)
-        if (i != along && i != broadcast)
-            operands[1 + i] = (struct ulp_operand){0};
-    if (along >= 0)
-        status = ulp_call_along(call, &operands[1 + along], call->out[0].rank, 1, error);
+    for (size_t i = 0; status == ULP_OK && i < bound->input_slot_count; i++)
+        status = place_operand(call, &operands[1 + i], places[i], error);
+    if (status == ULP_OK)
+        status = ulp_call_set_range(call, operands + 1, call->out[0].type, error);
     const struct ulp_layout layout = ulp_call_layout(call, &rows, operands, &output);
     if (status == ULP_OK)
         status = ulp_layout_elementwise(&layout, error);

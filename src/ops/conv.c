@@ -114,10 +114,10 @@ static enum ulp_status channel_table(const struct ulp_call *call, int64_t channe
 
 /* ---- Conv ---- */
 
-static enum ulp_status read_conv(const struct ulp_call *call, struct groups *g, struct ulp_windows *windows,
-                                 struct ulp_error *error)
+static enum ulp_status read_conv(const struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w,
+                                 struct groups *g, struct ulp_windows *windows, struct ulp_error *error)
 {
-    const struct ulp_tensor *x = call->in[0], *w = call->in[1], *bias = ulp_call_input(call, "bias");
+    const struct ulp_tensor *bias = ulp_call_input(call, "bias");
     enum ulp_status status = ulp_windows_read(call, x, w, windows, error);
     if (status != ULP_OK)
         return status;
@@ -139,30 +139,35 @@ static enum ulp_status describe_conv(struct ulp_call *call, enum ulp_type type, 
     return ulp_call_describe(call, 0, type, rank + 2, dims, error);
 }
 
-static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w, enum ulp_type type,
+                               struct ulp_error *error)
 {
     struct groups g;
-    struct ulp_windows w;
-    enum ulp_status status = read_conv(call, &g, &w, error);
-    return status == ULP_OK ? describe_conv(call, call->in[0]->type, &g, w.out, w.rank, error) : status;
+    struct ulp_windows windows;
+    enum ulp_status status = read_conv(call, x, w, &g, &windows, error);
+    return status == ULP_OK ? describe_conv(call, type, &g, windows.out, windows.rank, error) : status;
 }
 
-static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_conv_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+}
+
+enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in, const struct ulp_tensor *weights,
+                              struct ulp_sums *sums, struct ulp_error *error)
 {
     static const int64_t zeros[ULP_RANK_MAX];
-    const struct ulp_tensor *weights = call->in[1];
     struct groups g;
     struct ulp_windows w;
     struct padded x;
-    struct ulp_sums sums;
     int64_t size[ULP_RANK_MAX], *batch[3], *w_line, *w_k, *taps, *x_k, *x_line, *row, *column;
-    enum ulp_status status = read_conv(call, &g, &w, error);
+    enum ulp_status status = read_conv(call, in, weights, &g, &w, error);
     if (status != ULP_OK || call->out[0].count == 0)
         return status;
     for (int d = 0; d < w.rank; d++)
         size[d] = w.in[d] + w.pads[d] + w.pads_end[d];
     int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank), k = g.in * positions;
-    if ((status = pad_input(call, call->in[0], w.rank, w.pads, size, &x, error)) != ULP_OK ||
+    if ((status = pad_input(call, in, w.rank, w.pads, size, &x, error)) != ULP_OK ||
         (status = group_tables(call, &g, g.out * k, x.channel, pixels, batch, error)) != ULP_OK ||
         (status = ulp_move_table(call, &w_line, (size_t)g.out, 0, k, error)) != ULP_OK ||
         (status = ulp_move_table(call, &w_k, (size_t)k, 0, 1, error)) != ULP_OK ||
@@ -170,8 +175,7 @@ static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
         (status = channel_table(call, g.in, x.channel, positions, taps, &x_k, error)) != ULP_OK ||
         (status = box_table(call, w.rank, w.out, zeros, w.strides, x.strides, &x_line, error)) != ULP_OK ||
         (status = ulp_move_table(call, &row, (size_t)g.out, 0, pixels, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, (size_t)pixels, 0, 1, error)) != ULP_OK ||
-        (status = ulp_sums_begin(call, ulp_call_input(call, "bias"), &sums, error)) != ULP_OK)
+        (status = ulp_move_table(call, &column, (size_t)pixels, 0, 1, error)) != ULP_OK)
         return status;
     struct ulp_contraction problem = {
         .batch_count = (size_t)(g.batch * g.count), .m = (size_t)g.out, .n = (size_t)pixels, .k = (size_t)k,
@@ -179,8 +183,16 @@ static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
         .b = {.tensor = &x.tensor, .batch_offset = batch[1], .line_offset = x_line, .k_offset = x_k, .padding = x.padding},
         .out_batch_offset = batch[2], .out_row_offset = row, .out_column_offset = column,
     };
-    status = ulp_sums_add(call, &sums, &problem, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, ulp_call_input_index(call, "bias"), -1, error) : status;
+    return ulp_sums_add(call, sums, &problem, error);
+}
+
+static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_sums sums;
+    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error);
+    if (status == ULP_OK)
+        status = ulp_conv_sums(call, call->in[0], call->in[1], &sums, error);
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "--c", error) : status;
 }
 
 /* ---- ConvTranspose: output o of an axis takes kernel element k from input (o + pad - k * dilation) / stride where that is
@@ -334,20 +346,20 @@ static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_erro
     int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank);
     if ((status = pad_input(call, call->in[0], w.rank, lead, size, &x, error)) != ULP_OK ||
         (status = group_tables(call, &g, g.in * g.out * positions, x.channel, pixels, batch, error)) != ULP_OK ||
-        (status = ulp_sums_begin(call, ulp_call_input(call, "bias"), &sums, error)) != ULP_OK)
+        (status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error)) != ULP_OK)
         return status;
     for (int64_t i = 0; status == ULP_OK && i < ulp_product(w.strides, w.rank); i++)
         status = run_phase(call, &g, &w, i, &x, lead, batch, &sums, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, ulp_call_input_index(call, "bias"), -1, error) : status;
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "--c", error) : status;
 }
 
 const struct ulp_operator ulp_ops_conv[] = {
     {.name = "Conv", .since = 1, .inputs = "x w bias?=-0", .outputs = "y",
      .attributes = "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; strides:ints",
-     .infer = infer_conv, .run = run_conv, .epilogue = "acc + bias"},
+     .infer = infer_conv, .run = run_conv, .mixed = true, .epilogue = "acc + bias"},
     {.name = "ConvTranspose", .since = 1, .inputs = "x w bias?=-0", .outputs = "y",
      .attributes = "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; output_padding:ints; "
                    "output_shape:ints; pads:ints; strides:ints",
-     .infer = infer_conv_transpose, .run = run_conv_transpose, .epilogue = "acc + bias"},
+     .infer = infer_conv_transpose, .run = run_conv_transpose, .mixed = true, .epilogue = "acc + bias"},
     {0},
 };

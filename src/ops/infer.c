@@ -1,6 +1,9 @@
 /* Shape rules and layouts that many rows share. */
 #include "ops/infer.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/error.h"
 
 enum ulp_status ulp_infer_first(struct ulp_call *call, struct ulp_error *error)
@@ -75,6 +78,33 @@ enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *
         dims[d] = d == axis ? (int64_t)operand->tensor->count : 1;
     operand->tensor = ulp_layout_view(call->scratch, operand->tensor, rank, dims);
     return operand->tensor ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_operand *operands, enum ulp_type type,
+                                   struct ulp_error *error)
+{
+    const struct ulp_bound *bound = call->bound;
+    const int bits = ulp_type_rows[type].file_bits;
+    const enum ulp_element element = ulp_type_rows[type].element;
+    const bool is_float = ulp_type_is_float(type);
+    const bool is_signed = element == ULP_ELEMENT_I8 || element == ULP_ELEMENT_I16 || element == ULP_ELEMENT_I32;
+    char *texts;
+    enum ulp_status status = ulp_call_take(call, 2 * 32, 1, &texts, error);
+    if (status != ULP_OK || bits > 32)
+        return status;
+    const long long low = is_signed ? -(1LL << (bits - 1)) : 0, high = (1LL << (bits - is_signed)) - 1;
+    snprintf(texts, 32, is_float ? "-inf" : "%lld", low);
+    snprintf(texts + 32, 32, is_float ? "inf" : "%lld", high);
+    for (size_t i = 0; i < bound->derived_count; i++) {
+        const char *name = bound->derived[i].name;
+        const char *text = strcmp(name, "low") == 0       ? texts
+                           : strcmp(name, "high") == 0    ? texts + 32
+                           : strcmp(name, "integer") == 0 ? (is_float ? "0" : "1")
+                                                          : NULL;
+        if (text)
+            operands[bound->input_slot_count + bound->attribute_count + i] = (struct ulp_operand){.constant = text};
+    }
+    return ULP_OK;
 }
 
 enum ulp_status ulp_rows_elementwise(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,

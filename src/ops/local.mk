@@ -18,6 +18,7 @@ libcore_la_SOURCES += \
 	%D%/normalize.c \
 	%D%/operator.h \
 	%D%/pool.c \
+	%D%/quantize.c \
 	%D%/recurrent.c \
 	%D%/reduce.c \
 	%D%/registry.c \

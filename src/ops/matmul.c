@@ -36,8 +36,8 @@ static enum ulp_status read_matmul(const struct ulp_tensor *a, const struct ulp_
     return ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&outer_a, &outer_b}, &out->batch_rank, out->batch, error);
 }
 
-static enum ulp_status describe_matmul(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
-                                       enum ulp_type type, struct ulp_error *error)
+enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b, enum ulp_type type,
+                                 struct ulp_error *error)
 {
     struct matmul shape;
     enum ulp_status status = read_matmul(a, b, &shape, error);
@@ -53,7 +53,7 @@ static enum ulp_status describe_matmul(struct ulp_call *call, const struct ulp_t
 
 static enum ulp_status infer_matmul(struct ulp_call *call, struct ulp_error *error)
 {
-    return describe_matmul(call, call->in[0], call->in[1], call->in[0]->type, error);
+    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
 }
 
 /* Offsets of the factor's matrices over the broadcast batch. */
@@ -75,11 +75,10 @@ static enum ulp_status batch_offsets(const struct ulp_call *call, const struct m
     return status;
 }
 
-static enum ulp_status multiply(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
-                                struct ulp_error *error)
+enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
+                                struct ulp_sums *sums, struct ulp_error *error)
 {
     struct matmul s;
-    struct ulp_sums sums;
     int64_t *a_batch, *b_batch, *o_batch, *a_line, *b_line, *o_row, *a_k, *b_k, *o_column;
     enum ulp_status status = read_matmul(a, b, &s, error);
     if (status != ULP_OK || call->out[0].count == 0)
@@ -98,8 +97,7 @@ static enum ulp_status multiply(struct ulp_call *call, const struct ulp_tensor *
         (status = ulp_move_table(call, &b_line, (size_t)s.n, 0, 1, error)) != ULP_OK ||
         (status = ulp_move_table(call, &b_k, (size_t)s.k, 0, s.n, error)) != ULP_OK ||
         (status = ulp_move_table(call, &o_row, (size_t)s.m, 0, s.n, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &o_column, (size_t)s.n, 0, 1, error)) != ULP_OK ||
-        (status = ulp_sums_begin(call, false, &sums, error)) != ULP_OK)
+        (status = ulp_move_table(call, &o_column, (size_t)s.n, 0, 1, error)) != ULP_OK)
         return status;
     struct ulp_contraction problem = {
         .batch_count = (size_t)batches, .m = (size_t)s.m, .n = (size_t)s.n, .k = (size_t)s.k,
@@ -107,12 +105,14 @@ static enum ulp_status multiply(struct ulp_call *call, const struct ulp_tensor *
         .b = {.tensor = b, .batch_offset = b_batch, .line_offset = b_line, .k_offset = b_k},
         .out_batch_offset = o_batch, .out_row_offset = o_row, .out_column_offset = o_column,
     };
-    return ulp_sums_add(call, &sums, &problem, error);
+    return ulp_sums_add(call, sums, &problem, error);
 }
 
 static enum ulp_status run_matmul(struct ulp_call *call, struct ulp_error *error)
 {
-    return multiply(call, call->in[0], call->in[1], error);
+    struct ulp_sums sums;
+    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, false, &sums, error);
+    return status == ULP_OK ? ulp_matmul_sums(call, call->in[0], call->in[1], &sums, error) : status;
 }
 
 /* ---- Gemm ---- */
@@ -153,7 +153,7 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
         (status = ulp_move_table(call, &b_k, (size_t)k, 0, turn_b ? 1 : n, error)) != ULP_OK ||
         (status = ulp_move_table(call, &row, (size_t)m, 0, n, error)) != ULP_OK ||
         (status = ulp_move_table(call, &column, (size_t)n, 0, 1, error)) != ULP_OK ||
-        (status = ulp_sums_begin(call, !plain, &sums, error)) != ULP_OK)
+        (status = ulp_sums_begin(call, call->in[0]->type, !plain, &sums, error)) != ULP_OK)
         return status;
     struct ulp_contraction problem = {
         .batch_count = 1, .m = (size_t)m, .n = (size_t)n, .k = (size_t)k,
@@ -162,15 +162,16 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
         .out_row_offset = row, .out_column_offset = column,
     };
     status = ulp_sums_add(call, &sums, &problem, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, -1, 2, error) : status;
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "--b", error) : status;
 }
 
 #define GEMM .outputs = "y", .attributes = "alpha:float=1; beta:float=1; transA:int=0; transB:int=0", .infer = infer_gemm, \
-    .run = run_gemm, .epilogue = "alpha * acc + beta * c"
+    .run = run_gemm, .mixed = true, .epilogue = "alpha * acc + beta * c"
 
 const struct ulp_operator ulp_ops_matmul[] = {
     {.name = "Gemm", .since = 7, .inputs = "a b c", GEMM},
     {.name = "Gemm", .since = 11, .inputs = "a b c?=-0", GEMM},
-    {.name = "MatMul", .since = 1, .inputs = "a b", .outputs = "y", .infer = infer_matmul, .run = run_matmul},
+    {.name = "MatMul", .since = 1, .inputs = "a b", .outputs = "y", .infer = infer_matmul, .run = run_matmul,
+     .mixed = true},
     {0},
 };
