@@ -326,6 +326,8 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
         outputs[l] = (struct ulp_tensor_set){0};
     enum ulp_status status = ulp_plan_check_inputs(plan, inputs, error);
     if (status == ULP_OK)
+        status = ulp_plan_check_memory(plan, walk.options->audit, walk.budget.limit_bytes, error);
+    if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
     for (size_t l = 0; walk.lanes && l < plan->lane_count; l++)
         ulp_lane_free(&walk.lanes[l]);

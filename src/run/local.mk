@@ -5,4 +5,5 @@ libcore_la_SOURCES += \
 	%D%/fold.c \
 	%D%/info.c \
 	%D%/lane.c %D%/lane.h \
+	%D%/memory.c \
 	%D%/plan.c %D%/plan.h

@@ -24,7 +24,9 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_expand(plan, error);
     if (status == ULP_OK && options->inputs)
         status = ulp_plan_check_inputs(plan, options->inputs, error);
-    return status == ULP_OK ? ulp_plan_fold(plan, options, error) : status;
+    if (status == ULP_OK)
+        status = ulp_plan_fold(plan, options, error);
+    return status == ULP_OK ? ulp_plan_check_memory(plan, false, plan->max_memory_bytes, error) : status;
 }
 
 enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes, size_t lane_count,

@@ -68,6 +68,9 @@ struct ulp_plan {
 enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error);
 /* fold.c: shapes, constants known before the run, last uses and costs. */
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error);
+/* memory.c: ULP_ERROR_MEMORY when the values known to be alive at one step exceed the limit (0: none). A lower bound of the run's need:
+ * scratch, converted weights and shapes unknown before the run come on top, and are charged as they come. */
+enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes, struct ulp_error *error);
 /* plan.c: check given inputs against the model's declarations; bind symbolic dimensions by name. */
 enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, struct ulp_error *error);
 

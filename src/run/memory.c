@@ -1,0 +1,64 @@
+/* How much memory a plan will need: the largest set of values alive at one step, over all lanes, with the audit's extra evaluations. */
+
+#include "base/error.h"
+#include "run/plan.h"
+
+/* Bytes of a slot's value in a lane; 0 for constants, which are the model's, and for shapes not known yet. */
+static double slot_bytes(const struct ulp_plan_slot *slot, const struct ulp_arithmetic *lane)
+{
+    if (slot->constant || slot->shape.type == ULP_TYPE_UNDEFINED)
+        return 0;
+    bool is_float = ulp_type_is_float(slot->shape.type);
+    enum ulp_element element = is_float ? ulp_storage_element(&lane->storage) : slot->shape.element;
+    return (double)slot->shape.count * (double)ulp_element_bytes(element, lane->storage.precision);
+}
+
+static double lanes_bytes(const struct ulp_plan *plan, const struct ulp_plan_slot *slot)
+{
+    double bytes = 0;
+    for (size_t l = 0; l < plan->lane_count; l++)
+        bytes += slot_bytes(slot, &plan->lanes[l]);
+    return bytes;
+}
+
+/* What auditing lane 1, 2, ... adds while a step is observed: single in the lane's storage, here in the reference's. */
+static double audit_bytes(const struct ulp_plan *plan, const struct ulp_step *step)
+{
+    double bytes = 0;
+    for (size_t o = 0; o < step->output_count; o++)
+        for (size_t l = 1; step->outputs[o] >= 0 && l < plan->lane_count; l++)
+            bytes += slot_bytes(&plan->main->slots[step->outputs[o]], &plan->lanes[l]) +
+                     slot_bytes(&plan->main->slots[step->outputs[o]], &plan->lanes[0]);
+    return bytes;
+}
+
+enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes, struct ulp_error *error)
+{
+    double live = 0, peak = 0;
+    size_t peak_step = 0;
+    const struct ulp_block *block = plan->main;
+    if (!limit_bytes)
+        return ULP_OK;
+    for (size_t i = 0; i < block->input_count; i++)
+        live += lanes_bytes(plan, &block->slots[block->inputs[i]]);
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        for (size_t o = 0; o < step->output_count; o++)
+            if (step->outputs[o] >= 0)
+                live += lanes_bytes(plan, &block->slots[step->outputs[o]]);
+        double now = live + (audit ? audit_bytes(plan, step) : 0);
+        if (now > peak) {
+            peak = now;
+            peak_step = s;
+        }
+        for (size_t d = 0; d < step->dead_count; d++)
+            live -= lanes_bytes(plan, &block->slots[step->dead[d]]);
+    }
+    if (peak <= (double)limit_bytes)
+        return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_MEMORY,
+                    "%s: at node '%s' the values of %zu lane%s need %.1f MiB, more than the limit of %.1f MiB; raise --max-memory or audit fewer "
+                    "arithmetics at once",
+                    plan->model->path, block->steps[peak_step].name, plan->lane_count, plan->lane_count == 1 ? "" : "s", peak / 0x1p20,
+                    (double)limit_bytes / 0x1p20);
+}
