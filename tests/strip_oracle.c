@@ -87,7 +87,7 @@ void oracle_operand(mpfr_t out, const struct ulp_format *format, uint64_t *state
             mpfr_neg(exact, exact, MPFR_RNDN);
     } else {
         random_significand(exact, state, format->precision);
-        const uint64_t where = oracle_random(state) % 8;
+        const uint64_t where = oracle_random(state) % 9;
         int exponent = emin + (int)(oracle_random(state) % (uint64_t)(emax - emin + 1));
         if (where < 4) /* near 1, where functions are interesting */
             exponent = (int)(oracle_random(state) % 12) - 8;
@@ -97,6 +97,10 @@ void oracle_operand(mpfr_t out, const struct ulp_format *format, uint64_t *state
         if (where == 5) { /* small integers and halves */
             mpfr_set_si(exact, (long)(oracle_random(state) % 33) - 16, MPFR_RNDN);
             mpfr_div_2ui(exact, exact, oracle_random(state) % 2, MPFR_RNDN);
+        }
+        if (where == 6) { /* 1 and a few ulps: products, quotients and roots of such come very near to values and ties */
+            mpfr_set_si_2exp(exact, (long)(oracle_random(state) % 25) - 8, 1 - format->precision, MPFR_RNDN);
+            mpfr_add_ui(exact, exact, 1, MPFR_RNDN);
         }
         if (oracle_random(state) % 2)
             mpfr_neg(exact, exact, MPFR_RNDN);
