@@ -1,9 +1,9 @@
-/* Elementary functions: correctly rounded in FP32, in the small formats for every one of their values, and estimates within
- * their bound, on every instruction set.
+/* Elementary functions: correctly rounded in FP32, in the small formats for every one of their values, and estimates
+ * within their bound, on every instruction set.
  *
- * Most FP32 results are checked by the C library's double functions, which are independent of ours and err by a few units
- * in 2^-53: where that leaves one float possible it is the answer, elsewhere MPFR says. ULPSCOPE_TEST_LONG=1 checks 2^26
- * arguments of each function, ULPSCOPE_TEST_LONG=full all 2^32. */
+ * Most FP32 results are checked by the C library's double functions, which are independent of ours and err by a few
+ * units in 2^-53: where that leaves one float possible it is the answer, elsewhere MPFR says. ULPSCOPE_TEST_LONG=1
+ * checks 2^26 arguments of each function, ULPSCOPE_TEST_LONG=full all 2^32. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +21,24 @@ static const struct function {
     enum ulp_primitive primitive;
     double (*libm)(double);
 } functions[] = {
-    {ULP_PRIMITIVE_EXP, exp},     {ULP_PRIMITIVE_EXPM1, expm1}, {ULP_PRIMITIVE_LOG, log},
-    {ULP_PRIMITIVE_LOG1P, log1p}, {ULP_PRIMITIVE_SIN, sin},     {ULP_PRIMITIVE_COS, cos},
-    {ULP_PRIMITIVE_TAN, tan},     {ULP_PRIMITIVE_ASIN, asin},   {ULP_PRIMITIVE_ACOS, acos},
-    {ULP_PRIMITIVE_ATAN, atan},   {ULP_PRIMITIVE_SINH, sinh},   {ULP_PRIMITIVE_COSH, cosh},
-    {ULP_PRIMITIVE_TANH, tanh},   {ULP_PRIMITIVE_ASINH, asinh}, {ULP_PRIMITIVE_ACOSH, acosh},
-    {ULP_PRIMITIVE_ATANH, atanh}, {ULP_PRIMITIVE_ERF, erf},     {ULP_PRIMITIVE_SIGMOID, sigmoid_by_libm},
+    {ULP_PRIMITIVE_EXP, exp},
+    {ULP_PRIMITIVE_EXPM1, expm1},
+    {ULP_PRIMITIVE_LOG, log},
+    {ULP_PRIMITIVE_LOG1P, log1p},
+    {ULP_PRIMITIVE_SIN, sin},
+    {ULP_PRIMITIVE_COS, cos},
+    {ULP_PRIMITIVE_TAN, tan},
+    {ULP_PRIMITIVE_ASIN, asin},
+    {ULP_PRIMITIVE_ACOS, acos},
+    {ULP_PRIMITIVE_ATAN, atan},
+    {ULP_PRIMITIVE_SINH, sinh},
+    {ULP_PRIMITIVE_COSH, cosh},
+    {ULP_PRIMITIVE_TANH, tanh},
+    {ULP_PRIMITIVE_ASINH, asinh},
+    {ULP_PRIMITIVE_ACOSH, acosh},
+    {ULP_PRIMITIVE_ATANH, atanh},
+    {ULP_PRIMITIVE_ERF, erf},
+    {ULP_PRIMITIVE_SIGMOID, sigmoid_by_libm},
     {ULP_PRIMITIVE_SOFTPLUS, softplus_by_libm},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
@@ -41,10 +53,7 @@ static float float_of(uint32_t bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-static bool same_float(float a, float b)
-{
-    return (isnan(a) && isnan(b)) || (a == b && !signbit(a) == !signbit(b));
-}
+static bool same_float(float a, float b) { return (isnan(a) && isnan(b)) || (a == b && !signbit(a) == !signbit(b)); }
 
 static float round_by_mpfr(enum ulp_primitive primitive, float a, float b)
 {
@@ -76,8 +85,8 @@ static void check_floats(const struct function *f, const float *x, size_t n, boo
     for (size_t i = 0; i < n; i++) {
         const float want = only_mpfr ? round_by_mpfr(f->primitive, x[i], 0) : expected(f, x[i]);
         if (!same_float(got[i], want))
-            ck_abort_msg("%s(%a) = %a, expected %a", ulp_primitive_rows[f->primitive].name,
-                         (double)x[i], (double)got[i], (double)want);
+            ck_abort_msg("%s(%a) = %a, expected %a", ulp_primitive_rows[f->primitive].name, (double)x[i],
+                         (double)got[i], (double)want);
     }
 }
 
@@ -113,7 +122,8 @@ START_TEST(fp32_correctly_rounded)
         for (size_t i = 0; i < ULP_STRIP; i++) {
             const uint64_t random = oracle_random(&state);
             /* Half of them with exponents from -24 to 7, where the functions are not almost constant or linear. */
-            const uint32_t near = (uint32_t)(random & UINT32_C(0x807fffff)) | (103 + (uint32_t)(random >> 32) % 32) << 23;
+            const uint32_t near = (uint32_t)(random & UINT32_C(0x807fffff)) | (103 + (uint32_t)(random >> 32) % 32)
+                                                                                  << 23;
             x[i] = float_of(all ? (uint32_t)(done + i) : random >> 63 ? near : (uint32_t)random);
         }
         check_floats(f, x, ULP_STRIP, false);
@@ -123,8 +133,13 @@ END_TEST
 
 START_TEST(fp32_powers)
 {
-    static const float specials[] = {0.f, -0.f, 1.f, -1.f, 2.f, -2.f, 3.f, -3.f, 0.5f, -0.5f, INFINITY, -INFINITY, NAN,
-                                     0x1p-149f, 0x1.fffffep127f, 0x1p24f, -0x1p24f, 0x1.fffffep23f, 1.5f, 0x1p-126f};
+    static const float specials[] = {0.f,     -0.f,      1.f,
+                                     -1.f,    2.f,       -2.f,
+                                     3.f,     -3.f,      0.5f,
+                                     -0.5f,   INFINITY,  -INFINITY,
+                                     NAN,     0x1p-149f, 0x1.fffffep127f,
+                                     0x1p24f, -0x1p24f,  0x1.fffffep23f,
+                                     1.5f,    0x1p-126f};
     enum { SPECIALS = sizeof specials / sizeof specials[0] };
     const uint64_t count = test_long() ? UINT64_C(1) << 22 : 20000;
     uint64_t state = 4;
@@ -150,8 +165,7 @@ START_TEST(fp32_powers)
         for (size_t i = 0; i < ULP_STRIP; i++) {
             const float want = round_by_mpfr(ULP_PRIMITIVE_POW, x[i], y[i]);
             if (!same_float(got[i], want))
-                ck_abort_msg("pow(%a, %a) = %a, expected %a", (double)x[i], (double)y[i],
-                             (double)got[i], (double)want);
+                ck_abort_msg("pow(%a, %a) = %a, expected %a", (double)x[i], (double)y[i], (double)got[i], (double)want);
         }
     }
 }
@@ -171,7 +185,8 @@ START_TEST(estimates_keep_their_bound)
     mpfr_inits2(100, want, error, (mpfr_ptr)0);
     for (int i = 0; i < count; i++) {
         const uint64_t random = oracle_random(&state);
-        double a = (double)float_of((uint32_t)(random & UINT32_C(0x807fffff)) | (103 + (uint32_t)(random >> 32) % 32) << 23);
+        double a =
+            (double)float_of((uint32_t)(random & UINT32_C(0x807fffff)) | (103 + (uint32_t)(random >> 32) % 32) << 23);
         double b = 0, got;
         if (i % 2) /* all bits of a double, as operands of wider formats have */
             a *= 1 + (double)(random >> 11) * 0x1p-80;
@@ -209,9 +224,17 @@ static const struct small_format {
     const char *arithmetic;
     int stride;
 } small_formats[] = {
-    {"fp16-strict", 13},           {"bf16-strict", 61},          {"fp8-e4m3-strict", 1},      {"fp8-e5m2-strict", 1},
-    {"e5m7", 11},                  {"fp8-e4m3fnuz-strict", 1},   {"fp16-strict,round=ru", 251}, {"bf16-strict,round=rz", 509},
-    {"fp16-strict,subnormals=flush", 251}, {"fp8-e4m3-strict,overflow=saturate", 1}, {"e7m8", 251},
+    {"fp16-strict", 13},
+    {"bf16-strict", 61},
+    {"fp8-e4m3-strict", 1},
+    {"fp8-e5m2-strict", 1},
+    {"e5m7", 11},
+    {"fp8-e4m3fnuz-strict", 1},
+    {"fp16-strict,round=ru", 251},
+    {"bf16-strict,round=rz", 509},
+    {"fp16-strict,subnormals=flush", 251},
+    {"fp8-e4m3-strict,overflow=saturate", 1},
+    {"e7m8", 251},
 };
 enum { SMALL_FORMATS = sizeof small_formats / sizeof small_formats[0] };
 
@@ -233,16 +256,16 @@ START_TEST(small_formats_exhaustively)
                 mpfr_set_d(x, ulp_format_decode(&rule.format, code), MPFR_RNDN);
                 strip_put(&rule, in, n++, x);
             }
-            ulp_strip_tables[rule.carrier]->primitive[primitive](&rule, out, in, NULL, NULL, n, (struct ulp_strip_place){0, 0});
+            ulp_strip_tables[rule.carrier]->primitive[primitive](&rule, out, in, NULL, NULL, n,
+                                                                 (struct ulp_strip_place){0, 0});
             for (size_t i = 0; i < n; i++) {
                 strip_get(&rule, in, i, x);
                 strip_get(&rule, out, i, got);
                 oracle_compute(primitive, exact, x, x, x);
                 oracle_round(&rule, want, exact, 0, 0);
                 if (!oracle_same(got, want))
-                    ck_abort_msg("%s: %s(%a) = %a, expected %a", small->arithmetic,
-                                 ulp_primitive_rows[primitive].name, mpfr_get_d(x, MPFR_RNDN), mpfr_get_d(got, MPFR_RNDN),
-                                 mpfr_get_d(want, MPFR_RNDN));
+                    ck_abort_msg("%s: %s(%a) = %a, expected %a", small->arithmetic, ulp_primitive_rows[primitive].name,
+                                 mpfr_get_d(x, MPFR_RNDN), mpfr_get_d(got, MPFR_RNDN), mpfr_get_d(want, MPFR_RNDN));
             }
         }
     }
@@ -254,7 +277,8 @@ END_TEST
 START_TEST(strays_are_not_looked_up)
 {
     const struct ulp_strip_rule rule = oracle_rule("fp16-strict");
-    static const float strays[] = {2049, 1.00048828125f + 0x1p-20f, 70000, -70000, 0x1p-25f, 0x1p-149f, 1e30f, 0x1.004p-15f};
+    static const float strays[] = {2049,        1.00048828125f + 0x1p-20f, 70000, -70000, 0x1p-25f, 0x1p-149f, 1e30f,
+                                   0x1.004p-15f};
     enum { STRAYS = sizeof strays / sizeof strays[0] };
     float out[STRAYS];
     mpfr_t x, exact, want, got;
@@ -270,8 +294,8 @@ START_TEST(strays_are_not_looked_up)
             oracle_compute(functions[k].primitive, exact, x, x, x);
             oracle_round(&rule, want, exact, 0, 0);
             if (!oracle_same(got, want))
-                ck_abort_msg("%s(%a) = %a", ulp_primitive_rows[functions[k].primitive].name,
-                             (double)strays[i], (double)out[0]);
+                ck_abort_msg("%s(%a) = %a", ulp_primitive_rows[functions[k].primitive].name, (double)strays[i],
+                             (double)out[0]);
         }
     mpfr_clears(exact, x, want, got, (mpfr_ptr)0);
 }

@@ -13,14 +13,56 @@
 
 /* Arithmetic names; those whose functions go through MPFR one by one get fewer elements. */
 static const char *const arithmetics[] = {
-    "fp32", "fp16-strict", "bf16-strict", "tf32-strict", "fp64", "e5m7", "fp8-e4m3-strict", "fp8-e5m2-strict",
-    "e4m3", "e7m10", "e5m11", "e8m12", "e3m2", "e2m1", "fp8-e4m3fnuz-strict", "mpfr:53", "mpfr:113", "mpfr:128", "mpfr:300", "mpfr:24",
-    "fp32,round=rna", "fp32,round=rz", "fp32,round=ru", "fp32,round=rd", "fp32,round=sr,seed=5",
-    "fp16-strict,round=rna", "fp16-strict,round=ru", "fp16-strict,round=sr", "bf16-strict,round=rd",
-    "bf16-strict,round=sr,seed=9", "e5m7,round=rz", "fp8-e4m3-strict,round=rz", "fp8-e4m3-strict,overflow=saturate",
-    "fp64,round=rz", "fp64,round=ru", "fp64,round=sr",
-    "fp32,each-step,subnormals=flush", "fp16-strict,subnormals=flush", "fp16-strict,overflow=saturate",
-    "e11m20", "e11m30,round=rd", "e10m4", "e8m25", "e8m26", "e8m40", "e8m40,round=rd", "e8m50,round=rz", "e8m50", "e8m23,round=ru", "e11m50,round=rna",
+    "fp32",
+    "fp16-strict",
+    "bf16-strict",
+    "tf32-strict",
+    "fp64",
+    "e5m7",
+    "fp8-e4m3-strict",
+    "fp8-e5m2-strict",
+    "e4m3",
+    "e7m10",
+    "e5m11",
+    "e8m12",
+    "e3m2",
+    "e2m1",
+    "fp8-e4m3fnuz-strict",
+    "mpfr:53",
+    "mpfr:113",
+    "mpfr:128",
+    "mpfr:300",
+    "mpfr:24",
+    "fp32,round=rna",
+    "fp32,round=rz",
+    "fp32,round=ru",
+    "fp32,round=rd",
+    "fp32,round=sr,seed=5",
+    "fp16-strict,round=rna",
+    "fp16-strict,round=ru",
+    "fp16-strict,round=sr",
+    "bf16-strict,round=rd",
+    "bf16-strict,round=sr,seed=9",
+    "e5m7,round=rz",
+    "fp8-e4m3-strict,round=rz",
+    "fp8-e4m3-strict,overflow=saturate",
+    "fp64,round=rz",
+    "fp64,round=ru",
+    "fp64,round=sr",
+    "fp32,each-step,subnormals=flush",
+    "fp16-strict,subnormals=flush",
+    "fp16-strict,overflow=saturate",
+    "e11m20",
+    "e11m30,round=rd",
+    "e10m4",
+    "e8m25",
+    "e8m26",
+    "e8m40",
+    "e8m40,round=rd",
+    "e8m50,round=rz",
+    "e8m50",
+    "e8m23,round=ru",
+    "e11m50,round=rna",
 };
 enum { ARITHMETICS = sizeof arithmetics / sizeof arithmetics[0] };
 
@@ -42,8 +84,8 @@ static void make_operands(const struct ulp_strip_rule *rule, uint64_t *state, si
         /* Every pair of specials when there is room, in an order that starts with one of each. */
         const unsigned u = (unsigned)i;
         oracle_operand(a, &rule->format, state, u < 2 * ORACLE_SPECIALS ? u % ORACLE_SPECIALS : ORACLE_SPECIALS);
-        oracle_operand(b, &rule->format, state, u < 2 * ORACLE_SPECIALS ? (u * 7 + u / ORACLE_SPECIALS) % ORACLE_SPECIALS
-                                                                         : ORACLE_SPECIALS);
+        oracle_operand(b, &rule->format, state,
+                       u < 2 * ORACLE_SPECIALS ? (u * 7 + u / ORACLE_SPECIALS) % ORACLE_SPECIALS : ORACLE_SPECIALS);
         oracle_operand(c, &rule->format, state, u < ORACLE_SPECIALS ? (u * 5) % ORACLE_SPECIALS : ORACLE_SPECIALS);
         if (i % 8 == 5) /* near cancellation */
             mpfr_neg(b, a, MPFR_RNDN);
@@ -98,8 +140,8 @@ static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
             strip_get(rule, result, i, want);
             strip_get(rule, again, i, got);
             if (!oracle_same(got, want))
-                ck_abort_msg("%s: %s in place of operand %d differs at %zu", name,
-                             ulp_primitive_rows[primitive].name, k, i);
+                ck_abort_msg("%s: %s in place of operand %d differs at %zu", name, ulp_primitive_rows[primitive].name,
+                             k, i);
         }
     }
     if (arity > 1) {
@@ -110,8 +152,7 @@ static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
             strip_get(rule, result, i, want);
             strip_get(rule, again, i, got);
             if (!oracle_same(got, want))
-                ck_abort_msg("%s: %s over one strip differs at %zu", name,
-                             ulp_primitive_rows[primitive].name, i);
+                ck_abort_msg("%s: %s over one strip differs at %zu", name, ulp_primitive_rows[primitive].name, i);
         }
     }
     mpfr_clears(exact, want, got, (mpfr_ptr)0);
@@ -128,7 +169,9 @@ START_TEST(every_primitive_rounds_once)
         for (int p = 0; p < ULP_PRIMITIVE_COUNT; p++) {
             const bool function = oracle_precision((enum ulp_primitive)p) == ORACLE_FUNCTION_PRECISION;
             if (ulp_strip_tables[rule.carrier]->primitive[p])
-                check_primitive(name, &rule, (enum ulp_primitive)p, function && p != ULP_PRIMITIVE_DIV && p != ULP_PRIMITIVE_SQRT && !test_long() ? 96 : ULP_STRIP);
+                check_primitive(
+                    name, &rule, (enum ulp_primitive)p,
+                    function && p != ULP_PRIMITIVE_DIV && p != ULP_PRIMITIVE_SQRT && !test_long() ? 96 : ULP_STRIP);
         }
         free_operands(ULP_STRIP);
     }
@@ -137,17 +180,16 @@ END_TEST
 
 START_TEST(tables_have_every_meaning)
 {
-    static const enum ulp_primitive only_integer[] = {
-        ULP_PRIMITIVE_BIT_AND, ULP_PRIMITIVE_BIT_OR, ULP_PRIMITIVE_BIT_XOR, ULP_PRIMITIVE_BIT_NOT,
-        ULP_PRIMITIVE_SHIFT_LEFT, ULP_PRIMITIVE_SHIFT_RIGHT};
+    static const enum ulp_primitive only_integer[] = {ULP_PRIMITIVE_BIT_AND,    ULP_PRIMITIVE_BIT_OR,
+                                                      ULP_PRIMITIVE_BIT_XOR,    ULP_PRIMITIVE_BIT_NOT,
+                                                      ULP_PRIMITIVE_SHIFT_LEFT, ULP_PRIMITIVE_SHIFT_RIGHT};
     for (int carrier = ULP_STRIP_FLOAT; carrier <= ULP_STRIP_MPFR; carrier++)
         for (int p = 0; p < ULP_PRIMITIVE_COUNT; p++) {
             bool integer = false;
             for (size_t k = 0; k < sizeof only_integer / sizeof only_integer[0]; k++)
                 integer |= p == (int)only_integer[k];
             if ((ulp_strip_tables[carrier]->primitive[p] == NULL) != integer)
-                ck_abort_msg("carrier %d, %s", carrier,
-                             ulp_primitive_rows[p].name);
+                ck_abort_msg("carrier %d, %s", carrier, ulp_primitive_rows[p].name);
         }
     for (int p = 0; p < ULP_PRIMITIVE_COUNT; p++)
         ck_assert_int_eq(ulp_strip_tables[ULP_STRIP_INT64]->primitive[p] == NULL,
@@ -163,24 +205,29 @@ START_TEST(carriers_are_the_cheapest_exact_ones)
         enum ulp_strip_carrier carrier;
         bool each_step;
     } rows[] = {
-        {"fp32", ULP_STRIP_FLOAT, false},        {"fp16", ULP_STRIP_FLOAT, false},
-        {"fp16-strict", ULP_STRIP_FLOAT, true},  {"bf16-strict", ULP_STRIP_DOUBLE, true},
-        {"tf32-strict", ULP_STRIP_DOUBLE, true}, {"e7m10", ULP_STRIP_FLOAT, true},
-        {"e8m10", ULP_STRIP_DOUBLE, true},       {"e5m11", ULP_STRIP_DOUBLE, true},
-        {"e8m50", ULP_STRIP_DOUBLE, true},       {"fp32,round=rz", ULP_STRIP_DOUBLE, true},
-        {"fp64", ULP_STRIP_DOUBLE, false},       {"fp64,round=rz", ULP_STRIP_MPFR, true},
-        {"e11m51", ULP_STRIP_MPFR, true},        {"mpfr:128", ULP_STRIP_MPFR, false},
+        {"fp32", ULP_STRIP_FLOAT, false},
+        {"fp16", ULP_STRIP_FLOAT, false},
+        {"fp16-strict", ULP_STRIP_FLOAT, true},
+        {"bf16-strict", ULP_STRIP_DOUBLE, true},
+        {"tf32-strict", ULP_STRIP_DOUBLE, true},
+        {"e7m10", ULP_STRIP_FLOAT, true},
+        {"e8m10", ULP_STRIP_DOUBLE, true},
+        {"e5m11", ULP_STRIP_DOUBLE, true},
+        {"e8m50", ULP_STRIP_DOUBLE, true},
+        {"fp32,round=rz", ULP_STRIP_DOUBLE, true},
+        {"fp64", ULP_STRIP_DOUBLE, false},
+        {"fp64,round=rz", ULP_STRIP_MPFR, true},
+        {"e11m51", ULP_STRIP_MPFR, true},
+        {"mpfr:128", ULP_STRIP_MPFR, false},
         {"fp32,each-step,subnormals=flush", ULP_STRIP_DOUBLE, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct ulp_strip_rule rule = oracle_rule(rows[i].name);
         if (rule.carrier != rows[i].carrier || rule.each_step != rows[i].each_step)
-            ck_abort_msg("%s: carrier %d, each step %d",
-                         rows[i].name, rule.carrier, rule.each_step);
+            ck_abort_msg("%s: carrier %d, each step %d", rows[i].name, rule.carrier, rule.each_step);
     }
 }
 END_TEST
-
 
 static Suite *primitive_suite(void)
 {

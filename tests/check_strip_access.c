@@ -1,4 +1,4 @@
-/* Loading, storing, constants and spreading: every element of memory into every carrier and back, one rounding at most. */
+/* Loading, storing, constants and spreading: every element of memory into every carrier and back, at most one rounding. */
 #include <math.h>
 #include <string.h>
 
@@ -12,15 +12,16 @@
 #define WIDE_PRECISION 120
 #define RECORD_BYTES (sizeof(struct ulp_record) + 32)
 
-static const char *const arithmetics[] = {"fp32", "fp16-strict", "bf16-strict", "fp64", "fp32,round=rz", "fp32,round=ru",
-                                          "fp64,round=rd", "e4m3", "mpfr:128", "mpfr:53", "mpfr:20", "e11m20"};
+static const char *const arithmetics[] = {"fp32",          "fp16-strict",   "bf16-strict",   "fp64",
+                                          "fp32,round=rz", "fp32,round=ru", "fp64,round=rd", "e4m3",
+                                          "mpfr:128",      "mpfr:53",       "mpfr:20",       "e11m20"};
 enum { ARITHMETICS = sizeof arithmetics / sizeof arithmetics[0] };
 
 static size_t element_bytes(enum ulp_element element)
 {
     static const size_t bytes[ULP_ELEMENT_COUNT] = {
-        [ULP_ELEMENT_F32] = 4, [ULP_ELEMENT_F64] = 8, [ULP_ELEMENT_I8] = 1,  [ULP_ELEMENT_U8] = 1,
-        [ULP_ELEMENT_I16] = 2, [ULP_ELEMENT_U16] = 2, [ULP_ELEMENT_I32] = 4, [ULP_ELEMENT_U32] = 4,
+        [ULP_ELEMENT_F32] = 4, [ULP_ELEMENT_F64] = 8, [ULP_ELEMENT_I8] = 1,   [ULP_ELEMENT_U8] = 1,
+        [ULP_ELEMENT_I16] = 2, [ULP_ELEMENT_U16] = 2, [ULP_ELEMENT_I32] = 4,  [ULP_ELEMENT_U32] = 4,
         [ULP_ELEMENT_I64] = 8, [ULP_ELEMENT_U64] = 8, [ULP_ELEMENT_BOOL] = 1,
     };
     return element == ULP_ELEMENT_WIDE ? ulp_record_bytes(WIDE_PRECISION) : bytes[element];
@@ -28,8 +29,12 @@ static size_t element_bytes(enum ulp_element element)
 
 static struct ulp_tensor make_tensor(enum ulp_element element, void *data)
 {
-    return (struct ulp_tensor){.element = element, .precision = element == ULP_ELEMENT_WIDE ? WIDE_PRECISION : 0,
-                               .rank = 1, .dims = {COUNT}, .count = COUNT, .element_bytes = element_bytes(element),
+    return (struct ulp_tensor){.element = element,
+                               .precision = element == ULP_ELEMENT_WIDE ? WIDE_PRECISION : 0,
+                               .rank = 1,
+                               .dims = {COUNT},
+                               .count = COUNT,
+                               .element_bytes = element_bytes(element),
                                .data = data};
 }
 
@@ -41,8 +46,10 @@ static void put_integer(struct ulp_tensor *tensor, size_t i, uint64_t value)
     uint8_t u8 = (uint8_t)value;
     uint16_t u16 = (uint16_t)value;
     uint32_t u32 = (uint32_t)value;
-    const void *from = tensor->element_bytes == 1 ? (void *)&u8 : tensor->element_bytes == 2 ? (void *)&u16
-                       : tensor->element_bytes == 4 ? (void *)&u32 : (void *)&value;
+    const void *from = tensor->element_bytes == 1   ? (void *)&u8
+                       : tensor->element_bytes == 2 ? (void *)&u16
+                       : tensor->element_bytes == 4 ? (void *)&u32
+                                                    : (void *)&value;
     memcpy((char *)tensor->data + i * tensor->element_bytes, from, tensor->element_bytes);
 }
 
@@ -70,7 +77,8 @@ static void get_element(const struct ulp_tensor *tensor, size_t i, mpfr_t x)
     }
 }
 
-/* Values at which two roundings differ from one: halves of a last place plus or minus a little, in every format's reach. */
+/* Values at which two roundings differ from one: halves of a last place plus or minus a little, in every format's
+ * reach. */
 static void random_wide(mpfr_t x, uint64_t *state)
 {
     static const int places[] = {3, 4, 7, 8, 11, 20, 24, 53, 60};
@@ -109,7 +117,8 @@ static void fill_tensor(struct ulp_tensor *tensor, uint64_t *state)
             ulp_record_close(record, y);
         } else {
             const uint64_t random = oracle_random(state);
-            put_integer(tensor, i, i < 4 ? (uint64_t)0 - (i & 1) * ((uint64_t)1 << 63) - (i >> 1) : random >> random % 60);
+            put_integer(tensor, i,
+                        i < 4 ? (uint64_t)0 - (i & 1) * ((uint64_t)1 << 63) - (i >> 1) : random >> random % 60);
         }
     }
     mpfr_clear(x);
@@ -140,7 +149,11 @@ struct addressing {
 };
 static void make_addressing(struct addressing *a, int way, uint64_t *state)
 {
-    *a = (struct addressing){.base = way == 2 ? COUNT - 1 : 0, .stride = way == 0 ? 1 : way == 1 ? 0 : -1, .table = way == 3};
+    *a = (struct addressing){.base = way == 2 ? COUNT - 1 : 0,
+                             .stride = way == 0   ? 1
+                                       : way == 1 ? 0
+                                                  : -1,
+                             .table = way == 3};
     for (size_t i = 0; i < COUNT; i++) /* a permutation, so that stores do not collide */
         a->offsets[i] = (int64_t)(i * 29 % COUNT);
     (void)state;
@@ -165,7 +178,8 @@ START_TEST(loads_are_exact_or_rounded_once)
             struct addressing a;
             fill_tensor(&tensor, &state);
             make_addressing(&a, way, &state);
-            ulp_strip_tables[rule.carrier]->load(&rule, strip, &tensor, a.base, a.table ? a.offsets : NULL, a.stride, COUNT);
+            ulp_strip_tables[rule.carrier]->load(&rule, strip, &tensor, a.base, a.table ? a.offsets : NULL, a.stride,
+                                                 COUNT);
             for (size_t i = 0; i < COUNT; i++) {
                 get_element(&tensor, address(&a, i), x);
                 if (carries(&rule, x))
@@ -185,7 +199,8 @@ START_TEST(loads_are_exact_or_rounded_once)
 }
 END_TEST
 
-static const char *const storages[] = {NULL, "fp32", "fp16", "bf16", "fp8-e4m3", "fp64", "e11m20", "mpfr:120", "mpfr:30"};
+static const char *const storages[] = {NULL,   "fp32",   "fp16",     "bf16",   "fp8-e4m3",
+                                       "fp64", "e11m20", "mpfr:120", "mpfr:30"};
 
 /* Does every value of the format fit the element? */
 static bool element_holds(enum ulp_element element, const struct ulp_format *format)
@@ -256,17 +271,28 @@ START_TEST(floats_store_as_integers_toward_zero)
         double in;
         int64_t out;
     } rows[] = {
-        {ULP_ELEMENT_I8, ULP_TYPE_INT8, -1.75, -1},       {ULP_ELEMENT_I8, ULP_TYPE_INT8, 300, 127},
-        {ULP_ELEMENT_I8, ULP_TYPE_INT8, -300, -128},      {ULP_ELEMENT_U8, ULP_TYPE_UINT8, -0.5, 0},
-        {ULP_ELEMENT_U8, ULP_TYPE_UINT8, -7, 0},          {ULP_ELEMENT_U8, ULP_TYPE_UINT8, 255.5, 255},
-        {ULP_ELEMENT_U8, ULP_TYPE_UINT8, 256, 255},       {ULP_ELEMENT_I8, ULP_TYPE_INT4, 9, 7},
-        {ULP_ELEMENT_I8, ULP_TYPE_INT4, -9, -8},          {ULP_ELEMENT_U8, ULP_TYPE_UINT4, 99, 15},
-        {ULP_ELEMENT_I16, ULP_TYPE_INT16, 40000, 32767},  {ULP_ELEMENT_I32, ULP_TYPE_INT32, 0x1p31, INT32_MAX},
-        {ULP_ELEMENT_I64, ULP_TYPE_INT64, 0x1p63, INT64_MAX}, {ULP_ELEMENT_I64, ULP_TYPE_INT64, -0x1p63, INT64_MIN},
-        {ULP_ELEMENT_I64, ULP_TYPE_INT64, -INFINITY, INT64_MIN}, {ULP_ELEMENT_I64, ULP_TYPE_INT64, NAN, 0},
-        {ULP_ELEMENT_I64, ULP_TYPE_INT64, 0x1p62, INT64_C(1) << 62}, {ULP_ELEMENT_U64, ULP_TYPE_UINT64, 0x1p64, -1},
-        {ULP_ELEMENT_U64, ULP_TYPE_UINT64, 0x1p63, INT64_MIN}, {ULP_ELEMENT_U64, ULP_TYPE_UINT64, -1, 0},
-        {ULP_ELEMENT_BOOL, ULP_TYPE_BOOL, 0.25, 1},       {ULP_ELEMENT_BOOL, ULP_TYPE_BOOL, -0.0, 0},
+        {ULP_ELEMENT_I8, ULP_TYPE_INT8, -1.75, -1},
+        {ULP_ELEMENT_I8, ULP_TYPE_INT8, 300, 127},
+        {ULP_ELEMENT_I8, ULP_TYPE_INT8, -300, -128},
+        {ULP_ELEMENT_U8, ULP_TYPE_UINT8, -0.5, 0},
+        {ULP_ELEMENT_U8, ULP_TYPE_UINT8, -7, 0},
+        {ULP_ELEMENT_U8, ULP_TYPE_UINT8, 255.5, 255},
+        {ULP_ELEMENT_U8, ULP_TYPE_UINT8, 256, 255},
+        {ULP_ELEMENT_I8, ULP_TYPE_INT4, 9, 7},
+        {ULP_ELEMENT_I8, ULP_TYPE_INT4, -9, -8},
+        {ULP_ELEMENT_U8, ULP_TYPE_UINT4, 99, 15},
+        {ULP_ELEMENT_I16, ULP_TYPE_INT16, 40000, 32767},
+        {ULP_ELEMENT_I32, ULP_TYPE_INT32, 0x1p31, INT32_MAX},
+        {ULP_ELEMENT_I64, ULP_TYPE_INT64, 0x1p63, INT64_MAX},
+        {ULP_ELEMENT_I64, ULP_TYPE_INT64, -0x1p63, INT64_MIN},
+        {ULP_ELEMENT_I64, ULP_TYPE_INT64, -INFINITY, INT64_MIN},
+        {ULP_ELEMENT_I64, ULP_TYPE_INT64, NAN, 0},
+        {ULP_ELEMENT_I64, ULP_TYPE_INT64, 0x1p62, INT64_C(1) << 62},
+        {ULP_ELEMENT_U64, ULP_TYPE_UINT64, 0x1p64, -1},
+        {ULP_ELEMENT_U64, ULP_TYPE_UINT64, 0x1p63, INT64_MIN},
+        {ULP_ELEMENT_U64, ULP_TYPE_UINT64, -1, 0},
+        {ULP_ELEMENT_BOOL, ULP_TYPE_BOOL, 0.25, 1},
+        {ULP_ELEMENT_BOOL, ULP_TYPE_BOOL, -0.0, 0},
         {ULP_ELEMENT_BOOL, ULP_TYPE_BOOL, NAN, 1},
     };
     static const char *const carriers[] = {"fp32", "fp64", "mpfr:128"};
@@ -279,13 +305,14 @@ START_TEST(floats_store_as_integers_toward_zero)
             mpfr_init2(x, 64);
             mpfr_set_d(x, rows[k].in, MPFR_RNDN);
             strip_put(&rule, strip, 0, x);
-            ulp_strip_tables[rule.carrier]->store(&rule, NULL, &tensor, 5, NULL, 1, strip, 1, (struct ulp_strip_place){0, 0});
+            ulp_strip_tables[rule.carrier]->store(&rule, NULL, &tensor, 5, NULL, 1, strip, 1,
+                                                  (struct ulp_strip_place){0, 0});
             get_element(&tensor, 5, x);
-            const int64_t got = rows[k].element == ULP_ELEMENT_U64 ? (int64_t)mpfr_get_uj(x, MPFR_RNDN)
-                                                                    : mpfr_get_sj(x, MPFR_RNDN);
+            const int64_t got =
+                rows[k].element == ULP_ELEMENT_U64 ? (int64_t)mpfr_get_uj(x, MPFR_RNDN) : mpfr_get_sj(x, MPFR_RNDN);
             if (got != rows[k].out)
-                ck_abort_msg("%s: %g stored as %lld, expected %lld", carriers[c], rows[k].in,
-                             (long long)got, (long long)rows[k].out);
+                ck_abort_msg("%s: %g stored as %lld, expected %lld", carriers[c], rows[k].in, (long long)got,
+                             (long long)rows[k].out);
             mpfr_clear(x);
         }
 }
@@ -293,10 +320,30 @@ END_TEST
 
 START_TEST(constants_round_once)
 {
-    static const char *const texts[] = {
-        "0", "-0", "1", "0.1", "-0.1", "1e-5", "0.7978845608028654", "0.044715", "3.4028235677973366e38", "1e400", "-1e400",
-        "1e-400", "inf", "-inf", "nan", "pi", "0x1.fffffffp+3", "-0x1.00000000000008p0", "0x1p-1074", "65519.99999999999999999",
-        "1.000000059604644775390625", "1.00000005960464477539062500000000000000000000000000000000000001", "448", "464.0000001"};
+    static const char *const texts[] = {"0",
+                                        "-0",
+                                        "1",
+                                        "0.1",
+                                        "-0.1",
+                                        "1e-5",
+                                        "0.7978845608028654",
+                                        "0.044715",
+                                        "3.4028235677973366e38",
+                                        "1e400",
+                                        "-1e400",
+                                        "1e-400",
+                                        "inf",
+                                        "-inf",
+                                        "nan",
+                                        "pi",
+                                        "0x1.fffffffp+3",
+                                        "-0x1.00000000000008p0",
+                                        "0x1p-1074",
+                                        "65519.99999999999999999",
+                                        "1.000000059604644775390625",
+                                        "1.00000005960464477539062500000000000000000000000000000000000001",
+                                        "448",
+                                        "464.0000001"};
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
     mpfr_t exact, want, got;
     mpfr_init2(exact, ORACLE_PRECISION);

@@ -1,5 +1,5 @@
-/* Folds against their definition, level by level, with every step rounded by the oracle; independence of how the elements
- * are cut into strips. Integers against 128-bit arithmetic. */
+/* Folds against their definition, level by level, with every step rounded by the oracle; independence of how the
+ * elements are cut into strips. Integers against 128-bit arithmetic. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,16 @@
 #define COUNT 700
 #define RECORD_BYTES 48
 
-static const char *const arithmetics[] = {"fp32", "fp16-strict", "bf16-strict", "fp64", "fp32,round=rz", "fp8-e4m3-strict",
-                                          "mpfr:128", "fp64,round=ru", "fp32,round=sr,seed=8", "fp16-strict,round=sr"};
+static const char *const arithmetics[] = {"fp32",
+                                          "fp16-strict",
+                                          "bf16-strict",
+                                          "fp64",
+                                          "fp32,round=rz",
+                                          "fp8-e4m3-strict",
+                                          "mpfr:128",
+                                          "fp64,round=ru",
+                                          "fp32,round=sr,seed=8",
+                                          "fp16-strict,round=sr"};
 enum { ARITHMETICS = sizeof arithmetics / sizeof arithmetics[0], DETERMINISTIC = 8 };
 
 static mpfr_t tree[COUNT];
@@ -102,7 +110,8 @@ START_TEST(folds_follow_their_definition)
             for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
                 const size_t n = counts[k], block = 1 + k % 5 * 8;
                 make_values(&rule, &state, n, k % 3 == 1);
-                run_fold(&rule, (enum ulp_fold)kind, (enum ulp_order)order, (int)block, n, k % 2 ? ULP_STRIP : 40, &state, out);
+                run_fold(&rule, (enum ulp_fold)kind, (enum ulp_order)order, (int)block, n, k % 2 ? ULP_STRIP : 40,
+                         &state, out);
                 if (order == ULP_ORDER_SEQUENTIAL)
                     fold_sequentially(&rule, (enum ulp_fold)kind, 0, n);
                 else if (order == ULP_ORDER_PAIRWISE)
@@ -111,8 +120,8 @@ START_TEST(folds_follow_their_definition)
                     fold_blocked(&rule, (enum ulp_fold)kind, n, block);
                 strip_get(&rule, out, 0, got);
                 if (!oracle_same(got, tree[0]))
-                    ck_abort_msg("%s: kind %d, order %d, %zu elements: %g, expected %g",
-                                 arithmetics[_i], kind, order, n, mpfr_get_d(got, MPFR_RNDN), mpfr_get_d(tree[0], MPFR_RNDN));
+                    ck_abort_msg("%s: kind %d, order %d, %zu elements: %g, expected %g", arithmetics[_i], kind, order,
+                                 n, mpfr_get_d(got, MPFR_RNDN), mpfr_get_d(tree[0], MPFR_RNDN));
                 free_values(n);
             }
     mpfr_clear(got);
@@ -128,7 +137,8 @@ START_TEST(folds_do_not_depend_on_the_cuts)
     for (int order = 0; order < 3; order++)
         for (int attempt = 0; attempt < 6; attempt++) {
             static const size_t longest[] = {ULP_STRIP, 1, 3, 64, 100, 511};
-            run_fold(&rule, ULP_FOLD_SUM, (enum ulp_order)order, 32, COUNT, longest[attempt], &state, attempt ? out : first);
+            run_fold(&rule, ULP_FOLD_SUM, (enum ulp_order)order, 32, COUNT, longest[attempt], &state,
+                     attempt ? out : first);
             if (attempt != 0 && memcmp(out, first, ulp_strip_element_bytes(rule.carrier, rule.precision)) != 0)
                 ck_abort_msg("%s, order %d, strips of up to %zu", arithmetics[_i], order, longest[attempt]);
         }
@@ -226,8 +236,21 @@ static wide integer_oracle(enum ulp_primitive primitive, bool is_unsigned, uint6
 
 START_TEST(integers_wrap_and_never_trap)
 {
-    static const uint64_t specials[] = {0, 1, 2, 3, 7, 63, 64, 65, UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63,
-                                        (UINT64_C(1) << 63) - 1, (UINT64_C(1) << 63) + 1, UINT32_MAX, 100};
+    static const uint64_t specials[] = {0,
+                                        1,
+                                        2,
+                                        3,
+                                        7,
+                                        63,
+                                        64,
+                                        65,
+                                        UINT64_MAX,
+                                        UINT64_MAX - 1,
+                                        UINT64_C(1) << 63,
+                                        (UINT64_C(1) << 63) - 1,
+                                        (UINT64_C(1) << 63) + 1,
+                                        UINT32_MAX,
+                                        100};
     enum { SPECIALS = sizeof specials / sizeof specials[0] };
     const bool is_unsigned = _i == 1;
     const struct ulp_strip_rule rule = ulp_strip_rule_integer(is_unsigned ? ULP_TYPE_UINT64 : ULP_TYPE_INT8);
@@ -235,7 +258,8 @@ START_TEST(integers_wrap_and_never_trap)
     ck_assert_int_eq(rule.carrier, is_unsigned ? ULP_STRIP_UINT64 : ULP_STRIP_INT64);
     for (size_t i = 0; i < ULP_STRIP; i++) {
         const uint64_t random = oracle_random(&state);
-        a[i] = i < SPECIALS * SPECIALS ? specials[i % SPECIALS] : (uint64_t)((int64_t)oracle_random(&state) >> random % 64);
+        a[i] = i < SPECIALS * SPECIALS ? specials[i % SPECIALS]
+                                       : (uint64_t)((int64_t)oracle_random(&state) >> random % 64);
         b[i] = i < SPECIALS * SPECIALS ? specials[i / SPECIALS]
                                        : (uint64_t)((int64_t)oracle_random(&state) >> (random >> 8) % 64);
         c[i] = oracle_random(&state);
@@ -248,12 +272,13 @@ START_TEST(integers_wrap_and_never_trap)
         for (size_t i = 0; i < ULP_STRIP; i++) {
             if (p == ULP_PRIMITIVE_POW && (int64_t)b[i] > 4096 && i >= SPECIALS * SPECIALS)
                 continue;
-            if (p == ULP_PRIMITIVE_POW && (b[i] > 4096 && (is_unsigned || (int64_t)b[i] > 0)) && (a[i] & 1) && a[i] != 1)
+            if (p == ULP_PRIMITIVE_POW && (b[i] > 4096 && (is_unsigned || (int64_t)b[i] > 0)) && (a[i] & 1) &&
+                a[i] != 1)
                 continue; /* the oracle multiplies one by one; even bases are 0 by then */
             const uint64_t want = (uint64_t)integer_oracle((enum ulp_primitive)p, is_unsigned, a[i], b[i], c[i]);
             if (got[i] != want)
-                ck_abort_msg("%s(%lld, %lld, %lld) = %lld, expected %lld", ulp_primitive_rows[p].name,
-                             (long long)a[i], (long long)b[i], (long long)c[i], (long long)got[i], (long long)want);
+                ck_abort_msg("%s(%lld, %lld, %lld) = %lld, expected %lld", ulp_primitive_rows[p].name, (long long)a[i],
+                             (long long)b[i], (long long)c[i], (long long)got[i], (long long)want);
         }
     }
 }
@@ -267,33 +292,46 @@ START_TEST(integers_wrap_to_the_tensors_type)
         size_t bytes;
         int64_t in, out;
     } rows[] = {
-        {ULP_TYPE_INT8, ULP_ELEMENT_I8, 1, 200, -56},          {ULP_TYPE_UINT8, ULP_ELEMENT_U8, 1, -1, 255},
-        {ULP_TYPE_UINT8, ULP_ELEMENT_U8, 1, 256, 0},           {ULP_TYPE_INT16, ULP_ELEMENT_I16, 2, 40000, -25536},
-        {ULP_TYPE_UINT16, ULP_ELEMENT_U16, 2, 65537, 1},       {ULP_TYPE_INT32, ULP_ELEMENT_I32, 4, INT64_C(1) << 31, INT32_MIN},
-        {ULP_TYPE_UINT32, ULP_ELEMENT_U32, 4, -2, 4294967294}, {ULP_TYPE_INT64, ULP_ELEMENT_I64, 8, INT64_MIN, INT64_MIN},
-        {ULP_TYPE_UINT64, ULP_ELEMENT_U64, 8, -1, -1},         {ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 1, 256, 1},
-        {ULP_TYPE_INT4, ULP_ELEMENT_I8, 1, 9, -7},             {ULP_TYPE_UINT4, ULP_ELEMENT_U8, 1, 17, 1},
-        {ULP_TYPE_INT2, ULP_ELEMENT_I8, 1, 2, -2},             {ULP_TYPE_UINT2, ULP_ELEMENT_U8, 1, 7, 3},
+        {ULP_TYPE_INT8, ULP_ELEMENT_I8, 1, 200, -56},
+        {ULP_TYPE_UINT8, ULP_ELEMENT_U8, 1, -1, 255},
+        {ULP_TYPE_UINT8, ULP_ELEMENT_U8, 1, 256, 0},
+        {ULP_TYPE_INT16, ULP_ELEMENT_I16, 2, 40000, -25536},
+        {ULP_TYPE_UINT16, ULP_ELEMENT_U16, 2, 65537, 1},
+        {ULP_TYPE_INT32, ULP_ELEMENT_I32, 4, INT64_C(1) << 31, INT32_MIN},
+        {ULP_TYPE_UINT32, ULP_ELEMENT_U32, 4, -2, 4294967294},
+        {ULP_TYPE_INT64, ULP_ELEMENT_I64, 8, INT64_MIN, INT64_MIN},
+        {ULP_TYPE_UINT64, ULP_ELEMENT_U64, 8, -1, -1},
+        {ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 1, 256, 1},
+        {ULP_TYPE_INT4, ULP_ELEMENT_I8, 1, 9, -7},
+        {ULP_TYPE_UINT4, ULP_ELEMENT_U8, 1, 17, 1},
+        {ULP_TYPE_INT2, ULP_ELEMENT_I8, 1, 2, -2},
+        {ULP_TYPE_UINT2, ULP_ELEMENT_U8, 1, 7, 3},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         const struct ulp_strip_rule rule = ulp_strip_rule_integer(rows[k].type);
         uint64_t memory[4] = {0};
-        struct ulp_tensor tensor = {.type = rows[k].type, .element = rows[k].element, .rank = 1, .dims = {4}, .count = 4,
-                                    .element_bytes = rows[k].bytes, .data = memory};
+        struct ulp_tensor tensor = {.type = rows[k].type,
+                                    .element = rows[k].element,
+                                    .rank = 1,
+                                    .dims = {4},
+                                    .count = 4,
+                                    .element_bytes = rows[k].bytes,
+                                    .data = memory};
         int64_t got = 0;
         const struct ulp_strip_table *table = ulp_strip_tables[rule.carrier];
         table->store(&rule, NULL, &tensor, 3, NULL, 1, &rows[k].in, 1, (struct ulp_strip_place){0, 0});
         table->load(&rule, &got, &tensor, 3, NULL, 1, 1);
         if (got != rows[k].out)
-            ck_abort_msg("type %d: %lld stored as %lld, expected %lld", rows[k].type,
-                         (long long)rows[k].in, (long long)got, (long long)rows[k].out);
+            ck_abort_msg("type %d: %lld stored as %lld, expected %lld", rows[k].type, (long long)rows[k].in,
+                         (long long)got, (long long)rows[k].out);
     }
 }
 END_TEST
 
 START_TEST(integer_constants_and_float_elements)
 {
-    const struct ulp_strip_rule rule = ulp_strip_rule_integer(ULP_TYPE_INT64), big = ulp_strip_rule_integer(ULP_TYPE_UINT64);
+    const struct ulp_strip_rule rule = ulp_strip_rule_integer(ULP_TYPE_INT64),
+                                big = ulp_strip_rule_integer(ULP_TYPE_UINT64);
     int64_t values[8];
     ulp_strip_tables[rule.carrier]->constant(&rule, values, "-9223372036854775807", 8);
     ck_assert_int_eq(values[7], -INT64_MAX);
@@ -304,8 +342,13 @@ START_TEST(integer_constants_and_float_elements)
     ulp_strip_tables[big.carrier]->constant(&big, values, "18446744073709551615", 1);
     ck_assert_uint_eq((uint64_t)values[0], UINT64_MAX);
     float floats[3] = {-2.5f, 1e20f, __builtin_nanf("")};
-    struct ulp_tensor tensor = {.type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .rank = 1, .dims = {3}, .count = 3,
-                                .element_bytes = 4, .data = floats};
+    struct ulp_tensor tensor = {.type = ULP_TYPE_FLOAT,
+                                .element = ULP_ELEMENT_F32,
+                                .rank = 1,
+                                .dims = {3},
+                                .count = 3,
+                                .element_bytes = 4,
+                                .data = floats};
     ulp_strip_tables[rule.carrier]->load(&rule, values, &tensor, 0, NULL, 1, 3);
     ck_assert_int_eq(values[0], -2);
     ck_assert_int_eq(values[1], INT64_MAX);

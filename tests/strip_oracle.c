@@ -98,7 +98,8 @@ void oracle_operand(mpfr_t out, const struct ulp_format *format, uint64_t *state
             mpfr_set_si(exact, (long)(oracle_random(state) % 33) - 16, MPFR_RNDN);
             mpfr_div_2ui(exact, exact, oracle_random(state) % 2, MPFR_RNDN);
         }
-        if (where == 6) { /* 1 and a few ulps: products, quotients and roots of such come very near to values and ties */
+        if (where ==
+            6) { /* 1 and a few ulps: products, quotients and roots of such come very near to values and ties */
             mpfr_set_si_2exp(exact, (long)(oracle_random(state) % 25) - 8, 1 - format->precision, MPFR_RNDN);
             mpfr_add_ui(exact, exact, 1, MPFR_RNDN);
         }
@@ -138,8 +139,8 @@ static int compute_modulo(mpfr_t out, const mpfr_t a, const mpfr_t b)
     return ternary;
 }
 
-/* (1 + tanh(x / 2)) / 2 for x > 0, exp(x) / (1 + exp(x)) below, by a lower bound closer than any rounding here sees; the
- * sticky last bit then stands for the rest. */
+/* (1 + tanh(x / 2)) / 2 for x > 0, exp(x) / (1 + exp(x)) below, by a lower bound closer than any rounding here sees;
+ * the sticky last bit then stands for the rest. */
 static int compute_sigmoid(mpfr_t out, const mpfr_t x)
 {
     if (mpfr_nan_p(x))
@@ -281,7 +282,8 @@ void oracle_round(const struct ulp_strip_rule *rule, mpfr_t out, const mpfr_t x,
     }
     if (!rule->each_step)
         ulp_format_find(rule->carrier == ULP_STRIP_FLOAT ? "fp32" : "fp64", &native, NULL);
-    ulp_round_mpfr(&native, rule->each_step ? rule->rounding : ULP_ROUND_NEAREST_EVEN, out, x, rule->seed, stream, index);
+    ulp_round_mpfr(&native, rule->each_step ? rule->rounding : ULP_ROUND_NEAREST_EVEN, out, x, rule->seed, stream,
+                   index);
 }
 
 bool oracle_same(const mpfr_t a, const mpfr_t b)

@@ -1,5 +1,5 @@
-/* What the tests of strips compare with: every primitive computed on MPFR values so precisely that one rounding follows,
- * and operands that provoke trouble. Nothing here calls the strips. */
+/* What the tests of strips compare with: every primitive computed on MPFR values so precisely that one rounding
+ * follows, and operands that provoke trouble. Nothing here calls the strips. */
 #ifndef ULP_TESTS_STRIP_ORACLE_H
 #define ULP_TESTS_STRIP_ORACLE_H
 

@@ -25,8 +25,8 @@ struct ulp_fold_state {
     uint64_t origin; /* stochastic index of element 0 */
     size_t element_bytes;
     /* Sequential: values[0] is the partial result. Blocked: values[0] that of whole blocks, values[1] that of the
-     * running block. Pairwise: values[l] is that of an aligned group of 2^l elements, present when bit l of count is set
-     * (a binary counter; adding an element carries as adding 1 does). */
+     * running block. Pairwise: values[l] is that of an aligned group of 2^l elements, present when bit l of count is
+     * set (a binary counter; adding an element carries as adding 1 does). */
     alignas(64) unsigned char values[];
 };
 
@@ -39,8 +39,10 @@ void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *r
                     enum ulp_order order, int order_block)
 {
     static const enum ulp_primitive combine[ULP_FOLD_COUNT] = {
-        [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD, [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
-        [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN, [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
+        [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD,
+        [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
+        [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
+        [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
     };
     state->rule = rule;
     state->combine = ulp_strip_tables[rule->carrier]->primitive[combine[kind]];
@@ -83,8 +85,8 @@ static double add_doubles(const struct ulp_strip_rule *rule, double sum, const d
     return sum;
 }
 
-/* *sum combined with n elements, one after the other. The float carrier's rules are all of ties to even and those of double
- * up to 25 bits need no rounding to odd (README.md, 3.1). */
+/* *sum combined with n elements, one after the other. The float carrier's rules are all of ties to even and those of
+ * double up to 25 bits need no rounding to odd (README.md, 3.1). */
 static void chain(const struct ulp_fold_state *state, void *sum, const unsigned char *x, size_t n, uint64_t index)
 {
     const struct ulp_strip_rule *rule = state->rule;
@@ -137,7 +139,8 @@ static void add_blocked(struct ulp_fold_state *state, const unsigned char *x, si
 /* Groups of 2^level elements join in pairs: the place of the pair to which element number count belongs. */
 static struct ulp_strip_place pair_place(const struct ulp_fold_state *state, size_t level)
 {
-    return (struct ulp_strip_place){state->stream ^ (LEVEL_STREAM + level), state->origin + (state->count >> level >> 1)};
+    return (struct ulp_strip_place){state->stream ^ (LEVEL_STREAM + level),
+                                    state->origin + (state->count >> level >> 1)};
 }
 
 /* The value of a group of 2^level elements enters the counter; count does not yet include them. */
@@ -155,8 +158,8 @@ static void carry(struct ulp_fold_state *state, const void *value, size_t level)
 }
 
 /* The elements at odd (parity 1) or even positions of x, together. */
-static void take_every_second(const struct ulp_fold_state *state, unsigned char *out, const unsigned char *x, size_t pairs,
-                              size_t parity)
+static void take_every_second(const struct ulp_fold_state *state, unsigned char *out, const unsigned char *x,
+                              size_t pairs, size_t parity)
 {
     const size_t bytes = state->element_bytes;
     if (bytes == sizeof(float))
@@ -170,8 +173,8 @@ static void take_every_second(const struct ulp_fold_state *state, unsigned char 
             memcpy(out + i * bytes, x + (2 * i + parity) * bytes, bytes);
 }
 
-/* x: 2^levels elements, of which the first is at a multiple of 2^levels; *out: their value, level by level, a strip at a
- * time. Only for elements of at most 8 bytes: longer ones gain nothing. */
+/* x: 2^levels elements, of which the first is at a multiple of 2^levels; *out: their value, level by level, a strip at
+ * a time. Only for elements of at most 8 bytes: longer ones gain nothing. */
 static void reduce_group(const struct ulp_fold_state *state, unsigned char *out, const unsigned char *x, size_t levels)
 {
     alignas(64) unsigned char left[HALF_BYTES], right[HALF_BYTES];

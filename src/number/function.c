@@ -1,6 +1,6 @@
-/* Rounding elementary functions to FP32 and to the formats carried by double. The estimate, moved down and up by its error
- * bound, is rounded twice: where both give the same value that is the correctly rounded result. Elsewhere (about one
- * element in 2^19 for FP32, special values, functions outside the estimate's range) MPFR decides. */
+/* Rounding elementary functions to FP32 and to the formats carried by double. The estimate, moved down and up by its
+ * error bound, is rounded twice: where both give the same value that is the correctly rounded result. Elsewhere (about
+ * one element in 2^19 for FP32, special values, functions outside the estimate's range) MPFR decides. */
 #include "number/function.h"
 #include "number/function_estimate.h"
 #include "number/round.h"
@@ -79,7 +79,7 @@ static void decide_floats(enum ulp_primitive primitive, float *y, const float *a
 
 void ulp_function_floats(enum ulp_primitive primitive, float *out, const float *a, const float *b, size_t n)
 {
-    /* The square, by far the commonest power in models: the product is the correctly rounded power, specials included. */
+    /* The commonest power in models: the product is the correctly rounded square, specials included. */
     if (primitive == ULP_PRIMITIVE_POW && all_equal_two(b, n)) {
         for (size_t i = 0; i < n; i++)
             out[i] = a[i] * a[i];

@@ -73,8 +73,8 @@ INLINE double take_expm1(double x)
     return (e.scale - 1) + e.scale * e.q;
 }
 
-/* log(u) = e ln 2 + log(m), sqrt(1/2) <= m < sqrt(2), log(m) = 2 atanh(s), s = f / (2 + f), f = m - 1. near_one is u - 1
- * before u was rounded: it replaces f where e = 0. u > 0 and normal, else garbage. */
+/* log(u) = e ln 2 + log(m), sqrt(1/2) <= m < sqrt(2), log(m) = 2 atanh(s), s = f / (2 + f), f = m - 1. near_one is u -
+ * 1 before u was rounded: it replaces f where e = 0. u > 0 and normal, else garbage. */
 INLINE double take_log(double u, double near_one)
 {
     const uint64_t sqrt_half = UINT64_C(0x3fe6a09e667f3bcd), one = UINT64_C(0x3ff0000000000000);

@@ -2,8 +2,8 @@
  *   NAMED(name)   the name with the instruction set's suffix
  *   ATTRIBUTES    of the functions: __attribute__((target(...))) or nothing */
 
-/* y's bounds as floats: equal when every value within the bound rounds to that float. The upper one is the result, as the
- * lower one of -0 is -0 - -0 = +0. */
+/* y's bounds as floats: equal when every value within the bound rounds to that float. The upper one is the result, as
+ * the lower one of -0 is -0 - -0 = +0. */
 #define DECIDE(BOUND)                                                                                                  \
     const float low = (float)(y - y * (BOUND)), high = (float)(y + y * (BOUND));                                       \
     out[i] = high;                                                                                                     \

@@ -1,5 +1,6 @@
 /* Elementary functions at any precision: MPFR's, and sigmoid and softplus, which MPFR lacks, by Ziv's strategy
- * (A. Ziv, "Fast evaluation of elementary mathematical functions with correctly rounded last bit", ACM TOMS 17, 1991). */
+ * (A. Ziv, "Fast evaluation of elementary mathematical functions with correctly rounded last bit", ACM TOMS 17,
+ * 1991). */
 #include "number/function.h"
 
 #include <math.h>
@@ -82,9 +83,9 @@ static int compute_sigmoid(mpfr_t out, mpfr_srcptr x, mpfr_rnd_t rounding)
     const mpfr_prec_t precision = mpfr_get_prec(out);
     mpfr_t base;
     int ternary;
-    /* |x| < 2^(-p - 8): 1/2 + x/4 - x^3/48 ... lies between 1/2 and the next breakpoint. x > p + 8: so does 1 - exp(-x),
-     * as exp(-x) < 2^(-p - 8). In both cases no finite precision near 3p or exp(x) is needed. */
-    const bool small = mpfr_get_exp(x) < -precision - 8, large = mpfr_cmp_si(x, precision + 8) > 0;
+    /* |x| < 2^(-p - 8): 1/2 + x/4 - x^3/48 ... lies between 1/2 and the next breakpoint. x > p + 8: so does 1 -
+     * exp(-x), as exp(-x) < 2^(-p - 8). In both cases no finite precision near 3p or exp(x) is needed. */
+    const bool small = mpfr_get_exp(x)<-precision - 8, large = mpfr_cmp_si(x, precision + 8)> 0;
     if (!small && !large)
         return round_estimate(out, estimate_sigmoid, x, rounding);
     mpfr_init2(base, 2);
@@ -111,21 +112,33 @@ static int compute_softplus(mpfr_t out, mpfr_srcptr x, mpfr_rnd_t rounding)
         return ternary;
     }
     /* x > max(p, precision of x) + 8: exp(-x) is below every distance from x to a breakpoint, as x >= 1. */
-    const mpfr_prec_t precision =
-        mpfr_get_prec(out) > mpfr_get_prec(x) ? mpfr_get_prec(out) : mpfr_get_prec(x);
+    const mpfr_prec_t precision = mpfr_get_prec(out) > mpfr_get_prec(x) ? mpfr_get_prec(out) : mpfr_get_prec(x);
     if (mpfr_cmp_si(x, precision + 8) > 0)
         return set_beside(out, x, 1, rounding);
     return round_estimate(out, estimate_softplus, x, rounding);
 }
 
 static unary_fn *const unary_functions[ULP_PRIMITIVE_COUNT] = {
-    [ULP_PRIMITIVE_SQRT] = mpfr_sqrt,   [ULP_PRIMITIVE_EXP] = mpfr_exp,         [ULP_PRIMITIVE_EXPM1] = mpfr_expm1,
-    [ULP_PRIMITIVE_LOG] = mpfr_log,     [ULP_PRIMITIVE_LOG1P] = mpfr_log1p,     [ULP_PRIMITIVE_SIN] = mpfr_sin,
-    [ULP_PRIMITIVE_COS] = mpfr_cos,     [ULP_PRIMITIVE_TAN] = mpfr_tan,         [ULP_PRIMITIVE_ASIN] = mpfr_asin,
-    [ULP_PRIMITIVE_ACOS] = mpfr_acos,   [ULP_PRIMITIVE_ATAN] = mpfr_atan,       [ULP_PRIMITIVE_SINH] = mpfr_sinh,
-    [ULP_PRIMITIVE_COSH] = mpfr_cosh,   [ULP_PRIMITIVE_TANH] = mpfr_tanh,       [ULP_PRIMITIVE_ASINH] = mpfr_asinh,
-    [ULP_PRIMITIVE_ACOSH] = mpfr_acosh, [ULP_PRIMITIVE_ATANH] = mpfr_atanh,     [ULP_PRIMITIVE_ERF] = mpfr_erf,
-    [ULP_PRIMITIVE_SIGMOID] = compute_sigmoid, [ULP_PRIMITIVE_SOFTPLUS] = compute_softplus,
+    [ULP_PRIMITIVE_SQRT] = mpfr_sqrt,
+    [ULP_PRIMITIVE_EXP] = mpfr_exp,
+    [ULP_PRIMITIVE_EXPM1] = mpfr_expm1,
+    [ULP_PRIMITIVE_LOG] = mpfr_log,
+    [ULP_PRIMITIVE_LOG1P] = mpfr_log1p,
+    [ULP_PRIMITIVE_SIN] = mpfr_sin,
+    [ULP_PRIMITIVE_COS] = mpfr_cos,
+    [ULP_PRIMITIVE_TAN] = mpfr_tan,
+    [ULP_PRIMITIVE_ASIN] = mpfr_asin,
+    [ULP_PRIMITIVE_ACOS] = mpfr_acos,
+    [ULP_PRIMITIVE_ATAN] = mpfr_atan,
+    [ULP_PRIMITIVE_SINH] = mpfr_sinh,
+    [ULP_PRIMITIVE_COSH] = mpfr_cosh,
+    [ULP_PRIMITIVE_TANH] = mpfr_tanh,
+    [ULP_PRIMITIVE_ASINH] = mpfr_asinh,
+    [ULP_PRIMITIVE_ACOSH] = mpfr_acosh,
+    [ULP_PRIMITIVE_ATANH] = mpfr_atanh,
+    [ULP_PRIMITIVE_ERF] = mpfr_erf,
+    [ULP_PRIMITIVE_SIGMOID] = compute_sigmoid,
+    [ULP_PRIMITIVE_SOFTPLUS] = compute_softplus,
 };
 
 int ulp_function_mpfr(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b, mpfr_rnd_t rounding)

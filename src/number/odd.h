@@ -33,8 +33,8 @@ static inline double ulp_odd(double nearest, double error)
     return error < 0 ? moved : above;
 }
 
-/* a + b. Fast2Sum on ordered operands never overflows when the sum does not, and is exact with subnormals. An overflow from
- * finite operands rounds to the largest double, which is odd. */
+/* a + b. Fast2Sum on ordered operands never overflows when the sum does not, and is exact with subnormals. An overflow
+ * from finite operands rounds to the largest double, which is odd. */
 static inline double ulp_odd_add(double a, double b)
 {
     const double sum = a + b, aa = __builtin_fabs(a), ab = __builtin_fabs(b);

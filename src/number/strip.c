@@ -10,9 +10,8 @@ const struct ulp_primitive_row ulp_primitive_rows[ULP_PRIMITIVE_COUNT] = {
 };
 
 const struct ulp_strip_table *const ulp_strip_tables[ULP_STRIP_CARRIER_COUNT] = {
-    [ULP_STRIP_FLOAT] = &ulp_strip_float,   [ULP_STRIP_DOUBLE] = &ulp_strip_double,
-    [ULP_STRIP_MPFR] = &ulp_strip_mpfr,     [ULP_STRIP_INT64] = &ulp_strip_int64,
-    [ULP_STRIP_UINT64] = &ulp_strip_uint64,
+    [ULP_STRIP_FLOAT] = &ulp_strip_float, [ULP_STRIP_DOUBLE] = &ulp_strip_double, [ULP_STRIP_MPFR] = &ulp_strip_mpfr,
+    [ULP_STRIP_INT64] = &ulp_strip_int64, [ULP_STRIP_UINT64] = &ulp_strip_uint64,
 };
 
 size_t ulp_strip_element_bytes(enum ulp_strip_carrier carrier, int precision)
@@ -32,8 +31,9 @@ static bool is_native(const struct ulp_format *f, int precision, int emax, doubl
            f->subnormals && f->signed_zero && f->overflow == ULP_OVERFLOW_INFINITY;
 }
 
-/* Rounding the float result to the format is innocuous (README.md): ties to even with 24 >= 2p + 2 bits, and products of
- * two values exact in float, subnormals included. A float that overflowed is beyond every such format's largest value too. */
+/* Rounding the float result to the format is innocuous (README.md): ties to even with 24 >= 2p + 2 bits, and products
+ * of two values exact in float, subnormals included. A float that overflowed is beyond every such format's largest
+ * value too. */
 static bool fits_float(const struct ulp_format *f)
 {
     return f->precision <= 11 && 2 * (f->emin - f->precision + 1) >= -149 && f->emax <= 126;
@@ -41,8 +41,12 @@ static bool fits_float(const struct ulp_format *f)
 
 struct ulp_strip_rule ulp_strip_rule_make(const struct ulp_arithmetic *arithmetic, const struct ulp_format *format)
 {
-    struct ulp_strip_rule rule = {.carrier = ULP_STRIP_MPFR, .precision = format->precision, .each_step = true,
-                                  .format = *format, .rounding = arithmetic->rounding, .seed = arithmetic->seed};
+    struct ulp_strip_rule rule = {.carrier = ULP_STRIP_MPFR,
+                                  .precision = format->precision,
+                                  .each_step = true,
+                                  .format = *format,
+                                  .rounding = arithmetic->rounding,
+                                  .seed = arithmetic->seed};
     const bool nearest_even = rule.rounding == ULP_ROUND_NEAREST_EVEN;
     if (nearest_even && is_native(format, 24, 127, FLT_MAX)) {
         rule.carrier = ULP_STRIP_FLOAT;

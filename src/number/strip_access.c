@@ -74,9 +74,9 @@ struct integer_kind {
 static struct integer_kind kind_of(const struct ulp_tensor *tensor)
 {
     static const struct integer_kind elements[ULP_ELEMENT_COUNT] = {
-        [ULP_ELEMENT_I8] = {8, true},   [ULP_ELEMENT_U8] = {8, false},   [ULP_ELEMENT_I16] = {16, true},
-        [ULP_ELEMENT_U16] = {16, false}, [ULP_ELEMENT_I32] = {32, true}, [ULP_ELEMENT_U32] = {32, false},
-        [ULP_ELEMENT_I64] = {64, true}, [ULP_ELEMENT_U64] = {64, false}, [ULP_ELEMENT_BOOL] = {1, false},
+        [ULP_ELEMENT_I8] = {8, true},    [ULP_ELEMENT_U8] = {8, false},   [ULP_ELEMENT_I16] = {16, true},
+        [ULP_ELEMENT_U16] = {16, false}, [ULP_ELEMENT_I32] = {32, true},  [ULP_ELEMENT_U32] = {32, false},
+        [ULP_ELEMENT_I64] = {64, true},  [ULP_ELEMENT_U64] = {64, false}, [ULP_ELEMENT_BOOL] = {1, false},
     };
     switch (tensor->type) {
     case ULP_TYPE_INT4: return (struct integer_kind){4, true};

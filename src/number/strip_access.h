@@ -24,7 +24,7 @@ double ulp_strip_round_double(const struct ulp_strip_rule *rule, double value, u
 /* The value of a constant's text rounded by the rule. */
 double ulp_strip_round_text(const struct ulp_strip_rule *rule, const char *text);
 
-/* A constant's text as the value truncated to out's precision; what was cut off shows in its last bit (rounded to odd). */
+/* A constant's text as a value of out's precision, rounded to odd: what was cut off shows in the last bit. */
 void ulp_strip_parse(mpfr_t out, const char *text);
 
 /* The magnitude has at most so many significant bits. */

@@ -43,7 +43,8 @@ static REAL real_of_wide(const struct ulp_strip_rule *rule, const struct ulp_ten
 {
     mpfr_t x;
     ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision), tensor->precision);
-    const REAL nearest = sizeof(REAL) == sizeof(float) ? (REAL)mpfr_get_flt(x, MPFR_RNDN) : (REAL)mpfr_get_d(x, MPFR_RNDN);
+    const REAL nearest =
+        sizeof(REAL) == sizeof(float) ? (REAL)mpfr_get_flt(x, MPFR_RNDN) : (REAL)mpfr_get_d(x, MPFR_RNDN);
     if (!rule->each_step || mpfr_nan_p(x) || mpfr_cmp_d(x, (double)nearest) == 0)
         return nearest;
     return (REAL)ulp_strip_round_mpfr(rule, x, at);

@@ -37,7 +37,7 @@ static void round_results(const struct ulp_strip_rule *rule, double *y, size_t n
 
 /* How a primitive's exact result reaches the format. */
 enum method {
-    METHOD_PLAIN, /* binary64's operation: its own rounding is the last, or is innocuous (README.md: ties to even, p <= 25) */
+    METHOD_PLAIN, /* binary64's operation: its own rounding is the last, or harmless (README.md, 3.1) */
     METHOD_ODD,   /* error-free transformations */
     METHOD_EXACT, /* MPFR: exponents where a product's low part would underflow */
 };
@@ -156,12 +156,10 @@ static void run_function(enum ulp_primitive primitive, STRIP_ARGUMENTS)
 ULP_UNARY_FUNCTIONS(FUNCTION)
 FUNCTION(POW)
 
-#define FUNCTION_ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME,
+#define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME,
 const struct ulp_strip_table ulp_strip_double = {
-    .primitive = {TEMPLATE_ENTRIES, ULP_UNARY_FUNCTIONS(FUNCTION_ENTRY)
-                  [ULP_PRIMITIVE_POW] = run_POW, [ULP_PRIMITIVE_MOD] = run_MOD, [ULP_PRIMITIVE_ADD] = run_ADD,
-                  [ULP_PRIMITIVE_SUB] = run_SUB, [ULP_PRIMITIVE_MUL] = run_MUL, [ULP_PRIMITIVE_DIV] = run_DIV,
-                  [ULP_PRIMITIVE_SQRT] = run_SQRT, [ULP_PRIMITIVE_FMA] = run_FMA},
+    .primitive = {ULP_UNARY_FUNCTIONS(ENTRY) ENTRY(POW) ENTRY(MOD) ENTRY(ADD) ENTRY(SUB) ENTRY(MUL)
+                  ENTRY(DIV) ENTRY(SQRT) ENTRY(FMA) TEMPLATE_ENTRIES},
     .load = load,
     .store = store,
     .constant = constant,

@@ -44,8 +44,8 @@ MAP_ROUNDED(SQRT, 1, __builtin_sqrtf(u))
 MAP_ROUNDED(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v), v))
 
 #ifdef ULP_STRIP_X86
-__attribute__((target("avx2,fma"))) static void fuse_by_hardware(float *y, const float *u, const float *v, const float *w,
-                                                                 size_t n)
+__attribute__((target("avx2,fma"))) static void fuse_by_hardware(float *y, const float *u, const float *v,
+                                                                 const float *w, size_t n)
 {
     _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
         y[i] = __builtin_fmaf(u[i], v[i], w[i]);
@@ -107,12 +107,10 @@ static void run_function(enum ulp_primitive primitive, STRIP_ARGUMENTS)
 ULP_UNARY_FUNCTIONS(FUNCTION)
 FUNCTION(POW)
 
-#define FUNCTION_ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME,
+#define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME,
 const struct ulp_strip_table ulp_strip_float = {
-    .primitive = {TEMPLATE_ENTRIES, ULP_UNARY_FUNCTIONS(FUNCTION_ENTRY)
-                  [ULP_PRIMITIVE_POW] = run_POW, [ULP_PRIMITIVE_MOD] = run_MOD, [ULP_PRIMITIVE_ADD] = run_ADD,
-                  [ULP_PRIMITIVE_SUB] = run_SUB, [ULP_PRIMITIVE_MUL] = run_MUL, [ULP_PRIMITIVE_DIV] = run_DIV,
-                  [ULP_PRIMITIVE_SQRT] = run_SQRT, [ULP_PRIMITIVE_FMA] = run_FMA},
+    .primitive = {ULP_UNARY_FUNCTIONS(ENTRY) ENTRY(POW) ENTRY(MOD) ENTRY(ADD) ENTRY(SUB) ENTRY(MUL)
+                  ENTRY(DIV) ENTRY(SQRT) ENTRY(FMA) TEMPLATE_ENTRIES},
     .load = load,
     .store = store,
     .constant = constant,

@@ -127,8 +127,8 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
                  const int64_t *offset, int64_t stride, size_t n)
 {
     int64_t *y = out;
-    const bool is_float = tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64 ||
-                          tensor->element == ULP_ELEMENT_WIDE;
+    const bool is_float =
+        tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64 || tensor->element == ULP_ELEMENT_WIDE;
     if (!is_float && tensor->element_bytes == sizeof *y && !offset && stride == 1) {
         memcpy(y, (const int64_t *)tensor->data + base, n * sizeof *y);
         return;
@@ -165,8 +165,8 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
 {
     (void)storage, (void)place;
     const int64_t *x = in;
-    const bool is_float = tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64 ||
-                          tensor->element == ULP_ELEMENT_WIDE;
+    const bool is_float =
+        tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64 || tensor->element == ULP_ELEMENT_WIDE;
     if (!is_float && tensor->element_bytes == sizeof *x && !offset && stride == 1) {
         memcpy((int64_t *)tensor->data + base, x, n * sizeof *x);
         return;
@@ -205,8 +205,8 @@ static void spread(const struct ulp_strip_rule *rule, void *out, const void *in,
 #define UNSIGNED_ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME##_UNSIGNED
 #define COMMON                                                                                                         \
     ENTRY(COPY), ENTRY(NEG), ENTRY(NOT), ENTRY(ADD), ENTRY(SUB), ENTRY(MUL), ENTRY(EQUAL), ENTRY(AND), ENTRY(OR),      \
-    ENTRY(XOR), ENTRY(BIT_AND), ENTRY(BIT_OR), ENTRY(BIT_XOR), ENTRY(BIT_NOT), ENTRY(SHIFT_LEFT), ENTRY(FMA),          \
-    ENTRY(SELECT)
+        ENTRY(XOR), ENTRY(BIT_AND), ENTRY(BIT_OR), ENTRY(BIT_XOR), ENTRY(BIT_NOT), ENTRY(SHIFT_LEFT), ENTRY(FMA),      \
+        ENTRY(SELECT)
 
 const struct ulp_strip_table ulp_strip_int64 = {
     .primitive = {COMMON, ENTRY(ABS), ENTRY(SIGN), ENTRY(DIV), ENTRY(MOD), ENTRY(FMOD), ENTRY(POW), ENTRY(MIN),

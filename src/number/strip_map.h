@@ -8,7 +8,7 @@
 #endif
 
 #define STRIP_ARGUMENTS                                                                                                \
-    const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c, size_t n,              \
+    const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c, size_t n,               \
         struct ulp_strip_place place
 
 #define MAP_LOOP(ARITY, EXPRESSION)                                                                                    \

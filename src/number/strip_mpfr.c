@@ -278,8 +278,8 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
                   struct ulp_strip_place place)
 {
     const size_t step = ulp_record_bytes(rule->precision);
-    const bool to_float = tensor->element == ULP_ELEMENT_WIDE || tensor->element == ULP_ELEMENT_F32 ||
-                          tensor->element == ULP_ELEMENT_F64;
+    const bool to_float =
+        tensor->element == ULP_ELEMENT_WIDE || tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64;
     const bool as_is = stores_as_is(rule, storage, tensor);
     if (as_is && !offset && stride == 1) {
         memcpy((char *)tensor->data + (size_t)base * step, in, n * step);

@@ -7,7 +7,8 @@
  *   FMOD_REAL      fmodf or fmod, which are exact
  *   REAL_MAX       its largest number
  *   round_results  static void (rule, REAL *y, n, place): round y to the rule's format
- * Everything is branch-free over the elements, so the loops vectorise; no libm function whose bits could vary is used. */
+ * Everything is branch-free over the elements, so the loops vectorise, and no libm function whose bits could vary is
+ * used. */
 #include "number/strip_map.h"
 
 #include <string.h>
@@ -25,7 +26,10 @@ static inline REAL real_of(BITS bits)
     return x;
 }
 static inline REAL magnitude(REAL x) { return real_of(bits_of(x) & ~SIGN_BIT); }
-static inline REAL with_sign(REAL x, REAL sign) { return real_of((bits_of(x) & ~SIGN_BIT) | (bits_of(sign) & SIGN_BIT)); }
+static inline REAL with_sign(REAL x, REAL sign)
+{
+    return real_of((bits_of(x) & ~SIGN_BIT) | (bits_of(sign) & SIGN_BIT));
+}
 
 /* To the nearest integer, ties to even, keeping the sign of zero: adding 2^(p - 1) rounds at the unit. */
 static inline REAL round_to_integer(REAL x)
@@ -103,8 +107,7 @@ MAP_ROUNDED(FMOD, 2, FMOD_REAL(u, v))
     [ULP_PRIMITIVE_COPY] = run_COPY, [ULP_PRIMITIVE_ABS] = run_ABS, [ULP_PRIMITIVE_SIGN] = run_SIGN,                   \
     [ULP_PRIMITIVE_IS_NAN] = run_IS_NAN, [ULP_PRIMITIVE_IS_INF] = run_IS_INF, [ULP_PRIMITIVE_NOT] = run_NOT,           \
     [ULP_PRIMITIVE_MIN] = run_MIN, [ULP_PRIMITIVE_MAX] = run_MAX, [ULP_PRIMITIVE_FMOD] = run_FMOD,                     \
-    [ULP_PRIMITIVE_LESS] = run_LESS, [ULP_PRIMITIVE_LESS_EQUAL] = run_LESS_EQUAL,                                      \
-    [ULP_PRIMITIVE_EQUAL] = run_EQUAL, [ULP_PRIMITIVE_AND] = run_AND, [ULP_PRIMITIVE_OR] = run_OR,                     \
-    [ULP_PRIMITIVE_XOR] = run_XOR, [ULP_PRIMITIVE_SELECT] = run_SELECT, [ULP_PRIMITIVE_NEG] = run_NEG,                 \
-    [ULP_PRIMITIVE_FLOOR] = run_FLOOR, [ULP_PRIMITIVE_CEIL] = run_CEIL, [ULP_PRIMITIVE_TRUNC] = run_TRUNC,             \
-    [ULP_PRIMITIVE_ROUND] = run_ROUND
+    [ULP_PRIMITIVE_LESS] = run_LESS, [ULP_PRIMITIVE_LESS_EQUAL] = run_LESS_EQUAL, [ULP_PRIMITIVE_EQUAL] = run_EQUAL,   \
+    [ULP_PRIMITIVE_AND] = run_AND, [ULP_PRIMITIVE_OR] = run_OR, [ULP_PRIMITIVE_XOR] = run_XOR,                         \
+    [ULP_PRIMITIVE_SELECT] = run_SELECT, [ULP_PRIMITIVE_NEG] = run_NEG, [ULP_PRIMITIVE_FLOOR] = run_FLOOR,             \
+    [ULP_PRIMITIVE_CEIL] = run_CEIL, [ULP_PRIMITIVE_TRUNC] = run_TRUNC, [ULP_PRIMITIVE_ROUND] = run_ROUND
