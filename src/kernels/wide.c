@@ -141,10 +141,15 @@ static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *f
     return ulp_parallel_for(pool, in->count, 256, round_elements, &rounding, error);
 }
 
-/* Not worth the packing. */
+/* Is exact summation of each output faster than the digits' overheads? In nanoseconds, measured on a 3 GHz Xeon: 25 a
+ * product for the one; for the other 20,000 a call, 6 an element packed and 6 one looked at to plan, 25 an output more, and
+ * products nearly free. */
 static bool is_small(const struct ulp_contraction *problem)
 {
-    return problem->batch_count * problem->m * problem->n < 16;
+    double outputs = (double)problem->batch_count * (double)problem->m * (double)problem->n;
+    double packed = (double)problem->batch_count * (double)(problem->m + problem->n) * (double)problem->k;
+    double looked_at = 2 * (double)problem->k * (double)ulp_wide_sample_count(problem);
+    return 25 * outputs * (double)problem->k < 20000 + 6 * (packed + looked_at) + 25 * outputs;
 }
 
 /* a and b change places. */

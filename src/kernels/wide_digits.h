@@ -70,6 +70,9 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
 /* Chooses digits and positions for the tile. Returns false when outputs are better found one by one. */
 bool ulp_wide_plan_make(struct ulp_wide_plan *plan, const struct ulp_wide_call *call, const struct ulp_wide_tile *tile);
 
+/* Outputs that are looked at to make a plan. */
+size_t ulp_wide_sample_count(const struct ulp_contraction *problem);
+
 /* Computes the call by the plan. */
 enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
                                     struct ulp_pool *pool, struct ulp_error *error);

@@ -51,12 +51,18 @@ static int compare(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+size_t ulp_wide_sample_count(const struct ulp_contraction *problem)
+{
+    size_t count = problem->batch_count * problem->m * problem->n / 64 + 1;
+    return count < SAMPLES_MAX ? count : SAMPLES_MAX;
+}
+
 /* Bits that outputs' sums lie below their lines' scales, but for a few; INFINITY when that is not a few. */
 static double find_need(const struct ulp_wide_call *call)
 {
     const struct ulp_contraction *problem = &call->problem;
     size_t outputs = problem->batch_count * problem->m * problem->n;
-    size_t count = outputs / 64 < 4 ? 4 : outputs / 64 < SAMPLES_MAX ? outputs / 64 : SAMPLES_MAX;
+    size_t count = ulp_wide_sample_count(problem);
     double needs[SAMPLES_MAX];
     for (size_t i = 0; i < count; i++) {
         /* Places spread over the outputs by the golden ratio, so that no stride repeats rows or columns. */
