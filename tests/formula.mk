@@ -2,9 +2,10 @@ check_PROGRAMS += check_formula
 TESTS += check_formula
 check_formula_SOURCES = %D%/check_formula.c %D%/formula/formula_test.h \
 	%D%/formula/check_evaluate.c \
+	%D%/formula/check_fuzz.c \
 	%D%/formula/check_layout.c \
 	%D%/formula/check_parse.c \
 	%D%/formula/oracle.c %D%/formula/oracle.h \
-	%D%/formula/support.c
-check_formula_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/formula
+	%D%/formula/support.c %D%/fuzz/fuzz_formula.c %D%/fuzz/fuzz_formula.h
+check_formula_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/formula -I$(top_srcdir)/tests/fuzz
 check_formula_LDADD = $(test_libs)
