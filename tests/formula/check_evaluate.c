@@ -235,7 +235,7 @@ START_TEST(test_threads)
 }
 END_TEST
 
-/* Stochastic rounding: nodes and instructions draw unlike numbers, and a fraction of 1/4 goes up a quarter of the time:
+/* Stochastic rounding: nodes, instructions, strips and rows draw unlike numbers, and a fraction of 1/4 goes up a quarter of the time:
  * of n = 4096 draws n/4 +- 5 sigma, sigma = sqrt(n * 3/16) = 27.7. */
 START_TEST(test_stochastic)
 {
@@ -244,18 +244,25 @@ START_TEST(test_stochastic)
     struct ulp_tape *twice = make_tape("(1 + (x * 0 + 0x1p-12)) - ((1 + 0x1p-10) + (x * 0 + 0x1p-12))", names, OPERANDS, 1);
     lay(&laid, "fp16-strict,round=sr,seed=9", 1, 4096, false, 5);
     struct ulp_tensor a = run(&laid, once, 1, 7), b = run(&laid, once, 1, 8), c = run(&laid, twice, 1, 7);
-    int up = 0, other = 0, different = 0;
+    int up = 0, other = 0, different = 0, strips = 0;
     for (size_t i = 0; i < 4096; i++) {
         const double x = ulp_tensor_get(&a, i), y = ulp_tensor_get(&b, i);
         ck_assert(x == 1 || x == 1 + 0x1p-10);
         up += x > 1;
         other += (x > 1) != (y > 1);
+        strips += i >= 512 && (x > 1) != (ulp_tensor_get(&a, i - 512) > 1);
         different += ulp_tensor_get(&c, i) != -0x1p-10;
     }
     ck_assert_int_ge(up, 1024 - 139);
     ck_assert_int_le(up, 1024 + 139);
     ck_assert_int_ge(other, 1000);
     ck_assert_int_ge(different, 1000);
+    ck_assert_int_ge(strips, 1000);
+    laid.rows = (struct ulp_rows){.row_count = 64, .row_length = 64};
+    laid.operands[0].row_stride = 64;
+    struct ulp_tensor d = run(&laid, once, 1, 7);
+    ck_assert_int_eq(memcmp(a.data, d.data, a.count * a.element_bytes), 0); /* the place in the tensor is the same */
+    ulp_tensor_free(&d);
     ulp_tensor_free(&a);
     ulp_tensor_free(&b);
     ulp_tensor_free(&c);
@@ -312,6 +319,49 @@ START_TEST(test_outputs)
         ulp_tensor_free(&mean);
         ulp_tensor_free(&scale);
         unlay(&laid);
+    }
+}
+END_TEST
+
+/* Several outputs, each with a value per position, the first of them needed no more when the last is computed. */
+START_TEST(test_full_outputs)
+{
+    static const struct {
+        size_t row_count, row_length;
+    } shapes[] = {{1, 1300}, {3, 100}, {400, 6}};
+    static const char *const sums[] = {"", " + row_sum(x)"};
+    for (size_t i = 0; i < 6; i++) {
+        struct laid laid;
+        struct ulp_error error = {.status = ULP_OK};
+        char text[200];
+        snprintf(text, sizeof text, "second = x + y; third = second * x; (x - y) * (x + 2) - (y + 3) * (x * 5 - y)%s", sums[i / 3]);
+        struct ulp_tape *tape = make_tape(text, names, OPERANDS, 3);
+        lay(&laid, "fp32", shapes[i % 3].row_count, shapes[i % 3].row_length, false, 3);
+        const size_t length = shapes[i % 3].row_length, count = length * shapes[i % 3].row_count;
+        struct ulp_tensor tensors[3];
+        struct ulp_operand outputs[3];
+        for (int k = 0; k < 3; k++) {
+            tensors[k] = make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)count}, NULL);
+            outputs[k] = (struct ulp_operand){.tensor = &tensors[k], .row_stride = (int64_t)length, .position_stride = 1};
+        }
+        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL, &error), error);
+        const float *x = laid.tensors[0].data, *y = laid.tensors[1].data;
+        float sum = 0;
+        for (size_t k = 0; k < count; k++) {
+            if (k % length == 0) {
+                sum = x[k];
+                for (size_t p = 1; p < length; p++)
+                    sum += x[k + p];
+            }
+            const float value = (x[k] - y[k]) * (x[k] + 2) - (y[k] + 3) * (x[k] * 5 - y[k]);
+            ck_assert(((float *)tensors[0].data)[k] == (i / 3 ? value + sum : value));
+            ck_assert(((float *)tensors[1].data)[k] == x[k] + y[k]);
+            ck_assert(((float *)tensors[2].data)[k] == (x[k] + y[k]) * x[k]);
+        }
+        for (int k = 0; k < 3; k++)
+            ulp_tensor_free(&tensors[k]);
+        unlay(&laid);
+        ulp_tape_free(tape);
     }
 }
 END_TEST
@@ -513,6 +563,7 @@ Suite *evaluate_suite(void)
     tcase_add_loop_test(tcase, test_threads, 0, sizeof threaded / sizeof *threaded);
     tcase_add_test(tcase, test_stochastic);
     tcase_add_test(tcase, test_outputs);
+    tcase_add_test(tcase, test_full_outputs);
     tcase_add_loop_test(tcase, test_aliasing, 0, 2);
     tcase_add_test(tcase, test_empty);
     tcase_add_test(tcase, test_repeated_output);
