@@ -366,6 +366,38 @@ START_TEST(test_full_outputs)
 }
 END_TEST
 
+/* An output that is folded as well. */
+START_TEST(test_folded_output)
+{
+    static const size_t lengths[] = {5, 600};
+    for (size_t i = 0; i < 4; i++) {
+        struct laid laid;
+        struct ulp_error error = {.status = ULP_OK};
+        struct ulp_tape *tape = make_tape("d = x * y; second = row_sum(d); d", names, OPERANDS, 2);
+        const size_t length = lengths[i % 2], rows = i < 2 ? 2 : 20;
+        lay(&laid, "fp32", rows, length, false, 3);
+        struct ulp_tensor full = make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)(rows * length)}, NULL);
+        struct ulp_tensor sums = make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)rows}, NULL);
+        const struct ulp_operand outputs[] = {{.tensor = &full, .row_stride = (int64_t)length, .position_stride = 1},
+                                              {.tensor = &sums, .row_stride = 1}};
+        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL, &error), error);
+        const float *x = laid.tensors[0].data, *y = laid.tensors[1].data, *products = full.data;
+        for (size_t row = 0; row < rows; row++) {
+            float sum = x[row * length] * y[row * length];
+            for (size_t p = 1; p < length; p++)
+                sum += x[row * length + p] * y[row * length + p];
+            ck_assert(((float *)sums.data)[row] == sum);
+        }
+        for (size_t k = 0; k < rows * length; k++)
+            ck_assert(products[k] == x[k] * y[k]);
+        ulp_tensor_free(&full);
+        ulp_tensor_free(&sums);
+        unlay(&laid);
+        ulp_tape_free(tape);
+    }
+}
+END_TEST
+
 /* The output may be an operand's memory. */
 START_TEST(test_aliasing)
 {
@@ -564,6 +596,7 @@ Suite *evaluate_suite(void)
     tcase_add_test(tcase, test_stochastic);
     tcase_add_test(tcase, test_outputs);
     tcase_add_test(tcase, test_full_outputs);
+    tcase_add_test(tcase, test_folded_output);
     tcase_add_loop_test(tcase, test_aliasing, 0, 2);
     tcase_add_test(tcase, test_empty);
     tcase_add_test(tcase, test_repeated_output);
