@@ -262,7 +262,7 @@ static const char *const names[] = {
 START_TEST(every_arithmetic_equals_the_oracle)
 {
     struct stream stream = {.key = 1000 + (uint64_t)_i};
-    int rounds = test_long() ? 400 : 24;
+    int rounds = test_long() ? 400 : 12;
     for (int round = 0; round < rounds; round++) {
         struct setup setup = {
             .batch_count = 1 + draw_below(&stream, 3),

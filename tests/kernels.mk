@@ -3,3 +3,6 @@ TESTS += check_contract
 check_contract_SOURCES = %D%/check_contract.c %D%/kernels/chain_oracle.c %D%/kernels/chain_oracle.h
 check_contract_CPPFLAGS = $(test_cppflags)
 check_contract_LDADD = $(test_libs)
+# The same program, so the script needs it built; check_PROGRAMS are built before any test runs.
+dist_check_SCRIPTS += %D%/check_contract_cpu.sh
+TESTS += %D%/check_contract_cpu.sh

@@ -1,0 +1,7 @@
+#!/bin/sh
+# check_contract again with instruction sets switched off, for what asks the processor by itself (packing).
+set -e
+for disabled in avx512 avx2; do
+    echo "without $disabled"
+    ULPSCOPE_DISABLE_CPU=$disabled "${top_builddir:-.}/check_contract"
+done
