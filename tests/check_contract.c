@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/random.h"
 #include "kernels/chain_oracle.h"
 #include "kernels/chains.h"
-#include "kernels/cpu.h"
 #include "kernels/pack.h"
 #include "kernels/tile.h"
 #include "number/round.h"
@@ -84,8 +84,8 @@ static void put(struct ulp_tensor *tensor, size_t i, double x)
         ((double *)tensor->data)[i] = x;
 }
 
-static void fill(struct ulp_tensor *tensor, const struct ulp_arithmetic *arithmetic, size_t count, struct stream *stream,
-                 enum values values)
+static void fill(struct ulp_tensor *tensor, const struct ulp_arithmetic *arithmetic, size_t count,
+                 struct stream *stream, enum values values)
 {
     int64_t dim = (int64_t)count;
     enum ulp_element element = ulp_storage_element(&arithmetic->storage);
@@ -95,8 +95,8 @@ static void fill(struct ulp_tensor *tensor, const struct ulp_arithmetic *arithme
 }
 
 /* Tables of one side: lines and k of matrices, random places, or a window that slides over a row (as a convolution). */
-static size_t lay_out(struct instance *instance, struct ulp_factor *factor, struct stream *stream, const struct setup *setup,
-                      int first_table, size_t lines)
+static size_t lay_out(struct instance *instance, struct ulp_factor *factor, struct stream *stream,
+                      const struct setup *setup, int first_table, size_t lines)
 {
     size_t k = setup->k, batch_count = setup->batch_count, count = batch_count * lines * k + 1;
     if (setup->layout == GATHERED) {
@@ -116,13 +116,19 @@ static size_t lay_out(struct instance *instance, struct ulp_factor *factor, stru
     return (batch_count - 1) * lines * k + (lines - 1) * line_step + (k ? k - 1 : 0) * k_step + 1;
 }
 
-static void instance_create(struct instance *instance, const struct ulp_arithmetic *arithmetic, const struct setup *setup)
+static void instance_create(struct instance *instance, const struct ulp_arithmetic *arithmetic,
+                            const struct setup *setup)
 {
     struct stream stream = {.key = setup->seed};
     *instance = (struct instance){0};
     struct ulp_contraction *problem = &instance->problem;
-    *problem = (struct ulp_contraction){.batch_count = setup->batch_count, .m = setup->m, .n = setup->n, .k = setup->k,
-                                        .store = setup->store, .out = &instance->out, .node_key = 77};
+    *problem = (struct ulp_contraction){.batch_count = setup->batch_count,
+                                        .m = setup->m,
+                                        .n = setup->n,
+                                        .k = setup->k,
+                                        .store = setup->store,
+                                        .out = &instance->out,
+                                        .node_key = 77};
     size_t a_count = lay_out(instance, &problem->a, &stream, setup, 0, setup->m);
     size_t b_count = lay_out(instance, &problem->b, &stream, setup, 3, setup->n);
     fill(&instance->a, arithmetic, a_count, &stream, setup->values);
@@ -137,7 +143,8 @@ static void instance_create(struct instance *instance, const struct ulp_arithmet
     }
     size_t m = setup->m, n = setup->n;
     int64_t out_count = (int64_t)(setup->batch_count * m * n);
-    enum ulp_element element = setup->store ? ulp_storage_element(&arithmetic->storage) : ulp_accumulator_element(arithmetic);
+    enum ulp_element element = setup->store ? ulp_storage_element(&arithmetic->storage)
+                                            : ulp_accumulator_element(arithmetic);
     ck_assert_int_eq(ULP_OK, ulp_tensor_create(&instance->out, ULP_TYPE_FLOAT, element, 0, 1, &out_count, NULL));
     problem->out_batch_offset = table(instance, 6, setup->batch_count, 0, (int64_t)(m * n));
     problem->out_row_offset = table(instance, 7, m, 0, setup->transposed_out ? 1 : (int64_t)n);
@@ -155,8 +162,8 @@ static void instance_free(struct instance *instance)
 }
 
 /* x, y: what output (g, i, j) sums the products of. */
-static void gather(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem, size_t g, size_t i, size_t j,
-                   double *x, double *y)
+static void gather(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem, size_t g, size_t i,
+                   size_t j, double *x, double *y)
 {
     const struct ulp_format *factor = &arithmetic->factor;
     for (size_t k = 0; k < problem->k; k++) {
@@ -170,10 +177,7 @@ static void gather(const struct ulp_arithmetic *arithmetic, const struct ulp_con
     }
 }
 
-static bool same_bits(double x, double y)
-{
-    return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y));
-}
+static bool same_bits(double x, double y) { return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y)); }
 
 /* Every output against the oracle. */
 static void compare_with_oracle(const char *name, const struct ulp_arithmetic *arithmetic, const struct setup *setup,
@@ -188,12 +192,15 @@ static void compare_with_oracle(const char *name, const struct ulp_arithmetic *a
                 if (problem->store)
                     ulp_round_doubles(&arithmetic->storage, arithmetic->rounding, &wanted, 1, arithmetic->seed,
                                       problem->node_key + problem->k * ULP_DRAWS + ULP_DRAW_STORE, p);
-                double got = ulp_tensor_get(problem->out, (size_t)(problem->out_batch_offset[g] + problem->out_row_offset[i] +
-                                                                   problem->out_column_offset[j]));
-                ck_assert_msg(same_bits(got, wanted), "%s %zu x %zu x %zu x %zu layout %d values %d padding %d seed %llu: "
-                              "(%zu, %zu, %zu) is %a, not %a", name, problem->batch_count, problem->m, problem->n,
-                              problem->k, (int)setup->layout, (int)setup->values, setup->padding,
-                              (unsigned long long)setup->seed, g, i, j, got, wanted);
+                double got = ulp_tensor_get(problem->out,
+                                            (size_t)(problem->out_batch_offset[g] + problem->out_row_offset[i] +
+                                                     problem->out_column_offset[j]));
+                ck_assert_msg(same_bits(got, wanted),
+                              "%s %zu x %zu x %zu x %zu layout %d values %d padding %d seed %llu: "
+                              "(%zu, %zu, %zu) is %a, not %a",
+                              name, problem->batch_count, problem->m, problem->n, problem->k, (int)setup->layout,
+                              (int)setup->values, setup->padding, (unsigned long long)setup->seed, g, i, j, got,
+                              wanted);
             }
     free(x);
 }
@@ -219,7 +226,8 @@ static void run_everywhere(const char *name, const struct ulp_arithmetic *arithm
         ck_ulp_ok(ulp_chains_run(&chains, arithmetic, &instance->problem, cpu, NULL, &error), error);
         if (i == 0)
             memcpy(first, instance->out.data, bytes);
-        ck_assert_msg(memcmp(first, instance->out.data, bytes) == 0, "%s: other bits without '%s'", name, disabled_sets[i]);
+        ck_assert_msg(memcmp(first, instance->out.data, bytes) == 0, "%s: other bits without '%s'", name,
+                      disabled_sets[i]);
     }
     memset(instance->out.data, 0xA5, bytes);
     ck_ulp_ok(ulp_contract(arithmetic, &instance->problem, NULL, &error), error);
@@ -246,16 +254,60 @@ static void check_setup(const char *name, const struct setup *setup)
 }
 
 static const char *const names[] = {
-    "fp32", "fp32,nofma", "fp64", "fp64,nofma", "fp16-strict", "fp16-strict,fma", "fp16,unit=none", "fp16,unit=none,acc=fp16",
-    "fp16-strict,acc=fp32", "bf16-strict", "bf16-strict,fma", "bf16,unit=none", "tf32-strict", "tf32,unit=none",
-    "fp8-e4m3-strict", "fp8-e5m2-strict", "fp16-strict,overflow=saturate", "fp16-strict,subnormals=flush",
-    "bf16-strict,round=rna", "fp16-strict,round=rd", "e5m7,round=rz", "e4m3,round=ru", "e8m23,nofma", "e8m20", "e11m20", "e11m52",
-    "fp32,round=ru", "fp32,nofma,round=rz", "fp64,round=rd", "fp64,nofma,round=rz", "e11m20,acc=fp32,round=ru", "fp32,acc=fp64", "fp32,acc=fp16",
-    "fp32,order=pairwise", "fp64,order=pairwise", "fp16-strict,order=pairwise", "fp16,unit=none,order=pairwise",
-    "e11m20,order=pairwise", "fp32,order=blocked:5", "fp32,split-k=3", "fp32,split-k=4,promote=3", "fp32,promote=4",
-    "fp16-strict,promote=4", "fp16-strict,split-k=2", "bf16-strict,split-k=3,promote=5", "fp32,order=blocked:2,promote=5,split-k=2",
-    "fp32,split-k=3,order=pairwise", "fp64,split-k=4", "tf32-strict,promote=4,split-k=3", "fp16-strict,order=blocked:4",
-    "fp16-strict,round=sr,seed=3", "fp32,round=sr", "fp32,nofma,round=sr,seed=9", "fp16,unit=none,round=sr",
+    "fp32",
+    "fp32,nofma",
+    "fp64",
+    "fp64,nofma",
+    "fp16-strict",
+    "fp16-strict,fma",
+    "fp16,unit=none",
+    "fp16,unit=none,acc=fp16",
+    "fp16-strict,acc=fp32",
+    "bf16-strict",
+    "bf16-strict,fma",
+    "bf16,unit=none",
+    "tf32-strict",
+    "tf32,unit=none",
+    "fp8-e4m3-strict",
+    "fp8-e5m2-strict",
+    "fp16-strict,overflow=saturate",
+    "fp16-strict,subnormals=flush",
+    "bf16-strict,round=rna",
+    "fp16-strict,round=rd",
+    "e5m7,round=rz",
+    "e4m3,round=ru",
+    "e8m23,nofma",
+    "e8m20",
+    "e11m20",
+    "e11m52",
+    "fp32,round=ru",
+    "fp32,nofma,round=rz",
+    "fp64,round=rd",
+    "fp64,nofma,round=rz",
+    "e11m20,acc=fp32,round=ru",
+    "fp32,acc=fp64",
+    "fp32,acc=fp16",
+    "fp32,order=pairwise",
+    "fp64,order=pairwise",
+    "fp16-strict,order=pairwise",
+    "fp16,unit=none,order=pairwise",
+    "e11m20,order=pairwise",
+    "fp32,order=blocked:5",
+    "fp32,split-k=3",
+    "fp32,split-k=4,promote=3",
+    "fp32,promote=4",
+    "fp16-strict,promote=4",
+    "fp16-strict,split-k=2",
+    "bf16-strict,split-k=3,promote=5",
+    "fp32,order=blocked:2,promote=5,split-k=2",
+    "fp32,split-k=3,order=pairwise",
+    "fp64,split-k=4",
+    "tf32-strict,promote=4,split-k=3",
+    "fp16-strict,order=blocked:4",
+    "fp16-strict,round=sr,seed=3",
+    "fp32,round=sr",
+    "fp32,nofma,round=sr,seed=9",
+    "fp16,unit=none,round=sr",
 };
 
 /* Every arithmetic, small shapes of every kind. */
@@ -284,11 +336,22 @@ END_TEST
 /* Chains across blocks of k, row and column blocks, and cuts that do not fall on them. */
 START_TEST(long_chains_equal_the_oracle)
 {
-    static const char *const long_names[] = {"fp32", "fp16-strict", "fp32,split-k=7", "fp32,promote=100,split-k=3",
-                                             "fp32,order=pairwise", "bf16-strict,promote=128", "tf32-strict"};
+    static const char *const long_names[] = {"fp32",
+                                             "fp16-strict",
+                                             "fp32,split-k=7",
+                                             "fp32,promote=100,split-k=3",
+                                             "fp32,order=pairwise",
+                                             "bf16-strict,promote=128",
+                                             "tf32-strict"};
     for (size_t i = 0; i < COUNT(long_names); i++) {
-        struct setup setup = {.batch_count = 1, .m = 3, .n = 5, .k = 259 + 256 * i, .layout = (enum layout)(i % LAYOUT_COUNT),
-                              .values = i % 2 ? NEAR_ONE : WITH_SPECIALS, .padding = i % 2, .seed = 40 + i};
+        struct setup setup = {.batch_count = 1,
+                              .m = 3,
+                              .n = 5,
+                              .k = 259 + 256 * i,
+                              .layout = (enum layout)(i % LAYOUT_COUNT),
+                              .values = i % 2 ? NEAR_ONE : WITH_SPECIALS,
+                              .padding = i % 2,
+                              .seed = 40 + i};
         check_setup(long_names[i], &setup);
     }
 }
@@ -324,9 +387,15 @@ START_TEST(fp32_equals_fmaf_at_every_remainder)
     struct stream stream = {.key = 5};
     for (size_t m = 1; m <= 35; m++)
         for (size_t n = 1; n <= 35; n++) {
-            struct setup setup = {.batch_count = 1, .m = m, .n = n, .k = 1 + draw_below(&stream, 35), .store = true,
-                                  .layout = (enum layout)draw_below(&stream, LAYOUT_COUNT), .values = PATTERNS,
-                                  .transposed_out = draw_below(&stream, 2), .seed = draw(&stream)};
+            struct setup setup = {.batch_count = 1,
+                                  .m = m,
+                                  .n = n,
+                                  .k = 1 + draw_below(&stream, 35),
+                                  .store = true,
+                                  .layout = (enum layout)draw_below(&stream, LAYOUT_COUNT),
+                                  .values = PATTERNS,
+                                  .transposed_out = draw_below(&stream, 2),
+                                  .seed = draw(&stream)};
             unsigned cpu = features_without(disabled_sets[draw_below(&stream, COUNT(disabled_sets))]);
             for (size_t k = 1; k <= (test_long() ? 35 : 1); k++) {
                 setup.k = test_long() ? k : setup.k;
@@ -358,7 +427,13 @@ START_TEST(bits_do_not_depend_on_threads)
 {
     static const int thread_counts[] = {1, 2, 7};
     static const char *const thread_names[] = {"fp32", "fp16-strict", "fp32,order=pairwise", "fp16-strict,round=sr"};
-    struct setup setup = {.batch_count = 3, .m = 70, .n = 90, .k = 40, .layout = ROWS, .values = WITH_SPECIALS, .padding = true,
+    struct setup setup = {.batch_count = 3,
+                          .m = 70,
+                          .n = 90,
+                          .k = 40,
+                          .layout = ROWS,
+                          .values = WITH_SPECIALS,
+                          .padding = true,
                           .seed = 8};
     struct ulp_error error = {0};
     for (size_t i = 0; i < COUNT(thread_names); i++) {
@@ -374,7 +449,8 @@ START_TEST(bits_do_not_depend_on_threads)
             ulp_pool_free(pool);
             if (t == 0)
                 memcpy(first, instance.out.data, bytes);
-            ck_assert_msg(memcmp(first, instance.out.data, bytes) == 0, "%s with %d threads", thread_names[i], thread_counts[t]);
+            ck_assert_msg(memcmp(first, instance.out.data, bytes) == 0, "%s with %d threads", thread_names[i],
+                          thread_counts[t]);
         }
         free(first);
         instance_free(&instance);
@@ -385,21 +461,31 @@ END_TEST
 /* Integers of every pair of types against a loop modulo 2^64. */
 START_TEST(integers_are_exact)
 {
-    static const enum ulp_type types[] = {ULP_TYPE_INT8, ULP_TYPE_UINT8, ULP_TYPE_INT32, ULP_TYPE_INT64, ULP_TYPE_UINT64};
+    static const enum ulp_type types[] = {ULP_TYPE_INT8, ULP_TYPE_UINT8, ULP_TYPE_INT32, ULP_TYPE_INT64,
+                                          ULP_TYPE_UINT64};
     static const enum ulp_type out_types[] = {ULP_TYPE_INT32, ULP_TYPE_INT64, ULP_TYPE_INT8, ULP_TYPE_UINT32};
     struct ulp_arithmetic arithmetic = arithmetic_of("fp16");
     struct stream stream = {.key = 11};
     struct ulp_error error = {0};
     for (size_t round = 0; round < 100; round++) {
-        struct setup setup = {.batch_count = 1 + round % 2, .m = 1 + draw_below(&stream, 20), .n = 1 + draw_below(&stream, 40),
-                              .k = draw_below(&stream, 300), .layout = (enum layout)(round % 2), .seed = round};
+        struct setup setup = {.batch_count = 1 + round % 2,
+                              .m = 1 + draw_below(&stream, 20),
+                              .n = 1 + draw_below(&stream, 40),
+                              .k = draw_below(&stream, 300),
+                              .layout = (enum layout)(round % 2),
+                              .seed = round};
         struct instance instance;
         instance_create(&instance, &arithmetic, &setup);
         struct ulp_contraction *p = &instance.problem;
         struct ulp_tensor a, b, out;
-        ck_ulp_ok(ulp_tensor_create(&a, types[draw_below(&stream, 5)], ULP_ELEMENT_COUNT, 0, 1, instance.a.dims, &error), error);
-        ck_ulp_ok(ulp_tensor_create(&b, types[draw_below(&stream, 5)], ULP_ELEMENT_COUNT, 0, 1, instance.b.dims, &error), error);
-        ck_ulp_ok(ulp_tensor_create(&out, out_types[round % 4], ULP_ELEMENT_COUNT, 0, 1, instance.out.dims, &error), error);
+        ck_ulp_ok(
+            ulp_tensor_create(&a, types[draw_below(&stream, 5)], ULP_ELEMENT_COUNT, 0, 1, instance.a.dims, &error),
+            error);
+        ck_ulp_ok(
+            ulp_tensor_create(&b, types[draw_below(&stream, 5)], ULP_ELEMENT_COUNT, 0, 1, instance.b.dims, &error),
+            error);
+        ck_ulp_ok(ulp_tensor_create(&out, out_types[round % 4], ULP_ELEMENT_COUNT, 0, 1, instance.out.dims, &error),
+                  error);
         for (size_t i = 0; i < a.count; i++)
             ulp_tensor_set_int(&a, i, (int64_t)draw(&stream));
         for (size_t i = 0; i < b.count; i++)

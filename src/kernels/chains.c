@@ -170,13 +170,14 @@ static void close_segments(const struct job *job, char *sums, size_t row_count, 
         struct ulp_draw draw = {.first = place.output,
                                 .number = segments->end[0] * ULP_DRAWS + ULP_DRAW_PARTIAL + (unsigned)level};
         for (size_t i = 0; i < row_count; i++, draw.first += place.row_pitch)
-            add_partial(&cuts->partial[level], job->element, outer + i * strip, inner + i * strip, job->tile_columns, draw);
+            add_partial(&cuts->partial[level], job->element, outer + i * strip, inner + i * strip, job->tile_columns,
+                        draw);
     }
 }
 
 /* Go on with one tile through k in [first, last), whose panels begin at k = first. */
-static void run_tile(const struct job *job, char *sums, size_t row_count, const char *rows, const char *columns, size_t first,
-                     size_t last, struct ulp_tile_place place, void *stack)
+static void run_tile(const struct job *job, char *sums, size_t row_count, const char *rows, const char *columns,
+                     size_t first, size_t last, struct ulp_tile_place place, void *stack)
 {
     const struct ulp_chains *chains = job->chains;
     for (size_t k = first; k < last;) {
@@ -203,8 +204,8 @@ static struct ulp_tile_place place_of(const struct job *job, size_t batch, size_
                                    .row_pitch = job->row_pitch};
 }
 
-static void store_tile(const struct job *job, const char *sums, size_t batch, size_t row, size_t row_count, size_t column,
-                       size_t column_count)
+static void store_tile(const struct job *job, const char *sums, size_t batch, size_t row, size_t row_count,
+                       size_t column, size_t column_count)
 {
     size_t strip = job->tile_columns * job->element_bytes;
     const char *result = sums + (size_t)job->chains->cuts.level_count * job->tile_bytes;
@@ -215,9 +216,11 @@ static void store_tile(const struct job *job, const char *sums, size_t batch, si
     bool run = job->output.rounding != ULP_ROUND_STOCHASTIC && ulp_output_is_run(out_column, column_count);
     for (size_t i = 0; i < row_count; i++, draw.first += job->row_pitch)
         if (run)
-            ulp_output_run(&job->output, base + job->out_row[row + i] + out_column[0], result + i * strip, column_count);
+            ulp_output_run(&job->output, base + job->out_row[row + i] + out_column[0], result + i * strip,
+                           column_count);
         else
-            ulp_output_strip(&job->output, base + job->out_row[row + i], out_column, result + i * strip, column_count, draw);
+            ulp_output_strip(&job->output, base + job->out_row[row + i], out_column, result + i * strip, column_count,
+                             draw);
 }
 
 /* A block of outputs: rows [row, row + row_count), columns likewise. */
@@ -295,10 +298,14 @@ static void repair_output(const struct job *job, const struct scratch *scratch, 
     store_tile(job, scratch->sums, batch, row, 1, column, 1);
 }
 
+struct line {
+    bool padding, finite;
+};
+
 static enum ulp_status repair_block(const struct job *job, const struct scratch *scratch, const struct block *block,
                                     struct ulp_error *error)
 {
-    struct line { bool padding, finite; } *lines;
+    struct line *lines;
     double *pair;
     void *memory, *pairs = NULL;
     size_t line_count = block->row_count + block->column_count, k_count = job->k_count;
@@ -334,7 +341,9 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
     for (size_t item = first; item < last && status == ULP_OK; item++) {
         size_t row = item % job->row_blocks * job->row_block, rest = item / job->row_blocks;
         size_t column = rest % job->column_blocks * job->column_block;
-        struct block block = {.batch = rest / job->column_blocks, .row = row, .column = column,
+        struct block block = {.batch = rest / job->column_blocks,
+                              .row = row,
+                              .column = column,
                               .row_count = min_size(job->row_block, job->row_count - row),
                               .column_count = min_size(job->column_block, job->column_count - column)};
         run_block(job, &scratch, &block);
@@ -362,12 +371,15 @@ static bool prefers_swap(const struct job *job, const struct ulp_contraction *pr
 {
     if (job->chains->rule.rounding == ULP_ROUND_STOCHASTIC)
         return false;
-    double straight = filled(problem->n, job->tile_columns) * (is_contiguous(problem->out_column_offset, problem->n) ? 1 : 0.8);
-    double swapped = filled(problem->m, job->tile_columns) * (is_contiguous(problem->out_row_offset, problem->m) ? 1 : 0.8);
+    double straight = filled(problem->n, job->tile_columns) *
+                      (is_contiguous(problem->out_column_offset, problem->n) ? 1 : 0.8);
+    double swapped = filled(problem->m, job->tile_columns) *
+                     (is_contiguous(problem->out_row_offset, problem->m) ? 1 : 0.8);
     return swapped > straight;
 }
 
-static void choose_sides(struct job *job, const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem)
+static void choose_sides(struct job *job, const struct ulp_arithmetic *arithmetic,
+                         const struct ulp_contraction *problem)
 {
     bool swap = prefers_swap(job, problem);
     job->rows = ulp_pack_make(arithmetic, problem, swap);
@@ -423,12 +435,20 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
     if (status != ULP_OK)
         return status;
     struct ulp_direct_problem direct = {
-        .rule = &chains->rule, .rows = &job.rows, .columns = &job.columns, .output = &job.output,
-        .out_batch = problem->out_batch_offset, .out_row = job.out_row, .out_column = job.out_column,
-        .batch_count = problem->batch_count, .row_count = job.row_count, .column_count = job.column_count,
+        .rule = &chains->rule,
+        .rows = &job.rows,
+        .columns = &job.columns,
+        .output = &job.output,
+        .out_batch = problem->out_batch_offset,
+        .out_row = job.out_row,
+        .out_column = job.out_column,
+        .batch_count = problem->batch_count,
+        .row_count = job.row_count,
+        .column_count = job.column_count,
         .k_count = job.k_count,
     };
-    if (!chains->pairwise && chains->cuts.level_count == 0 && !job.meets_padding && ulp_direct_serves(&direct, job.tile))
+    if (!chains->pairwise && chains->cuts.level_count == 0 && !job.meets_padding &&
+        ulp_direct_serves(&direct, job.tile))
         return ulp_direct_run(&direct, job.tile, pool, error);
     choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_thread_count(pool));
     size_t items = problem->batch_count * job.row_blocks * job.column_blocks;

@@ -1,12 +1,12 @@
-/* Scalar chains over a whole contraction: how k is cut into chains, blocking for the caches, threads, and the output. */
+/* Scalar chains over a whole contraction: how k is cut, blocking for the caches, threads, and the output. */
 #ifndef ULP_KERNELS_CHAINS_H
 #define ULP_KERNELS_CHAINS_H
 
 #include "kernels/contract.h"
 #include "kernels/step.h"
 
-/* Nested cuts of k, innermost first: a segment of level l is at most length[l] long, lies in one segment of level l + 1,
- * and its sum is added to that one's by `partial[l]`; a first segment's sum is taken over as it is. */
+/* Nested cuts of k, innermost first: a segment of level l is at most length[l] long and lies in one segment of level
+ * l + 1, to whose sum its own is added by `partial[l]`; a first segment's sum is taken over as it is. */
 #define ULP_CUT_LEVELS 3
 struct ulp_cuts {
     int level_count;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/chains.h"
-#include "kernels/cpu.h"
+#include "base/cpu.h"
 #include "kernels/unit.h"
 #include "kernels/wide.h"
 
@@ -21,12 +21,13 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic, 
         return ulp_contract_unit(arithmetic, problem, pool, error);
     struct ulp_chains chains = ulp_chains_make(arithmetic, problem);
     if (arithmetic->factor.carrier == ULP_CARRIER_MPFR)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors in %s need an accumulator in mpfr:P, not %s", arithmetic->name,
-                        arithmetic->factor.name, arithmetic->accumulator.name);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors in %s need an accumulator in mpfr:P, not %s",
+                        arithmetic->name, arithmetic->factor.name, arithmetic->accumulator.name);
     if (chains.rule.step == ULP_STEP_EXACT && !chains.rule.fused && arithmetic->compute.carrier == ULP_CARRIER_MPFR)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "%s: products of %s in %s need an accumulator in mpfr:P, not %s; give compute= a format of at most "
-                        "53 bits", arithmetic->name, arithmetic->factor.name, arithmetic->compute.name,
+                        "%s: products of %s in %s need an accumulator in mpfr:P, not %s; give compute= a format of at "
+                        "most 53 bits",
+                        arithmetic->name, arithmetic->factor.name, arithmetic->compute.name,
                         arithmetic->accumulator.name);
     return ulp_chains_run(&chains, arithmetic, problem, ulp_cpu_features(), pool, error);
 }
@@ -37,7 +38,8 @@ static uint64_t integer_at(const struct ulp_tensor *tensor, size_t i)
 }
 
 /* *out: the factor's tensor widened to U32 or U64; sums modulo 2^bits only need the operands modulo 2^bits. */
-static enum ulp_status widen(struct ulp_tensor *out, const struct ulp_tensor *in, enum ulp_type type, struct ulp_error *error)
+static enum ulp_status widen(struct ulp_tensor *out, const struct ulp_tensor *in, enum ulp_type type,
+                             struct ulp_error *error)
 {
     enum ulp_element element = type == ULP_TYPE_UINT32 ? ULP_ELEMENT_U32 : ULP_ELEMENT_U64;
     enum ulp_status status = ulp_tensor_create(out, type, element, 0, in->rank, in->dims, error);
@@ -74,7 +76,8 @@ static enum ulp_status contract_integers(const struct ulp_arithmetic *arithmetic
 enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
                              struct ulp_pool *pool, struct ulp_error *error)
 {
-    bool float_a = ulp_element_is_float(problem->a.tensor->element), float_b = ulp_element_is_float(problem->b.tensor->element);
+    bool float_a = ulp_element_is_float(problem->a.tensor->element);
+    bool float_b = ulp_element_is_float(problem->b.tensor->element);
     bool float_out = ulp_element_is_float(problem->out->element);
     if (float_a != float_out || float_b != float_out)
         return ulp_fail(error, ULP_ERROR_USAGE, "contraction of %s with %s into %s: integers and floats do not mix",

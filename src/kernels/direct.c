@@ -1,6 +1,6 @@
-/* Contractions of one or two rows, such as a depthwise convolution or a vector by a matrix: every element of the columns
- * is used so few times that packing it would cost more than the sums. The columns are read where they lie, in pieces
- * that are contiguous in the output, and in the tensor contiguous or every second element. */
+/* Contractions of one or two rows, such as a depthwise convolution or a vector by a matrix: every element of the
+ * columns is used so few times that packing it would cost more than the sums. The columns are read where they lie, in
+ * pieces that are contiguous in the output, and in the tensor contiguous or every second element. */
 #include "kernels/direct.h"
 
 #include <string.h>
@@ -30,7 +30,8 @@ struct scratch {
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Places from one column to the next when the output goes on with the next element and a row function can step so; else 0. */
+/* Places from one column to the next, when the output goes on with the next element and a row function can step so;
+ * else 0. */
 static size_t step_after(const struct ulp_direct_problem *problem, size_t column)
 {
     const int64_t *line = problem->columns->factor->line_offset, *out = problem->out_column;
@@ -63,8 +64,8 @@ static size_t find_pieces(const struct ulp_direct_problem *problem, struct piece
     return count;
 }
 
-/* Part of a piece: its count <= VECTORS vectors. Whole vectors are read: what lies beyond the columns is computed with and
- * dropped, unless it is beyond the tensor. */
+/* Part of a piece: its count <= VECTORS vectors. Whole vectors are read: what lies beyond the columns is computed with
+ * and dropped, unless it is beyond the tensor. */
 static void run_columns(const struct direct *direct, const struct scratch *scratch, size_t batch, size_t row,
                         const struct piece *part)
 {
@@ -77,8 +78,8 @@ static void run_columns(const struct direct *direct, const struct scratch *scrat
     const char *data = (const char *)factor->tensor->data + first * (int64_t)direct->element_bytes;
     const int64_t *k_offset = factor->k_offset;
     if ((size_t)(first + direct->k_offset_max) + width * part->step > factor->tensor->count) {
-        struct ulp_pack_range range = {.batch = batch, .line = part->column, .line_count = part->count,
-                                       .k_count = problem->k_count};
+        struct ulp_pack_range range = {
+            .batch = batch, .line = part->column, .line_count = part->count, .k_count = problem->k_count};
         ulp_pack_panels(scratch->panel, tile->element, problem->columns, range, width);
         for (size_t k = 0; k < problem->k_count; k++)
             scratch->panel_offset[k] = (int64_t)(k * width);
@@ -105,7 +106,8 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
     enum ulp_status status = ulp_allocate(&memory, total, 1, NULL, "contraction scratch", error);
     if (status != ULP_OK)
         return status;
-    struct scratch scratch = {.panel = memory, .panel_offset = (int64_t *)(void *)((char *)memory + width * k_count * bytes)};
+    struct scratch scratch = {.panel = memory,
+                              .panel_offset = (int64_t *)(void *)((char *)memory + width * k_count * bytes)};
     scratch.row = (char *)(scratch.panel_offset + k_count);
     size_t packed = SIZE_MAX; /* batch and row that scratch.row holds */
     for (size_t item = first; item < last; item++) {
@@ -116,8 +118,8 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
             ulp_pack_rows(scratch.row, direct->tile->element, problem->rows, range, k_count);
         packed = line;
         for (size_t done = 0; done < piece->count; done += width) {
-            struct piece part = {.column = piece->column + done, .count = min_size(piece->count - done, width),
-                                 .step = piece->step};
+            struct piece part = {
+                .column = piece->column + done, .count = min_size(piece->count - done, width), .step = piece->step};
             run_columns(direct, &scratch, batch, row, &part);
         }
     }
@@ -127,20 +129,23 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
 
 bool ulp_direct_serves(const struct ulp_direct_problem *problem, const struct ulp_tile *tile)
 {
-    if (!tile->lanes || problem->row_count > 2 || problem->rule->rounding == ULP_ROUND_STOCHASTIC || problem->columns->round ||
-        problem->columns->factor->tensor->element != tile->element || problem->k_count == 0)
+    if (!tile->lanes || problem->row_count > 2 || problem->rule->rounding == ULP_ROUND_STOCHASTIC ||
+        problem->columns->round || problem->columns->factor->tensor->element != tile->element || problem->k_count == 0)
         return false;
     /* Pieces shorter than half a vector would waste more than packing costs. */
     return problem->column_count / find_pieces(problem, NULL) >= tile->lanes / 2;
 }
 
-enum ulp_status ulp_direct_run(const struct ulp_direct_problem *problem, const struct ulp_tile *tile, struct ulp_pool *pool,
-                               struct ulp_error *error)
+enum ulp_status ulp_direct_run(const struct ulp_direct_problem *problem, const struct ulp_tile *tile,
+                               struct ulp_pool *pool, struct ulp_error *error)
 {
-    struct direct direct = {.problem = problem, .tile = tile, .piece_count = find_pieces(problem, NULL),
+    struct direct direct = {.problem = problem,
+                            .tile = tile,
+                            .piece_count = find_pieces(problem, NULL),
                             .element_bytes = ulp_element_bytes(tile->element, 0)};
     void *pieces;
-    enum ulp_status status = ulp_allocate(&pieces, direct.piece_count, sizeof *direct.pieces, NULL, "contraction pieces", error);
+    enum ulp_status status = ulp_allocate(&pieces, direct.piece_count, sizeof *direct.pieces, NULL,
+                                          "contraction pieces", error);
     if (status != ULP_OK)
         return status;
     find_pieces(problem, pieces);

@@ -26,11 +26,12 @@ enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithme
     };
     if (!ulp_element_is_float(source))
         return ULP_OK;
-    enum ulp_element wanted = problem->store ? ulp_storage_element(&arithmetic->storage) : ulp_accumulator_element(arithmetic);
+    enum ulp_element wanted = problem->store ? ulp_storage_element(&arithmetic->storage)
+                                             : ulp_accumulator_element(arithmetic);
     if (tensor->element != wanted)
-        return ulp_fail(error, ULP_ERROR_USAGE, "contraction in %s: the output has elements of kind %d, expected %d for %s",
-                        arithmetic->name, (int)tensor->element, (int)wanted,
-                        problem->store ? "values in storage" : "accumulators");
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "contraction in %s: the output has elements of kind %d, expected %d for %s", arithmetic->name,
+                        (int)tensor->element, (int)wanted, problem->store ? "values in storage" : "accumulators");
     return ULP_OK;
 }
 
@@ -66,7 +67,8 @@ static void store_floats(const struct ulp_output *output, int64_t base, const in
     float *out = (float *)output->tensor->data + base;
     if (output->round) {
         memcpy(rounded, x, n * sizeof *x);
-        ulp_round_floats(&output->format, output->rounding, rounded, n, output->seed, output->stream + draw.number, draw.first);
+        ulp_round_floats(&output->format, output->rounding, rounded, n, output->seed, output->stream + draw.number,
+                         draw.first);
         x = rounded;
     }
     for (size_t i = 0; i < n; i++)
@@ -74,15 +76,16 @@ static void store_floats(const struct ulp_output *output, int64_t base, const in
 }
 
 /* The general case, by way of doubles. */
-static void store_values(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n,
-                         struct ulp_draw draw)
+static void store_values(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip,
+                         size_t n, struct ulp_draw draw)
 {
     struct ulp_tensor *tensor = output->tensor;
     double x[STRIP_MAX];
     for (size_t i = 0; i < n; i++)
         x[i] = output->source == ULP_ELEMENT_F32 ? (double)((const float *)strip)[i] : ((const double *)strip)[i];
     if (output->round)
-        ulp_round_doubles(&output->format, output->rounding, x, n, output->seed, output->stream + draw.number, draw.first);
+        ulp_round_doubles(&output->format, output->rounding, x, n, output->seed, output->stream + draw.number,
+                          draw.first);
     for (size_t i = 0; i < n; i++) {
         size_t at = (size_t)(base + offset[i]);
         x[i] = x[i] == x[i] ? x[i] : NAN;
@@ -94,15 +97,16 @@ static void store_values(const struct ulp_output *output, int64_t base, const in
 }
 
 /* A wide output of narrow sums. */
-static void store_records(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n,
-                          struct ulp_draw draw)
+static void store_records(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip,
+                          size_t n, struct ulp_draw draw)
 {
     struct ulp_tensor *tensor = output->tensor;
     mpfr_t exact, x;
     mpfr_init2(exact, 53);
     for (size_t i = 0; i < n; i++) {
         struct ulp_record *record = ulp_record_at(tensor->data, (size_t)(base + offset[i]), tensor->precision);
-        mpfr_set_d(exact, output->source == ULP_ELEMENT_F32 ? (double)((const float *)strip)[i] : ((const double *)strip)[i],
+        mpfr_set_d(exact,
+                   output->source == ULP_ELEMENT_F32 ? (double)((const float *)strip)[i] : ((const double *)strip)[i],
                    MPFR_RNDN);
         ulp_record_begin(x, record, tensor->precision);
         ulp_round_mpfr(&output->format, output->rounding, x, exact, output->seed, output->stream + draw.number,
@@ -112,7 +116,8 @@ static void store_records(const struct ulp_output *output, int64_t base, const i
     mpfr_clear(exact);
 }
 
-static void store_integers(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n)
+static void store_integers(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip,
+                           size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t x = output->source == ULP_ELEMENT_U32 ? ((const uint32_t *)strip)[i] : ((const uint64_t *)strip)[i];

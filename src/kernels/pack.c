@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu.h"
+#include "base/cpu.h"
 #include "kernels/pack_panel.h"
 #include "kernels/step.h"
 #include "number/mpfr_record.h"
@@ -21,7 +21,8 @@ bool ulp_pack_is_contiguous(const int64_t *offset, size_t count)
     return true;
 }
 
-static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor, size_t batch, size_t line, size_t count)
+static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor, size_t batch, size_t line,
+                       size_t count)
 {
     int64_t base = factor->batch_offset ? factor->batch_offset[batch] : 0;
     lanes->count = count;
@@ -67,7 +68,8 @@ static double convert(const struct ulp_pack *pack, int64_t offset)
         mpfr_t x, rounded;
         mpfr_prec_t precision = pack->format.precision > 53 ? pack->format.precision : 53;
         mpfr_init2(rounded, precision);
-        ulp_record_open_const(x, ulp_record_at_const(tensor->data, (size_t)offset, tensor->precision), tensor->precision);
+        ulp_record_open_const(x, ulp_record_at_const(tensor->data, (size_t)offset, tensor->precision),
+                              tensor->precision);
         ulp_round_mpfr(&pack->format, pack->rounding, rounded, x, pack->seed, pack->stream, (uint64_t)offset);
         double value = mpfr_get_d(rounded, MPFR_RNDN);
         mpfr_clear(rounded);

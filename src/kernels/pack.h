@@ -25,26 +25,30 @@ struct ulp_pack_range {
 /* Panels of `width` <= 64 lines, k-major: (line i, k) of the range goes to
  * out[(i / width) * width * k_count + k * width + i % width]. Lines missing from the last panel are zeros.
  * Rows: (line i, k) goes to out[i * stride + k]; stride >= k_count, positions from k_count on are zeros.
- * `target` is the element of out: F32 when format.carrier is ULP_CARRIER_FLOAT, F64 unless it is ULP_CARRIER_MPFR; U32 or
- * U64 when the tensor has that element, which is then moved as it is. */
+ * `target` is the element of out: F32 when format.carrier is ULP_CARRIER_FLOAT, F64 unless it is ULP_CARRIER_MPFR; U32
+ * or U64 when the tensor has that element, which is then moved as it is. */
 void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
                      size_t width);
 void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
                    size_t stride);
 
-static inline void ulp_pack_panels_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t width)
+static inline void ulp_pack_panels_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range,
+                                         size_t width)
 {
     ulp_pack_panels(out, ULP_ELEMENT_F32, pack, range, width);
 }
-static inline void ulp_pack_panels_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t width)
+static inline void ulp_pack_panels_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range,
+                                          size_t width)
 {
     ulp_pack_panels(out, ULP_ELEMENT_F64, pack, range, width);
 }
-static inline void ulp_pack_rows_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t stride)
+static inline void ulp_pack_rows_float(float *out, const struct ulp_pack *pack, struct ulp_pack_range range,
+                                       size_t stride)
 {
     ulp_pack_rows(out, ULP_ELEMENT_F32, pack, range, stride);
 }
-static inline void ulp_pack_rows_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range, size_t stride)
+static inline void ulp_pack_rows_double(double *out, const struct ulp_pack *pack, struct ulp_pack_range range,
+                                        size_t stride)
 {
     ulp_pack_rows(out, ULP_ELEMENT_F64, pack, range, stride);
 }
@@ -54,7 +58,7 @@ static inline void ulp_pack_rows_double(double *out, const struct ulp_pack *pack
  * exist; it counts as +0. So packed zeros give every output right except those where padding of one factor meets a
  * non-finite element of the other, and these can only exist when ulp_pack_meets_padding says so. */
 bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b);
-/* Has the line any padding element / any element that is not finite after conversion? For k in the whole of [0, k_count). */
+/* Has the line any padding element / only elements that are finite after conversion? For k in [0, k_count). */
 bool ulp_pack_line_has_padding(const struct ulp_pack *pack, size_t batch, size_t line, size_t k_count);
 bool ulp_pack_line_is_finite(const struct ulp_pack *pack, size_t batch, size_t line, size_t k_count);
 /* One line of each factor over k in [0, k_count), with 0 in place of what padding meets and must not multiply. */

@@ -22,7 +22,7 @@ struct ulp_lanes {
 bool ulp_pack_is_contiguous(const int64_t *offset, size_t count);
 
 /* data[lane offset i + k_offset[k]] to out[k * width + i], zeros for lanes->count <= i < width. */
-void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes, const int64_t *k_offset,
-                           size_t k_count, size_t width);
+void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
+                           const int64_t *k_offset, size_t k_count, size_t width);
 
 #endif

@@ -8,9 +8,8 @@
 #define JOIN(a, b) JOIN_(a, b)
 
 /* One panel: lanes lines at data + lane[i] + k_offset[k], to out[k * width + i]. */
-static inline __attribute__((always_inline)) void JOIN(copy_run, SUFFIX)(TARGET *restrict out, const SOURCE *data,
-                                                                          const int64_t *k_offset, size_t k_count,
-                                                                          size_t width)
+static inline __attribute__((always_inline)) void
+JOIN(copy_run, SUFFIX)(TARGET *restrict out, const SOURCE *data, const int64_t *k_offset, size_t k_count, size_t width)
 {
     for (size_t k = 0; k < k_count; k++, out += width)
         for (size_t i = 0; i < width; i++)
@@ -18,8 +17,8 @@ static inline __attribute__((always_inline)) void JOIN(copy_run, SUFFIX)(TARGET 
 }
 
 /* Four by four: enough to write whole pieces of cache lines. data points at k = 0, k is contiguous. */
-static void JOIN(transpose, SUFFIX)(TARGET *restrict out, const SOURCE *data, const struct ulp_lanes *lanes, size_t k_count,
-                                    size_t width)
+static void JOIN(transpose, SUFFIX)(TARGET *restrict out, const SOURCE *data, const struct ulp_lanes *lanes,
+                                    size_t k_count, size_t width)
 {
     for (size_t i = 0; i < lanes->count; i += 4) {
         size_t rows = lanes->count - i < 4 ? lanes->count - i : 4, k = 0;

@@ -44,19 +44,21 @@ static const void *address(const ulp_move32 *data, int64_t offset)
     return (const void *)((uintptr_t)data + (uintptr_t)offset * sizeof *data);
 }
 
-AVX512 static void pack_runs(ulp_move32 *out, const ulp_move32 *data, const struct vector_lanes *lanes, const int64_t *k_offset,
-                             size_t k_count, size_t width)
+AVX512 static void pack_runs(ulp_move32 *out, const ulp_move32 *data, const struct vector_lanes *lanes,
+                             const int64_t *k_offset, size_t k_count, size_t width)
 {
     for (size_t k = 0; k < k_count; k++, out += width) {
         __m512i x = _mm512_setzero_si512();
         for (size_t part = 0; part < lanes->part_count; part++)
-            x = _mm512_mask_loadu_epi32(x, lanes->parts[part].mask, address(data, lanes->parts[part].offset + k_offset[k]));
+            x = _mm512_mask_loadu_epi32(x, lanes->parts[part].mask,
+                                        address(data, lanes->parts[part].offset + k_offset[k]));
         _mm512_mask_storeu_epi32(out, lanes->stored, x);
     }
 }
 
 AVX512 static void pack_gathered(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *all,
-                                 const struct vector_lanes *lanes, const int64_t *k_offset, size_t k_count, size_t width)
+                                 const struct vector_lanes *lanes, const int64_t *k_offset, size_t k_count,
+                                 size_t width)
 {
     const __mmask8 low = (__mmask8)lanes->present, high = (__mmask8)(lanes->present >> 8);
     int64_t offset[LANES] = {0};
@@ -124,8 +126,8 @@ AVX512 static void pack_transposed(ulp_move32 *out, const ulp_move32 *data, cons
     }
 }
 
-void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes, const int64_t *k_offset,
-                           size_t k_count, size_t width)
+void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
+                           const int64_t *k_offset, size_t k_count, size_t width)
 {
     bool contiguous = k_count >= 4 && ulp_pack_is_contiguous(k_offset, k_count);
     for (size_t first = 0; first < width; first += LANES) {
@@ -141,8 +143,8 @@ void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct
 
 #else
 
-void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes, const int64_t *k_offset,
-                           size_t k_count, size_t width)
+void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
+                           const int64_t *k_offset, size_t k_count, size_t width)
 {
     (void)out, (void)data, (void)lanes, (void)k_offset, (void)k_count, (void)width;
 }

@@ -15,10 +15,7 @@
 #define STRIP_MAX 64
 
 /* Exponent of the lowest bit any value of the format has. */
-static int lowest_bit(const struct ulp_format *format)
-{
-    return format->emin - format->precision + 1;
-}
+static int lowest_bit(const struct ulp_format *format) { return format->emin - format->precision + 1; }
 
 /* Is it exactly IEEE binary32 (24, 127) or binary64 (53, 1023), as the processor computes it? */
 static bool is_native(const struct ulp_format *format, enum ulp_rounding rounding, int precision, int emax)
@@ -44,15 +41,17 @@ static bool is_below_double(const struct ulp_format *format)
 static bool holds_products(const struct ulp_format *format, const struct ulp_format *factor)
 {
     return format->precision >= 2 * factor->precision && format->emax > 2 * factor->emax + 1 &&
-           (format->subnormals ? lowest_bit(format) : format->emin) <= 2 * lowest_bit(factor) &&
-           format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY;
+           (format->subnormals ? lowest_bit(format) : format->emin) <= 2 * lowest_bit(factor) && format->signed_zero &&
+           format->overflow == ULP_OVERFLOW_INFINITY;
 }
 
 struct ulp_step_rule ulp_step_rule_make(const struct ulp_arithmetic *arithmetic)
 {
-    const struct ulp_format *factor = &arithmetic->factor, *product = &arithmetic->compute, *sum = &arithmetic->accumulator;
+    const struct ulp_format *factor = &arithmetic->factor, *product = &arithmetic->compute,
+                            *sum = &arithmetic->accumulator;
     enum ulp_rounding rounding = arithmetic->rounding;
-    struct ulp_step_rule rule = {.factor = *factor, .product = *product, .sum = *sum, .rounding = rounding, .seed = arithmetic->seed};
+    struct ulp_step_rule rule = {
+        .factor = *factor, .product = *product, .sum = *sum, .rounding = rounding, .seed = arithmetic->seed};
     rule.exact_products = holds_products(product, factor);
     rule.fused = arithmetic->order != ULP_ORDER_PAIRWISE && (arithmetic->schedule.fused || rule.exact_products);
     if (factor->carrier == ULP_CARRIER_FLOAT && is_native(sum, rounding, 24, 127) &&
@@ -90,8 +89,8 @@ bool ulp_step_keeps(const struct ulp_format *to, const struct ulp_format *from)
 enum ulp_element ulp_step_element(enum ulp_step step)
 {
     static const enum ulp_element elements[ULP_STEP_COUNT] = {
-        [ULP_STEP_FLOAT] = ULP_ELEMENT_F32,   [ULP_STEP_DOUBLE] = ULP_ELEMENT_F64, [ULP_STEP_ROUNDED] = ULP_ELEMENT_F64,
-        [ULP_STEP_EXACT] = ULP_ELEMENT_F64,   [ULP_STEP_UINT32] = ULP_ELEMENT_U32, [ULP_STEP_UINT64] = ULP_ELEMENT_U64,
+        [ULP_STEP_FLOAT] = ULP_ELEMENT_F32, [ULP_STEP_DOUBLE] = ULP_ELEMENT_F64, [ULP_STEP_ROUNDED] = ULP_ELEMENT_F64,
+        [ULP_STEP_EXACT] = ULP_ELEMENT_F64, [ULP_STEP_UINT32] = ULP_ELEMENT_U32, [ULP_STEP_UINT64] = ULP_ELEMENT_U64,
     };
     return elements[step];
 }
@@ -143,8 +142,8 @@ static void multiply_add_rounded(const struct ulp_step_rule *rule, void *sum, co
     add_rounded(rule, sum, sum, product, n, draw);
 }
 
-/* EXACT: every double is exact in MPFR, products are exact at 106 bits. Sums are truncated at ODD_BITS, a multiple of the
- * limb, and their last bit is set when something was cut off: rounding to odd for every format up to 53 bits. */
+/* EXACT: every double is exact in MPFR, products are exact at 106 bits. Sums are truncated at ODD_BITS, a multiple of
+ * the limb, and their last bit is set when something was cut off: rounding to odd for every format up to 53 bits. */
 #define ODD_BITS 128
 
 static void round_exact(const struct ulp_step_rule *rule, const struct ulp_format *format, mpfr_t out, const mpfr_t x,

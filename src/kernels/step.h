@@ -18,13 +18,13 @@ enum ulp_step {
 
 struct ulp_step_rule {
     enum ulp_step step;
-    bool fused;                 /* sum + a * b is rounded once, to `sum` */
-    bool exact_products;        /* `product` holds every product */
-    struct ulp_format factor;   /* of a and b */
-    struct ulp_format product;  /* a * b is rounded to this first when not fused */
+    bool fused;                /* sum + a * b is rounded once, to `sum` */
+    bool exact_products;       /* `product` holds every product */
+    struct ulp_format factor;  /* of a and b */
+    struct ulp_format product; /* a * b is rounded to this first when not fused */
     struct ulp_format sum;
     enum ulp_rounding rounding;
-    uint64_t seed, stream;      /* of stochastic rounding */
+    uint64_t seed, stream; /* of stochastic rounding */
 };
 
 /* The scalar chain of an arithmetic: products are rounded to its compute format unless they are fused, sums to its
@@ -45,19 +45,21 @@ struct ulp_draw {
 };
 enum {
     ULP_DRAW_PRODUCT = 0,
-    ULP_DRAW_SUM = 1,    /* + the level in a pairwise tree, < 64 */
+    ULP_DRAW_SUM = 1,      /* + the level in a pairwise tree, < 64 */
     ULP_DRAW_PARTIAL = 65, /* + the level of the partial sum, < 3 */
     ULP_DRAW_STORE = 68,
     ULP_DRAWS = 72,
 };
 
-/* Strips of n <= 64 outputs in the rule's element. An exact zero sum is +0 in every rounding mode, unless both terms are -0. */
+/* Strips of n <= 64 outputs in the rule's element. An exact zero sum is +0 in every rounding mode, unless both terms
+ * are -0. */
 struct ulp_step_row {
     /* out[i] = a[0] * b[i] */
     void (*multiply)(const struct ulp_step_rule *rule, void *out, const void *a, const void *b, size_t n,
                      struct ulp_draw draw);
     /* out[i] = x[i] + y[i]; out may be x or y */
-    void (*add)(const struct ulp_step_rule *rule, void *out, const void *x, const void *y, size_t n, struct ulp_draw draw);
+    void (*add)(const struct ulp_step_rule *rule, void *out, const void *x, const void *y, size_t n,
+                struct ulp_draw draw);
     /* sum[i] = sum[i] + a[0] * b[i], rounded once. */
     void (*multiply_add)(const struct ulp_step_rule *rule, void *sum, const void *a, const void *b, size_t n,
                          struct ulp_draw draw);

@@ -27,8 +27,8 @@ static void JOIN(add, SUFFIX)(const struct ulp_step_rule *rule, void *out, const
         result[i] = left[i] + right[i];
 }
 
-static void JOIN(multiply_add, SUFFIX)(const struct ulp_step_rule *rule, void *sum, const void *a, const void *b, size_t n,
-                                       struct ulp_draw draw)
+static void JOIN(multiply_add, SUFFIX)(const struct ulp_step_rule *rule, void *sum, const void *a, const void *b,
+                                       size_t n, struct ulp_draw draw)
 {
     (void)rule, (void)draw;
     const TYPE *factor = a, *strip = b;

@@ -1,5 +1,5 @@
 /* Tiles: the innermost loops of a contraction. A tile adds products to a block of `rows` times `columns` sums held in
- * contiguous memory (row-major), from packed panels: rows k-major of width `rows`, columns k-major of width `columns`. */
+ * contiguous memory (row-major), from packed panels: rows k-major of width `rows`, columns likewise. */
 #ifndef ULP_KERNELS_TILE_H
 #define ULP_KERNELS_TILE_H
 
@@ -16,9 +16,9 @@ struct ulp_tile_place {
 typedef void ulp_tile_fn(const struct ulp_step_rule *rule, void *sums, const void *rows, const void *columns,
                          size_t k_count, struct ulp_tile_place place);
 
-/* One row of 1 or 4 vectors of columns that lie side by side in the tensor, or (even) at every second place: sum i is that
- * of a[k] * data[k_offset[k] + i], or 2 i, from +0. For problems with so few rows that packing would cost more than the
- * work. Whole vectors are read: with (even) up to the element after the last. */
+/* One row of 1 or 4 vectors of columns that lie side by side in the tensor, or (even) at every second place: sum i is
+ * that of a[k] * data[k_offset[k] + i], or 2 i, from +0. For problems with so few rows that packing would cost more
+ * than the work. Whole vectors are read: with (even) up to the element after the last. */
 typedef void ulp_row_fn(const struct ulp_step_rule *rule, void *sums, const void *a, const void *data,
                         const int64_t *k_offset, size_t k_count);
 
@@ -28,15 +28,15 @@ struct ulp_tile {
     enum ulp_element element; /* of panels and sums */
     size_t columns;
     ulp_tile_fn *run[ULP_TILE_ROWS_MAX + 1]; /* [number of rows]; NULL: use the next that is not */
-    size_t lanes; /* of a vector of row1 and row4; 0: there are none */
+    size_t lanes;                            /* of a vector of row1 and row4; 0: there are none */
     ulp_row_fn *row1, *row4, *row1_even, *row4_even;
 };
 
 /* Fastest first, closed by a row whose `serves` is NULL. */
 extern const struct ulp_tile ulp_tiles_x86[], ulp_tiles_rounded[];
 
-/* The fastest tile for the rule among those that `cpu` can run. There always is one. ULP_TILE_PLAIN in place of a set of
- * features: the definition, in steps. */
+/* The fastest tile for the rule among those that `cpu` can run. There always is one. ULP_TILE_PLAIN in place of a set
+ * of features: the definition, in steps. */
 #define ULP_TILE_PLAIN (~0u)
 const struct ulp_tile *ulp_tile_find(const struct ulp_step_rule *rule, unsigned cpu);
 size_t ulp_tile_rows_max(const struct ulp_tile *tile);

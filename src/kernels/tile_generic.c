@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "kernels/cpu.h"
+#include "base/cpu.h"
 
 #define ROWS 4
 #define COLUMNS 32
@@ -14,8 +14,8 @@ static struct ulp_draw draw_at(struct ulp_tile_place place, size_t row, size_t k
     return (struct ulp_draw){.first = place.output + row * place.row_pitch, .number = (place.k + k) * ULP_DRAWS + kind};
 }
 
-static inline __attribute__((always_inline)) void run_chain(const struct ulp_step_rule *rule, void *sums, const void *rows,
-                                                            const void *columns, size_t k_count,
+static inline __attribute__((always_inline)) void run_chain(const struct ulp_step_rule *rule, void *sums,
+                                                            const void *rows, const void *columns, size_t k_count,
                                                             struct ulp_tile_place place, size_t row_count)
 {
     const struct ulp_step_row *step = &ulp_step_rows[rule->step];
@@ -35,14 +35,14 @@ static inline __attribute__((always_inline)) void run_chain(const struct ulp_ste
         }
 }
 
-static void run_one_row(const struct ulp_step_rule *rule, void *sums, const void *rows, const void *columns, size_t k_count,
-                        struct ulp_tile_place place)
+static void run_one_row(const struct ulp_step_rule *rule, void *sums, const void *rows, const void *columns,
+                        size_t k_count, struct ulp_tile_place place)
 {
     run_chain(rule, sums, rows, columns, k_count, place, 1);
 }
 
-static void run_rows(const struct ulp_step_rule *rule, void *sums, const void *rows, const void *columns, size_t k_count,
-                     struct ulp_tile_place place)
+static void run_rows(const struct ulp_step_rule *rule, void *sums, const void *rows, const void *columns,
+                     size_t k_count, struct ulp_tile_place place)
 {
     run_chain(rule, sums, rows, columns, k_count, place, ROWS);
 }
@@ -57,10 +57,22 @@ static bool serves_u32(const struct ulp_step_rule *rule) { return serves_element
 static bool serves_u64(const struct ulp_step_rule *rule) { return serves_element(rule, ULP_ELEMENT_U64); }
 
 static const struct ulp_tile generic_tiles[] = {
-    {.serves = serves_f32, .element = ULP_ELEMENT_F32, .columns = COLUMNS, .run = {[1] = run_one_row, [ROWS] = run_rows}},
-    {.serves = serves_f64, .element = ULP_ELEMENT_F64, .columns = COLUMNS, .run = {[1] = run_one_row, [ROWS] = run_rows}},
-    {.serves = serves_u32, .element = ULP_ELEMENT_U32, .columns = COLUMNS, .run = {[1] = run_one_row, [ROWS] = run_rows}},
-    {.serves = serves_u64, .element = ULP_ELEMENT_U64, .columns = COLUMNS, .run = {[1] = run_one_row, [ROWS] = run_rows}},
+    {.serves = serves_f32,
+     .element = ULP_ELEMENT_F32,
+     .columns = COLUMNS,
+     .run = {[1] = run_one_row, [ROWS] = run_rows}},
+    {.serves = serves_f64,
+     .element = ULP_ELEMENT_F64,
+     .columns = COLUMNS,
+     .run = {[1] = run_one_row, [ROWS] = run_rows}},
+    {.serves = serves_u32,
+     .element = ULP_ELEMENT_U32,
+     .columns = COLUMNS,
+     .run = {[1] = run_one_row, [ROWS] = run_rows}},
+    {.serves = serves_u64,
+     .element = ULP_ELEMENT_U64,
+     .columns = COLUMNS,
+     .run = {[1] = run_one_row, [ROWS] = run_rows}},
     {.serves = NULL},
 };
 
@@ -100,7 +112,8 @@ size_t ulp_tile_rows(const struct ulp_tile *tile, size_t wanted)
     return wanted;
 }
 
-/* One row. The stack holds sums of complete subtrees, largest first; product k completes as many as k has trailing ones. */
+/* One row. The stack holds sums of complete subtrees, largest first; product k completes as many as k has trailing
+ * ones. */
 static void sum_row(const struct ulp_step_rule *rule, void *sum, const char *a, size_t a_pitch, const char *b, size_t n,
                     size_t k_count, struct ulp_tile_place place, char *stack)
 {
@@ -123,6 +136,6 @@ void ulp_pairwise(const struct ulp_step_rule *rule, void *sums, const void *rows
 {
     size_t bytes = ulp_element_bytes(ulp_step_element(rule->step), 0);
     for (size_t i = 0; i < row_count; i++, place.output += place.row_pitch)
-        sum_row(rule, (char *)sums + i * column_count * bytes, (const char *)rows + i * bytes, row_count * bytes, columns,
-                column_count, k_count, place, scratch);
+        sum_row(rule, (char *)sums + i * column_count * bytes, (const char *)rows + i * bytes, row_count * bytes,
+                columns, column_count, k_count, place, scratch);
 }

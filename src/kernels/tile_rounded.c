@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "kernels/cpu.h"
+#include "base/cpu.h"
 
 /* What rounded_template.h spreads over vectors. Pairs are for positive and for negative values. */
 struct rounder_scalars {
@@ -35,9 +35,7 @@ static struct rounder_scalars make_scalars(const struct ulp_format *format, enum
         bool inward = rounding == ULP_ROUND_TOWARD_ZERO || rounding == (negative ? ULP_ROUND_UP : ULP_ROUND_DOWN);
         scalars.over[negative] = inward ? format->max_finite : infinite;
         /* Outward, any excess will do. Nearest even does not use it. */
-        scalars.threshold[negative] = inward                               ? scalars.ulp
-                                      : rounding == ULP_ROUND_NEAREST_AWAY ? scalars.ulp / 2
-                                                                           : 0;
+        scalars.threshold[negative] = inward ? scalars.ulp : rounding == ULP_ROUND_NEAREST_AWAY ? scalars.ulp / 2 : 0;
     }
     return scalars;
 }
@@ -133,9 +131,11 @@ static bool serves_same(const struct ulp_step_rule *rule)
            ulp_step_keeps(&rule->sum, &rule->product);
 }
 
-#define ROW(needs, serves, tile, lanes)                                                                                   \
-    {needs, serves, ULP_ELEMENT_F64, 2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL, NULL,  \
-     NULL}
+#define ROW(needs, serves, tile, lanes)                                                                                \
+    {                                                                                                                  \
+        needs, serves, ULP_ELEMENT_F64, 2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL,  \
+            NULL, NULL                                                                                                 \
+    }
 
 const struct ulp_tile ulp_tiles_rounded[] = {
 #if defined(__x86_64__) && defined(__GNUC__)

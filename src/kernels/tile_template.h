@@ -1,4 +1,5 @@
-/* A chain tile that keeps its sums in registers, and a row that reads its columns where they are. Parameters, undefined again at the end:
+/* A chain tile that keeps its sums in registers, and a row that reads its columns where they are. Parameters,
+ * undefined again at the end:
  *   TILE           the functions are TILE_1, TILE_2, TILE_4, ... by number of rows
  *   ATTRIBUTE      target attribute of the instruction set
  *   ELEMENT        float, double, uint32_t or uint64_t
@@ -46,12 +47,12 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(cons
             *(VECTOR *)(sums + (i * VECTORS + v) * LANES) = s[i][v];
 }
 
-#define TILE_OF(count)                                                                                                    \
-    ATTRIBUTE static void JOIN(TILE, count)(const struct ulp_step_rule *rule, void *sums, const void *rows,               \
-                                            const void *columns, size_t k_count, struct ulp_tile_place place)             \
-    {                                                                                                                     \
-        (void)place;                                                                                                      \
-        JOIN(TILE, run)(rule, sums, rows, columns, k_count, count);                                                       \
+#define TILE_OF(count)                                                                                                 \
+    ATTRIBUTE static void JOIN(TILE, count)(const struct ulp_step_rule *rule, void *sums, const void *rows,            \
+                                            const void *columns, size_t k_count, struct ulp_tile_place place)          \
+    {                                                                                                                  \
+        (void)place;                                                                                                   \
+        JOIN(TILE, run)(rule, sums, rows, columns, k_count, count);                                                    \
     }
 TILE_OF(1)
 TILE_OF(2)
@@ -69,11 +70,9 @@ TILE_OF(14)
 
 #ifdef EVEN
 
-ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, row)(const struct ulp_step_rule *rule,
-                                                                            ELEMENT *sums, const ELEMENT *a,
-                                                                            const ELEMENT *data, const int64_t *k_offset,
-                                                                            size_t k_count, const int vector_count,
-                                                                            const int step)
+ATTRIBUTE static inline __attribute__((always_inline)) void
+JOIN(TILE, row)(const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *a, const ELEMENT *data,
+                const int64_t *k_offset, size_t k_count, const int vector_count, const int step)
 {
     (void)rule;
     SETUP
@@ -96,11 +95,11 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, row)(cons
         __builtin_memcpy(sums + v * LANES, &s[v], sizeof s[v]);
 }
 
-#define ROW_OF(name, vector_count, step)                                                                                  \
-    ATTRIBUTE static void JOIN(TILE, name)(const struct ulp_step_rule *rule, void *sums, const void *a,                   \
-                                           const void *data, const int64_t *k_offset, size_t k_count)                     \
-    {                                                                                                                     \
-        JOIN(TILE, row)(rule, sums, a, data, k_offset, k_count, vector_count, step);                                      \
+#define ROW_OF(name, vector_count, step)                                                                               \
+    ATTRIBUTE static void JOIN(TILE, name)(const struct ulp_step_rule *rule, void *sums, const void *a,                \
+                                           const void *data, const int64_t *k_offset, size_t k_count)                  \
+    {                                                                                                                  \
+        JOIN(TILE, row)(rule, sums, a, data, k_offset, k_count, vector_count, step);                                   \
     }
 ROW_OF(row1, 1, 1)
 ROW_OF(row4, 4, 1)

@@ -6,7 +6,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/cpu.h"
+#include "base/cpu.h"
 
 #define AVX2 __attribute__((target("avx2,fma")))
 #define F16C __attribute__((target("avx2,fma,f16c")))
@@ -226,7 +226,7 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
 #define ROWS_MAX 8
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
-#define EVEN(x, y) (u32x16)even_f32_avx512((__m512)(x), (__m512)(y))
+#define EVEN(x, y) (u32x16) even_f32_avx512((__m512)(x), (__m512)(y))
 #include "kernels/tile_template.h"
 
 #define TILE u32_avx2
@@ -238,7 +238,7 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
 #define ROWS_MAX 6
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
-#define EVEN(x, y) (u32x8)even_f32_avx2((__m256)(x), (__m256)(y))
+#define EVEN(x, y) (u32x8) even_f32_avx2((__m256)(x), (__m256)(y))
 #include "kernels/tile_template.h"
 
 #define TILE u64_avx512
@@ -250,13 +250,16 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
 #define ROWS_MAX 8
 #define SETUP
 #define STEP(s, a, b) ((s) + (a) * (b))
-#define EVEN(x, y) (u64x8)even_f64_avx512((__m512d)(x), (__m512d)(y))
+#define EVEN(x, y) (u64x8) even_f64_avx512((__m512d)(x), (__m512d)(y))
 #include "kernels/tile_template.h"
 
 static bool serves_fma_f32(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_FLOAT && rule->fused; }
 static bool serves_muladd_f32(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_FLOAT && !rule->fused; }
 static bool serves_fma_f64(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_DOUBLE && rule->fused; }
-static bool serves_muladd_f64(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_DOUBLE && !rule->fused; }
+static bool serves_muladd_f64(const struct ulp_step_rule *rule)
+{
+    return rule->step == ULP_STEP_DOUBLE && !rule->fused;
+}
 static bool serves_u32(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_UINT32; }
 static bool serves_u64(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_UINT64; }
 
@@ -278,11 +281,12 @@ static bool serves_bf16(const struct ulp_step_rule *rule) { return serves_strict
 
 /* The members of a row that follow from its template instance. Two vectors a row. */
 #define ROWS_OF(tile, lanes) lanes, tile##_row1, tile##_row4, tile##_row1_even, tile##_row4_even
-#define RUN_14(tile, lanes)                                                                                     \
-    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8, [14] = tile##_14}, ROWS_OF(tile, lanes)
-#define RUN_8(tile, lanes) \
+#define RUN_14(tile, lanes)                                                                                            \
+    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8, [14] = tile##_14},                   \
+        ROWS_OF(tile, lanes)
+#define RUN_8(tile, lanes)                                                                                             \
     2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8}, ROWS_OF(tile, lanes)
-#define RUN_6(tile, lanes) \
+#define RUN_6(tile, lanes)                                                                                             \
     2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [6] = tile##_6}, ROWS_OF(tile, lanes)
 
 const struct ulp_tile ulp_tiles_x86[] = {

@@ -19,9 +19,9 @@
 #include <cblas.h>
 #endif
 
+#include "base/cpu.h"
 #include "base/random.h"
 #include "kernels/contract.h"
-#include "kernels/cpu.h"
 
 enum kind {
     MATRIX, /* a(m, k) * b(k, n), all row-major */

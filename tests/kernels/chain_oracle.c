@@ -18,7 +18,8 @@ struct oracle {
 
 static double round_once(struct oracle *o, const struct ulp_format *format, uint64_t number)
 {
-    ulp_round_mpfr(format, o->arithmetic->rounding, o->rounded, o->exact, o->arithmetic->seed, o->stream + number, o->output);
+    ulp_round_mpfr(format, o->arithmetic->rounding, o->rounded, o->exact, o->arithmetic->seed, o->stream + number,
+                   o->output);
     return mpfr_get_d(o->rounded, MPFR_RNDN);
 }
 
@@ -86,7 +87,7 @@ static double sum_segments(struct oracle *o, int depth, size_t first, size_t las
         length = count ? count : 1;
     bool narrow = ulp_format_holds(&fp32, &a->accumulator);
     bool promoted = a->schedule.promote > 0 && (size_t)a->schedule.promote < (split > 1 ? length : count);
-    const struct ulp_format *format = depth == 0 || !narrow ? &a->accumulator
+    const struct ulp_format *format = depth == 0 || !narrow                                        ? &a->accumulator
                                       : depth == 2 && a->place == ULP_ROUND_EACH_STEP && !promoted ? &a->accumulator
                                                                                                    : &fp32;
     double sum = 0;
