@@ -4,10 +4,13 @@ libcore_la_SOURCES += \
 	%D%/blocks.c \
 	%D%/call.c %D%/call.h \
 	%D%/cast.c \
+	%D%/combine.c %D%/combine.h \
 	%D%/compare.c %D%/compare.h \
 	%D%/contraction.c %D%/contraction.h \
 	%D%/control.c \
 	%D%/conv.c \
+	%D%/cumulate.c \
+	%D%/detect.c \
 	%D%/elementwise.c \
 	%D%/gather.c \
 	%D%/generate.c \

@@ -1,0 +1,74 @@
+/* Combining updates into a tensor where several may meet in one place. */
+#include "ops/combine.h"
+
+/* Updates of one round name different places: round r holds each place's r-th update. */
+struct rounds {
+    size_t count;
+    size_t *first;  /* of each round in order; first[count] is the end */
+    size_t *order;  /* updates sorted by round */
+};
+
+static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places, size_t update_count, size_t place_count,
+                                   struct rounds *out, struct ulp_error *error)
+{
+    uint32_t *seen;
+    size_t *round;
+    enum ulp_status status = ulp_call_take(call, place_count, sizeof *seen, &seen, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count, sizeof *round, &round, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count, sizeof *out->order, &out->order, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count + 2, sizeof *out->first, &out->first, error);
+    if (status != ULP_OK)
+        return status;
+    out->count = 0;
+    for (size_t u = 0; u < update_count; u++) {
+        if (places[u] < 0)
+            continue;
+        round[u] = seen[places[u]]++;
+        out->first[round[u] + 1]++;
+        out->count = round[u] + 1 > out->count ? round[u] + 1 : out->count;
+    }
+    for (size_t r = 0; r < out->count; r++)
+        out->first[r + 1] += out->first[r];
+    size_t *next;
+    status = ulp_call_take(call, out->count, sizeof *next, &next, error);
+    for (size_t u = 0; status == ULP_OK && u < update_count; u++)
+        if (places[u] >= 0)
+            out->order[out->first[round[u]] + next[round[u]]++] = u;
+    return status;
+}
+
+/* One tape run a round: rows are updates, positions the elements of a block. */
+enum ulp_status ulp_combine(struct ulp_call *call, const char *formula, const struct ulp_arithmetic *arithmetic,
+                            struct ulp_tensor *out, const struct ulp_tensor *updates, const int64_t *places, size_t update_count,
+                            size_t run, struct ulp_error *error)
+{
+    struct rounds rounds;
+    int64_t *old, *update;
+    enum ulp_status status = sort_rounds(call, places, update_count, out->count, &rounds, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count, sizeof *old, &old, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, update_count, sizeof *update, &update, error);
+    for (size_t r = 0; status == ULP_OK && r < rounds.count; r++) {
+        size_t count = rounds.first[r + 1] - rounds.first[r];
+        for (size_t i = 0; i < count; i++) {
+            size_t u = rounds.order[rounds.first[r] + i];
+            old[i] = places[u];
+            update[i] = (int64_t)(u * run);
+        }
+        /* rows of one element are laid out as positions of one row */
+        const struct ulp_rows rows = run == 1 ? (struct ulp_rows){.row_count = 1, .row_length = count}
+                                              : (struct ulp_rows){.row_count = count, .row_length = run};
+        struct ulp_operand at_old = {.tensor = out, .position_stride = 1};
+        struct ulp_operand at_update = {.tensor = updates, .position_stride = 1};
+        *(run == 1 ? &at_old.position_offset : &at_old.row_offset) = old;
+        *(run == 1 ? &at_update.position_offset : &at_update.row_offset) = update;
+        status = ulp_call_formula(call, formula, arithmetic, &rows, 2,
+                                  (struct ulp_named_operand[]){{"old", at_old}, {"update", at_update}}, 1,
+                                  (struct ulp_named_operand[]){{"new", at_old}}, error);
+    }
+    return status;
+}

@@ -1,0 +1,134 @@
+/* NonMaxSuppression. Which boxes stay is decided on the lane's own values, in FP64: its outputs are indices only. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "ops/compare.h"
+#include "ops/move.h"
+
+struct selection {
+    size_t count, room;
+    int64_t (*triples)[3]; /* batch, class, box */
+};
+
+struct box {
+    double top, left, bottom, right;
+};
+
+static double read_scalar(const struct ulp_tensor *tensor, double fallback)
+{
+    return tensor && tensor->count ? ulp_tensor_get(tensor, 0) : fallback;
+}
+
+static struct box read_box(const struct ulp_tensor *boxes, size_t index, bool centre)
+{
+    double v[4];
+    for (size_t i = 0; i < 4; i++)
+        v[i] = ulp_tensor_get(boxes, 4 * index + i);
+    if (centre)
+        return (struct box){v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
+    return (struct box){v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3], v[0] < v[2] ? v[2] : v[0], v[1] < v[3] ? v[3] : v[1]};
+}
+
+static double area(double height, double width)
+{
+    return height > 0 && width > 0 ? height * width : 0;
+}
+
+/* Intersection over union. */
+static double overlap(const struct box *a, const struct box *b)
+{
+    double both = area((a->bottom < b->bottom ? a->bottom : b->bottom) - (a->top > b->top ? a->top : b->top),
+                       (a->right < b->right ? a->right : b->right) - (a->left > b->left ? a->left : b->left));
+    double whole = area(a->bottom - a->top, a->right - a->left) + area(b->bottom - b->top, b->right - b->left) - both;
+    return whole > 0 ? both / whole : 0;
+}
+
+struct scores {
+    const struct ulp_tensor *tensor;
+    size_t base;
+};
+
+static int order_scores(const void *a, const void *b, void *context)
+{
+    const struct scores *s = context;
+    size_t i = *(const size_t *)a, j = *(const size_t *)b;
+    int order = ulp_compare(s->tensor, s->base + j, s->base + i);
+    return order ? order : (i > j) - (i < j);
+}
+
+static enum ulp_status select_class(const struct ulp_call *call, size_t batch, size_t class, size_t *order, struct selection *out,
+                                    struct ulp_error *error)
+{
+    const struct ulp_tensor *boxes = call->in[0], *all = call->in[1];
+    const size_t box_count = (size_t)boxes->dims[1], class_count = (size_t)all->dims[1], first = out->count;
+    const double most = read_scalar(ulp_call_in(call, 2), 0), iou = read_scalar(ulp_call_in(call, 3), 0);
+    const struct ulp_tensor *threshold = ulp_call_in(call, 4);
+    const bool centre = ulp_call_int(call, "center_point_box");
+    struct scores scores = {all, (batch * class_count + class) * box_count};
+    for (size_t i = 0; i < box_count; i++)
+        order[i] = i;
+    qsort_r(order, box_count, sizeof *order, order_scores, &scores);
+    for (size_t i = 0; i < box_count && (double)(out->count - first) < most; i++) {
+        if (threshold && threshold->count && !(ulp_tensor_get(all, scores.base + order[i]) > ulp_tensor_get(threshold, 0)))
+            continue;
+        const struct box box = read_box(boxes, batch * box_count + order[i], centre);
+        bool keep = true;
+        for (size_t k = first; keep && k < out->count; k++) {
+            const struct box kept = read_box(boxes, batch * box_count + (size_t)out->triples[k][2], centre);
+            keep = !(overlap(&box, &kept) > iou);
+        }
+        if (!keep)
+            continue;
+        if (out->count == out->room)
+            return ulp_fail(error, ULP_ERROR_MEMORY, "more boxes than expected");
+        out->triples[out->count][0] = (int64_t)batch;
+        out->triples[out->count][1] = (int64_t)class;
+        out->triples[out->count++][2] = (int64_t)order[i];
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status select_boxes(const struct ulp_call *call, struct selection *out, struct ulp_error *error)
+{
+    const struct ulp_tensor *boxes = call->in[0], *scores = call->in[1];
+    size_t *order;
+    if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 || boxes->dims[0] != scores->dims[0] ||
+        boxes->dims[1] != scores->dims[2])
+        return ulp_fail(error, ULP_ERROR_INPUT, "expected boxes of N x B x 4 and scores of N x C x B");
+    *out = (struct selection){.room = scores->count};
+    enum ulp_status status = ulp_call_take(call, scores->count, sizeof *out->triples, &out->triples, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, (size_t)boxes->dims[1], sizeof *order, &order, error);
+    for (size_t n = 0; status == ULP_OK && n < (size_t)scores->dims[0]; n++)
+        for (size_t c = 0; status == ULP_OK && c < (size_t)scores->dims[1]; c++)
+            status = select_class(call, n, c, order, out, error);
+    return status;
+}
+
+static enum ulp_status infer_nms(struct ulp_call *call, struct ulp_error *error)
+{
+    struct selection selection;
+    for (size_t i = 0; i < call->input_count; i++)
+        if (call->in[i] && call->in[i]->count && !call->in[i]->data)
+            return ULP_OK;
+    enum ulp_status status = select_boxes(call, &selection, error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, ULP_TYPE_INT64, 2, (int64_t[]){(int64_t)selection.count, 3}, error) : status;
+}
+
+static enum ulp_status run_nms(struct ulp_call *call, struct ulp_error *error)
+{
+    struct selection selection;
+    enum ulp_status status = select_boxes(call, &selection, error);
+    for (size_t i = 0; status == ULP_OK && i < selection.count; i++)
+        for (size_t k = 0; k < 3; k++)
+            ulp_tensor_set_int(&call->out[0], 3 * i + k, selection.triples[i][k]);
+    return status;
+}
+
+const struct ulp_operator ulp_ops_detect[] = {
+    {.name = "NonMaxSuppression", .since = 10,
+     .inputs = "boxes:f scores:f max_output_boxes_per_class:i? iou_threshold:p? score_threshold:p?", .outputs = "selected_indices",
+     .attributes = "center_point_box:int=0", .infer = infer_nms, .run = run_nms, .mixed = true},
+    {0},
+};
