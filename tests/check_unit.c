@@ -134,13 +134,13 @@ static float draw_accumulator(const struct ulp_unit *unit, enum regime regime, u
 
 static const struct {
     const char *name;
-    ulp_unit_tile_fn *tile;
+    const struct ulp_unit_instance *instance;
     unsigned needs;
 } instances[] = {
-    {"portable C", ulp_unit_tile_c, 0},
+    {"portable C", &ulp_unit_c, 0},
 #if defined(__x86_64__) && defined(__GNUC__)
-    {"AVX2", ulp_unit_tile_avx2, ULP_CPU_AVX2 | ULP_CPU_F16C},
-    {"AVX-512", ulp_unit_tile_avx512, ULP_CPU_AVX512},
+    {"AVX2", &ulp_unit_avx2, ULP_CPU_AVX2 | ULP_CPU_F16C},
+    {"AVX-512", &ulp_unit_avx512, ULP_CPU_AVX512},
 #endif
 };
 #define INSTANCE_COUNT (sizeof instances / sizeof instances[0])
@@ -238,14 +238,15 @@ static void compare_tile(struct tile_case *it, const struct ulp_unit *unit, cons
                                       .a = {&it->a, NULL, it->a_line, it->k_offset, NULL},
                                       .b = {&it->b, NULL, it->b_line, it->k_offset, NULL}};
     struct ulp_pack a = ulp_pack_make(arithmetic, &problem, 0), b = ulp_pack_make(arithmetic, &problem, 1);
-    ulp_unit_decode_rows(&it->rows, layout, &a, (struct ulp_pack_range){0, 0, ROWS, 0, k}, false, it->scratch);
-    ulp_unit_decode_panel(&it->panel, layout, &b, (struct ulp_pack_range){0, 0, COLUMNS, 0, k}, false, it->scratch);
     for (size_t x = 0; x < INSTANCE_COUNT; x++) {
         if ((ulp_cpu_features() & instances[x].needs) != instances[x].needs)
             continue;
+        const struct ulp_unit_instance *instance = instances[x].instance;
+        const struct ulp_pack_range rows = {0, 0, ROWS, 0, k}, columns = {0, 0, COLUMNS, 0, k};
+        ulp_unit_decode_rows(instance, &it->rows, layout, &a, rows, false, it->scratch);
+        ulp_unit_decode_panel(instance, &it->panel, layout, &b, columns, false, it->scratch);
         memcpy(it->got, it->before, ROWS * COLUMNS * sizeof(float));
-        ulp_unit_tile_fn *tile = instances[x].tile;
-        tile(&(struct ulp_unit_tile){layout, it->rows, it->panel, ROWS, 0, layout->block_count, it->got});
+        instance->run(&(struct ulp_unit_tile){layout, it->rows, it->panel, ROWS, 0, layout->block_count, it->got});
         for (size_t i = 0; i < ROWS * COLUMNS; i++)
             ck_assert_msg(same(it->got[i], it->expected[i]),
                           "%s, %s, regime %d, seed %llu, k %zu, element %zu: c %a, got %a, oracle %a",

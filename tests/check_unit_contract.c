@@ -115,7 +115,8 @@ static float expect(const struct ulp_arithmetic *arithmetic, const struct ulp_un
 static const char *const arithmetics[] = {
     "fp16", "bf16", "tf32", "tf32-trunc", "fp8-e4m3", "fp8-e5m2", "fp16,acc=fp16", "fp16@v100", "fp16@a100",
     "tf32@a100", "fp16@v100,acc=fp16", "fp8-e4m3@l40s", "fp8-e4m3,unit=mma", "fp8-e5m2,unit=mma,acc=fp16",
-    "fp16,round=sr,seed=3", "fp16,split-k=3", "tf32,split-k=4", "fp16,acc=fp16,split-k=5", "fp8-e4m3,promote=128", "fp16,promote=24",
+    "fp16,round=sr,seed=3", "fp16,split-k=3", "tf32,split-k=4", "fp16,acc=fp16,split-k=5", "fp8-e4m3,promote=128",
+    "fp16,promote=24",
     "fp8-e4m3,unit=mma,promote=48,split-k=2", "fp16,acc=fp16,promote=32,split-k=2", "fp16,split-k=100",
 };
 static const struct setup setups[] = {

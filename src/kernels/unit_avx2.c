@@ -4,7 +4,7 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-#define NAME ulp_unit_tile_avx2
+#define NAME ulp_unit_avx2
 #define TARGET __attribute__((target("avx2,f16c")))
 #define OP TARGET static inline __attribute__((always_inline))
 #define W 8
@@ -35,6 +35,11 @@ OP floats op_half(floats x)
 }
 
 OP shorts op_shorts_load(const int16_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+/* The lower halves of low, then of high; they fit. */
+OP void op_shorts_store(int16_t *p, ints low, ints high)
+{
+    _mm256_storeu_si256((__m256i *)p, _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8));
+}
 OP shorts op_shorts_set(int32_t twice) { return _mm256_set1_epi32(twice); }
 OP shorts op_shorts_add(shorts x, shorts y) { return _mm256_add_epi16(x, y); }
 OP shorts op_shorts_max(shorts x, shorts y) { return _mm256_max_epi16(x, y); }

@@ -4,7 +4,7 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-#define NAME ulp_unit_tile_avx512
+#define NAME ulp_unit_avx512
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define OP TARGET static inline __attribute__((always_inline))
 #define W 16
@@ -35,6 +35,12 @@ OP floats op_half(floats x)
 }
 
 OP shorts op_shorts_load(const int16_t *p) { return _mm512_loadu_si512(p); }
+/* The lower halves of low, then of high. */
+OP void op_shorts_store(int16_t *p, ints low, ints high)
+{
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(low));
+    _mm256_storeu_si256((__m256i *)(p + W), _mm512_cvtepi32_epi16(high));
+}
 OP shorts op_shorts_set(int32_t twice) { return _mm512_set1_epi32(twice); }
 OP shorts op_shorts_add(shorts x, shorts y) { return _mm512_add_epi16(x, y); }
 OP shorts op_shorts_max(shorts x, shorts y) { return _mm512_max_epi16(x, y); }

@@ -15,7 +15,8 @@ enum {
     SLOT_BYTES = sizeof(float) + sizeof(int32_t), /* of a row's planes; a panel's are smaller */
     ROWS_MAX = 64,
     ROWS_BYTES = 512 << 10,   /* a chunk of rows stays in L2 */
-    PANELS_BYTES = 16 << 20,  /* panels held at a time, unless one alone is larger */
+    PANELS_BYTES = 16 << 20,  /* panels of a batch held at a time, unless one alone is larger */
+    GROUP_BYTES = 1 << 20,    /* and of several batches together */
     TILE_SLOTS = 128,         /* of a panel used at a time: 24 KB, in L1 */
 };
 
@@ -68,7 +69,7 @@ struct work {
     const struct ulp_contraction *problem;
     struct ulp_output output;
     struct ulp_unit_layout layout;
-    ulp_unit_tile_fn *tile;
+    const struct ulp_unit_instance *instance;
     struct side rows, columns;
     bool padding; /* may meet NaN or Inf */
     bool shared;  /* every batch has the same columns */
@@ -140,7 +141,7 @@ static enum ulp_status decode_panels(void *context, size_t first, size_t last, i
                                              .line = line,
                                              .line_count = left < COLUMNS ? left : COLUMNS,
                                              .k_count = work->problem->k};
-        ulp_unit_decode_panel(&panel, &work->layout, &work->columns.pack, range, work->padding, scratch.lines);
+        ulp_unit_decode_panel(work->instance, &panel, &work->layout, &work->columns.pack, range, work->padding, scratch.lines);
     }
     return ULP_OK;
 }
@@ -177,7 +178,7 @@ static void sum_tile(const struct work *work, const struct scratch *scratch, con
         while (!layout->block_end[tile.block_last++] && tile.block_last < layout->block_count &&
                (tile.block_last - tile.block_first) * (size_t)layout->unit.block < TILE_SLOTS)
             continue;
-        work->tile(&tile);
+        work->instance->run(&tile);
         const unsigned end = layout->block_end[tile.block_last - 1];
         if (end & ULP_UNIT_ENDS_INSTRUCTION)
             add_tile(scratch->c, scratch->chain, count, accumulator);
@@ -214,7 +215,8 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
                                              .line = row,
                                              .line_count = left < work->chunk_rows ? left : work->chunk_rows,
                                              .k_count = work->problem->k};
-        ulp_unit_decode_rows(&scratch.rows, &work->layout, &work->rows.pack, range, work->padding, scratch.lines);
+        ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack, range, work->padding,
+                             scratch.lines);
         for (size_t i = 0; i < work->panels_held; i++) {
             struct ulp_unit_panel panel;
             const size_t held = work->shared ? i : group_batch * work->panels_held + i;
@@ -241,7 +243,7 @@ static enum ulp_status contract_group(struct work *work, struct ulp_pool *pool, 
 static enum ulp_status contract_groups(struct work *work, size_t panels_max, struct ulp_pool *pool,
                                        struct ulp_error *error)
 {
-    const size_t total = work->problem->batch_count, whole = panels_max / work->panel_count;
+    const size_t total = work->problem->batch_count, whole = GROUP_BYTES / work->panel_bytes / work->panel_count;
     const size_t batches_max = work->shared ? total : whole > 0 ? whole : 1;
     enum ulp_status status = ULP_OK;
     for (size_t batch = 0; batch < total && status == ULP_OK; batch += batches_max)
@@ -321,7 +323,7 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit, con
                         arithmetic->name, unit->gpu, unit->unit_class, unit->input, unit->accumulator);
     if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
         return ULP_OK;
-    struct work work = {.arithmetic = arithmetic, .problem = problem, .tile = ulp_unit_tile_choose(cpu)};
+    struct work work = {.arithmetic = arithmetic, .problem = problem, .instance = ulp_unit_choose(cpu)};
     enum ulp_status status = make_output(&work, error);
     if (status == ULP_OK)
         status = ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k, error);

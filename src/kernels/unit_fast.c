@@ -177,7 +177,7 @@ static void add_checked(struct lanes *lanes, const int32_t *restrict part)
         lanes->slow = 0xFFFFFFFF;
 }
 
-void ulp_unit_tile_c(const struct ulp_unit_tile *tile)
+static void run_tile(const struct ulp_unit_tile *tile)
 {
     const struct ulp_unit_layout *layout = tile->layout;
     const size_t length = (size_t)layout->unit.block;
@@ -208,14 +208,29 @@ void ulp_unit_tile_c(const struct ulp_unit_tile *tile)
     }
 }
 
-ulp_unit_tile_fn *ulp_unit_tile_choose(unsigned cpu)
+static bool decode(float *restrict value, int16_t *restrict exponent, const float *restrict x, int emin)
+{
+    int special = 0;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        const uint32_t magnitude = ulp_unit_bits(x[i]) & 0x7FFFFFFF;
+        const int field = (int)(magnitude >> 23), e = field - 127 > emin ? field - 127 : emin;
+        special |= field == 255;
+        value[i] = x[i];
+        exponent[i] = (int16_t)(magnitude == 0 ? ULP_UNIT_ZERO : e);
+    }
+    return !special;
+}
+
+const struct ulp_unit_instance ulp_unit_c = {run_tile, decode};
+
+const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
     if (cpu & ULP_CPU_AVX512)
-        return ulp_unit_tile_avx512;
+        return &ulp_unit_avx512;
     if ((cpu & ULP_CPU_AVX2) && (cpu & ULP_CPU_F16C))
-        return ulp_unit_tile_avx2;
+        return &ulp_unit_avx2;
 #endif
     (void)cpu;
-    return ulp_unit_tile_c;
+    return &ulp_unit_c;
 }

@@ -61,14 +61,28 @@ struct ulp_unit_panel {
     int16_t *exponent; /* [slot][column] */
     uint8_t *special;  /* [block] */
 };
+struct ulp_unit_tile;
+/* One set of instructions. */
+struct ulp_unit_instance {
+    /* c(row, column) = chain of the tile's blocks onto c, for all rows and columns. */
+    void (*run)(const struct ulp_unit_tile *tile);
+    /* The planes of ULP_UNIT_COLUMNS values. False when there is NaN or Inf among them: their codes are then wrong. */
+    bool (*decode)(float *value, int16_t *exponent, const float *x, int emin);
+};
+extern const struct ulp_unit_instance ulp_unit_c, ulp_unit_avx2, ulp_unit_avx512;
+/* The fastest one for a processor with these features (enum ulp_cpu_feature). */
+const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu);
+
 /* Decode lines of a factor. scratch: range.k_count floats, times ULP_UNIT_COLUMNS for a panel. `padding`: mark padding
  * elements (needed when they may meet NaN or Inf). Lines from range.line_count on are zeros in a panel. */
-void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_unit_rows *rows,
+                          const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                           struct ulp_pack_range range, bool padding, float *scratch);
-void ulp_unit_decode_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
-                           const struct ulp_pack *pack, struct ulp_pack_range range, bool padding, float *scratch);
+void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
+                           const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+                           struct ulp_pack_range range, bool padding, float *scratch);
 
-/* c(row, column) = chain of the blocks [block_first, block_last) onto c, for all rows and columns. */
+/* Blocks [block_first, block_last) of a sum, for some rows and one panel. */
 struct ulp_unit_tile {
     const struct ulp_unit_layout *layout;
     struct ulp_unit_rows rows;
@@ -76,10 +90,6 @@ struct ulp_unit_tile {
     size_t row_count, block_first, block_last;
     float *c; /* [row_count][ULP_UNIT_COLUMNS] */
 };
-typedef void ulp_unit_tile_fn(const struct ulp_unit_tile *tile);
-/* The fastest instance for a processor with these features (enum ulp_cpu_feature). */
-ulp_unit_tile_fn *ulp_unit_tile_choose(unsigned cpu);
-ulp_unit_tile_fn ulp_unit_tile_c, ulp_unit_tile_avx2, ulp_unit_tile_avx512;
 
 /* ulp_contract_unit with everything chosen: for tests and measurements. */
 enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit, const struct ulp_arithmetic *arithmetic,

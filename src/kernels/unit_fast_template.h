@@ -1,5 +1,5 @@
 /* A tile of a matrix unit's fast path in vectors; included once by a file that defines:
- *   NAME             of the tile
+ *   NAME             of the instance
  *   TARGET           function attribute of the instruction set
  *   W                lanes of a vector, 8 or 16
  *   floats, ints     vectors of W floats and of W int32
@@ -114,13 +114,34 @@ INLINE void run_rows(const struct ulp_unit_tile *tile, const size_t length)
             run_row(tile, &limits, row, column, length);
 }
 
-TARGET void NAME(const struct ulp_unit_tile *tile)
+TARGET static void run_tile(const struct ulp_unit_tile *tile)
 {
     switch (tile->layout->unit.block) {
     case 4: run_rows(tile, 4); break;
     case 8: run_rows(tile, 8); break;
     case 16: run_rows(tile, 16); break;
     case 32: run_rows(tile, 32); break;
-    default: ulp_unit_tile_c(tile); break;
+    default: ulp_unit_c.run(tile); break;
     }
 }
+
+TARGET static bool decode(float *value, int16_t *exponent, const float *x, int emin)
+{
+    ints largest = op_set(0);
+    for (size_t i = 0; i < ULP_UNIT_COLUMNS; i += 2 * W) {
+        ints code[2];
+        for (size_t half = 0; half < 2; half++) {
+            const floats y = op_load(x + i + half * W);
+            const ints magnitude = op_and(op_bits(y), op_set(0x7FFFFFFF));
+            const ints field = op_shift_right_23(magnitude);
+            const ints e = op_max(op_sub(field, op_set(127)), op_set(emin));
+            largest = op_max(largest, field);
+            code[half] = op_select_zero(magnitude, op_set(ULP_UNIT_ZERO), e);
+            op_store(value + i + half * W, y);
+        }
+        op_shorts_store(exponent + i, code[0], code[1]);
+    }
+    return op_signs(op_sub(op_set(254), largest)) == 0; /* no field is 255 */
+}
+
+const struct ulp_unit_instance NAME = {run_tile, decode};

@@ -96,23 +96,25 @@ static int16_t decode_special(float x)
     return x != x ? ULP_UNIT_NAN : x > 0 ? ULP_UNIT_POSITIVE_INFINITY : ULP_UNIT_NEGATIVE_INFINITY;
 }
 
-/* Planes of CHUNK values; the return value says whether there is NaN or Inf among them. */
-static bool decode(float *restrict value, int16_t *restrict exponent, const float *restrict x, int emin)
+/* The planes of CHUNK values; says whether there is NaN or Inf among them. */
+static bool decode(const struct ulp_unit_instance *instance, float *value, int16_t *exponent, const float *x, int emin)
 {
-    int special = 0;
-    for (size_t i = 0; i < CHUNK; i++) {
-        const uint32_t magnitude = ulp_unit_bits(x[i]) & 0x7FFFFFFF;
-        const int field = (int)(magnitude >> 23), e = field - 127 > emin ? field - 127 : emin;
-        special |= field == 255;
-        value[i] = x[i];
-        exponent[i] = (int16_t)(magnitude == 0 ? ULP_UNIT_ZERO : e);
-    }
-    for (size_t i = 0; special && i < CHUNK; i++)
+    if (instance->decode(value, exponent, x, emin))
+        return false;
+    for (size_t i = 0; i < CHUNK; i++)
         if (!(x[i] - x[i] == 0)) {
             exponent[i] = decode_special(x[i]);
             value[i] = 0;
         }
-    return special;
+    return true;
+}
+
+static void decode_zeros(float *value, int16_t *exponent)
+{
+    for (size_t i = 0; i < CHUNK; i++) {
+        value[i] = 0;
+        exponent[i] = ULP_UNIT_ZERO;
+    }
 }
 
 static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, int64_t k)
@@ -132,7 +134,8 @@ static void gather_slots(float *x, const struct ulp_unit_layout *layout, size_t 
             x[s] = slot_k[s] < 0 ? 0 : line[slot_k[s]];
 }
 
-void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_unit_rows *rows,
+                          const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                           struct ulp_pack_range range, bool padding, float *scratch)
 {
     const size_t block = (size_t)layout->unit.block;
@@ -147,7 +150,7 @@ void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layo
             int16_t exponent[CHUNK];
             int32_t *out = rows->exponent + i * layout->slot_stride + slot;
             gather_slots(x, layout, slot, scratch);
-            const bool any = decode(rows->value + i * layout->slot_stride + slot, exponent, x, emin);
+            const bool any = decode(instance, rows->value + i * layout->slot_stride + slot, exponent, x, emin);
             for (size_t s = 0; padding && s < CHUNK; s++)
                 if (is_padding(pack, line.batch, line.line, layout->slot_k[slot + s]))
                     exponent[s] = ULP_UNIT_PADDING;
@@ -160,19 +163,22 @@ void ulp_unit_decode_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layo
     }
 }
 
-void ulp_unit_decode_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
-                           const struct ulp_pack *pack, struct ulp_pack_range range, bool padding, float *scratch)
+void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
+                           const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+                           struct ulp_pack_range range, bool padding, float *scratch)
 {
-    static const float zeros[CHUNK];
     const size_t block = (size_t)layout->unit.block;
     const int emin = ulp_unit_input(&layout->unit)->emin;
     ulp_pack_panels_float(scratch, pack, range, CHUNK);
     memset(panel->special, 0, layout->block_count);
     for (size_t slot = 0; slot < layout->slot_count; slot++) {
         const int64_t k = layout->slot_k[slot];
+        float *value = panel->value + slot * CHUNK;
         int16_t *exponent = panel->exponent + slot * CHUNK;
-        const float *x = k < 0 ? zeros : scratch + (size_t)k * CHUNK;
-        panel->special[slot / block] |= decode(panel->value + slot * CHUNK, exponent, x, emin);
+        if (k < 0)
+            decode_zeros(value, exponent);
+        else
+            panel->special[slot / block] |= decode(instance, value, exponent, scratch + (size_t)k * CHUNK, emin);
         for (size_t j = 0; padding && j < range.line_count; j++)
             if (is_padding(pack, range.batch, range.line + j, k))
                 exponent[j] = ULP_UNIT_PADDING;
