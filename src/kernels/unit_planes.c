@@ -111,10 +111,9 @@ static bool decode(const struct ulp_unit_instance *instance, float *value, int16
 
 static void decode_zeros(float *value, int16_t *exponent)
 {
-    for (size_t i = 0; i < CHUNK; i++) {
-        value[i] = 0;
+    memset(value, 0, CHUNK * sizeof *value);
+    for (size_t i = 0; i < CHUNK; i++)
         exponent[i] = ULP_UNIT_ZERO;
-    }
 }
 
 static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, int64_t k)
@@ -143,7 +142,8 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
     for (size_t i = 0; i < range.line_count; i++) {
         const struct ulp_pack_range line = {range.batch, range.line + i, 1, 0, range.k_count};
         uint8_t *special = rows->special + i * layout->block_count;
-        ulp_pack_rows_float(scratch, pack, line, range.k_count);
+        if (range.k_count > 0)
+            ulp_pack_rows_float(scratch, pack, line, range.k_count);
         memset(special, 0, layout->block_count);
         for (size_t slot = 0; slot < layout->slot_stride; slot += CHUNK) {
             float x[CHUNK];
@@ -169,7 +169,8 @@ void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_
 {
     const size_t block = (size_t)layout->unit.block;
     const int emin = ulp_unit_input(&layout->unit)->emin;
-    ulp_pack_panels_float(scratch, pack, range, CHUNK);
+    if (range.k_count > 0)
+        ulp_pack_panels_float(scratch, pack, range, CHUNK);
     memset(panel->special, 0, layout->block_count);
     for (size_t slot = 0; slot < layout->slot_count; slot++) {
         const int64_t k = layout->slot_k[slot];

@@ -90,34 +90,43 @@ enum ulp_status ulp_unit_decode_scales(const struct ulp_unit *unit, double *out,
     return status;
 }
 
+static uint32_t encode_single(double x)
+{
+    float value = (float)x;
+    uint32_t pattern;
+    memcpy(&pattern, &value, sizeof pattern);
+    return isnan(x) ? 0x7FFFFFFF : pattern;
+}
+
+/* x is an FP16 number: its significand is an integer of 11 bits in units of 2^-24 or more. */
+static uint16_t encode_half(double x)
+{
+    int exponent;
+    uint32_t magnitude = 0;
+    if (isnan(x))
+        return 0x7FFF;
+    frexp(x, &exponent);
+    if (isinf(x))
+        magnitude = 0x7C00;
+    else if (x != 0 && exponent - 1 < -14)
+        magnitude = (uint32_t)ldexp(fabs(x), 24);
+    else if (x != 0)
+        magnitude = (uint32_t)((exponent - 1 + 14) << 10) + (uint32_t)ldexp(fabs(x), 11 - exponent);
+    return (uint16_t)(magnitude | (signbit(x) ? 0x8000 : 0));
+}
+
 void ulp_unit_encode_accumulators(const struct ulp_unit *unit, void *raw, const double *values, size_t count)
 {
     const int bits = ulp_unit_accumulator_bits(unit);
-    for (size_t i = 0; i < count; i++) {
-        double x = values[i];
-        if (bits == 64) {
-            ((double *)raw)[i] = x;
-        } else if (unit->output == ULP_UNIT_INT32) {
-            ((int32_t *)raw)[i] = (int32_t)x;
-        } else if (bits == 32) {
-            float f = (float)x;
-            uint32_t pattern;
-            memcpy(&pattern, &f, sizeof pattern);
-            ((uint32_t *)raw)[i] = isnan(x) ? 0x7FFFFFFF : pattern;
-        } else {
-            /* x is an FP16 number: its significand is an integer of 11 bits in units of 2^-24 or more */
-            int exponent;
-            frexp(x, &exponent);
-            uint32_t magnitude = 0;
-            if (isinf(x))
-                magnitude = 0x7C00;
-            else if (x != 0 && exponent - 1 < -14)
-                magnitude = (uint32_t)ldexp(fabs(x), 24);
-            else if (x != 0)
-                magnitude = (uint32_t)((exponent - 1 + 14) << 10) + (uint32_t)ldexp(fabs(x), 11 - exponent);
-            ((uint16_t *)raw)[i] = isnan(x) ? 0x7FFF : (uint16_t)(magnitude | (signbit(x) ? 0x8000 : 0));
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        if (bits == 64)
+            ((double *)raw)[i] = values[i];
+        else if (unit->output == ULP_UNIT_INT32)
+            ((int32_t *)raw)[i] = (int32_t)values[i];
+        else if (bits == 32)
+            ((uint32_t *)raw)[i] = encode_single(values[i]);
+        else
+            ((uint16_t *)raw)[i] = encode_half(values[i]);
 }
 
 struct run {
