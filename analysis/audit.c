@@ -367,5 +367,8 @@ void ulp_audit_free(struct ulp_audit *audit)
     free(audit->model_path);
     free(audit->reference);
     free(audit->certificate.node);
+    for (size_t i = 0; i < audit->spread_count; i++)
+        ulp_spreads_free(&audit->spreads[i]);
+    free(audit->spreads);
     *audit = (struct ulp_audit){0};
 }

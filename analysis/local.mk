@@ -6,4 +6,5 @@ libcore_la_SOURCES += \
 	%D%/report_csv.c \
 	%D%/report_json.c \
 	%D%/report_text.c \
-	%D%/report.c %D%/report_internal.h
+	%D%/report.c %D%/report_internal.h \
+	%D%/spread.c

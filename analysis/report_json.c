@@ -134,6 +134,35 @@ static json_t *make_reference(const struct ulp_audit *audit)
     return object;
 }
 
+static json_t *make_spreads(const struct ulp_spreads *spreads)
+{
+    json_t *object = json_object(), *schedules = json_array(), *nodes = json_array();
+    json_object_set_new(object, "base", make_text(spreads->base));
+    for (size_t s = 0; s < spreads->schedule_count; s++)
+        json_array_append_new(schedules, make_text(spreads->schedules[s]));
+    json_object_set_new(object, "schedules", schedules);
+    json_object_set_new(object, "other_gpu", spreads->other_gpu < 0 ? json_null() : make_text(spreads->schedules[spreads->other_gpu]));
+    for (size_t i = 0; i < spreads->count; i++) {
+        const struct ulp_spread *spread = &spreads->items[i];
+        json_t *node = json_object();
+        json_object_set_new(node, "index", json_integer((json_int_t)spread->index));
+        json_object_set_new(node, "name", make_text(spread->name));
+        json_object_set_new(node, "op", make_text(spread->op));
+        json_object_set_new(node, "output", make_text(spread->output));
+        json_object_set_new(node, "ref_rms", make_number(spread->ref_rms));
+        json_object_set_new(node, "width_max_abs", make_number(spread->width_max_abs));
+        json_object_set_new(node, "width_rms", make_number(spread->width_rms));
+        json_object_set_new(node, "width_max_ulp", make_number(spread->width_max_ulp));
+        json_object_set_new(node, "differing", make_number(spread->differing));
+        json_object_set_new(node, "error_rms", make_number(spread->error_rms));
+        json_object_set_new(node, "gpu_rms", make_number(spread->gpu_rms));
+        json_object_set_new(node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
+        json_array_append_new(nodes, node);
+    }
+    json_object_set_new(object, "nodes", nodes);
+    return object;
+}
+
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error)
 {
     json_t *root = json_object(), *model = json_object(), *samples = json_array(), *lanes = json_array();
@@ -152,6 +181,12 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     for (size_t l = 0; l < audit->lane_count; l++)
         json_array_append_new(lanes, make_lane(audit, &audit->lanes[l]));
     json_object_set_new(root, "arithmetics", lanes);
+    if (audit->spread_count) {
+        json_t *spreads = json_array();
+        for (size_t i = 0; i < audit->spread_count; i++)
+            json_array_append_new(spreads, make_spreads(&audit->spreads[i]));
+        json_object_set_new(root, "schedules", spreads);
+    }
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
     json_decref(root);
     if (!text)

@@ -172,6 +172,49 @@ static void add_reference(struct ulp_text *out, const struct ulp_audit *audit)
         ulp_text_add(out, ";\n  its own error is not certified: --certify recomputes it at twice the precision\n");
 }
 
+static int by_width(const void *a, const void *b)
+{
+    const struct ulp_spread *x = *(const struct ulp_spread *const *)a, *y = *(const struct ulp_spread *const *)b;
+    double p = x->ref_rms > 0 ? x->width_rms / x->ref_rms : 0, q = y->ref_rms > 0 ? y->width_rms / y->ref_rms : 0;
+    if (p != q)
+        return p < q ? 1 : -1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Which contractions depend most on the schedule, and whether that is much beside their own error. */
+static void add_spreads(struct ulp_text *out, const struct ulp_spreads *spreads, const struct style *style)
+{
+    const struct ulp_spread **order = calloc(spreads->count + 1, sizeof *order);
+    size_t dependent = 0;
+    if (!order) {
+        out->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < spreads->count; i++) {
+        order[i] = &spreads->items[i];
+        dependent += spreads->items[i].differing > 0;
+    }
+    qsort(order, spreads->count, sizeof *order, by_width);
+    ulp_text_add(out, "\n%sschedules of %s%s: %zu of %zu contractions depend on which of %zu a library picks\n", style->bold, spreads->base,
+                 style->off, dependent, spreads->count, spreads->schedule_count);
+    for (size_t s = 1; s < spreads->schedule_count; s++)
+        ulp_text_add(out, "%s%s", "  ", spreads->schedules[s]);
+    ulp_text_add(out, "\n  %s%-50s%10s%10s%10s%9s%8s%s\n", style->dim, "most dependent (rms relative to the reference's)", "width", "error",
+                 "other GPU", "max ulp", "differ", style->off);
+    for (size_t i = 0; i < spreads->count && i < RANKED; i++) {
+        char name[NAME_WIDTH + 1];
+        const struct ulp_spread *spread = order[i];
+        ulp_text_add(out, "    %-*s %-7.7s%10.2e%10.2e", NAME_WIDTH, fit_name(spread->name, NAME_WIDTH, name, sizeof name), spread->op,
+                     spread->width_rms / spread->ref_rms, spread->error_rms / spread->ref_rms);
+        if (spreads->other_gpu < 0)
+            ulp_text_add(out, "%10s", "-");
+        else
+            ulp_text_add(out, "%10.2e", spread->gpu_rms / spread->ref_rms);
+        ulp_text_add(out, "%9.3g%7.1f%%\n", spread->width_max_ulp, 100 * spread->differing);
+    }
+    free(order);
+}
+
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, struct ulp_text *out, struct ulp_error *error)
 {
     (void)error;
@@ -183,6 +226,8 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, stru
     add_reference(out, audit);
     for (size_t l = 0; l < audit->lane_count; l++)
         add_lane(out, &audit->lanes[l], style);
+    for (size_t i = 0; i < audit->spread_count; i++)
+        add_spreads(out, &audit->spreads[i], style);
     ulp_text_add(out,
                  "\n%sEvery figure is of entire = introduced + carried: introduced by the node's own arithmetic, carried\n"
                  "on from the error of its inputs. single (in the report): the node alone, on reference inputs.%s\n",

@@ -72,6 +72,9 @@ if [ "$(awk '{ if (length($0) > 100) print }' report/summary.txt | wc -l)" -ne 0
 expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0
 expect 1 "one of two limits crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above rms=1e300 --fail-above sqnr_db=40
 expect 0 "limit kept" "$program" audit "$model" -i "$inputs" --arith fp32 --fail-above nonfinite=0 --fail-above sqnr_db=60
+expect 0 "schedules" "$program" audit "$model" -i "$inputs" --arith fp32,tf32,fp16 --schedules --out report2
+shows out "schedules of tf32" "schedules"
+shows report2/report.json '"other_gpu": "tf32@a100"' "schedules in report.json"
 expect 3 "report folder cannot be made" "$program" audit "$model" -i "$inputs" --arith fp32 --out "$inputs/x"
 
 expect 0 "the example in C" "$program_folder"/layer_error "$model" "$inputs" fp16 block/norm1/Sum

@@ -56,6 +56,27 @@ struct ulp_audit_lane {
     size_t poisoned_count;
 };
 
+/* How much a contraction's result depends on the schedule of its sum: over a set of schedules, each on the reference's inputs,
+ * the width of the interval of results, largest minus smallest, element by element. */
+struct ulp_spread {
+    size_t index;
+    char *name, *op, *output;
+    double ref_rms;
+    double width_max_abs, width_rms, width_max_ulp; /* ulp of the storage format at the reference */
+    double differing;   /* share of elements whose results are not all equal */
+    double error_rms;   /* of the first schedule against the reference: is the spread large beside it? */
+    double gpu_rms;     /* rms difference between the same schedule on the two GPUs of the set; NaN: the set has no second GPU */
+    size_t nonfinite;   /* elements that are finite in some schedules only; left out of the widths */
+};
+struct ulp_spreads {
+    char *base;             /* the arithmetic whose schedules these are */
+    size_t schedule_count;
+    char **schedules;       /* names of the arithmetics of the set; the first is the base */
+    ptrdiff_t other_gpu;    /* index of the base on the other GPU; -1: none */
+    size_t count;
+    struct ulp_spread *items;
+};
+
 struct ulp_audit {
     char *model_path, *reference;
     int64_t ir_version, opset;
@@ -69,6 +90,8 @@ struct ulp_audit {
         double node_digits;        /* the same over every node */
         char *node;                /* the worst node; owned */
     } certificate;
+    size_t spread_count;           /* one for each audited arithmetic, when schedules were asked for */
+    struct ulp_spreads *spreads;
     double seconds;
     size_t peak_bytes;
 };
@@ -92,6 +115,15 @@ ULP_API enum ulp_status ulp_certify(const struct ulp_model *model, const struct 
                                     const struct ulp_tensor_set *inputs, const struct ulp_run_options *options,
                                     const struct ulp_observer *progress, struct ulp_certificate *certificate,
                                     struct ulp_error *error);
+
+/* Run the contractions of a model under every plausible schedule of `base` on one sample and measure the spread of the results. The set:
+ * base; its sum cut into 2, 4, 8 and 16 slices; for a matrix unit also base on another GPU (A100 for Hopper and later, else H200) where that
+ * has the unit; for scalar chains also product and sum rounded apart. Free with ulp_spreads_free. */
+ULP_API enum ulp_status ulp_spreads_measure(const struct ulp_model *model, const struct ulp_arithmetic *reference,
+                                            const struct ulp_arithmetic *base, const struct ulp_tensor_set *inputs,
+                                            const struct ulp_run_options *options, const struct ulp_observer *progress,
+                                            struct ulp_spreads *out, struct ulp_error *error);
+ULP_API void ulp_spreads_free(struct ulp_spreads *spreads);
 
 /* Measure value - base. format: whose ulp is used. The two tensors may have any float elements. */
 ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,

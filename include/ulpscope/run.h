@@ -68,6 +68,8 @@ struct ulp_observer {
 struct ulp_run_options {
     int thread_count; /* 0: all processors */
     bool audit;       /* compute single and here for lanes 1.. */
+    bool isolated;    /* instead: lanes 1.. compute only contractions, each on the reference's inputs; events show that P(r) as
+                         entire, and NULL for other nodes */
     size_t max_memory_bytes;
 };
 

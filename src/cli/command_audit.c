@@ -5,14 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "command.h"
 
-enum { OPTION_REFERENCE = 512, OPTION_OUT, OPTION_CERTIFY, OPTION_FAIL };
+enum { OPTION_REFERENCE = 512, OPTION_OUT, OPTION_CERTIFY, OPTION_FAIL, OPTION_SCHEDULES };
 
 struct audit_options {
     struct common_options common;
     const char *arithmetics, *reference, *out;
-    bool certify;
+    bool certify, schedules;
     const char **limits;
     size_t limit_count;
 };
@@ -22,6 +23,7 @@ static const struct argp_option option_list[] = {
     {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)", 0},
     {"out", OPTION_OUT, "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
     {"certify", OPTION_CERTIFY, 0, 0, "Recompute the reference at twice its precision and say how many digits it is good for", 0},
+    {"schedules", OPTION_SCHEDULES, 0, 0, "Also run each contraction under other schedules of its sum (split-k, the other GPU) and say which layers depend on the kernel a library picks", 0},
     {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0, "Exit with 1 when a graph output (for nonfinite: any node) crosses this (below it for cosine and sqnr_db); METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or after single., introduced. or carried.; may be repeated", 0},
     {0},
 };
@@ -58,6 +60,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_CERTIFY:
         options->certify = true;
         return 0;
+    case OPTION_SCHEDULES:
+        options->schedules = true;
+        return 0;
     case OPTION_FAIL:
         add_limit(state, options, argument);
         return 0;
@@ -75,6 +80,8 @@ static const char documentation[] =
     "      on your input, with report.json, layers.csv and summary.txt\n"
     "  ulpscope audit model.onnx -i test_data_set_0 -i test_data_set_1 --certify\n"
     "      two samples; how many digits the reference is good for\n"
+    "  ulpscope audit model.onnx --arith tf32 --schedules\n"
+    "      which layers depend on the kernel that happens to be picked, and on A100 against H200\n"
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
     "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB";
 
@@ -123,6 +130,28 @@ static enum ulp_status run_samples(const struct audit_options *options, const st
     }
     ulp_auditor_free(auditor);
     ulp_plan_free(plan);
+    return status;
+}
+
+/* The spread over schedules of every audited arithmetic, on the first sample. */
+static enum ulp_status run_schedules(const struct audit_options *options, const struct ulp_model *model, const struct ulp_arithmetic *lanes,
+                                     size_t lane_count, const struct sample_list *samples, struct ulp_audit *audit, struct ulp_error *error)
+{
+    struct ulp_run_options run = {.thread_count = options->common.threads, .max_memory_bytes = options->common.max_memory_bytes};
+    struct progress progress;
+    enum ulp_status status = ULP_OK;
+    progress_init(&progress, options->common.quiet, lane_count - 1);
+    struct ulp_observer observer = progress_observer(&progress);
+    audit->spreads = calloc(lane_count, sizeof *audit->spreads);
+    if (!audit->spreads)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t l = 1; l < lane_count && status == ULP_OK; l++) {
+        status = ulp_spreads_measure(model, &lanes[0], &lanes[l], &samples->items[0].inputs, &run, &observer,
+                                     &audit->spreads[audit->spread_count], error);
+        audit->spread_count += status == ULP_OK;
+        progress.part++;
+    }
+    progress_clear(&progress);
     return status;
 }
 
@@ -192,6 +221,8 @@ static int run_audit(const struct audit_options *options)
         note_choices(options, model, &samples);
         status = run_samples(options, model, lanes, count + 1, &samples, &audit, &error);
     }
+    if (status == ULP_OK && options->schedules)
+        status = run_schedules(options, model, lanes, count + 1, &samples, &audit, &error);
     int code = status == ULP_OK ? report(options, &audit) : fail(&error);
     ulp_audit_free(&audit);
     free_samples(&samples);

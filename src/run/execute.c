@@ -11,6 +11,7 @@
 struct evaluation {
     struct ulp_tensor *entire, *single, *here; /* output_count each */
     bool single_is_entire, here_is_reference;  /* views of others: inputs were equal */
+    bool skipped;                              /* nothing was computed */
 };
 
 struct walk {
@@ -50,11 +51,13 @@ static enum ulp_status own_inputs(struct ulp_lane *lane, const struct ulp_step *
 static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *source, const struct ulp_step *step,
                                       struct ulp_tensor *temporaries, const struct ulp_tensor **inputs, struct ulp_error *error)
 {
-    enum ulp_status status = own_inputs(lane, step, inputs, error);
+    enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
         int slot = step->inputs[i];
-        if (slot < 0 || lane->block->slots[slot].constant)
+        if (slot < 0 || lane->block->slots[slot].constant) {
+            status = ulp_lane_value(lane, slot, step->bound.op, &inputs[i], error);
             continue;
+        }
         status = ulp_adapt(&temporaries[i], &source->values[slot], &source->arithmetic->storage, lane->arithmetic,
                            ulp_takes_mixed(step->bound.op), lane->budget, lane->pool, error);
         inputs[i] = &temporaries[i];
@@ -100,10 +103,20 @@ static enum ulp_status evaluate_lane(struct walk *walk, const struct ulp_step *s
     struct ulp_tensor *temporaries = ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
     if (!own || !foreign || !temporaries)
         return out_of_memory(error);
+    struct ulp_lane *reference = &walk->lanes[0];
+    if (walk->options->isolated && lane != reference) {
+        out->skipped = !step->bound.op->mixed;
+        if (out->skipped)
+            return ULP_OK;
+        enum ulp_status status = foreign_inputs(lane, reference, step, temporaries, foreign, error);
+        if (status == ULP_OK)
+            status = ulp_step_run(step, lane->arithmetic, foreign, out->entire, &walk->budget, walk->pool, error);
+        free_tensors(temporaries, step->input_count);
+        return status;
+    }
     enum ulp_status status = own_inputs(lane, step, own, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, lane->arithmetic, own, out->entire, &walk->budget, walk->pool, error);
-    struct ulp_lane *reference = &walk->lanes[0];
     if (status != ULP_OK || lane == reference || !walk->options->audit)
         return status;
 
@@ -169,7 +182,7 @@ static enum ulp_status tell(struct walk *walk, size_t index, const struct ulp_st
                 *value = (struct ulp_lane_value){constant, l ? constant : NULL, l ? constant : NULL};
                 continue;
             }
-            value->entire = &evaluation->entire[positions[o]];
+            value->entire = evaluation->skipped ? NULL : &evaluation->entire[positions[o]];
             if (l == 0 || !walk->options->audit)
                 continue;
             value->single = evaluation->single_is_entire ? value->entire : &evaluation->single[positions[o]];
@@ -227,7 +240,8 @@ static enum ulp_status walk_step(struct walk *walk, size_t index, struct ulp_are
     for (size_t l = 0; l < lanes; l++) {
         if (!evaluations[l].entire)
             continue;
-        for (size_t o = 0; o < outputs && status == ULP_OK; o++)
+        bool keeps = l == 0 || !walk->options->isolated;
+        for (size_t o = 0; o < outputs && status == ULP_OK && keeps; o++)
             if (step->outputs[o] >= 0) {
                 walk->lanes[l].values[step->outputs[o]] = evaluations[l].entire[o];
                 evaluations[l].entire[o] = (struct ulp_tensor){0};
