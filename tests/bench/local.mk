@@ -1,9 +1,13 @@
 # make bench: speeds beside their peers, measured in one run. Not part of make check.
-EXTRA_PROGRAMS += bench_contract
+EXTRA_PROGRAMS += bench_contract bench_wide
 bench_contract_SOURCES = %D%/bench_contract.c
 bench_contract_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS)
 bench_contract_LDADD = libcore.la $(BLAS_LIBS)
+bench_wide_SOURCES = %D%/bench_wide.c
+bench_wide_CPPFLAGS = $(AM_CPPFLAGS)
+bench_wide_LDADD = libcore.la $(FLINT_LIBS) -lm
 
-bench: bench_contract
+bench: bench_contract bench_wide
 	./bench_contract
+	./bench_wide
 .PHONY: bench
