@@ -5,6 +5,7 @@
  * units in 2^-53: where that leaves one float possible it is the answer, elsewhere MPFR says. ULPSCOPE_TEST_LONG=1
  * checks 2^26 arguments of each function, ULPSCOPE_TEST_LONG=full all 2^32. */
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,8 @@ static float expected(const struct function *f, float x)
     const float low = (float)(y - y * 0x1p-45), high = (float)(y + y * 0x1p-45);
     if (isnan(y)) /* the domain is not a matter of precision */
         return NAN;
+    if (y == 0 && fabsf(x) > 2) /* underflow, beyond doubt for a float */
+        return (float)y;
     return y != 0 && low == high ? low : round_by_mpfr(f->primitive, x, 0);
 }
 
@@ -112,7 +115,8 @@ START_TEST(fp32_correctly_rounded)
     const char *mode = getenv("ULPSCOPE_TEST_LONG");
     const bool all = mode && strcmp(mode, "full") == 0;
     const struct function *f = &functions[_i % FUNCTIONS];
-    const uint64_t count = all ? UINT64_C(1) << 32 : test_long() ? UINT64_C(1) << 26 : 200000;
+    const uint64_t many = _i < FUNCTIONS ? UINT64_C(1) << 26 : UINT64_C(1) << 22;
+    const uint64_t count = all ? UINT64_C(1) << 32 : test_long() ? many : 200000;
     setenv("ULPSCOPE_DISABLE_CPU", disabled[_i / FUNCTIONS], 1);
     if (_i >= FUNCTIONS && all)
         return;
@@ -301,6 +305,42 @@ START_TEST(strays_are_not_looked_up)
 }
 END_TEST
 
+/* The first use of a table by several threads at once: all get the values of one alone. */
+#define THREADS 4
+struct table_user {
+    pthread_t thread;
+    struct ulp_strip_rule rule;
+    float out[ULP_STRIP];
+};
+static void *use_table(void *context)
+{
+    struct table_user *user = context;
+    const struct ulp_strip_rule *rule = &user->rule;
+    float in[ULP_STRIP];
+    for (int i = 0; i < ULP_STRIP; i++)
+        in[i] = (float)(i - 256) * 0.03125f;
+    ulp_strip_tables[rule->carrier]->primitive[ULP_PRIMITIVE_TANH](rule, user->out, in, NULL, NULL, ULP_STRIP,
+                                                                   (struct ulp_strip_place){0, 0});
+    mpfr_free_cache();
+    return NULL;
+}
+
+START_TEST(tables_are_filled_once_by_threads)
+{
+    static struct table_user users[THREADS], alone;
+    alone.rule = oracle_rule("fp16-strict");
+    for (int k = 0; k < THREADS; k++)
+        users[k].rule = alone.rule;
+    for (int k = 0; k < THREADS; k++)
+        ck_assert_int_eq(pthread_create(&users[k].thread, NULL, use_table, &users[k]), 0);
+    for (int k = 0; k < THREADS; k++)
+        ck_assert_int_eq(pthread_join(users[k].thread, NULL), 0);
+    use_table(&alone);
+    for (int k = 0; k < THREADS; k++)
+        ck_assert_int_eq(memcmp(users[k].out, alone.out, sizeof alone.out), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("functions");
@@ -312,6 +352,7 @@ int main(void)
     tcase_add_loop_test(tcase, estimates_keep_their_bound, 0, FUNCTIONS + 1);
     tcase_add_loop_test(tcase, small_formats_exhaustively, 0, SMALL_FORMATS);
     tcase_add_test(tcase, strays_are_not_looked_up);
+    tcase_add_test(tcase, tables_are_filled_once_by_threads);
     suite_add_tcase(suite, tcase);
     return test_run(suite, NULL);
 }

@@ -1,4 +1,5 @@
-/* Loading, storing, constants and spreading: every element of memory into every carrier and back, at most one rounding. */
+/* Loading, storing, constants and spreading: every element of memory into every carrier and back, with at most one
+ * rounding. */
 #include <math.h>
 #include <string.h>
 

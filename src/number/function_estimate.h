@@ -4,7 +4,8 @@
 
 #include "number/function.h"
 
-/* |out[i] - f| <= this * |f|, or out[i] is NaN (not decided), or both are, with one sign, beyond 2^280 or below 2^-280. */
+/* |out[i] - f| <= this * |f|, or out[i] is NaN (not decided), or both are, with one sign, beyond 2^280 or below
+ * 2^-280. */
 #define ULP_ESTIMATE_ERROR 0x1p-44
 #define ULP_ESTIMATE_ERROR_POW 0x1p-42
 
