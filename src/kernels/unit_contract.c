@@ -141,7 +141,8 @@ static enum ulp_status decode_panels(void *context, size_t first, size_t last, i
                                              .line = line,
                                              .line_count = left < COLUMNS ? left : COLUMNS,
                                              .k_count = work->problem->k};
-        ulp_unit_decode_panel(work->instance, &panel, &work->layout, &work->columns.pack, range, work->padding, scratch.lines);
+        ulp_unit_decode_panel(work->instance, &panel, &work->layout, &work->columns.pack, range, work->padding,
+                              scratch.lines);
     }
     return ULP_OK;
 }
