@@ -1,5 +1,5 @@
-/* Running a tape, inside formula/: the plan of one run (plan.c), rows (evaluate.c), tiles of
- * rows (tiles.c).
+/* Running a tape, inside formula/: rows in evaluate.c, and in evaluate_X.c the plan of one run, its memory, a worker's
+ * memory, tiles of rows.
  *
  * A value changes never (REACH_RUN: constants, scalar operands and what depends on them only), from row to row, or
  * from position to position. Elements are computed a strip at a time; a fold's result is known one phase after the
@@ -61,8 +61,8 @@ struct plan {
     enum ulp_order order;
     int order_block;
     bool has_folds;
-    bool tiles;        /* strips hold positions of several rows: tile_rows at most, tile_rows * row_length when keeping */
-    bool keep;
+    bool tiles;        /* strips hold positions of several rows, tile_rows at most */
+    bool keep;         /* all positions of a tile fit in memory at once */
     size_t tile_rows;
     size_t width;      /* values in a strip */
     int step_count, output_count, phase_count;
@@ -72,7 +72,7 @@ struct plan {
     struct step_list program;       /* all others, folds among them */
     struct step_list *row_part;     /* by phase: REACH_ROW except folds */
     struct step_list *fold_part;    /* by phase */
-    struct step_list *element_part; /* by phase: its folds and the REACH_ELEMENT that they and, in the last, outputs need */
+    struct step_list *element_part; /* by phase: folds; REACH_ELEMENT that they, in the last outputs, need */
     size_t values_slot, converted_slot, sum_slot, unit_slot, size_slot, positions_slot, offsets_slot;
     size_t classes_slot, members_slot, indices_slot, ids_slot, addresses_slot, gathered_slot;
     size_t worker_bytes;

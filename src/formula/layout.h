@@ -47,7 +47,8 @@ enum ulp_status ulp_layout_window(const struct ulp_layout *layout, const struct 
 enum ulp_status ulp_layout_window_counts(struct ulp_tensor *out, const struct ulp_window_shape *shape,
                                          const int64_t *pads_end, struct ulp_arena *arena, struct ulp_error *error);
 
-/* A view of tensor with other dimensions of the same count, from the arena; NULL when memory is out or counts differ. */
+/* A view of tensor with other dimensions of the same count, from the arena; NULL when memory is out or counts
+ * differ. */
 const struct ulp_tensor *ulp_layout_view(struct ulp_arena *arena, const struct ulp_tensor *tensor, int rank,
                                          const int64_t *dims);
 

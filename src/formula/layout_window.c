@@ -150,8 +150,8 @@ static enum ulp_status make_context(struct window_context **out, const struct ul
         if (!context->spans[d])
             return fail_memory(error);
         for (int64_t o = 0; o < shape->out[d]; o++) {
-            struct span span = find_span(o * shape->strides[d] - shape->pads[d], shape->kernel[d], shape->dilations[d], 0,
-                                         shape->in[d]);
+            struct span span = find_span(o * shape->strides[d] - shape->pads[d], shape->kernel[d],
+                                         shape->dilations[d], 0, shape->in[d]);
             const struct span *before = o ? &context->spans[d][o - 1] : NULL;
             span.id = before ? before->id + (before->first != span.first || before->last != span.last) : 0;
             context->id_count[d] = span.id + 1;

@@ -1,11 +1,11 @@
 libcore_la_SOURCES += \
 	%D%/build.h \
 	%D%/evaluate.c %D%/evaluate.h \
+	%D%/evaluate_memory.c \
+	%D%/evaluate_plan.c \
+	%D%/evaluate_tiles.c \
+	%D%/evaluate_worker.c \
 	%D%/layout.c %D%/layout.h \
 	%D%/layout_window.c \
 	%D%/parse.c \
-	%D%/plan.c \
-	%D%/plan_memory.c \
-	%D%/tape.c %D%/tape.h \
-	%D%/tiles.c \
-	%D%/worker.c
+	%D%/tape.c %D%/tape.h

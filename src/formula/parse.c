@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-#define DEPTH_MAX 200 /* nested parentheses, calls, unary operators and ?: ; keeps hostile text off the end of the stack */
+#define DEPTH_MAX 200 /* nested parentheses, calls, unary operators, ?: : hostile text must not use up the stack */
 #define NEAR_MAX 24   /* bytes of text quoted in a message */
 
 enum token_kind { TOKEN_END, TOKEN_NUMBER, TOKEN_NAME, TOKEN_SYMBOL };

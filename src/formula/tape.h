@@ -47,10 +47,11 @@ struct ulp_tape {
     int constant_count;
 };
 
-/* Parse. operand_names and output_names name operands 0.. and outputs 0.. (output 0 is the last
- * expression whatever its name). Errors: ULP_ERROR_USAGE "formula:COLUMN: what, near 'text'". Immutable afterwards; may be shared. */
-enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text, const char *const *operand_names, int operand_count,
-                                const char *const *output_names, int output_count, struct ulp_error *error);
+/* Parse. operand_names and output_names name operands 0.. and outputs 0.. (output 0 is the last expression whatever its
+ * name). Errors: ULP_ERROR_USAGE "formula:COLUMN: what, near 'text'". Immutable afterwards; may be shared. */
+enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text, const char *const *operand_names,
+                                int operand_count, const char *const *output_names, int output_count,
+                                struct ulp_error *error);
 void ulp_tape_free(struct ulp_tape *tape);
 
 /* Where an operand's (or output's) elements lie: element (row r, position p) is at
@@ -64,8 +65,8 @@ struct ulp_operand {
 };
 
 /* The rows a tape runs over. All rows have row_length positions unless `window` is set: then it fills positions[] with
- * those (0 <= p < row_length) that exist in row r, in increasing order, and returns their number (a pooling window at the
- * border). window_classes is optional and makes short rows fast: ids[i] of row first + i, equal only for rows whose
+ * those (0 <= p < row_length) that exist in row r, in increasing order, and returns their number (a pooling window at
+ * the border). window_classes is optional and makes short rows fast: ids[i] of row first + i, equal only for rows whose
  * windows have the same positions. Both are called from several threads. */
 struct ulp_rows {
     size_t row_count, row_length;
@@ -74,8 +75,10 @@ struct ulp_rows {
     const void *window_context;
 };
 
-/* Run the tape. Inputs are operands, outputs[i].tensor is written (const is cast away). An output whose instruction is per_row is written
- * at position 0 of each row, or at every position when the output has a position stride or table. storage: format of float outputs (rounded once). node_key starts the stochastic stream.
+/* Run the tape. Inputs are operands, outputs[i].tensor is written (const is cast away), NULL: not wanted. An output
+ * whose instruction is per_row is written at position 0 of each row, or at every position when the output has a position
+ * stride or table. Float outputs are rounded once to arithmetic->storage. node_key starts the stochastic stream:
+ * instruction i of node k at (row, position) draws number row * row_length + position of the stream of (k, i).
  * For tensors that are all integers or booleans the integer carrier is used; a primitive without integer meaning is
  * ULP_ERROR_UNSUPPORTED. An output may be the same memory as an operand when both are addressed equally. */
 enum ulp_status ulp_tape_run(const struct ulp_tape *tape, const struct ulp_arithmetic *arithmetic,

@@ -113,7 +113,8 @@ static void check_case(const char *arithmetic, const char *formula, size_t row_c
 
 static const char *const arithmetics[] = {
     "fp32", "fp16", "fp16-strict", "bf16", "bf16-strict", "tf32", "fp64", "fp8-e4m3-strict", "fp8-e5m2", "e5m7",
-    "mpfr:128", "mpfr:20", "fp16-strict,acc=fp32", "fp16,acc=fp16", "fp32,acc=fp64", "e6m9,round=rz", "fp16-strict,round=ru", "fp32,round=rd", "fp16,round=rna", "fp32,subnormals=flush",
+    "mpfr:128", "mpfr:20", "fp16-strict,acc=fp32", "fp16,acc=fp16", "fp32,acc=fp64", "e6m9,round=rz", "fp16-strict,round=ru",
+    "fp32,round=rd", "fp16,round=rna", "fp32,subnormals=flush",
 };
 #define ARITHMETICS (sizeof arithmetics / sizeof *arithmetics)
 
@@ -235,8 +236,8 @@ START_TEST(test_threads)
 }
 END_TEST
 
-/* Stochastic rounding: nodes, instructions, strips and rows draw unlike numbers, and a fraction of 1/4 goes up a quarter of the time:
- * of n = 4096 draws n/4 +- 5 sigma, sigma = sqrt(n * 3/16) = 27.7. */
+/* Stochastic rounding: nodes, instructions, strips and rows draw unlike numbers, and a fraction of 1/4 goes up a quarter
+ * of the time: of n = 4096 draws n/4 +- 5 sigma, sigma = sqrt(n * 3/16) = 27.7. */
 START_TEST(test_stochastic)
 {
     struct laid laid;
@@ -287,7 +288,8 @@ START_TEST(test_outputs)
         const size_t length = shapes[i].row_length;
         const int64_t rows = (int64_t)shapes[i].row_count;
         struct ulp_tensor out = make_tensor(&laid.arithmetic, 1, (int64_t[]){rows * (int64_t)length}, NULL);
-        struct ulp_tensor mean = make_tensor(&laid.arithmetic, 1, &rows, NULL), scale = make_tensor(&laid.arithmetic, 1, &rows, NULL);
+        struct ulp_tensor mean = make_tensor(&laid.arithmetic, 1, &rows, NULL);
+        struct ulp_tensor scale = make_tensor(&laid.arithmetic, 1, &rows, NULL);
         struct ulp_operand outputs[3] = {{.tensor = &out, .row_stride = (int64_t)length, .position_stride = 1},
                                          {.tensor = &mean, .row_stride = 1},
                                          {.tensor = &scale, .row_stride = 1}};
@@ -334,7 +336,8 @@ START_TEST(test_full_outputs)
         struct laid laid;
         struct ulp_error error = {.status = ULP_OK};
         char text[200];
-        snprintf(text, sizeof text, "second = x + y; third = second * x; (x - y) * (x + 2) - (y + 3) * (x * 5 - y)%s", sums[i / 3]);
+        snprintf(text, sizeof text, "second = x + y; third = second * x; (x - y) * (x + 2) - (y + 3) * (x * 5 - y)%s",
+                 sums[i / 3]);
         struct ulp_tape *tape = make_tape(text, names, OPERANDS, 3);
         lay(&laid, "fp32", shapes[i % 3].row_count, shapes[i % 3].row_length, false, 3);
         const size_t length = shapes[i % 3].row_length, count = length * shapes[i % 3].row_count;

@@ -150,8 +150,8 @@ static enum ulp_status find_outputs(struct plan *plan, const struct ulp_tape *ta
     return ULP_OK;
 }
 
-/* How often an operand's value changes. One without elements beside rows without positions must not be loaded for a row:
- * it counts as changing from position to position. */
+/* How often an operand's value changes. One without elements, beside rows without positions, must not be loaded for a
+ * row: it counts as changing from position to position. */
 static enum reach operand_reach(const struct ulp_rows *rows, const struct ulp_operand *operand)
 {
     if (!operand->tensor)

@@ -28,7 +28,8 @@ static void assign_registers(struct plan *plan, int *last_use, size_t *free_slot
             continue;
         for (int k = 0; k < 3; k++) {
             const int argument = step->arguments[k];
-            const bool repeated = (k > 0 && argument == step->arguments[0]) || (k > 1 && argument == step->arguments[1]);
+            const bool repeated =
+                (k > 0 && argument == step->arguments[0]) || (k > 1 && argument == step->arguments[1]);
             if (argument >= 0 && !repeated && last_use[argument] == i && plan->steps[argument].strip &&
                 plan->steps[argument].reach == REACH_ELEMENT && !plan->steps[argument].kept)
                 free_slots[free_count++] = plan->steps[argument].strip;
@@ -174,7 +175,8 @@ static bool list_all(struct plan *plan, struct ulp_arena *arena)
     plan->fold_part = ulp_arena_take(arena, phases, sizeof *plan->fold_part);
     plan->element_part = ulp_arena_take(arena, phases, sizeof *plan->element_part);
     bool *made = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *made);
-    if (!made || !plan->row_part || !plan->fold_part || !plan->element_part || !list_steps(plan, &plan->once, arena, is_once, 0) ||
+    if (!made || !plan->row_part || !plan->fold_part || !plan->element_part ||
+        !list_steps(plan, &plan->once, arena, is_once, 0) ||
         !list_steps(plan, &plan->program, arena, is_repeated, 0))
         return false;
     for (int p = 0; p < plan->phase_count; p++)
