@@ -141,9 +141,9 @@ static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *f
     return ulp_parallel_for(pool, in->count, 256, round_elements, &rounding, error);
 }
 
-/* Is exact summation of each output faster than the digits' overheads? In nanoseconds, measured on a 3 GHz Xeon: 25 a
- * product for the one; for the other 20,000 a call, 6 an element packed and 6 one looked at to plan, 25 an output more, and
- * products nearly free. */
+/* Is exact summation of each output faster than the digits' overheads? In nanoseconds, measured on a 3 GHz Xeon: 25
+ * a product for the one; for the other 20,000 a call, 6 an element packed and 6 one looked at to plan, 25 an output
+ * more, and products nearly free. */
 static bool is_small(const struct ulp_contraction *problem)
 {
     double outputs = (double)problem->batch_count * (double)problem->m * (double)problem->n;
@@ -189,7 +189,8 @@ static enum ulp_status run_method(enum ulp_wide_method method, struct ulp_wide_c
         return ULP_OK;
     if (method == ULP_WIDE_SUM)
         return ulp_parallel_for(pool, rows, 1, sum_rows, call, error);
-    if (method == ULP_WIDE_DIRECT || problem->k == 0 || (method == ULP_WIDE_AUTO && is_small(problem)))
+    bool one_by_one = method == ULP_WIDE_AUTO && (is_small(problem) || !call->nearest);
+    if (method == ULP_WIDE_DIRECT || problem->k == 0 || one_by_one)
         return ulp_parallel_for(pool, rows, 1, direct_rows, call, error);
     unsigned features = ulp_cpu_features();
     if (method == ULP_WIDE_AUTO) {
@@ -198,7 +199,8 @@ static enum ulp_status run_method(enum ulp_wide_method method, struct ulp_wide_c
     } else {
         tile = ulp_wide_tile_row((size_t)(method - ULP_WIDE_DIGITS));
         if (!tile || (tile->features & features) != tile->features)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "this processor has no wide tile %d", (int)(method - ULP_WIDE_DIGITS));
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "this processor has no wide tile %d",
+                            (int)(method - ULP_WIDE_DIGITS));
     }
     return run_tile(call, tile, pool, error);
 }

@@ -1,6 +1,6 @@
-/* The digit method's loops: column panels are packed first, a block of them at a time that bounds memory; row panels are
- * packed as they are needed, and each meets every column panel of the block. Threads share the work by batches when there
- * are many, else by panels. */
+/* The digit method's loops: column panels are packed first, a block of them at a time that bounds memory; row
+ * panels are packed as they are needed, and each meets every column panel of the block. Threads share the work by
+ * batches when there are many, else by panels. */
 #include "kernels/wide_digits.h"
 
 #include "base/alloc.h"
@@ -48,7 +48,8 @@ static void free_panels(struct panels *panels)
     ulp_free(panels->half_sums);
 }
 
-static enum ulp_status create_panels(struct panels *panels, const struct ulp_wide_plan *plan, size_t count, size_t width,
+static enum ulp_status create_panels(struct panels *panels, const struct ulp_wide_plan *plan, size_t count,
+                                     size_t width,
                                      struct ulp_error *error)
 {
     const char *what = "digits of a contraction's factors";
@@ -118,7 +119,8 @@ static bool set_columns(struct columns *columns, const struct ulp_wide_call *cal
 }
 
 /* Some row panels, packed, with every packed column panel. */
-static enum ulp_status meet_columns(const struct run *run, struct worker *worker, const struct columns *columns, size_t batch,
+static enum ulp_status meet_columns(const struct run *run, struct worker *worker, const struct columns *columns,
+                                    size_t batch,
                                     size_t row_panels, struct ulp_error *error)
 {
     const struct ulp_wide_plan *plan = run->plan;
@@ -143,7 +145,8 @@ static enum ulp_status meet_columns(const struct run *run, struct worker *worker
 }
 
 /* Row panels [first, last) of a batch. */
-static enum ulp_status run_rows(const struct run *run, struct worker *worker, const struct columns *columns, size_t batch,
+static enum ulp_status run_rows(const struct run *run, struct worker *worker, const struct columns *columns,
+                                size_t batch,
                                 size_t first, size_t last, struct ulp_error *error)
 {
     const size_t width = worker->rows.width, m = run->call->problem.m;
@@ -220,7 +223,8 @@ static enum ulp_status share_batches(struct run *run, struct ulp_pool *pool, str
     return ULP_OK;
 }
 
-static enum ulp_status create_worker(struct worker *worker, const struct run *run, bool own_columns, struct ulp_error *error)
+static enum ulp_status create_worker(struct worker *worker, const struct run *run, bool own_columns,
+                                     struct ulp_error *error)
 {
     const struct ulp_wide_plan *plan = run->plan;
     const struct ulp_contraction *problem = &run->call->problem;
@@ -230,7 +234,8 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
     enum ulp_status status =
         create_panels_within(&worker->rows, plan, m, width, ROW_BLOCK_BYTES, ROW_PANELS_MAX, error);
     if (status == ULP_OK && own_columns)
-        status = create_panels_within(&worker->columns.panels, plan, problem->n, (size_t)(tile->lanes * tile->vectors_max),
+        status = create_panels_within(&worker->columns.panels, plan, problem->n,
+                                      (size_t)(tile->lanes * tile->vectors_max),
                                       COLUMN_BLOCK_BYTES / run->worker_count, SIZE_MAX, error);
     if (status == ULP_OK)
         status = ulp_wide_direct_create(&worker->direct, error);
@@ -256,7 +261,8 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const stru
     for (size_t i = 0; i < run.worker_count && status == ULP_OK; i++)
         status = create_worker(&run.workers[i], &run, by_batch, error);
     if (status == ULP_OK && !by_batch)
-        status = create_panels_within(&run.columns.panels, plan, problem->n, (size_t)(plan->tile->lanes * plan->tile->vectors_max),
+        status = create_panels_within(&run.columns.panels, plan, problem->n,
+                                      (size_t)(plan->tile->lanes * plan->tile->vectors_max),
                                       COLUMN_BLOCK_BYTES, SIZE_MAX, error);
     if (status == ULP_OK)
         status = by_batch ? ulp_parallel_for(pool, problem->batch_count, 1, work_on_batches, &run, error)

@@ -246,7 +246,8 @@ static cut_fn *choose_cut(const struct ulp_tensor *tensor, bool integer, int dig
     };
     const int limbs = (tensor->precision + 63) / 64;
     size_t i = 0;
-    while (rows[i].element != tensor->element || rows[i].integer != integer || (rows[i].limbs && rows[i].limbs != limbs) ||
+    while (rows[i].element != tensor->element || rows[i].integer != integer ||
+           (rows[i].limbs && rows[i].limbs != limbs) ||
            (rows[i].digits && rows[i].digits != digits))
         i++;
     return rows[i].cut;
@@ -272,7 +273,8 @@ static void sum_digits(int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2], const struct 
         }
 }
 
-/* Halves of the sums, into positions. What falls below the last kept position is dropped: less than one of its units. */
+/* Halves of the sums, into positions. What falls below the last kept position is dropped: less than one of its
+ * units. */
 static void halve(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
                   int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2])
 {
@@ -305,7 +307,8 @@ void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *pla
     choose_digits(panel, plan);
     struct stretch stretch = {.tensor = factor->tensor, .offset = factor->k_offset, .width = panel->width,
                               .digits = panel->digits, .bits = plan->digit_bits};
-    bool floats_once = factor->tensor->element == ULP_ELEMENT_F32 && plan->tile->integer && panel->exact && panel->digits == 1;
+    bool floats_once = factor->tensor->element == ULP_ELEMENT_F32 && plan->tile->integer && panel->exact &&
+                       panel->digits == 1;
     cut_fn *cut = floats_once ? cut_floats_once : choose_cut(factor->tensor, plan->tile->integer, panel->digits);
     uint64_t *block = panel->data;
     for (size_t first = 0; first < plan->k; first += plan->k_block) {

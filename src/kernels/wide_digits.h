@@ -1,11 +1,11 @@
 /* The digit method of wide contractions (Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix
- * multiplication by using fast routines of matrix multiplication and its applications", Numerical Algorithms 59, 2012,
- * with the digits' products summed in registers instead of by a BLAS).
+ * multiplication by using fast routines of matrix multiplication and its applications", Numerical Algorithms 59,
+ * 2012, with the digits' products summed in registers instead of by a BLAS).
  *
- * A line (a row's k elements of a factor) is scaled by a power of two to |f| < 1 and cut into digits of `digit_bits` bits.
- * Products of digits are summed by position, exactly; positions beyond the plan's are left out, with a bound on what that
- * loses. Integer digits are unsigned: they are those of f' = (f + 1) / 2, and sum f g = 4 sum f' g' - 2 sum f' - 2 sum g'
- * + k. Double digits are signed. */
+ * A line (a row's k elements of a factor) is scaled by a power of two to |f| < 1 and cut into digits of
+ * `digit_bits` bits. Products of digits are summed by position, exactly; positions beyond the plan's are left out,
+ * with a bound on what that loses. Integer digits are unsigned: they are those of f' = (f + 1) / 2, and sum f g = 4
+ * sum f' g' - 2 sum f' - 2 sum g' + k. Double digits are signed. */
 #ifndef ULP_KERNELS_WIDE_DIGITS_H
 #define ULP_KERNELS_WIDE_DIGITS_H
 
@@ -63,7 +63,8 @@ int ulp_wide_tile_positions(const struct ulp_wide_plan *plan, const struct ulp_w
 void ulp_wide_tile_add(int64_t *sums, const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
                        const struct ulp_wide_panel *b, size_t block);
 /* Rounds and stores the tile's outputs, those that cannot be decided by `direct`. */
-enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
+enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan,
+                                    const struct ulp_wide_call *call,
                                     size_t batch, const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
                                     struct ulp_wide_direct *direct, struct ulp_error *error);
 

@@ -1,6 +1,6 @@
-/* One output by exact fixed-point summation: products of limbs are added into a window that holds every bit from the
- * highest to the lowest any of them can have, positive and negative ones apart. The sum is exact, so it is what the digit
- * kernels fall back on, and the method for small problems. Infinities and NaN are settled here too. */
+/* One output by exact fixed-point summation: products of limbs are added into a window that holds every bit from
+ * the highest to the lowest any of them can have, positive and negative ones apart. The sum is exact, so it is what
+ * the digit kernels fall back on, and the method for small problems. Infinities and NaN are settled here too. */
 #include "kernels/wide_number.h"
 #include "kernels/wide_parts.h"
 

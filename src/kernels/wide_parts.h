@@ -18,8 +18,9 @@ struct ulp_wide_call {
     bool direct;       /* both, and out has P bits: records are written without MPFR */
 };
 
-/* Exact sums leave the methods with this many bits more than P, rounded to odd (cut off, and the last bit set when anything
- * was lost): rounding that to P in any mode, stochastic with 64 bits too, is a single rounding of the exact sum. */
+/* Exact sums leave the methods with this many bits more than P, rounded to odd (cut off, and the last bit set when
+ * anything was lost): rounding that to P in any mode, stochastic with 64 bits too, is a single rounding of the
+ * exact sum. */
 #define ULP_WIDE_EXTRA_BITS 64
 
 struct ulp_wide_place {
@@ -49,14 +50,16 @@ struct ulp_wide_view {
 int ulp_wide_factor_precision(const struct ulp_tensor *tensor);
 void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *tensor, int64_t element);
 
-/* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or NaN, Inf, 0) and write it to an element of out. */
+/* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or of P bits; or NaN, Inf, 0) and write it to an
+ * element of out. */
 void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpfr_t sum);
 
 /* The same for a sum that is NaN, Inf or 0 (an MPFR kind, negative for -Inf). */
 void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind);
 /* The same for |sum| = x * 2^lsb, x of `count` limbs (overwritten), known to within `error` units of 2^lsb.
  * false: nothing is stored because numbers within the error round differently; never when error is 0. */
-bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count, int64_t lsb, bool negative,
+bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count, int64_t lsb,
+                    bool negative,
                     uint64_t error);
 /* x was rounded toward zero and lost something: set its last bit. */
 static inline void ulp_wide_make_odd(mpfr_t x)
@@ -75,7 +78,8 @@ enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct, const st
 
 /* ULP_WIDE_SUM. One worker's memory. */
 struct ulp_wide_sum;
-enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_wide_call *call, struct ulp_error *error);
+enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_wide_call *call,
+                                    struct ulp_error *error);
 void ulp_wide_sum_free(struct ulp_wide_sum *sum);
 /* Computes and stores one output. */
 void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *call, struct ulp_wide_place place);

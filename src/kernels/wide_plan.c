@@ -1,6 +1,6 @@
-/* Choosing how a wide contraction is computed. Outputs are the same for any plan, so a plan may guess: it looks at a few
- * outputs in double arithmetic to see how far below the lines' scales their sums lie (from cancellation, sparse or uneven
- * lines), and keeps enough digits that few outputs fail the rounding test. */
+/* Choosing how a wide contraction is computed. Outputs are the same for any plan, so a plan may guess: it looks at
+ * a few outputs in double arithmetic to see how far below the lines' scales their sums lie (from cancellation,
+ * sparse or uneven lines), and keeps enough digits that few outputs fail the rounding test. */
 #include "kernels/wide_digits.h"
 
 #include <math.h>

@@ -1,18 +1,18 @@
-/* From digits to outputs: which products of digits a tile adds at which position, the bound on what the positions left out
- * are worth, and the carries and the rounding at the end.
+/* From digits to outputs: which products of digits a tile adds at which position, the bound on what the positions
+ * left out are worth, and the carries and the rounding at the end.
  *
  * Let n(s) be the number of pairs of digits i + j = s, D the positions kept, and K the number of products.
  *
- * Integer digits. a', b' in (0, 1), digit i of weight 2^(-52 (i + 1)); a pair's product is split into its upper half, at
- * position i + j, and its lower, at position i + j + 1; position p has weight 2^(-52 (p + 1)). In units of the last kept
- * position, 2^(-52 D), each dropped half is in [0, 1): n(D - 1) lower and n(D) upper ones, and all deeper ones together are
- * less than 1. Adding half of this range makes the error symmetric. A line whose bits go on beyond its D digits was cut
- * off by less than 2^(1 - 52 D) in f, that is by half a unit in a' b', as |f| < 1. Halving the sums of digits drops less
- * than half a unit each.
+ * Integer digits. a', b' in (0, 1), digit i of weight 2^(-52 (i + 1)); a pair's product is split into its upper
+ * half, at position i + j, and its lower, at position i + j + 1; position p has weight 2^(-52 (p + 1)). In units of
+ * the last kept position, 2^(-52 D), each dropped half is in [0, 1): n(D - 1) lower and n(D) upper ones, and all
+ * deeper ones together are less than 1. Adding half of this range makes the error symmetric. A line whose bits go
+ * on beyond its D digits was cut off by less than 2^(1 - 52 D) in f, that is by half a unit in a' b', as |f| < 1.
+ * Halving the sums of digits drops less than half a unit each.
  *
  * Double digits. Digit i has weight 2^(1 - bits (i + 1)), position p = i + j weight 2^(2 - bits (p + 2)); with
- * |digit| <= 2^(bits - 1) a pair at position D is at most 2^(bits - 2) units of the last kept position, all deeper ones
- * together are less than one such pair, and a line cut off after D digits counts as two. */
+ * |digit| <= 2^(bits - 1) a pair at position D is at most 2^(bits - 2) units of the last kept position, all deeper
+ * ones together are less than one such pair, and a line cut off after D digits counts as two. */
 #include "kernels/wide_digits.h"
 
 #include "base/error.h"
@@ -28,12 +28,14 @@ static int count_pairs(int a_digits, int b_digits, int position)
 }
 
 /* Positions that hold every product of every pair. */
-static int full_positions(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a, const struct ulp_wide_panel *b)
+static int full_positions(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
+                          const struct ulp_wide_panel *b)
 {
     return a->digits + b->digits - (plan->tile->integer ? 0 : 1);
 }
 
-int ulp_wide_tile_positions(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a, const struct ulp_wide_panel *b)
+int ulp_wide_tile_positions(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
+                            const struct ulp_wide_panel *b)
 {
     int full = full_positions(plan, a, b);
     if (full <= plan->positions || (a->exact && b->exact && full == plan->positions + 1))
@@ -56,7 +58,8 @@ static size_t list_terms(struct ulp_wide_term *terms, const struct ulp_wide_pane
 
 /* Calls the kernel so that no call has more addends than are exact. */
 static void run_terms(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
-                      int64_t *carries, int64_t *sums, struct ulp_wide_term *terms, size_t term_count, size_t block_count)
+                      int64_t *carries, int64_t *sums, struct ulp_wide_term *terms, size_t term_count,
+                      size_t block_count)
 {
     const struct ulp_wide_tile *tile = plan->tile;
     int row_log = a->width == 1 ? 0 : a->width == 2 ? 1 : a->width == 4 ? 2 : 3;
@@ -118,7 +121,8 @@ static void make_ending(struct ending *ending, const struct ulp_wide_plan *plan,
     if (plan->tile->integer) {
         uint64_t dropped = 0;
         if (!exact) {
-            dropped = (uint64_t)(count_pairs(a->digits, b->digits, last - 1) + count_pairs(a->digits, b->digits, last) + 1);
+            dropped = (uint64_t)(count_pairs(a->digits, b->digits, last - 1) +
+                                 count_pairs(a->digits, b->digits, last) + 1);
             ending->error = (k * (dropped + cut) + 1) / 2 + 2;
         }
         ending->lsb = 2 - 52 * (int64_t)last;
@@ -149,10 +153,12 @@ static inline bool store_output(const struct ulp_wide_call *call, int64_t elemen
     uint64_t flip = -(uint64_t)negative, carry = negative;
     for (size_t i = 0; i < count; i++)
         carry = __builtin_add_overflow(row_limbs[i * columns] ^ flip, carry, &limbs[i]);
-    return ulp_wide_round(call, element, limbs, count, ending->lsb + a->exponent + b->exponent, negative, ending->error);
+    return ulp_wide_round(call, element, limbs, count, ending->lsb + a->exponent + b->exponent, negative,
+                          ending->error);
 }
 
-enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
+enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan,
+                                    const struct ulp_wide_call *call,
                                     size_t batch, const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
                                     struct ulp_wide_direct *direct, struct ulp_error *error)
 {
@@ -169,7 +175,8 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
                           b->half_sums, ending.positions, ending.bits, b->width);
         for (size_t column = 0; column < b->count; column++) {
             struct ulp_wide_place place = {batch, a->first + row, b->first + column};
-            if (store_output(call, ulp_wide_out(&call->problem, place), &ending, limbs + column, b->width, &a->lines[row], &b->lines[column]))
+            if (store_output(call, ulp_wide_out(&call->problem, place), &ending, limbs + column, b->width,
+                             &a->lines[row], &b->lines[column]))
                 continue;
             exact_count++;
             enum ulp_status status = ulp_wide_direct_element(direct, call, place, error);

@@ -1,8 +1,8 @@
-/* The one rounding at the end of a wide sum, from limbs whose distance from the exact sum is bounded: it is done only when
- * every number within the bound rounds to the same P bits (Ziv's test), else the caller computes exactly. */
+/* The one rounding at the end of a wide sum, from limbs whose distance from the exact sum is bounded: it is done
+ * only when every number within the bound rounds to the same P bits (Ziv's test), else the caller computes exactly. */
 #include "kernels/wide_parts.h"
 
-/* The sum in other roundings or formats: through MPFR, from exact limbs only. */
+/* The sum in other roundings: through MPFR, from exact limbs only. */
 static bool round_generally(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
                             int64_t exponent, bool negative, uint64_t error)
 {
@@ -55,8 +55,8 @@ static bool any_from_top(const mp_limb_t *x, size_t count, size_t i, int shift)
 static bool is_decided(uint64_t after, uint64_t error, size_t count, int shift, int precision)
 {
     const uint64_t half = (uint64_t)1 << 63;
-    /* The error in units of `after`, whose last bit is `scale` bits above x's. Two more: what is cut off from the error,
-     * and from x below `after`. With an error below 2^62 a change of binade within it cannot matter. */
+    /* The error in units of `after`, whose last bit is `scale` bits above x's. Two more: what is cut off from the
+     * error, and from x below `after`. With an error below 2^62 a change of binade within it cannot matter. */
     int64_t scale = 64 * (int64_t)count - shift - precision - 64;
     if (scale < 0 && (scale <= -64 || error >> (64 + scale)))
         return false;
@@ -76,7 +76,7 @@ bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t
     }
     const int shift = __builtin_clzll(x[count - 1]);
     int64_t exponent = lsb + 64 * (int64_t)count - shift;
-    if (!call->direct) {
+    if (!call->nearest) {
         if (shift)
             mpn_lshift(x, x, (mp_size_t)count, (unsigned)shift);
         return round_generally(call, element, x, count, exponent, negative, error);
@@ -92,7 +92,10 @@ bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t
     if (after == half)
         up = (last >> unused & 1) || (unused && next << (64 - unused)) || any_from_top(x, count, kept + 1, shift);
 
-    struct ulp_record *record = ulp_record_at(call->problem.out->data, (size_t)element, call->precision);
+    _Alignas(struct ulp_record) char local[sizeof(struct ulp_record) + ULP_MPFR_PRECISION_MAX / 8];
+    struct ulp_record *record = (struct ulp_record *)local;
+    if (call->direct)
+        record = ulp_record_at(call->problem.out->data, (size_t)element, call->precision);
     uint64_t carry = (uint64_t)up << unused;
     last &= ~(uint64_t)0 << unused;
     for (size_t i = kept; i-- > 0; last = i ? word_from_top(x, count, i - 1, shift) : 0)
@@ -103,5 +106,10 @@ bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t
     }
     record->exponent = exponent;
     record->kind = negative ? -MPFR_REGULAR_KIND : MPFR_REGULAR_KIND;
+    if (!call->direct) {
+        mpfr_t sum;
+        ulp_record_open(sum, record, call->precision);
+        ulp_wide_store(call, element, sum);
+    }
     return true;
 }

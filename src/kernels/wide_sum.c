@@ -31,7 +31,8 @@ void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *
         mpfr_set_flt(view->value, ((const float *)tensor->data)[element], MPFR_RNDN);
 }
 
-enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_wide_call *call, struct ulp_error *error)
+enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_wide_call *call,
+                                    struct ulp_error *error)
 {
     const struct ulp_contraction *problem = &call->problem;
     int precision = ulp_wide_factor_precision(problem->a.tensor) + ulp_wide_factor_precision(problem->b.tensor);

@@ -1,6 +1,6 @@
-/* Tiles of the digit method: a block of rows times a block of columns whose digits are multiplied and summed without any
- * error. Two kinds of digit: unsigned of 52 bits (AVX-512 IFMA), and signed in doubles, of few enough bits that products
- * and sums of up to 2^51 are exact (any machine). */
+/* Tiles of the digit method: a block of rows times a block of columns whose digits are multiplied and summed
+ * without any error. Two kinds of digit: unsigned of 52 bits (AVX-512 IFMA), and signed in doubles, of few enough
+ * bits that products and sums of up to 2^51 are exact (any machine). */
 #ifndef ULP_KERNELS_WIDE_TILE_H
 #define ULP_KERNELS_WIDE_TILE_H
 
@@ -23,13 +23,15 @@ struct ulp_wide_term {
 typedef void ulp_wide_tile_fn(int64_t *carries, int64_t *sums, const struct ulp_wide_term *terms, size_t term_count,
                               size_t k_count);
 
-/* One row's sums, at position p and column c sums[p * position_stride + c], p = 0 .. positions, as two's complement limbs
- * limbs[limb * columns + c] in units of the last position; every position is 2^bits times the next. Before that row[p] is
- * added and column[p * columns + c] subtracted (row NULL: neither). There are positions * bits / 64 + 2 limbs. */
+/* One row's sums, at position p and column c sums[p * position_stride + c], p = 0 .. positions, as two's complement
+ * limbs limbs[limb * columns + c] in units of the last position; every position is 2^bits times the next. Before
+ * that row[p] is added and column[p * columns + c] subtracted (row NULL: neither). There are positions * bits / 64
+ * + 2 limbs. */
 typedef void ulp_wide_carry_fn(uint64_t *limbs, const int64_t *sums, size_t position_stride, const int64_t *row,
                                const int64_t *column, int positions, int bits, size_t columns);
 
-/* One instruction set's code. Panels have 1, 2, 4 or 8 rows (at most rows_max), and 1 to vectors_max vectors of columns. */
+/* One instruction set's code. Panels have 1, 2, 4 or 8 rows (at most rows_max), and 1 to vectors_max vectors of
+ * columns. */
 struct ulp_wide_tile {
     const char *name;
     unsigned features; /* of kernels/cpu.h that it needs */

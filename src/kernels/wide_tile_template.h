@@ -54,8 +54,8 @@ static inline __attribute__((always_inline)) TARGET void RUN(SUFFIX)(
 
 typedef int64_t CARRY_VECTOR_(SUFFIX) __attribute__((vector_size(8 * LANES)));
 
-/* See struct ulp_wide_tile. A vector of columns at a time; the sums are carried from the last position up and the digits
- * gathered into limbs as they come. */
+/* See struct ulp_wide_tile. A vector of columns at a time; the sums are carried from the last position up and the
+ * digits gathered into limbs as they come. */
 TARGET static void CARRY(SUFFIX)(uint64_t *limbs, const int64_t *sums, size_t position_stride, const int64_t *row,
                                  const int64_t *column, int positions, int bits, size_t columns)
 {

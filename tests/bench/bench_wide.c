@@ -1,5 +1,5 @@
-/* Speed of the reference's contractions on one core, each beside a loop of mpfr_fma and, when FLINT is there, arb_dot and
- * arb_approx_dot on the same operands in the same run.
+/* Speed of the reference's contractions on one core, each beside a loop of mpfr_fma and, when FLINT is there,
+ * arb_dot and arb_approx_dot on the same operands in the same run.
  *
  *   bench_wide [--json] [WORD]     rows whose name contains WORD
  *
@@ -68,7 +68,8 @@ static int64_t *offsets(size_t count, int64_t step)
 
 static double normal(uint64_t key, uint64_t i)
 {
-    return sqrt(-2 * log(1 - ulp_random_uniform(key, 2 * i))) * cos(6.28318530717958648 * ulp_random_uniform(key, 2 * i + 1));
+    double radius = sqrt(-2 * log(1 - ulp_random_uniform(key, 2 * i)));
+    return radius * cos(6.28318530717958648 * ulp_random_uniform(key, 2 * i + 1));
 }
 
 /* Normal random numbers with all significand bits random. */
@@ -76,7 +77,8 @@ static void fill(struct ulp_tensor *tensor, enum ulp_element element, int precis
 {
     struct ulp_error error = {0};
     int64_t dim = (int64_t)count;
-    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, element == ULP_ELEMENT_WIDE ? precision : 0, 1, &dim, &error) != ULP_OK)
+    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, element == ULP_ELEMENT_WIDE ? precision : 0, 1, &dim,
+                          &error) != ULP_OK)
         stop(error.message);
     const int unused = -precision & 63;
     for (size_t i = 0; i < count; i++) {
@@ -238,7 +240,8 @@ int main(int argc, char **argv)
             json = true;
         else
             word = argv[i];
-    printf(json ? "[" : "%-30s %5s %5s %5s %5s %9s %10s %10s %10s\n", "case", "batch", "m", "n", "k", "GMAC/s", "x mpfr_fma",
+    printf(json ? "[" : "%-30s %5s %5s %5s %5s %9s %10s %10s %10s\n", "case", "batch", "m", "n", "k", "GMAC/s",
+           "x mpfr_fma",
            "x arb_dot", "x approx");
     for (size_t i = 0, printed = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *row = &rows[i];
@@ -251,12 +254,14 @@ int main(int argc, char **argv)
         destroy(&bench);
         if (json) {
             printf("%s\n  {\"case\": \"%s\", \"batch\": %zu, \"m\": %zu, \"n\": %zu, \"k\": %zu, \"gmac_per_s\": %.4f, "
-                   "\"of_mpfr_fma\": %.2f", printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k, 1 / own, fma);
+                   "\"of_mpfr_fma\": %.2f", printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k,
+                   1 / own, fma);
             if (!isnan(dot))
                 printf(", \"of_arb_dot\": %.2f, \"of_arb_approx_dot\": %.2f", dot, approximate);
             printf("}");
         } else {
-            printf("%-30s %5zu %5zu %5zu %5zu %9.3f %10.1f %10.1f %10.1f\n", row->name, row->batch, row->m, row->n, row->k,
+            printf("%-30s %5zu %5zu %5zu %5zu %9.3f %10.1f %10.1f %10.1f\n", row->name, row->batch, row->m, row->n,
+                   row->k,
                    1 / own, fma, dot, approximate);
         }
         fflush(stdout);
