@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/attention.c \
 	%D%/axes.c \
 	%D%/bind.c \
 	%D%/blocks.c \
