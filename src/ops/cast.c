@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/round.h"
 #include "ops/move.h"
 
 static enum ulp_status describe_cast(struct ulp_call *call, int64_t type, struct ulp_error *error)
@@ -43,10 +44,69 @@ static enum ulp_status run_cast_low_bits(struct ulp_call *call, struct ulp_error
     return status == ULP_OK ? ulp_call_convert(call, &call->out[0], &whole, error) : status;
 }
 
+/* ---- BitCast: the pattern of the model's type, whatever form the lane holds the value in ---- */
+
+static int width_of(enum ulp_type type)
+{
+    return ulp_type_rows[type].file_bits;
+}
+
+static enum ulp_status infer_bit_cast(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    const int64_t to = ulp_call_int(call, "to");
+    if (to <= ULP_TYPE_UNDEFINED || to >= ULP_TYPE_COUNT || width_of((enum ulp_type)to) != width_of(in->type))
+        return ulp_fail(error, ULP_ERROR_INPUT, "to %lld is not a type as wide as %s", (long long)to, ulp_type_name(in->type));
+    return describe_cast(call, to, error);
+}
+
+static uint64_t read_pattern(const struct ulp_tensor *in, const struct ulp_format *format, size_t i)
+{
+    double value;
+    uint64_t bits;
+    if (!format)
+        return (uint64_t)ulp_tensor_get_int(in, i);
+    value = ulp_tensor_get(in, i);
+    memcpy(&bits, &value, sizeof bits);
+    return format->storage_bits == 64 ? bits : ulp_format_encode(format, value);
+}
+
+static double write_pattern(const struct ulp_format *format, uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return format->storage_bits == 64 ? value : ulp_format_decode(format, (uint32_t)bits);
+}
+
+static enum ulp_status run_bit_cast(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor own = *call->in[0], values = call->out[0];
+    const bool from_float = ulp_type_is_float(own.type), to_float = ulp_type_is_float(values.type);
+    struct ulp_format from, to;
+    enum ulp_status status = ULP_OK;
+    if (from_float && (status = ulp_format_find(ulp_type_rows[own.type].format, &from, error)) == ULP_OK &&
+        (status = ulp_tensor_describe(&own, call->in[0]->type, ULP_ELEMENT_COUNT, 0, call->in[0]->rank, call->in[0]->dims, error)) == ULP_OK &&
+        (status = ulp_call_temporary(call, &own, error)) == ULP_OK)
+        status = ulp_tensor_convert(&own, call->in[0], &from, ULP_ROUND_NEAREST_EVEN, 0, call->pool, error);
+    if (status == ULP_OK && to_float && (status = ulp_format_find(ulp_type_rows[values.type].format, &to, error)) == ULP_OK &&
+        (status = ulp_tensor_describe(&values, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, own.rank, own.dims, error)) == ULP_OK)
+        status = ulp_call_temporary(call, &values, error);
+    for (size_t i = 0; status == ULP_OK && i < own.count; i++) {
+        uint64_t bits = read_pattern(&own, from_float ? &from : NULL, i);
+        if (to_float)
+            ((double *)values.data)[i] = write_pattern(&to, bits);
+        else
+            ulp_tensor_set_int(&values, i, (int64_t)bits);
+    }
+    return status == ULP_OK && to_float ? ulp_call_convert(call, &call->out[0], &values, error) : status;
+}
+
 #define CAST .inputs = "input:*", .outputs = "output", .infer = infer_cast, .mixed = true
 #define CAST_LIKE .inputs = "input:* target_type:*", .outputs = "output", .infer = infer_cast_like, .mixed = true
 
 const struct ulp_operator ulp_ops_cast[] = {
+    {.name = "BitCast", .since = 26, .inputs = "input:*", .outputs = "output", .attributes = "to:!int", .infer = infer_bit_cast,
+     .run = run_bit_cast},
     {.name = "Cast", .since = 6, CAST, .run = run_cast, .attributes = "to:!int"},
     {.name = "Cast", .since = 19, CAST, .run = run_cast, .attributes = "saturate:int=1; to:!int"},
     {.name = "Cast", .since = 24, CAST, .run = run_cast, .attributes = "round_mode:string=up; saturate:int=1; to:!int"},

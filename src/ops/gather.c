@@ -250,6 +250,37 @@ static enum ulp_status run_scatter_nd(struct ulp_call *call, struct ulp_error *e
     return status == ULP_OK ? scatter(call, places, layout.row_count, layout.run, error) : status;
 }
 
+/* ---- TensorScatter: a run of positions written into a cache, for each item of the batch at its own place ---- */
+
+static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *cache = call->in[0], *update = call->in[1], *indices = ulp_call_in(call, 2);
+    struct ulp_tensor *out = &call->out[0];
+    const bool circular = ulp_call_is(call, "mode", "circular");
+    int axis;
+    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
+    if (status == ULP_OK)
+        status = update->rank == cache->rank && axis > 0 ? check_elements(cache, update, axis, error)
+                                                          : ulp_fail(error, ULP_ERROR_INPUT, "axis %d or the update's rank does not fit", axis);
+    if (status != ULP_OK || out->count == 0)
+        return status;
+    const struct ulp_split to = ulp_split_at(cache, axis), from = ulp_split_at(update, axis);
+    const size_t batches = (size_t)cache->dims[0];
+    if (to.outer != from.outer || to.inner != from.inner || (indices && indices->count != batches))
+        return ulp_fail(error, ULP_ERROR_INPUT, "the update or write_indices do not fit the cache");
+    ulp_move_all(out, cache);
+    for (size_t o = 0; o < to.outer; o++)
+        for (size_t i = 0; i < from.size; i++) {
+            int64_t at = (indices ? ulp_tensor_get_int(indices, o / (to.outer / batches)) : 0) + (int64_t)i;
+            at = circular && at >= 0 ? at % (int64_t)to.size : at;
+            if (at < 0 || at >= (int64_t)to.size)
+                return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %zu", (long long)at, to.size);
+            memcpy(ulp_element_at(out, (o * to.size + (size_t)at) * to.inner), ulp_element_at(update, (o * from.size + i) * to.inner),
+                   to.inner * out->element_bytes);
+        }
+    return ULP_OK;
+}
+
 #define SCATTER_ELEMENTS .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
     .check = check_scatter, .run = run_scatter_elements
 #define SCATTER_ND .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
@@ -269,5 +300,7 @@ const struct ulp_operator ulp_ops_gather[] = {
     {.name = "ScatterElements", .since = 16, SCATTER_ELEMENTS, .attributes = "axis:int=0; reduction:string=none"},
     {.name = "ScatterND", .since = 11, SCATTER_ND},
     {.name = "ScatterND", .since = 16, SCATTER_ND, .attributes = "reduction:string=none"},
+    {.name = "TensorScatter", .since = 24, .inputs = "past_cache update write_indices:i?", .outputs = "present_cache",
+     .attributes = "axis:int=-2; mode:string=linear", .infer = ulp_infer_first, .run = run_tensor_scatter},
     {0},
 };

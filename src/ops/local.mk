@@ -11,7 +11,9 @@ libcore_la_SOURCES += \
 	%D%/control.c \
 	%D%/conv.c \
 	%D%/cumulate.c \
+	%D%/det.c \
 	%D%/detect.c \
+	%D%/einsum.c \
 	%D%/elementwise.c \
 	%D%/gather.c \
 	%D%/generate.c \

@@ -1,0 +1,92 @@
+/* Det: elimination with partial pivoting, each step a formula over the rows below the pivot. */
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/compare.h"
+#include "ops/move.h"
+
+static enum ulp_status infer_det(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    if (in->rank < 2 || in->dims[in->rank - 1] != in->dims[in->rank - 2])
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input is no square matrix");
+    return ulp_call_describe(call, 0, in->type, in->rank - 2, in->dims, error);
+}
+
+/* The row at or below k whose element in column k is largest; `sizes` holds the column's magnitudes. */
+static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithmetic *inner, const struct ulp_tensor *a, size_t n,
+                                  size_t k, struct ulp_tensor *sizes, size_t *pivot, struct ulp_error *error)
+{
+    struct ulp_tensor column = *a;
+    column.data = ulp_element_at(a, k);
+    const struct ulp_rows rows = {.row_count = 1, .row_length = n};
+    const struct ulp_named_operand x = {"x", {.tensor = &column, .position_stride = (int64_t)n}};
+    const struct ulp_named_operand y = {"y", {.tensor = sizes, .position_stride = 1}};
+    enum ulp_status status = ulp_call_formula(call, "abs(x)", inner, &rows, 1, &x, 1, &y, error);
+    *pivot = k;
+    for (size_t i = k + 1; status == ULP_OK && i < n; i++)
+        if (ulp_compare(sizes, i, *pivot) > 0)
+            *pivot = i;
+    return status;
+}
+
+/* Rows below k: x - (x_k / pivot) * row k, from column k + 1 on. */
+static enum ulp_status eliminate(struct ulp_call *call, const struct ulp_arithmetic *inner, struct ulp_tensor *a, size_t n, size_t k,
+                                 struct ulp_error *error)
+{
+    const struct ulp_rows rows = {.row_count = n - k - 1, .row_length = n - k - 1};
+    struct ulp_tensor x = *a, first = *a, top = *a, pivot = *a;
+    x.data = ulp_element_at(a, (k + 1) * n + k + 1);
+    first.data = ulp_element_at(a, (k + 1) * n + k);
+    top.data = ulp_element_at(a, k * n + k + 1);
+    pivot.data = ulp_element_at(a, k * n + k);
+    const struct ulp_named_operand operands[] = {
+        {"x", {.tensor = &x, .row_stride = (int64_t)n, .position_stride = 1}}, {"first", {.tensor = &first, .row_stride = (int64_t)n}},
+        {"top", {.tensor = &top, .position_stride = 1}}, {"pivot", {.tensor = &pivot}},
+    };
+    return rows.row_count ? ulp_call_formula(call, "x - first / pivot * top", inner, &rows, 4, operands, 1, operands, error) : ULP_OK;
+}
+
+static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    const size_t n = (size_t)in->dims[in->rank - 1];
+    const struct ulp_arithmetic inner = ulp_call_unrounded(call);
+    struct ulp_tensor a, sizes, row;
+    enum ulp_status status = ULP_OK;
+    if ((status = ulp_call_temporary_in(call, &a, &inner.storage, 2, (int64_t[]){(int64_t)n, (int64_t)n}, error)) != ULP_OK ||
+        (status = ulp_call_temporary_in(call, &sizes, &inner.storage, 1, (int64_t[]){(int64_t)n}, error)) != ULP_OK ||
+        (status = ulp_call_temporary_in(call, &row, &inner.storage, 1, (int64_t[]){(int64_t)n}, error)) != ULP_OK)
+        return status;
+    for (size_t m = 0; status == ULP_OK && m < call->out[0].count; m++) {
+        bool negative = false;
+        struct ulp_tensor matrix = *in, result = call->out[0];
+        matrix.data = ulp_element_at(in, m * n * n);
+        matrix.count = n * n;
+        result.data = ulp_element_at(&call->out[0], m);
+        status = ulp_tensor_convert(&a, &matrix, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
+        for (size_t k = 0; status == ULP_OK && k < n; k++) {
+            size_t pivot;
+            if ((status = find_pivot(call, &inner, &a, n, k, &sizes, &pivot, error)) != ULP_OK || ulp_is_zero(&sizes, pivot))
+                break; /* a zero column: the diagonal keeps its 0 */
+            if (pivot != k) {
+                const size_t bytes = n * a.element_bytes;
+                memcpy(row.data, ulp_element_at(&a, k * n), bytes);
+                memcpy(ulp_element_at(&a, k * n), ulp_element_at(&a, pivot * n), bytes);
+                memcpy(ulp_element_at(&a, pivot * n), row.data, bytes);
+                negative = !negative;
+            }
+            status = eliminate(call, &inner, &a, n, k, error);
+        }
+        const struct ulp_rows rows = {.row_count = 1, .row_length = n};
+        const struct ulp_named_operand x = {"x", {.tensor = &a, .position_stride = (int64_t)n + 1}}, y = {"y", {.tensor = &result}};
+        if (status == ULP_OK)
+            status = ulp_call_formula(call, negative ? "-row_product(x)" : "row_product(x)", call->arithmetic, &rows, 1, &x, 1, &y, error);
+    }
+    return status;
+}
+
+const struct ulp_operator ulp_ops_det[] = {
+    {.name = "Det", .since = 11, .inputs = "x", .outputs = "y", .infer = infer_det, .run = run_det},
+    {0},
+};
