@@ -20,30 +20,7 @@ struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
     };
 }
 
-/* Rule 1 for one lane: the special result, or a finite number. */
-static float settle_special(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, float before)
-{
-    const size_t length = (size_t)tile->layout->unit.block, first = block * length;
-    const int32_t *a_code = tile->rows.exponent + row * tile->layout->slot_stride;
-    const float *a_value = tile->rows.value + row * tile->layout->slot_stride;
-    float sum = isfinite(before) ? 0 : before;
-    for (size_t s = first; s < first + length; s++) {
-        const int codes[2] = {(int16_t)(a_code[s] & 0xFFFF), tile->panel.exponent[s * COLUMNS + column]};
-        const float values[2] = {a_value[s], tile->panel.value[s * COLUMNS + column]};
-        float product = 1;
-        for (size_t side = 0; side < 2; side++)
-            product *= codes[side] == ULP_UNIT_NAN                 ? NAN
-                       : codes[side] == ULP_UNIT_POSITIVE_INFINITY ? INFINITY
-                       : codes[side] == ULP_UNIT_NEGATIVE_INFINITY ? -INFINITY
-                       : codes[side] == ULP_UNIT_ZERO              ? 0
-                                                                   : copysignf(1, values[side]);
-        if (codes[0] != ULP_UNIT_PADDING && codes[1] != ULP_UNIT_PADDING)
-            sum += product;
-    }
-    return sum;
-}
-
-static float settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, float before)
+float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, float before)
 {
     const size_t length = (size_t)tile->layout->unit.block, first = block * length;
     double a[32], b[32];
@@ -54,27 +31,8 @@ static float settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size
     return (float)ulp_unit_chain(&tile->layout->unit, a, b, NULL, NULL, length, before);
 }
 
-void ulp_unit_settle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, size_t count,
-                     uint32_t slow, const float *before, float *after)
-{
-    const bool special = tile->rows.special[row * tile->layout->block_count + block] || tile->panel.special[block];
-    static const uint32_t canonical = 0x7FFFFFFF;
-    float not_a_number;
-    memcpy(&not_a_number, &canonical, sizeof not_a_number);
-    for (size_t j = 0; j < count; j++) {
-        if (!special && !(slow >> j & 1))
-            continue;
-        float sum = before[j];
-        if (special && sum == sum)
-            sum = settle_special(tile, row, block, column + j, sum);
-        if (sum != sum)
-            after[j] = not_a_number;
-        else if (isinf(sum))
-            after[j] = sum;
-        else if (slow >> j & 1)
-            after[j] = settle_by_oracle(tile, row, block, column + j, before[j]);
-    }
-}
+#define TARGET
+#include "kernels/unit_settle_template.h"
 
 /* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest truncate; the
  * leading bit, when it is bit 24 or above, is what finds the half bit. */
@@ -202,7 +160,7 @@ static void run_tile(const struct ulp_unit_tile *tile)
             for (size_t j = 0; j < COLUMNS; j++)
                 after[j] = convert_sum(lanes.sum[j], lanes.down[j], layout->unit.output);
             if (lanes.slow || tile->rows.special[row * layout->block_count + block] || tile->panel.special[block])
-                ulp_unit_settle(tile, row, block, 0, COLUMNS, lanes.slow, c, after);
+                settle_lanes(tile, row, block, 0, COLUMNS, lanes.slow, c, after);
             memcpy(c, after, sizeof after);
         }
     }

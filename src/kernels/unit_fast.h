@@ -120,9 +120,7 @@ struct ulp_unit_limits {
 };
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
 
-/* after[] of one row and block, `count` columns from `column` on: replace the lanes of `slow` by the oracle's results
- * from before[], and, where the row's or the panel's block is special, give special lanes theirs. */
-void ulp_unit_settle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, size_t count,
-                     uint32_t slow, const float *before, float *after);
+/* One lane's block by the oracle. */
+float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, float before);
 
 #endif

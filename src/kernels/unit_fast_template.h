@@ -6,6 +6,8 @@
  *   shorts           a vector of 2 W int16
  *   op_*             the operations used below
  * A panel's columns are taken 2 W at a time: one vector of exponents, two (low and high columns) of everything else. */
+#include "kernels/unit_settle_template.h"
+
 #define INLINE TARGET static inline __attribute__((always_inline))
 
 /* What a block needs of W lanes. */
@@ -95,7 +97,7 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
             op_store(before + W, c_high);
             op_store(after, d_low);
             op_store(after + W, d_high);
-            ulp_unit_settle(tile, row, block, column, 2 * W, slow_low | slow_high << W, before, after);
+            settle_lanes(tile, row, block, column, 2 * W, slow_low | slow_high << W, before, after);
             d_low = op_load(after);
             d_high = op_load(after + W);
         }

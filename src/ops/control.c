@@ -360,7 +360,7 @@ static enum ulp_status run_scan_batch(struct ulp_call *call, struct ulp_error *e
 {
     size_t own = call->bound->node->input_count - 1, scan_inputs = (size_t)ulp_call_int(call, "num_scan_inputs");
     struct gathered *outputs;
-    const struct ulp_graph *graph;
+    const struct ulp_graph *graph = NULL;
     find_body(call, "body", &graph);
     for (size_t i = 0; i < own; i++)
         if (call->in[1 + i]->rank < 1 || call->in[1 + i]->dims[0] != call->in[1]->dims[0])

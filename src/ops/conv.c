@@ -142,10 +142,27 @@ static enum ulp_status describe_conv(struct ulp_call *call, enum ulp_type type, 
 enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w, enum ulp_type type,
                                struct ulp_error *error)
 {
-    struct groups g;
+    struct groups g = {0};
     struct ulp_windows windows;
     enum ulp_status status = read_conv(call, x, w, &g, &windows, error);
     return status == ULP_OK ? describe_conv(call, type, &g, windows.out, windows.rank, error) : status;
+}
+
+/* The order in which a matrix unit meets k: kernel position, then channel, as implicit GEMM over channels-last data does (cuDNN on the
+ * H200: h200_layers conv3x3 is equal in every bit this way and not with channels first). Scalar chains keep the weight tensor's order,
+ * channel then position. */
+static enum ulp_status order_taps(struct ulp_call *call, int64_t **table, int64_t channels, int64_t positions, struct ulp_error *error)
+{
+    if (!*call->arithmetic->schedule.unit_class || channels == 1 || positions == 1)
+        return ULP_OK;
+    int64_t *ordered;
+    enum ulp_status status = ulp_move_table(call, &ordered, (size_t)(channels * positions), 0, 0, error);
+    for (int64_t p = 0; p < positions && status == ULP_OK; p++)
+        for (int64_t c = 0; c < channels; c++)
+            ordered[p * channels + c] = (*table)[c * positions + p];
+    if (status == ULP_OK)
+        *table = ordered;
+    return status;
 }
 
 static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error)
@@ -157,7 +174,7 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
                               struct ulp_sums *sums, struct ulp_error *error)
 {
     static const int64_t zeros[ULP_RANK_MAX];
-    struct groups g;
+    struct groups g = {0};
     struct ulp_windows w;
     struct padded x;
     int64_t size[ULP_RANK_MAX], *batch[3], *w_line, *w_k, *taps, *x_k, *x_line, *row, *column;
@@ -173,6 +190,8 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
         (status = ulp_move_table(call, &w_k, (size_t)k, 0, 1, error)) != ULP_OK ||
         (status = box_table(call, w.rank, w.kernel, zeros, w.dilations, x.strides, &taps, error)) != ULP_OK ||
         (status = channel_table(call, g.in, x.channel, positions, taps, &x_k, error)) != ULP_OK ||
+        (status = order_taps(call, &w_k, g.in, positions, error)) != ULP_OK ||
+        (status = order_taps(call, &x_k, g.in, positions, error)) != ULP_OK ||
         (status = box_table(call, w.rank, w.out, zeros, w.strides, x.strides, &x_line, error)) != ULP_OK ||
         (status = ulp_move_table(call, &row, (size_t)g.out, 0, pixels, error)) != ULP_OK ||
         (status = ulp_move_table(call, &column, (size_t)pixels, 0, 1, error)) != ULP_OK)
@@ -237,7 +256,7 @@ static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct g
 
 static enum ulp_status infer_conv_transpose(struct ulp_call *call, struct ulp_error *error)
 {
-    struct groups g;
+    struct groups g = {0};
     struct ulp_windows w;
     enum ulp_status status = read_conv_transpose(call, &g, &w, error);
     return status == ULP_OK ? describe_conv(call, call->in[0]->type, &g, w.out, w.rank, error) : status;
@@ -330,7 +349,7 @@ static enum ulp_status run_phase(struct ulp_call *call, const struct groups *g, 
 
 static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_error *error)
 {
-    struct groups g;
+    struct groups g = {0};
     struct ulp_windows w;
     struct padded x;
     struct ulp_sums sums;
