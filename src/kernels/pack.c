@@ -2,7 +2,6 @@
  * rows are copied as blocks; values are rounded to the factor format after gathering, where memory is contiguous. */
 #include "kernels/pack.h"
 
-#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -136,7 +135,6 @@ static void pack_panel(void *out, enum ulp_element target, const struct ulp_pack
 void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
                      size_t width)
 {
-    assert(width <= ULP_PACK_WIDTH_MAX);
     bool in_place = rounds_in_place(pack, target);
     size_t panel_bytes = width * range.k_count * ulp_element_bytes(target, 0);
     struct ulp_pack_range panel = range;

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "kernels/cpu.h"
+#include "base/cpu.h"
 #include "kernels/pack.h"
 #include "number/round.h"
 

@@ -34,7 +34,7 @@ typedef void ulp_wide_carry_fn(uint64_t *limbs, const int64_t *sums, size_t posi
  * columns. */
 struct ulp_wide_tile {
     const char *name;
-    unsigned features; /* of kernels/cpu.h that it needs */
+    unsigned features; /* of base/cpu.h that it needs */
     bool integer;
     int lanes; /* columns in a vector */
     int rows_max, vectors_max;

@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "kernels/cpu.h"
+#include "base/cpu.h"
 
 #define MASK52 0xfffffffffffffll
 
