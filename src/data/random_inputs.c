@@ -15,6 +15,19 @@ struct range {
 };
 
 /* The dimensions' names a value may be given for must be the model's, or a typing error would go unseen. */
+/* Whether no dimension before this one has its name. */
+static bool is_first_of_name(const struct ulp_model *model, size_t input, int dim)
+{
+    const char *name = ulp_model_input(model, input).dim_names[dim];
+    for (size_t i = 0; i <= input; i++) {
+        struct ulp_value_info info = ulp_model_input(model, i);
+        for (int d = 0; d < (i == input ? dim : info.rank); d++)
+            if (info.dim_names[d] && strcmp(info.dim_names[d], name) == 0)
+                return false;
+    }
+    return true;
+}
+
 static enum ulp_status check_dims(const struct ulp_model *model, const struct ulp_dim_value *dims, size_t dim_count,
                                   struct ulp_error *error)
 {
@@ -25,7 +38,7 @@ static enum ulp_status check_dims(const struct ulp_model *model, const struct ul
             struct ulp_value_info info = ulp_model_input(model, i);
             for (int d = 0; d < info.rank; d++) {
                 found |= info.dim_names[d] && strcmp(info.dim_names[d], dims[v].name) == 0;
-                if (info.dim_names[d])
+                if (info.dim_names[d] && is_first_of_name(model, i, d))
                     ulp_text_add(&known, " %.60s", info.dim_names[d]);
             }
         }

@@ -95,6 +95,58 @@ static enum ulp_status add_problem(struct ulp_plan *plan, const char *text, cons
     return ULP_OK;
 }
 
+/* What ulp_bind said of a node, without the node's name: nodes of the same trouble are one problem. */
+static enum ulp_status add_bind_problem(struct ulp_plan *plan, const struct ulp_step *step, const struct ulp_node *node,
+                                        const char *message, struct ulp_error *error)
+{
+    char place[1024];
+    size_t length = (size_t)snprintf(place, sizeof place, "node %s (%s): ", node->name, node->op_type);
+    if (length < sizeof place && strncmp(message, place, length) == 0)
+        message += length;
+    if (strncmp(message, "operator ", 9) == 0)
+        return add_problem(plan, message, step->name, error);
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s: %s", node->op_type, message);
+    enum ulp_status status = text.failed ? out_of_memory(error) : add_problem(plan, text.data, step->name, error);
+    ulp_text_free(&text);
+    return status;
+}
+
+/* Types without a number format or an element in memory: a problem of the first node that meets one. */
+static enum ulp_status check_type(struct ulp_plan *plan, const struct ulp_plan_slot *slot, const char *where, struct ulp_error *error)
+{
+    enum ulp_type type = slot->constant ? slot->constant->type : slot->info.type;
+    const struct ulp_type_row *row = &ulp_type_rows[(unsigned)type < ULP_TYPE_COUNT ? type : ULP_TYPE_STRING];
+    struct ulp_format format;
+    if (type == ULP_TYPE_UNDEFINED || (row->element != ULP_ELEMENT_COUNT &&
+                                       (!row->format || ulp_format_find(row->format, &format, NULL) == ULP_OK)))
+        return ULP_OK;
+    char text[100];
+    snprintf(text, sizeof text, "tensors of type %s", ulp_type_name(type));
+    return add_problem(plan, text, where, error);
+}
+
+static enum ulp_status check_types(struct ulp_plan *plan, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t b = 0; b < plan->block_count; b++) {
+        const struct ulp_block *block = plan->blocks[b];
+        for (size_t s = 0; s < block->step_count; s++) {
+            const struct ulp_step *step = &block->steps[s];
+            for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
+                if (step->inputs[i] >= 0)
+                    status = check_type(plan, &block->slots[step->inputs[i]], step->name, error);
+            for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
+                if (step->outputs[i] >= 0)
+                    status = check_type(plan, &block->slots[step->outputs[i]], step->name, error);
+        }
+    }
+    /* Also those that no node uses: every lane holds the inputs. */
+    for (size_t i = 0; i < plan->main->input_count && status == ULP_OK; i++)
+        status = check_type(plan, &plan->main->slots[plan->main->inputs[i]], "graph input", error);
+    return status;
+}
+
 static enum ulp_status report_problems(const struct ulp_plan *plan, struct ulp_error *error)
 {
     struct ulp_text text = {0};
@@ -309,7 +361,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     struct ulp_error problem = {0};
     enum ulp_status status = ulp_bind(&step.bound, node, step.opset, plan->arena, &problem);
     if (status == ULP_ERROR_UNSUPPORTED)
-        return add_problem(plan, problem.message, step.name, error);
+        return add_bind_problem(plan, &step, node, problem.message, error);
     if (status != ULP_OK)
         return ulp_fail(error, status, "%s", problem.message);
     step.bound.key = ulp_hash(step.name, strlen(step.name));
@@ -369,6 +421,8 @@ enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error)
 {
     struct scope scope = {.plan = plan, .opsets = plan->model->opsets, .opset_count = plan->model->opset_count};
     enum ulp_status status = make_block(&scope, plan->model->graph, plan->model->graph->name, &plan->main, error);
+    if (status == ULP_OK)
+        status = check_types(plan, error);
     if (status == ULP_OK && plan->problem_count)
         status = report_problems(plan, error);
     return status;

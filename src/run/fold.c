@@ -197,7 +197,8 @@ static enum ulp_status describe_inputs(struct ulp_plan *plan, const struct ulp_p
                             plan->model->path, slot->name);
         for (int d = 0; d < rank; d++)
             dims[d] = given ? given->dims[d] : slot->info.dims[d] >= 0 ? slot->info.dims[d] : dim_value(options, slot->info.dim_names[d]);
-        enum ulp_status status = ulp_tensor_describe(&slot->shape, slot->info.type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
+        enum ulp_type type = slot->info.type == ULP_TYPE_UNDEFINED && given ? given->type : slot->info.type;
+        enum ulp_status status = ulp_tensor_describe(&slot->shape, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "%s: input '%s'", plan->model->path, slot->name);
     }
