@@ -70,7 +70,8 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
 static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ulp_plan *plan, const struct ulp_arithmetic *arithmetic,
                                     struct ulp_error *error)
 {
-    *lane = (struct ulp_audit_lane){.arithmetic = *arithmetic, .node_count = ulp_plan_node_count(plan), .first_born = -1};
+    *lane = (struct ulp_audit_lane){.arithmetic = *arithmetic, .node_count = ulp_plan_node_count(plan), .first_born = -1,
+                                    .first_decided = -1};
     lane->nodes = calloc(lane->node_count + 1, sizeof *lane->nodes);
     if (!lane->nodes)
         return out_of_memory(error);
@@ -170,16 +171,44 @@ static void merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *sampl
     mean->diverged = (before && mean->diverged) || sample->diverged;
 }
 
+/* Each figure's worst: the largest, of cosine and sqnr_db the least. A figure that does not exist counts as worse than any. */
+static void merge_limit(struct ulp_metrics *limit, const struct ulp_metrics *sample, size_t before)
+{
+    double *rising[] = {&limit->max_abs, &limit->rms, &limit->max_rel, &limit->max_ulp, &limit->median_ulp};
+    const double *rising_from[] = {&sample->max_abs, &sample->rms, &sample->max_rel, &sample->max_ulp, &sample->median_ulp};
+    if (before == 0 || (limit->count == 0 && !limit->nonfinite && !limit->diverged)) {
+        *limit = *sample;
+        return;
+    }
+    if (sample->count == 0 && !sample->nonfinite && !sample->diverged)
+        return; /* empty: nothing to compare */
+    for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
+        if (!(*rising_from[i] <= *rising[i]) && !isnan(*rising[i]))
+            *rising[i] = *rising_from[i];
+    if (!(fabs(sample->mean) <= fabs(limit->mean)) && !isnan(limit->mean))
+        limit->mean = sample->mean;
+    if (!(sample->cosine >= limit->cosine) && !isnan(limit->cosine))
+        limit->cosine = sample->cosine;
+    if (!(sample->sqnr_db >= limit->sqnr_db) && !isnan(limit->sqnr_db))
+        limit->sqnr_db = sample->sqnr_db;
+    limit->nonfinite = sample->nonfinite > limit->nonfinite ? sample->nonfinite : limit->nonfinite;
+    limit->count += sample->count;
+    limit->diverged |= sample->diverged;
+}
+
 static void keep_sample(struct ulp_auditor *auditor, struct ulp_audit_output *output, const struct ulp_metrics views[VIEW_COUNT],
                         const struct ulp_range *range, const struct ulp_format *format)
 {
     size_t before = auditor->samples_seen;
     struct ulp_metrics *worst[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced, &output->carried};
+    struct ulp_metrics *limits[VIEW_COUNT] = {&output->single_limit, &output->entire_limit, &output->introduced_limit,
+                                              &output->carried_limit};
     struct ulp_metrics *means[VIEW_COUNT] = {&output->single_mean, &output->entire_mean, &output->introduced_mean, &output->carried_mean};
     bool worse = before == 0 || is_worse(&views[ENTIRE], &output->entire);
     for (int v = 0; v < VIEW_COUNT; v++) {
         if (worse)
             *worst[v] = views[v];
+        merge_limit(limits[v], &views[v], before);
         merge_mean(means[v], &views[v], before);
         means[v]->worst_index = worst[v]->worst_index;
     }
@@ -247,7 +276,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         from.diverged |= taint && taint->diverged;
     }
     enum ulp_status status = prepare_outputs(node, event, error);
-    bool nonfinite = false;
+    bool nonfinite = false, diverged = false;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_lane_value *value = &event->values[(l + 1) * event->output_count + o];
         struct ulp_metrics views[VIEW_COUNT] = {0};
@@ -258,6 +287,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             views[ENTIRE].diverged = views[CARRIED].diverged = true;
         struct taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0, views[ENTIRE].diverged};
         nonfinite |= taint.nonfinite;
+        diverged |= taint.diverged;
         if ((taint.nonfinite || taint.diverged) && !add_taint(taints, taint))
             status = out_of_memory(error);
         struct ulp_range range = ranges[o];
@@ -267,6 +297,11 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     if (nonfinite && from.nonfinite && !node->poisoned) {
         node->poisoned = true;
         lane->poisoned_count++;
+    }
+    if (diverged && !from.diverged) {
+        node->decided = true;
+        if (lane->first_decided < 0 || (size_t)lane->first_decided > event->index)
+            lane->first_decided = (ptrdiff_t)event->index;
     }
     if (nonfinite && !from.nonfinite && !from.diverged) {
         node->born = true;

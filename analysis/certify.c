@@ -65,17 +65,24 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
     return status;
 }
 
+enum ulp_status ulp_certify_check(const struct ulp_arithmetic *reference, struct ulp_error *error)
+{
+    if (reference->storage.carrier != ULP_CARRIER_MPFR || 2 * reference->storage.precision > ULP_MPFR_PRECISION_MAX)
+        return ulp_fail(error, ULP_ERROR_USAGE, "certifying needs a reference mpfr:P with P <= %d, not %s", ULP_MPFR_PRECISION_MAX / 2,
+                        reference->name);
+    return ULP_OK;
+}
+
 enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arithmetic *reference, const struct ulp_tensor_set *inputs,
                             const struct ulp_run_options *options, const struct ulp_observer *progress,
                             struct ulp_certificate *certificate, struct ulp_error *error)
 {
     struct ulp_arithmetic lanes[2] = {[1] = *reference};
     char name[32];
-    if (reference->storage.carrier != ULP_CARRIER_MPFR || 2 * reference->storage.precision > ULP_MPFR_PRECISION_MAX)
-        return ulp_fail(error, ULP_ERROR_USAGE, "certifying needs a reference mpfr:P with P <= %d, not %s", ULP_MPFR_PRECISION_MAX / 2,
-                        reference->name);
     snprintf(name, sizeof name, "mpfr:%d", 2 * reference->storage.precision);
-    enum ulp_status status = ulp_arithmetic_find(name, &lanes[0], error);
+    enum ulp_status status = ulp_certify_check(reference, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(name, &lanes[0], error);
     if (status != ULP_OK)
         return status;
     if (!certificate->given)

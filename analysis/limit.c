@@ -29,37 +29,39 @@ static const struct {
     const char *name;
     size_t offset;
 } view_rows[] = {
-    {"single.", offsetof(struct ulp_audit_output, single)},
-    {"entire.", offsetof(struct ulp_audit_output, entire)},
-    {"introduced.", offsetof(struct ulp_audit_output, introduced)},
-    {"carried.", offsetof(struct ulp_audit_output, carried)},
+    {"single.", offsetof(struct ulp_audit_output, single_limit)},
+    {"entire.", offsetof(struct ulp_audit_output, entire_limit)},
+    {"introduced.", offsetof(struct ulp_audit_output, introduced_limit)},
+    {"carried.", offsetof(struct ulp_audit_output, carried_limit)},
 };
 
 static bool crosses(const struct ulp_metrics *metrics, const struct metric_row *row, double limit)
 {
     if (strcmp(row->name, "nonfinite") == 0)
-        return metrics->diverged || !((double)metrics->nonfinite <= limit);
+        return !((double)metrics->nonfinite <= limit);
     double value;
     memcpy(&value, (const char *)metrics + row->offset, sizeof value);
     /* Written so that NaN crosses: a figure that does not exist meets no limit. An empty tensor has nothing to fail. */
-    if (metrics->count == 0 && !metrics->diverged && !metrics->nonfinite)
+    if (metrics->count == 0 && !metrics->nonfinite)
         return false;
-    return metrics->diverged || (row->falls ? !(value >= limit) : !(fabs(value) <= limit));
+    return row->falls ? !(value >= limit) : !(fabs(value) <= limit);
 }
 
-static bool node_crosses(const struct ulp_audit_node *node, size_t view, const struct metric_row *row, double limit)
+/* graph_output: one that diverged meets no limit. Inside the network a node may decide otherwise and be finite all the same. */
+static bool node_crosses(const struct ulp_audit_node *node, size_t view, const struct metric_row *row, double limit, bool graph_output)
 {
     bool any = false;
     for (size_t o = 0; o < node->output_count; o++) {
         const char *output = (const char *)&node->outputs[o];
-        any |= crosses((const struct ulp_metrics *)(const void *)(output + view), row, limit);
+        const struct ulp_metrics *metrics = (const void *)(output + view);
+        any |= (graph_output && metrics->diverged) || crosses(metrics, row, limit);
     }
     return any;
 }
 
 enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded, struct ulp_error *error)
 {
-    size_t view = offsetof(struct ulp_audit_output, entire);
+    size_t view = offsetof(struct ulp_audit_output, entire_limit);
     const char *name = limit, *equals = strchr(limit, '=');
     for (size_t v = 0; v < sizeof view_rows / sizeof *view_rows; v++)
         if (strncmp(limit, view_rows[v].name, strlen(view_rows[v].name)) == 0) {
@@ -80,9 +82,9 @@ enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *lim
     *exceeded = false;
     for (size_t l = 0; audit && l < audit->lane_count; l++) {
         const struct ulp_audit_lane *lane = &audit->lanes[l];
-        *exceeded |= node_crosses(&lane->outputs, view, row, value);
+        *exceeded |= node_crosses(&lane->outputs, view, row, value, true);
         for (size_t n = 0; row->everywhere && n < lane->node_count; n++)
-            *exceeded |= node_crosses(&lane->nodes[n], view, row, value);
+            *exceeded |= node_crosses(&lane->nodes[n], view, row, value, false);
     }
     return ULP_OK;
 }

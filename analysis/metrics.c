@@ -5,6 +5,7 @@
  * threads; they are scaled by the largest term, so that squares neither overflow nor vanish. */
 #include "metrics.h"
 
+#include <float.h>
 #include <math.h>
 #include <mpfr.h>
 #include <string.h>
@@ -37,11 +38,21 @@ static bool is_plain(const struct ulp_tensor *tensor)
     return tensor->element != ULP_ELEMENT_WIDE;
 }
 
+/* Element i; a finite one of the reference beyond double (exp(800)) is the largest double, for it is no infinity. */
+static double read_finite(const struct ulp_tensor *tensor, size_t i)
+{
+    double x = ulp_tensor_get(tensor, i);
+    if (!isinf(x) || is_plain(tensor))
+        return x;
+    int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
+    return kind == MPFR_REGULAR_KIND || kind == -MPFR_REGULAR_KIND ? copysign(DBL_MAX, x) : x;
+}
+
 /* Value and base of element i as doubles, and their difference rounded once. */
 static void read_element(const struct measuring *m, size_t i, double *value, double *base, double *difference)
 {
-    *value = ulp_tensor_get(m->value, i);
-    *base = ulp_tensor_get(m->base, i);
+    *value = read_finite(m->value, i);
+    *base = read_finite(m->base, i);
     if (is_plain(m->value) && is_plain(m->base)) {
         *difference = *value - *base;
         return;
@@ -62,6 +73,8 @@ static void read_element(const struct measuring *m, size_t i, double *value, dou
     mpfr_custom_init_set(difference53, MPFR_NAN_KIND, 0, 53, limbs[2]);
     mpfr_sub(difference53, sides[0], sides[1], MPFR_RNDN);
     *difference = mpfr_get_d(difference53, MPFR_RNDN);
+    if (isinf(*difference) && mpfr_number_p(difference53))
+        *difference = copysign(DBL_MAX, *difference);
 }
 
 /* Equal non-finite values (the same infinity, or both NaN) agree; any other pair with a non-finite side does not. */
@@ -162,6 +175,12 @@ static double median_ulp(double *ulps, size_t count)
     return kept ? select_kth(ulps, kept, (kept - 1) / 2) : NAN;
 }
 
+/* The rounding of its sums must not carry a cosine beyond 1; NaN stays. */
+static double clamp(double cosine)
+{
+    return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
+}
+
 static void combine(const struct measuring *m, size_t chunk_count, struct ulp_metrics *out)
 {
     struct partial all = {.first_nonfinite = SIZE_MAX};
@@ -193,7 +212,7 @@ static void combine(const struct measuring *m, size_t chunk_count, struct ulp_me
     double n = (double)all.count, norm_d = all.max_abs * sqrt(all.sum_d2), norm_b = all.max_base * sqrt(all.sum_b2);
     *out = (struct ulp_metrics){
         .max_abs = all.max_abs, .rms = norm_d / sqrt(n), .mean = all.max_abs * (all.sum_d / n), .max_rel = all.max_rel,
-        .max_ulp = all.max_ulp, .cosine = all.sum_vb / (sqrt(all.sum_v2) * sqrt(all.sum_b2)),
+        .max_ulp = all.max_ulp, .cosine = clamp(all.sum_vb / (sqrt(all.sum_v2) * sqrt(all.sum_b2))),
         .sqnr_db = norm_d > 0 ? 20 * log10(norm_b / norm_d) : INFINITY, .nonfinite = all.nonfinite,
         .worst_index = all.nonfinite ? all.first_nonfinite : all.worst, .count = all.count, .diverged = all.integer_differs,
     };
@@ -243,7 +262,7 @@ void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *f
     double max = 0, min = INFINITY, sum = 0;
     size_t count = 0;
     for (size_t i = 0; i < base->count; i++) {
-        double magnitude = fabs(ulp_tensor_get(base, i));
+        double magnitude = fabs(read_finite(base, i));
         if (!isfinite(magnitude))
             continue;
         max = fmax(max, magnitude);
@@ -252,7 +271,7 @@ void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *f
         count++;
     }
     for (size_t i = 0; i < base->count && max > 0; i++) {
-        double scaled = ulp_tensor_get(base, i) / max;
+        double scaled = read_finite(base, i) / max;
         if (isfinite(scaled))
             sum += scaled * scaled;
     }

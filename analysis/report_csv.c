@@ -56,7 +56,9 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                 add_text(out, audit->lanes[l].arithmetic.name);
                 ulp_text_add(out, ",%zu,", node->index);
                 add_text(out, node->name);
-                ulp_text_add(out, ",%s,", node->op);
+                ulp_text_add(out, ",");
+                add_text(out, node->op);
+                ulp_text_add(out, ",");
                 add_text(out, output->name);
                 ulp_text_add(out, ",");
                 for (int d = 0; d < output->rank; d++)

@@ -99,6 +99,8 @@ static json_t *make_lane(const struct ulp_audit *audit, const struct ulp_audit_l
     json_object_set_new(object, "meaning", meaning);
     json_object_set_new(object, "first_nonfinite",
                         lane->first_born < 0 ? json_null() : make_text(lane->nodes[lane->first_born].name));
+    json_object_set_new(object, "first_diverged",
+                        lane->first_decided < 0 ? json_null() : make_text(lane->nodes[lane->first_decided].name));
     json_object_set_new(object, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];

@@ -7,6 +7,7 @@
 
 #define WIDTH 100
 #define RANKED 5
+#define SAMPLES_SHOWN 4
 #define NAME_WIDTH 40
 
 struct style {
@@ -22,18 +23,22 @@ struct ranked {
     double relative; /* rms of the ranked view over the reference's rms */
 };
 
-/* A name cut in the middle so that both its ends stay readable. */
+/* A name cut in the middle so that both its ends stay readable. Bytes that are no visible ASCII are shown as "?": a model's
+ * names must neither move the cursor nor be cut inside a character. */
 static const char *fit_name(const char *name, int width, char *buffer, size_t size)
 {
     size_t length = strlen(name), wanted = (size_t)width < size - 1 ? (size_t)width : size - 1;
     if (length <= wanted) {
         memcpy(buffer, name, length + 1);
-        return buffer;
+    } else {
+        size_t head = (wanted - 3) / 3, tail = wanted - 3 - head;
+        memcpy(buffer, name, head);
+        memcpy(buffer + head, "...", 3);
+        memcpy(buffer + head + 3, name + length - tail, tail + 1);
     }
-    size_t head = (wanted - 3) / 3, tail = wanted - 3 - head;
-    memcpy(buffer, name, head);
-    memcpy(buffer + head, "...", 3);
-    memcpy(buffer + head + 3, name + length - tail, tail + 1);
+    for (char *c = buffer; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
     return buffer;
 }
 
@@ -91,7 +96,7 @@ static void add_ranking(struct ulp_text *out, const struct ulp_audit_lane *lane,
                      m->max_abs, m->max_ulp);
     }
     if (count == 0)
-        ulp_text_add(out, "    none: every result equals the reference\n");
+        ulp_text_add(out, "    none%s\n", lane->first_born < 0 && lane->first_decided < 0 ? ": every result equals the reference" : " with a measure");
     free(ranking);
 }
 
@@ -108,6 +113,8 @@ static void add_graph_outputs(struct ulp_text *out, const struct ulp_audit_lane 
             ulp_text_add(out, "%10.2e  diverged: follows other indices or decisions than the reference", output->range.ref_rms);
         else if (output->entire.diverged)
             ulp_text_add(out, "  diverged: %s values differ from the reference's", ulp_type_name(output->type));
+        else if (output->entire.count == 0 && output->entire.nonfinite == 0)
+            ulp_text_add(out, "  has no finite element to compare");
         else if (!is_float_output(output))
             ulp_text_add(out, "  %s values equal to the reference's", ulp_type_name(output->type));
         else
@@ -145,6 +152,9 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
     } else {
         ulp_text_add(out, "  no overflow: every value that is finite in the reference stays finite\n");
     }
+    if (lane->first_decided >= 0)
+        ulp_text_add(out, "  %sfirst to decide otherwise than the reference: node %td %s (%s)%s\n", style->yellow, lane->first_decided,
+                     fit_name(lane->nodes[lane->first_decided].name, 36, name, sizeof name), lane->nodes[lane->first_decided].op, style->off);
     if (tight)
         ulp_text_add(out, "  %s%zu output%s within 1 bit of the largest %s or beyond, the first: %s%s\n", style->yellow, tight,
                      tight == 1 ? "" : "s", lane->arithmetic.storage.name, fit_name(lane->nodes[first_tight].name, 40, name, sizeof name),
@@ -168,6 +178,8 @@ static void add_reference(struct ulp_text *out, const struct ulp_audit *audit)
         ulp_text_add(out, ";\n  against twice the precision it is good for %.1f digits on the outputs, %.1f at the worst node%s%s\n",
                      audit->certificate.output_digits, audit->certificate.node_digits, audit->certificate.node ? "\n  " : "",
                      audit->certificate.node ? fit_name(audit->certificate.node, 80, name, sizeof name) : "");
+    else if (strncmp(audit->reference, "mpfr:", 5) != 0)
+        ulp_text_add(out, ";\n  its own rounding is part of every figure\n");
     else
         ulp_text_add(out, ";\n  its own error is not certified: --certify recomputes it at twice the precision\n");
 }
@@ -215,6 +227,28 @@ static void add_spreads(struct ulp_text *out, const struct ulp_spreads *spreads,
     free(order);
 }
 
+/* Text under a title, broken at WIDTH. */
+static void add_wrapped(struct ulp_text *out, const char *title, const char *text)
+{
+    size_t indent = strlen(title), length = strlen(text), room = WIDTH - indent;
+    for (size_t first = 0; first < length || first == 0;) {
+        char line[WIDTH + 1];
+        size_t count = length - first < room ? length - first : room;
+        for (size_t cut = count; count < length - first && cut > room / 2; cut--)
+            if (text[first + cut] == ' ') {
+                count = cut;
+                break;
+            }
+        memcpy(line, text + first, count);
+        line[count] = '\0';
+        char clean[WIDTH + 1];
+        ulp_text_add(out, "%*s%s\n", (int)indent, first ? "" : title, fit_name(line, WIDTH, clean, sizeof clean));
+        first += count + (text[first + count] == ' ');
+        if (count == 0)
+            break;
+    }
+}
+
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, struct ulp_text *out, struct ulp_error *error)
 {
     (void)error;
@@ -223,6 +257,10 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, stru
     size_t nodes = audit->lane_count ? audit->lanes[0].node_count : 0;
     ulp_text_add(out, "%s%s%s  opset %lld, %zu nodes, %zu sample%s\n", style->bold, fit_name(audit->model_path, 60, name, sizeof name),
                  style->off, (long long)audit->opset, nodes, audit->sample_count, audit->sample_count == 1 ? "" : "s (the worst is shown)");
+    for (size_t s = 0; s < audit->sample_count && s < SAMPLES_SHOWN; s++)
+        add_wrapped(out, "  sample  ", audit->sample_names[s]);
+    if (audit->sample_count > SAMPLES_SHOWN)
+        ulp_text_add(out, "  and %zu more\n", audit->sample_count - SAMPLES_SHOWN);
     add_reference(out, audit);
     for (size_t l = 0; l < audit->lane_count; l++)
         add_lane(out, &audit->lanes[l], style);

@@ -33,7 +33,10 @@ struct ulp_audit_output {
     int rank;
     int64_t dims[ULP_RANK_MAX];
     struct ulp_metrics single, entire, introduced, carried; /* of the worst sample (largest entire.rms, non-finite first) */
-    struct ulp_metrics single_mean, entire_mean, introduced_mean, carried_mean; /* means over samples; worst_index of the worst */
+    struct ulp_metrics single_mean, entire_mean, introduced_mean, carried_mean; /* means over samples, nonfinite and count totals;
+                                                                                 * worst_index of the worst sample */
+    struct ulp_metrics single_limit, entire_limit, introduced_limit, carried_limit; /* the worst of each figure by itself (least cosine
+                                                                                     * and sqnr_db), whichever sample it is of */
     struct ulp_range range;  /* over all samples: rms of rms, max of max, min of min */
     size_t worst_sample;
 };
@@ -45,6 +48,7 @@ struct ulp_audit_node {
     struct ulp_audit_output *outputs;
     bool born;      /* some output is not finite although all the lane's inputs and the reference's outputs are finite */
     bool poisoned;  /* some output is not finite because an input was */
+    bool decided;   /* some index, decision or shape differs from the reference's although no input has diverged */
 };
 
 struct ulp_audit_lane {
@@ -53,6 +57,7 @@ struct ulp_audit_lane {
     struct ulp_audit_node *nodes;
     struct ulp_audit_node outputs; /* the graph's outputs */
     ptrdiff_t first_born;          /* index into nodes of the first born non-finite; -1: none */
+    ptrdiff_t first_decided;       /* of the first that decides otherwise than the reference; -1: none */
     size_t poisoned_count;
 };
 
@@ -125,15 +130,18 @@ ULP_API enum ulp_status ulp_spreads_measure(const struct ulp_model *model, const
                                             struct ulp_spreads *out, struct ulp_error *error);
 ULP_API void ulp_spreads_free(struct ulp_spreads *spreads);
 
+/* Whether ulp_certify takes this reference; ULP_ERROR_USAGE when not. */
+ULP_API enum ulp_status ulp_certify_check(const struct ulp_arithmetic *reference, struct ulp_error *error);
+
 /* Measure value - base. format: whose ulp is used. The two tensors may have any float elements. */
 ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,
                                             const struct ulp_format *format, struct ulp_metrics *out,
                                             struct ulp_error *error);
 
 /* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone (of entire)
- * or after "single.", "entire.", "introduced." or "carried.". *exceeded: some graph output of some lane (for nonfinite: some node) is beyond it (below it for
- * cosine and sqnr_db), or is not a number, or has diverged. Unknown metric: ULP_ERROR_USAGE with the list. audit NULL: only the
- * text is checked. */
+ * or after "single.", "entire.", "introduced." or "carried.". *exceeded: in some sample and lane some graph output (for nonfinite: some node)
+ * is beyond it (below it for cosine and sqnr_db), or a graph output is not a number or has diverged. Unknown metric:
+ * ULP_ERROR_USAGE with the list. audit NULL: only the text is checked. */
 ULP_API enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded,
                                           struct ulp_error *error);
 
