@@ -159,12 +159,12 @@ static int report(const struct audit_options *options, const struct ulp_audit *a
 {
     struct ulp_error error;
     char *summary;
-    if (options->out && ulp_report_write(audit, options->out, &error) != ULP_OK)
-        return fail(&error);
     if (ulp_report_summary(audit, use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
+    if (options->out && ulp_report_write(audit, options->out, &error) != ULP_OK)
+        return fail(&error);
     if (options->out)
         printf("report: %s/report.json, layers.csv, summary.txt\n", options->out);
     int code = ULP_OK;
@@ -185,14 +185,14 @@ static void note_choices(const struct audit_options *options, const struct ulp_m
     if (options->common.quiet || !samples->random)
         return;
     fprintf(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
+    bool open = false;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);
-        const struct ulp_tensor *made = ulp_tensor_set_find(&samples->items[0].inputs, info.name);
-        for (int d = 0; made && d < info.rank; d++)
-            if (info.dims[d] < 0)
-                fprintf(stderr, "ulpscope: input '%s' dimension %d (%s) is taken as %lld; set it with --dim or --inputs\n", info.name, d,
-                        info.dim_names[d] ? info.dim_names[d] : "unnamed", (long long)made->dims[d]);
+        for (int d = 0; d < info.rank; d++)
+            open |= info.dims[d] < 0;
     }
+    if (open)
+        fputs("ulpscope: set open dimensions with --dim or --inputs\n", stderr);
 }
 
 static int run_audit(const struct audit_options *options)
@@ -213,6 +213,10 @@ static int run_audit(const struct audit_options *options)
         memcpy(lanes + 1, audited, count * sizeof *lanes);
         status = ulp_arithmetic_find(options->reference, &lanes[0], &error);
     }
+    if (status == ULP_OK && options->certify)
+        status = ulp_certify_check(&lanes[0], &error);
+    if (status == ULP_OK && options->out)
+        status = ulp_report_prepare(options->out, &error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, &model, &error);
     if (status == ULP_OK)

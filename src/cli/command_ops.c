@@ -44,15 +44,31 @@ static void print_row(const struct ulp_operator_info *row)
            row->formula ? "formula: " : row->text ? "contraction, then " : "kernel", row->text ? row->text : "");
 }
 
+/* How many of the names are no operator's; each is said. */
+static int check_names(const struct ulp_operator_info *rows, size_t count, int name_count, char **names)
+{
+    int unknown = 0;
+    for (int n = 0; n < name_count; n++) {
+        bool known = false;
+        for (size_t i = 0; i < count && !known; i++)
+            known = strcmp(names[n], rows[i].name) == 0;
+        if (!known)
+            fprintf(stderr, "ulpscope: '%s' is no operator of this version (ulpscope ops lists all)\n", names[n]);
+        unknown += !known;
+    }
+    return unknown;
+}
+
 int command_ops(int argc, char **argv)
 {
     static const struct argp argp = {.args_doc = "[NAME...]", .doc = documentation};
     int first = argc;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL);
-    size_t count, names = 0, formulas = 0, printed = 0;
+    size_t count, names = 0, formulas = 0;
     struct ulp_operator_info *rows = read_rows(&count);
     if (!rows)
         return fail_memory();
+    int unknown = check_names(rows, count, argc - first, argv + first);
     for (size_t i = 0; i < count; i++) {
         bool wanted = first >= argc;
         for (int a = first; a < argc; a++)
@@ -61,14 +77,9 @@ int command_ops(int argc, char **argv)
         names += i == 0 || strcmp(rows[i].name, rows[i - 1].name) != 0 || strcmp(rows[i].domain, rows[i - 1].domain) != 0;
         if (wanted)
             print_row(&rows[i]);
-        printed += wanted;
     }
     free(rows);
-    if (first < argc && printed == 0) {
-        fprintf(stderr, "ulpscope: no operator of that name (ulpscope ops lists all)\n");
-        return ULP_ERROR_UNSUPPORTED;
-    }
     if (first >= argc)
         printf("%zu operators in %zu rows, %zu of the rows are formulas\n", names, count, formulas);
-    return ULP_OK;
+    return unknown ? ULP_ERROR_UNSUPPORTED : ULP_OK;
 }

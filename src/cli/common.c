@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "command.h"
 
 enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY };
@@ -30,6 +31,8 @@ void common_init(struct common_options *common)
 
 void common_free(struct common_options *common)
 {
+    for (size_t i = 0; i < common->dim_count; i++)
+        free((void *)(uintptr_t)common->dims[i].name); /* add_dim's copies */
     free(common->inputs);
     free(common->dims);
 }
@@ -129,6 +132,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (!common->model)
             argp_error(state, "which model? Give the path of an .onnx file");
+        if (common->dim_count && common->input_count)
+            argp_error(state, "--dim is for random inputs; with --inputs the arrays have the dimensions");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -173,6 +178,19 @@ static size_t find_name_end(const char *text, struct ulp_arithmetic *arithmetic)
     }
 }
 
+/* Why the first word of the list is no arithmetic; one with '=' was meant as a part of the arithmetic before it. */
+static enum ulp_status explain_word(const struct ulp_arithmetic *before, const char *list, struct ulp_error *error)
+{
+    struct ulp_text name = {0};
+    struct ulp_arithmetic ignored;
+    int length = (int)strcspn(list, ",");
+    bool part = before && memchr(list, '=', (size_t)length);
+    ulp_text_add(&name, "%s%s%.*s", part ? before->name : "", part ? "," : "", length, list);
+    enum ulp_status status = name.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ulp_arithmetic_find(name.data, &ignored, error);
+    ulp_text_free(&name);
+    return status == ULP_OK ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list) : status;
+}
+
 enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count, struct ulp_error *error)
 {
     *out = NULL;
@@ -180,17 +198,19 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
     while (*list) {
         struct ulp_arithmetic arithmetic;
         size_t length = find_name_end(list, &arithmetic);
-        if (length == 0) {
-            char *name = strndup(list, strcspn(list, ","));
-            enum ulp_status status = name ? ulp_arithmetic_find(name, &arithmetic, error) : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-            free(name);
+        enum ulp_status status = length ? ULP_OK : explain_word(*count ? &(*out)[*count - 1] : NULL, list, error);
+        for (size_t i = 0; i < *count && status == ULP_OK; i++)
+            if (strcmp((*out)[i].name, arithmetic.name) == 0)
+                status = ulp_fail(error, ULP_ERROR_USAGE, "arithmetic %s is listed twice", arithmetic.name);
+        if (status != ULP_OK) {
             free(*out);
             *out = NULL;
-            return status == ULP_OK ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list) : status;
+            return status;
         }
         struct ulp_arithmetic *grown = realloc(*out, (*count + 1) * sizeof *grown);
         if (!grown) {
             free(*out);
+            *out = NULL;
             return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
         }
         *out = grown;

@@ -1,5 +1,6 @@
 /* ulpscope: the program. Finds the command and hands over. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ static void print_help(FILE *out)
 int main(int argc, char **argv)
 {
     argp_err_exit_status = ULP_ERROR_USAGE;
+    setenv("ARGP_HELP_FMT", "rmargin=100,opt-doc-col=32", 0); /* a user's own wins */
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-?") == 0 || strcmp(name, "help") == 0) {
         print_help(argc > 1 ? stdout : stderr);

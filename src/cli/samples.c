@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "command.h"
 #include "data/data.h"
 
@@ -65,7 +66,9 @@ static enum ulp_status read_folder(const struct ulp_model *model, const char *fo
         status = ulp_fail(error, ULP_ERROR_INPUT, "%s: holds neither input_0.pb, test_data_set_N folders, nor .npz files", folder);
     for (int e = 0; e < count; e++) {
         char path[4096];
-        if (status == ULP_OK && snprintf(path, sizeof path, "%s/%s", folder, entries[e]->d_name) < (int)sizeof path)
+        if (status == ULP_OK && snprintf(path, sizeof path, "%s/%s", folder, entries[e]->d_name) >= (int)sizeof path)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the path of '%s' in it is too long", folder, entries[e]->d_name);
+        else if (status == ULP_OK)
             status = read_one(model, path, list, error);
         free(entries[e]);
     }
@@ -73,18 +76,38 @@ static enum ulp_status read_folder(const struct ulp_model *model, const char *fo
     return status;
 }
 
+/* "; x[0] batch = 1": the dimensions that the model leaves open, as they were taken. */
+static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model, const struct ulp_tensor_set *inputs)
+{
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        struct ulp_value_info info = ulp_model_input(model, i);
+        const struct ulp_tensor *made = ulp_tensor_set_find(inputs, info.name);
+        for (int d = 0; made && d < info.rank; d++)
+            if (info.dims[d] < 0)
+                ulp_text_add(name, "; %s[%d] %s = %lld", info.name, d, info.dim_names[d] ? info.dim_names[d] : "unnamed", (long long)made->dims[d]);
+    }
+}
+
 static enum ulp_status make_random(const struct ulp_model *model, const struct common_options *options, struct sample_list *list,
                                    struct ulp_error *error)
 {
-    char name[100];
     struct ulp_tensor_set inputs;
     enum ulp_status status = ulp_model_random_inputs(model, options->dims, options->dim_count, options->low, options->high, options->seed,
                                                      &inputs, error);
     if (status != ULP_OK)
         return status;
     list->random = true;
-    snprintf(name, sizeof name, "random, uniform in [%g, %g], seed %llu", options->low, options->high, (unsigned long long)options->seed);
-    return add_sample(list, name, &inputs, error);
+    struct ulp_text name = {0};
+    ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", options->low, options->high, (unsigned long long)options->seed);
+    add_chosen_dims(&name, model, &inputs);
+    if (!name.failed)
+        status = add_sample(list, name.data, &inputs, error);
+    else {
+        ulp_tensor_set_free(&inputs);
+        status = out_of_memory(error);
+    }
+    ulp_text_free(&name);
+    return status;
 }
 
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options, struct sample_list *out,
