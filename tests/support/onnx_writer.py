@@ -1,0 +1,76 @@
+"""Write small ONNX models: just enough protobuf for nodes, attributes, FP32 and INT64 initialisers, and FP32 graph inputs."""
+import struct
+
+import numpy as np
+
+FLOAT, INT64 = 1, 7  # TensorProto.DataType
+
+
+def varint(value):
+    value &= (1 << 64) - 1  # negative numbers take ten bytes
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def block(field, content):
+    """A length-delimited field: text, bytes or a message."""
+    content = content.encode() if isinstance(content, str) else content
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def single(field, value):
+    return varint(field << 3 | 5) + struct.pack("<f", value)
+
+
+def attribute(name, value):
+    """AttributeProto of a float, int, string, or list of ints."""
+    head = block(1, name)
+    if isinstance(value, float):
+        return head + single(2, value) + number(20, 1)
+    if isinstance(value, int):
+        return head + number(3, value) + number(20, 2)
+    if isinstance(value, str):
+        return head + block(4, value) + number(20, 3)
+    return head + b"".join(number(8, item) for item in value) + number(20, 7)
+
+
+def node(op, inputs, outputs, **attributes):
+    """NodeProto; inputs and outputs are names separated by spaces, "-" for one left out."""
+    names = [name if name != "-" else "" for name in inputs.split()]
+    return (b"".join(block(1, name) for name in names) + b"".join(block(2, name) for name in outputs.split()) +
+            block(3, outputs.split()[0]) + block(4, op) +
+            b"".join(block(5, attribute(name, value)) for name, value in attributes.items()))
+
+
+def initialiser(name, array):
+    """TensorProto of an FP32 or INT64 array."""
+    array = np.asarray(array)
+    array = array.astype("<i8" if array.dtype.kind == "i" else "<f4")
+    return (b"".join(number(1, size) for size in array.shape) + number(2, INT64 if array.dtype.kind == "i" else FLOAT) +
+            block(8, name) + block(9, array.tobytes()))
+
+
+def value(name, shape):
+    """ValueInfoProto of an FP32 tensor; shape: sizes and names of symbolic ones; None: unknown."""
+    kind = number(1, FLOAT)
+    if shape is not None:
+        kind += block(2, b"".join(block(1, block(2, size) if isinstance(size, str) else number(1, size)) for size in shape))
+    return block(1, name) + block(2, block(1, kind))
+
+
+def write_model(path, nodes, inputs, outputs, initialisers=None, opset=24, ir_version=10):
+    """nodes: from node(); inputs: {name: shape}; outputs: names; initialisers: {name: array}."""
+    graph = (b"".join(block(1, item) for item in nodes) + block(2, "test") +
+             b"".join(block(5, initialiser(*item)) for item in (initialisers or {}).items()) +
+             b"".join(block(11, value(*item)) for item in inputs.items()) +
+             b"".join(block(12, value(name, None)) for name in outputs))
+    with open(path, "wb") as file:
+        file.write(number(1, ir_version) + block(7, graph) + block(8, block(1, "") + number(2, opset)))
