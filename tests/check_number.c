@@ -29,7 +29,8 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            a->rounding == b->rounding && a->place == b->place && a->order == b->order &&
            a->order_block == b->order_block && a->seed == b->seed && !strcmp(s->gpu, t->gpu) &&
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
-           s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k;
+           s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k &&
+           s->epilogue_rounded == t->epilogue_rounded;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -86,7 +87,7 @@ static const char *const part_lists[][8] = {
     {"", ",fma", ",nofma"},
     {"", ",subnormals=flush", ",overflow=saturate,subnormals=keep", ",overflow=nan"},
     {"", ",operands=rz", ",operands=rna"},
-    {"", ",promote=128", ",split-k=8", ",promote=1073741824,split-k=1"},
+    {"", ",promote=128", ",split-k=8,epilogue=rounded", ",promote=1073741824,split-k=1"},
 };
 enum { LIST_COUNT = sizeof part_lists / sizeof part_lists[0] };
 
@@ -151,6 +152,8 @@ START_TEST(canonical_names)
         {"fp64@a100", "fp64"},
         {"fp16,compute=fp16", "fp16,each-step"},
         {"fp32,split-k=1", "fp32"},
+        {"fp16,epilogue=fused", "fp16"},
+        {"fp16,epilogue=rounded,split-k=4", "fp16,split-k=4,epilogue=rounded"},
         {"fp32,fma", "fp32"},
         {"fp8-e4m3,unit=wgmma", "fp8-e4m3"},
         {"fp8-e4m3@b200,unit=tcgen05", "fp8-e4m3@b200"},
@@ -187,6 +190,7 @@ START_TEST(canonical_names)
                                              "fp8-e4m3,promote=128",
                                              "fp8-e4m3,unit=mma",
                                              "fp32,order=blocked:64",
+                                             "fp16,epilogue=rounded",
                                              "fp16,subnormals=flush",
                                              "fp16,overflow=saturate",
                                              "fp32,nofma"};
@@ -318,6 +322,8 @@ START_TEST(wrong_names)
         {"fp64,promote=128", {"fp32 sum"}},
         {"fp32,split-k=0", {"from 1 to"}},
         {"fp32,split-k=8x", {"whole number"}},
+        {"fp32,epilogue=rounded", {"holds every sum"}},
+        {"fp16,epilogue=half", {"fused, rounded"}},
         {"fp32,factor=fp15", {"unknown number format"}},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compare the audit's single.rms with the errors a real H200 made (gpu/h200_net_errors.json.gz), node by node.
 
-    tests/compare_gpu.py ULPSCOPE DATA [--modes f16,tf32,bf16] [--low 0.8] [--high 1.25] [--share 0.9] [--models a,b] [--list]
+    tests/compare_gpu.py ULPSCOPE DATA [--modes f16,tf32,bf16] [--low 0.8] [--high 1.25] [--share 0.9] [--models a,b] [--list] [--f16 NAME] [--tf32 NAME] [--bf16 NAME] [--f32 NAME]
 
 For every node output with a nonzero error on the GPU, the ratio ours / GPU's of the rms of P(r) - R(r) is taken. Prints the share inside
 [low, high] per network and mode; exit code 1 when the share over all networks is below --share in some mode. Where the GPU's tf32 and f32
-figures are equal its library did not use TF32 for that node: that node is compared with our fp32. Only the Python library is used.
+figures are equal its library did not use TF32 for that node: that node is compared with our fp32 (--f32). Only the Python library is used.
 """
 import argparse
 import gzip
@@ -34,6 +34,11 @@ def audit(program, data, model, inputs, arithmetics):
             for lane in report["arithmetics"]}
 
 
+def canonical(program, name):
+    """The name that the report uses."""
+    return subprocess.run([program, "arith", name], capture_output=True, text=True, check=True).stdout.split()[0]
+
+
 def same_figures(a, b):
     return all(a["single"][key] == b["single"][key] for key in ("rms", "max_abs"))
 
@@ -48,9 +53,12 @@ def main():
     parser.add_argument("--share", type=float, default=0.9)
     parser.add_argument("--models", default=",".join(NETWORKS))
     parser.add_argument("--list", action="store_true", help="list the nodes outside")
+    for mode, name in OURS.items():
+        parser.add_argument("--" + mode, default=name, metavar="NAME", help=f"our arithmetic for mode {mode} (default {name})")
     options = parser.parse_args()
+    arithmetic_of = {mode: canonical(options.program, getattr(options, mode)) for mode in OURS}
     modes = options.modes.split(",")
-    arithmetics = sorted({OURS[mode] for mode in modes} | ({"fp32"} if "tf32" in modes else set()))
+    arithmetics = sorted({arithmetic_of[mode] for mode in modes + ["f32"] if mode in modes or "tf32" in modes})
     with gzip.open(os.path.join(options.data, "gpu", "h200_net_errors.json.gz"), "rt", encoding="utf-8") as file:
         runs = [run for run in json.load(file) if run["model"] in options.models.split(",")]
     total = {mode: [0, 0] for mode in modes}
@@ -63,9 +71,9 @@ def main():
                 theirs = node.get(mode)
                 if not theirs or not theirs["single"]["rms"]:
                     continue
-                lane = OURS[mode]
+                lane = arithmetic_of[mode]
                 if mode == "tf32" and "f32" in node and same_figures(theirs, node["f32"]):
-                    lane = "fp32"
+                    lane = arithmetic_of["f32"]
                 name, op, entry = ours[lane].get(node["output"], (None, None, None))
                 rms = entry["single"]["rms"] if entry else None
                 ratio = rms / theirs["single"]["rms"] if rms is not None else float("nan")

@@ -85,6 +85,7 @@ struct ulp_schedule {
     enum ulp_rounding operand_rounding; /* of factors, to the factor format, while packing */
     int promote;          /* > 0: after so many k the chain's sum is added to an FP32 sum and restarts */
     int split_k;          /* > 1: contiguous slices of k, each a chain from 0, added in order */
+    bool epilogue_rounded; /* the sum is rounded to storage before the bias and what else Conv and Gemm add */
 };
 
 /* The parts of an arithmetic. */
@@ -111,7 +112,7 @@ struct ulp_arithmetic {
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, fma, nofma, unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz,
- *   promote=N, split-k=N.
+ *   promote=N, split-k=N, epilogue=fused|rounded.
  * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of the same
  * format but a unit's accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes no parts. More in
  * src/number/README.md section 5.

@@ -85,7 +85,8 @@ static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_a
            a->rounding == b->rounding && a->place == b->place && a->order == b->order &&
            a->order_block == b->order_block && a->seed == b->seed && strcmp(s->gpu, t->gpu) == 0 &&
            strcmp(s->unit_class, t->unit_class) == 0 && s->fused == t->fused &&
-           s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k;
+           s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k &&
+           s->epilogue_rounded == t->epilogue_rounded;
 }
 
 /* The row of a base; names outside the table (eXmY, NAME-strict, mpfr:P) become a row in which all is one format,
@@ -279,6 +280,12 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
     }
     if (request->given[PART_SPLIT] && request->choice[PART_SPLIT] > 1)
         out->schedule.split_k = request->choice[PART_SPLIT];
+    out->schedule.epilogue_rounded = request->given[PART_EPILOGUE] && request->choice[PART_EPILOGUE];
+    if (out->schedule.epilogue_rounded && ulp_format_holds(&out->storage, &out->accumulator) &&
+        !out->schedule.promote && !out->schedule.split_k)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "epilogue=rounded has no meaning here: %s, the storage format, holds every sum of format %s",
+                        out->storage.name, out->accumulator.name);
     return ULP_OK;
 }
 
@@ -367,6 +374,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[PART_FUSED] = a->schedule.fused;
     choice[PART_PROMOTE] = a->schedule.promote;
     choice[PART_SPLIT] = a->schedule.split_k;
+    choice[PART_EPILOGUE] = a->schedule.epilogue_rounded;
     for (int part = 0; part < PART_COUNT; part++)
         request.given[part] = true;
     request.given[PART_GPU] = unit;
@@ -376,6 +384,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[PART_FUSED] = !unit && a->order != ULP_ORDER_PAIRWISE;
     request.given[PART_PROMOTE] = a->schedule.promote > 0;
     request.given[PART_SPLIT] = a->schedule.split_k > 0;
+    request.given[PART_EPILOGUE] = a->schedule.epilogue_rounded;
     return request;
 }
 

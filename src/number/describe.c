@@ -197,6 +197,11 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
                       "The k range is cut into %d contiguous slices; each is a chain from zero, and the "
                       "slices' sums are added in order.",
                       s->split_k);
+    if (s->epilogue_rounded)
+        put_paragraph(page, "epilogue",
+                      "Conv, ConvTranspose and Gemm round the sum to %s before they scale it or add a bias, as a "
+                      "library does that adds the bias in a kernel of its own.",
+                      spell(accumulator, &a->storage));
 }
 
 size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer, size_t size)

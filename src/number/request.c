@@ -14,6 +14,7 @@ static const char *const subnormal_names[] = {"flush", "keep", NULL};
 static const char *const order_names[] = {"sequential", "pairwise", "blocked", NULL};
 static const char *const place_names[] = {"result-only", "each-step", NULL};
 static const char *const fused_names[] = {"nofma", "fma", NULL};
+static const char *const epilogue_names[] = {"fused", "rounded", NULL};
 static const char *const part_keys[] = {
     [PART_GPU] = "@",
     [PART_ROUND] = "round=",
@@ -30,17 +31,19 @@ static const char *const part_keys[] = {
     [PART_FUSED] = "",
     [PART_PROMOTE] = "promote=",
     [PART_SPLIT] = "split-k=",
+    [PART_EPILOGUE] = "epilogue=",
 };
 static const char *const part_words[] = {"round=", "seed=",     "each-step", "result-only", "subnormals=", "overflow=",
                                          "acc=",   "compute=",  "factor=",   "order=",      "fma",         "nofma",
-                                         "unit=",  "operands=", "promote=",  "split-k=",    NULL};
+                                         "unit=",  "operands=", "promote=",  "split-k=",
+                                         "epilogue=", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
 const char *const ulp_gpu_names[] = {"v100", "t4", "a100", "a2", "ada", "l40s", "h100", "h200", "b200", NULL};
 
 #define PARTS_KNOWN                                                                                                    \
     "round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush, overflow=inf|nan|saturate, "    \
     "acc=FORMAT, compute=FORMAT, factor=FORMAT, order=sequential|pairwise|blocked:N, fma, nofma, "                     \
-    "unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N"
+    "unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N, epilogue=fused|rounded"
 #define GPUS_KNOWN "v100, t4, a100, a2, ada, l40s, h100, h200, b200"
 
 enum { NUMBER_MAX = 1 << 30 }; /* of order=blocked:N, promote=N, split-k=N */
@@ -150,6 +153,7 @@ static enum ulp_status read_part(struct ulp_request *request, const char *word, 
     case PART_ACCUMULATOR: return ulp_format_find(value, &request->accumulator, error);
     case PART_UNIT: return read_choice(choice, name, value, ulp_unit_names, error);
     case PART_FUSED: return read_choice(choice, name, value, fused_names, error);
+    case PART_EPILOGUE: return read_choice(choice, name, value, epilogue_names, error);
     case PART_OPERANDS:
         status = read_choice(choice, name, value, rounding_names, error);
         if (status == ULP_OK && *choice > ULP_ROUND_TOWARD_ZERO)
@@ -221,6 +225,7 @@ static const char *find_value(const struct ulp_request *request, enum ulp_part p
     case PART_ACCUMULATOR: return request->accumulator.name;
     case PART_UNIT: return ulp_unit_names[choice];
     case PART_FUSED: return fused_names[choice];
+    case PART_EPILOGUE: return epilogue_names[choice];
     case PART_ORDER:
         if (choice != ULP_ORDER_BLOCKED)
             return order_names[choice];

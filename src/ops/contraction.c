@@ -10,13 +10,16 @@ enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool w
     *sums = (struct ulp_sums){.out = &call->out[0], .store = true};
     if (!with_epilogue)
         return ULP_OK;
-    enum ulp_element element = ulp_type_is_float(type) ? ulp_accumulator_element(call->arithmetic) : ULP_ELEMENT_COUNT;
-    enum ulp_status status = ulp_tensor_describe(&sums->acc, type, element, call->arithmetic->accumulator.precision, out->rank,
-                                                 out->dims, error);
+    bool floats = ulp_type_is_float(type), rounded = floats && call->arithmetic->schedule.epilogue_rounded;
+    enum ulp_element element = rounded  ? ulp_storage_element(&call->arithmetic->storage)
+                               : floats ? ulp_accumulator_element(call->arithmetic)
+                                        : ULP_ELEMENT_COUNT;
+    int precision = rounded ? call->arithmetic->storage.precision : call->arithmetic->accumulator.precision;
+    enum ulp_status status = ulp_tensor_describe(&sums->acc, type, element, precision, out->rank, out->dims, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, &sums->acc, error);
     sums->out = &sums->acc;
-    sums->store = false;
+    sums->store = rounded;
     return status;
 }
 
@@ -42,7 +45,7 @@ static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_ope
 
 enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places, struct ulp_error *error)
 {
-    if (sums->store)
+    if (sums->out == &call->out[0])
         return ULP_OK;
     const struct ulp_bound *bound = call->bound;
     struct ulp_operand *operands, output = {.tensor = &call->out[0]};

@@ -7,8 +7,8 @@
 /* Where contractions put their sums: output 0 itself, rounded as it is stored, or accumulators for an epilogue. */
 struct ulp_sums {
     struct ulp_tensor acc; /* with an epilogue */
-    struct ulp_tensor *out;
-    bool store;
+    struct ulp_tensor *out; /* output 0, or acc */
+    bool store;             /* as values in storage: output 0's, and acc's with epilogue=rounded */
 };
 
 /* Sums of values of `type`, which may differ from output 0's when there is an epilogue. with_epilogue false: it would change
