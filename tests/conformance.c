@@ -66,6 +66,7 @@ types_out[] = {
 cases_out[] = {
     {"v1.16.2/test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
      "wrong expectation, corrected in ONNX 1.17: it counts elements beyond the padding"},
+    {"node/test_dft_inverse", "the expectation is off by 1.9e-7 from an exact 0: the exact result fails atol 1e-7"},
     {"test_bernoulli", "random numbers: another generator"},
     {"test_training_dropout", "random numbers: another generator"},
     {"test_identity_opt", "optional values"},

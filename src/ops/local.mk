@@ -29,7 +29,9 @@ libcore_la_SOURCES += \
 	%D%/reduce.c \
 	%D%/registry.c \
 	%D%/resize.c \
+	%D%/roi.c \
 	%D%/sample.c \
 	%D%/select.c \
 	%D%/shape.c \
+	%D%/signal.c \
 	%D%/window.c %D%/window.h
