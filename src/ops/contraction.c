@@ -48,19 +48,22 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
     if (sums->out == &call->out[0])
         return ULP_OK;
     const struct ulp_bound *bound = call->bound;
-    struct ulp_operand *operands, output = {.tensor = &call->out[0]};
+    struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};
     enum ulp_status status = ulp_call_take(call, (size_t)bound->tape->operand_count, sizeof *operands, &operands, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, (size_t)bound->tape->output_count, sizeof *outputs, &outputs, error);
     if (status != ULP_OK)
         return status;
+    outputs[0].tensor = &call->out[0];
     operands[0] = (struct ulp_operand){.tensor = &sums->acc};
     ulp_call_operands(call, operands + 1);
     for (size_t i = 0; status == ULP_OK && i < bound->input_slot_count; i++)
         status = place_operand(call, &operands[1 + i], places[i], error);
     if (status == ULP_OK)
         status = ulp_call_set_range(call, operands + 1, call->out[0].type, error);
-    const struct ulp_layout layout = ulp_call_layout(call, &rows, operands, &output);
+    const struct ulp_layout layout = ulp_call_layout(call, &rows, operands, outputs);
     if (status == ULP_OK)
         status = ulp_layout_elementwise(&layout, error);
-    return status == ULP_OK ? ulp_call_tape(call, &rows, operands, &output, error) : status;
+    return status == ULP_OK ? ulp_call_tape(call, &rows, operands, outputs, error) : status;
 }

@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/control.c \
 	%D%/conv.c \
 	%D%/cumulate.c \
+	%D%/deform.c \
 	%D%/det.c \
 	%D%/detect.c \
 	%D%/einsum.c \
@@ -34,4 +35,5 @@ libcore_la_SOURCES += \
 	%D%/select.c \
 	%D%/shape.c \
 	%D%/signal.c \
+	%D%/state.c \
 	%D%/window.c %D%/window.h
