@@ -174,6 +174,40 @@ START_TEST(nonfinite_pairs_are_counted)
 }
 END_TEST
 
+/* exp(800) is finite in the reference though beyond double: a lane's infinity there is an overflow. */
+START_TEST(finite_values_beyond_double_are_no_infinities)
+{
+    struct ulp_tensor value, base;
+    struct ulp_metrics m;
+    struct ulp_range range;
+    struct ulp_format fp32;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp32", &fp32, &error), error);
+    make_float(&value, 3);
+    make_wide(&base, 3);
+    for (size_t i = 0; i < 3; i++) {
+        struct ulp_record *record = ulp_record_at(base.data, i, 128);
+        mpfr_t x;
+        ulp_record_begin(x, record, 128);
+        if (i < 2)
+            mpfr_set_si_2exp(x, i ? -1 : 1, 3000, MPFR_RNDN);
+        else
+            mpfr_set_inf(x, 1);
+        ulp_record_close(record, x);
+        ((float *)value.data)[i] = i == 1 ? -INFINITY : INFINITY;
+    }
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    ck_assert_uint_eq(m.nonfinite, 2); /* the last is an infinity on both sides */
+    ck_assert_uint_eq(m.worst_index, 0);
+    ck_ulp_ok(ulp_metrics_measure(&base, &base, &fp32, &m, &error), error);
+    ck_assert(m.nonfinite == 0 && m.max_abs == 0 && m.count == 2);
+    ulp_range_measure(&base, &fp32, &range);
+    ck_assert(range.headroom_bits < -800);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
+}
+END_TEST
+
 START_TEST(limits_fail_on_nan_and_in_the_right_direction)
 {
     struct ulp_audit_output output = {.entire_limit = {.rms = 0.01, .max_abs = 0.1, .cosine = 0.9, .sqnr_db = 30, .nonfinite = 0, .count = 5},
@@ -210,6 +244,7 @@ int main(void)
     tcase_add_test(tests, measures_equal_the_direct_computation);
     tcase_add_test(tests, differences_below_double_are_seen);
     tcase_add_test(tests, nonfinite_pairs_are_counted);
+    tcase_add_test(tests, finite_values_beyond_double_are_no_infinities);
     tcase_add_test(tests, limits_fail_on_nan_and_in_the_right_direction);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

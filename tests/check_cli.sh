@@ -81,6 +81,18 @@ expect 0 "the example in C" "$program_folder"/layer_error "$model" "$inputs" fp1
 shows out "block/norm1/Sum (ReduceSum) in fp16 against mpfr:128" "the example in C"
 expect 1 "the example in C: no such node" "$program_folder"/layer_error "$model" "$inputs" fp16 nothing
 
+expect 2 "one arithmetic twice" "$program" audit "$model" -i "$inputs" --arith fp16,fp16
+expect 2 "a part of no meaning" "$program" audit "$model" -i "$inputs" --arith fp16,round=up,bf16
+shows err "fp16,round=up" "a part of no meaning"
+expect 2 "certify another reference" "$program" audit "$model" -i "$inputs" --certify --reference fp64
+expect 2 "dim with inputs" "$program" audit "$model" -i "$inputs" --dim batch=2
+expect 2 "report folder without a name" "$program" audit "$model" -i "$inputs" --out ""
+expect 3 "report folder is a file" "$program" audit "$model" -i "$inputs" --out "$inputs"
+expect 3 "no such model, report folder kept" "$program" audit nowhere.onnx --out "a b/new"
+expect 0 "a folder of another name" "$program" audit "$model" --dim batch=3 --arith fp16,fp32,order=pairwise --out "a b/report" -q
+shows "a b/report/summary.txt" "batch = 3" "the summary says how open dimensions were taken"
+shows "a b/report/layers.csv" '"fp32,order=pairwise"' "layers.csv quotes names"
+
 expect 0 ops "$program" ops
 shows out "Softmax" ops
 expect 4 "ops of nothing" "$program" ops Nothing

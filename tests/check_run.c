@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "load/load.h"
 #include "networks.h"
 #include "number/mpfr_record.h"
+#include "proto.h"
 #include "tensor/tensor.h"
 
 /* A hash of the bits of every node output of every lane, in order. */
@@ -283,6 +285,54 @@ START_TEST(overflow_is_born_where_it_is_born)
 }
 END_TEST
 
+/* x = [1, 1 + 1e-5, 0, 0]: FP16 stores two ones, so its ArgMax is 0 where the reference's is 1, and what follows has diverged. A finite
+ * wrong index is no overflow: only the graph's output crosses the limit. */
+START_TEST(another_decision_is_a_divergence)
+{
+    static const int64_t dims[2] = {1, 4}, one[2] = {1, 1};
+    static const float x[4] = {1, 1.00001f, 0, 0};
+    struct proto graph = {0}, attribute = {0}, argmax = proto_node("ArgMax", "decide", "x", "index"), relu = proto_node("Relu", "aside", "x", "y");
+    struct proto where = proto_node("GatherElements", "follow", "x index", "z"), axis = {0};
+    proto_text(&attribute, ATTRIBUTE_NAME, "axis");
+    proto_int(&attribute, ATTRIBUTE_I, 1);
+    proto_int(&attribute, ATTRIBUTE_TYPE, 2);
+    proto_raw(&axis, attribute.data, attribute.count);
+    proto_message(&argmax, NODE_ATTRIBUTE, &attribute);
+    proto_message(&where, NODE_ATTRIBUTE, &axis);
+    proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, dims);
+    proto_value(&graph, GRAPH_OUTPUT, "z", ULP_TYPE_FLOAT, 2, one);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 2, dims);
+    proto_message(&graph, GRAPH_NODE, &argmax);
+    proto_message(&graph, GRAPH_NODE, &relu);
+    proto_message(&graph, GRAPH_NODE, &where);
+    struct proto message = proto_model(10, 21, &graph);
+    struct ulp_model *model;
+    struct ulp_error error;
+    struct ulp_tensor tensor;
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_audit audit;
+    bool exceeded;
+    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, &model, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
+    memcpy(tensor.data, x, sizeof x);
+    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &tensor, &error), error);
+    audit_one(model, &inputs, "fp16", &audit);
+    const struct ulp_audit_lane *lane = &audit.lanes[0];
+    ck_assert_int_eq(lane->first_born, -1);
+    ck_assert_int_ge(lane->first_decided, 0);
+    ck_assert_str_eq(lane->nodes[lane->first_decided].name, "decide");
+    ck_assert_uint_eq(lane->outputs.output_count, 2);
+    ck_assert(lane->outputs.outputs[0].entire.diverged && lane->outputs.outputs[0].carried.diverged);
+    ck_assert(!lane->outputs.outputs[0].introduced.diverged && !lane->outputs.outputs[1].entire.diverged);
+    ck_ulp_ok(ulp_audit_exceeds(&audit, "rms=1e9", &exceeded, &error), error);
+    ck_assert(exceeded);
+    ulp_audit_free(&audit);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    proto_free(&message);
+}
+END_TEST
+
 /* The reference audited against itself introduces and carries nothing. */
 START_TEST(the_reference_has_no_error)
 {
@@ -312,6 +362,7 @@ int main(void)
     tcase_add_loop_test(tests, introduced_and_carried_make_entire, 0, network_count);
     tcase_add_loop_test(tests, lanes_are_independent_of_each_other_and_of_threads, 0, network_count);
     tcase_add_loop_test(tests, overflow_is_born_where_it_is_born, 0, 2);
+    tcase_add_test(tests, another_decision_is_a_divergence);
     tcase_add_test(tests, the_reference_has_no_error);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

@@ -2,11 +2,16 @@
 #ifndef ULPSCOPE_STATUS_H
 #define ULPSCOPE_STATUS_H
 
+#ifdef __cplusplus
+#define ULP_LINKAGE extern "C"
+#else
+#define ULP_LINKAGE
+#endif
 #if defined(__GNUC__)
-#define ULP_API __attribute__((visibility("default")))
+#define ULP_API ULP_LINKAGE __attribute__((visibility("default")))
 #define ULP_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
 #else
-#define ULP_API
+#define ULP_API ULP_LINKAGE
 #define ULP_PRINTF(format_index, first)
 #endif
 

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "command.h"
 #include "data/data.h"
+#include "tensor/tensor.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
@@ -110,6 +111,23 @@ static enum ulp_status make_random(const struct ulp_model *model, const struct c
     return status;
 }
 
+/* One plan serves all samples, so their shapes agree; said before anything runs. */
+static enum ulp_status compare_shapes(const struct sample_list *list, struct ulp_error *error)
+{
+    const struct sample *first = &list->items[0];
+    for (size_t s = 1; s < list->count; s++)
+        for (size_t i = 0; i < first->inputs.count; i++) {
+            const struct ulp_named_tensor *expected = &first->inputs.items[i];
+            const struct ulp_tensor *got = ulp_tensor_set_find(&list->items[s].inputs, expected->name);
+            char one[200], other[200];
+            if (got && !ulp_tensor_same_shape(got, &expected->tensor))
+                return ulp_fail(error, ULP_ERROR_INPUT, "%s: input '%s' is %s, but %s in %s; audit samples of other shapes by themselves",
+                                list->items[s].name, expected->name, ulp_tensor_describe_text(got, one, sizeof one),
+                                ulp_tensor_describe_text(&expected->tensor, other, sizeof other), first->name);
+        }
+    return ULP_OK;
+}
+
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options, struct sample_list *out,
                              struct ulp_error *error)
 {
@@ -122,6 +140,8 @@ enum ulp_status read_samples(const struct ulp_model *model, const struct common_
     }
     if (status == ULP_OK && options->input_count == 0)
         status = make_random(model, options, out, error);
+    if (status == ULP_OK)
+        status = compare_shapes(out, error);
     if (status != ULP_OK)
         free_samples(out);
     return status;
