@@ -353,6 +353,50 @@ START_TEST(the_reference_has_no_error)
 }
 END_TEST
 
+/* The sum is 1 + 3 * 2^-13, FP16's neighbours are 2^-10 apart, the bias is 2^-12: together 1 + 5 * 2^-13, which is nearer to
+ * 1 + 2^-10; the sum rounded first is 1, and 1 + 2^-12 is nearer to 1. */
+START_TEST(rounded_epilogues_round_twice)
+{
+    static const struct {
+        const char *arithmetic;
+        double wanted;
+    } cases[] = {{"fp16", 1 + 0x1p-10}, {"fp16,epilogue=rounded", 1}, {"fp16,epilogue=rounded,unit=none", 1},
+                 {"fp16,unit=none", 1 + 0x1p-10}, {"fp16,epilogue=rounded,compute=fp64,acc=fp64,unit=none", 1},
+                 {"fp16,epilogue=rounded,round=ru", 1 + 0x1p-9}, {"fp32", 1 + 5 * 0x1p-13}};
+    static const float a[] = {1, 0x1p-7f}, b[] = {1, 3 * 0x1p-6f}, bias = 0x1p-12f;
+    /* Gemm's a and b are 1 x 2 and 2 x 1; Conv's have two channels of one pixel */
+    const struct {
+        const char *name;
+        int rank;
+        int64_t dims[4];
+        const float *values;
+    } constants[] = {{"a", _i ? 4 : 2, {1, 2, 1, 1}, a}, {"b", _i ? 4 : 2, {_i ? 1 : 2, _i ? 2 : 1, 1, 1}, b}, {"bias", 1, {1}, &bias}};
+    struct proto graph = {0}, node = proto_node(_i ? "Conv" : "Gemm", "node", "a b bias", "y");
+    for (int i = 0; i < 3; i++) {
+        struct proto tensor = proto_tensor(constants[i].name, ULP_TYPE_FLOAT, constants[i].rank, constants[i].dims);
+        proto_bytes(&tensor, TENSOR_RAW, constants[i].values, (i < 2 ? 2 : 1) * sizeof(float));
+        proto_message(&graph, GRAPH_INITIALIZER, &tensor);
+    }
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, _i ? 4 : 2, (const int64_t[]){1, 1, 1, 1});
+    proto_message(&graph, GRAPH_NODE, &node);
+    struct proto bytes = proto_model(8, 13, &graph);
+    struct ulp_model *model;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_load_bytes("epilogue.onnx", bytes.data, bytes.count, &model, &error), error);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ulp_tensor_set inputs = {0}, outputs = {0};
+        const struct ulp_run_options options = {.thread_count = 1};
+        run_network(model, &inputs, &cases[i].arithmetic, 1, &options, (struct ulp_observer){0}, &outputs);
+        ck_assert_uint_eq(outputs.count, 1);
+        const double y = ulp_tensor_get(&outputs.items[0].tensor, 0);
+        ck_assert_msg(y == cases[i].wanted, "%s: %a, expected %a", cases[i].arithmetic, y, cases[i].wanted);
+        ulp_tensor_set_free(&outputs);
+    }
+    ulp_model_free(model);
+    proto_free(&bytes);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("run");
@@ -364,6 +408,7 @@ int main(void)
     tcase_add_loop_test(tests, overflow_is_born_where_it_is_born, 0, 2);
     tcase_add_test(tests, another_decision_is_a_divergence);
     tcase_add_test(tests, the_reference_has_no_error);
+    tcase_add_loop_test(tests, rounded_epilogues_round_twice, 0, 2);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }
