@@ -7,6 +7,8 @@ test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/support $(CHECK_CFLAGS)
 test_libs = libtest.a libcore.la $(CHECK_LIBS)
 AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir;
 
+EXTRA_DIST += %D%/compare_gpu.py %D%/compare_h200.py %D%/support/onnx_writer.py
+
 check-long: all
 	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 .PHONY: check-long
