@@ -57,6 +57,8 @@ shows err max-memory "memory limit"
 
 expect 0 run "$program" run "$model" -i "$inputs" --outputs out.npz --quiet
 [ -s out.npz ] || { echo "FAIL run: no out.npz"; failed=1; }
+expect 3 "outputs in no folder" "$program" run "$model" -i "$inputs" --outputs nowhere/out.npz
+expect 3 "outputs to a folder" "$program" run "$model" -i "$inputs" --outputs .
 expect 0 "run prints" "$program" run "$model" -i "$inputs" --quiet
 shows out "logits FLOAT[4,10]" "run prints"
 expect 0 "random inputs" "$program" run "$model" --dim batch=3 --seed 5 --val-range 0,255

@@ -1,7 +1,10 @@
 /* ulpscope run */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "command.h"
@@ -89,6 +92,23 @@ static void print_outputs(const struct ulp_tensor_set *set)
     }
 }
 
+/* Whether a file can be made there, asked before the run and not after it. */
+static enum ulp_status check_output(const char *path, struct ulp_error *error)
+{
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    enum ulp_status status = ULP_OK;
+    if (!folder)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        status = ulp_fail(error, ULP_ERROR_INPUT, "--outputs %s: is a folder, expected the name of a file", path);
+    else if (access(folder, W_OK | X_OK) != 0)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "--outputs %s: no file can be made in %s: %s", path, folder, strerror(errno));
+    free(folder);
+    return status;
+}
+
 static enum ulp_status run_model(const struct run_options *options, struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
@@ -99,6 +119,8 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     struct ulp_run_cost cost = {0};
     struct progress progress;
     enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &arithmetic, error);
+    if (status == ULP_OK && options->outputs)
+        status = check_output(options->outputs, error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, &model, error);
     if (status == ULP_OK)

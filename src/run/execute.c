@@ -333,6 +333,9 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
                              struct ulp_run_cost *cost, struct ulp_error *error)
 {
     static const struct ulp_run_options defaults;
+    static const struct ulp_tensor_set no_inputs;
+    if (!inputs)
+        inputs = &no_inputs;
     struct walk walk = {.plan = plan, .options = options ? options : &defaults, .observers = observers,
                         .observer_count = observer_count, .started = seconds_now()};
     walk.budget.limit_bytes = walk.options->max_memory_bytes ? walk.options->max_memory_bytes : plan->max_memory_bytes;
