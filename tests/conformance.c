@@ -51,7 +51,6 @@ static const struct excuse {
     {"StringConcat", "strings"},
     {"StringNormalizer", "strings"},
     {"StringSplit", "strings"},
-    {"TfIdfVectorizer", "strings"},
     {"TreeEnsemble", "ai.onnx.ml"},
 },
 types_out[] = {

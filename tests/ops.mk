@@ -1,5 +1,6 @@
 check_PROGRAMS += check_ops conformance
-TESTS += check_ops
+TESTS += check_ops %D%/conformance.sh
+dist_check_SCRIPTS += %D%/conformance.sh
 check_ops_SOURCES = %D%/check_ops.c
 check_ops_CPPFLAGS = $(test_cppflags)
 check_ops_LDADD = $(test_libs)

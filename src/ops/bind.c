@@ -329,6 +329,19 @@ static enum ulp_status read_inputs(const struct binding *b)
     return read_slots(b, bound->op->derived, 0, &bound->derived, &bound->derived_count);
 }
 
+static enum ulp_status check_outputs(const struct binding *b)
+{
+    const struct ulp_node *node = b->bound->node;
+    const struct ulp_slot *outputs;
+    size_t count = 0;
+    enum ulp_status status = read_slots(b, b->bound->op->outputs, node->output_count, &outputs, &count);
+    for (size_t i = count; status == ULP_OK && i < node->output_count; i++)
+        if (node->outputs[i] >= 0)
+            return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "output %zu is not supported: this version computes the first %zu", i,
+                            count);
+    return status;
+}
+
 /* ---- formula ---- */
 
 /* formula with "f(x, ...)" written out as f(f(x0, x1), x2) for `count` inputs, and "#x" as their number. */
@@ -405,6 +418,8 @@ enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int
         status = read_attributes(&b);
     if (status == ULP_OK)
         status = read_inputs(&b);
+    if (status == ULP_OK)
+        status = check_outputs(&b);
     if (status == ULP_OK)
         status = make_tape(&b);
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);

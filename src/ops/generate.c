@@ -232,6 +232,44 @@ static enum ulp_status rows_random(struct ulp_call *call, struct ulp_rows *rows,
     return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
 }
 
+/* ---- Multinomial: classes drawn by unnormalised log-probabilities, whose sums are FP64 in every lane ---- */
+
+static enum ulp_status infer_multinomial(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    enum ulp_type type;
+    enum ulp_status status = read_type(call, "dtype", ULP_TYPE_INT32, &type, error);
+    if (status == ULP_OK && (in->rank != 2 || in->dims[1] < 1))
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch x classes", in->rank);
+    return status == ULP_OK ? ulp_call_describe(call, 0, type, 2, (int64_t[]){in->dims[0], ulp_call_int(call, "sample_size")}, error)
+                            : status;
+}
+
+static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    const size_t classes = (size_t)in->dims[1], samples = (size_t)call->out[0].dims[1];
+    struct ulp_arithmetic exact;
+    struct ulp_tensor shares;
+    enum ulp_status status = ulp_arithmetic_find("fp64", &exact, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary_in(call, &shares, &exact.storage, 2, in->dims, error);
+    const struct ulp_rows rows = {.row_count = (size_t)in->dims[0], .row_length = classes};
+    const struct ulp_named_operand x = {"x", {.tensor = in, .row_stride = (int64_t)classes, .position_stride = 1}};
+    const struct ulp_named_operand y = {"y", {.tensor = &shares, .row_stride = (int64_t)classes, .position_stride = 1}};
+    if (status == ULP_OK && in->count)
+        status = ulp_call_formula(call, "e = exp(x - row_max(x)); e / row_sum(e)", &exact, &rows, 1, &x, 1, &y, error);
+    for (size_t i = 0; status == ULP_OK && i < call->out[0].count; i++) {
+        const double *share = (const double *)shares.data + i / samples * classes;
+        double left = ulp_random_uniform(read_key(call), i);
+        size_t class = 0;
+        while (class + 1 < classes && left >= share[class])
+            left -= share[class++];
+        ulp_tensor_set_int(&call->out[0], i, (int64_t)class);
+    }
+    return status;
+}
+
 static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_list shape;
@@ -271,6 +309,8 @@ const struct ulp_operator ulp_ops_generate[] = {
      .infer = infer_like, .run = run_eye},
     {.name = "HammingWindow", .since = 17, WINDOW, .formula = ANGLE "25 / 46 - 21 / 46 * cos(a)"},
     {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
+    {.name = "Multinomial", .since = 7, .inputs = "input:f", .outputs = "output",
+     .attributes = "dtype:int=6; sample_size:int=1; seed:float", .infer = infer_multinomial, .run = run_multinomial},
     {.name = "OneHot", .since = 9, ONE_HOT, .attributes = "axis:int=-1"},
     {.name = "RandomNormal", .since = 1, .inputs = "", .outputs = "output", .attributes = NORMAL "; shape:!ints",
      .infer = infer_random, .rows = rows_random, .derived = "u v", .formula = NORMAL_FORMULA},

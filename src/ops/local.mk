@@ -22,6 +22,7 @@ libcore_la_SOURCES += \
 	%D%/interpolate.c %D%/interpolate.h \
 	%D%/matmul.c \
 	%D%/move.c %D%/move.h \
+	%D%/ngram.c \
 	%D%/normalize.c \
 	%D%/operator.h \
 	%D%/pool.c \
