@@ -40,7 +40,7 @@ START_TEST(arena_blocks_are_zero_and_aligned)
         ck_assert_ptr_nonnull(block);
         ck_assert_uint_eq((uintptr_t)block % 16, 0);
         for (size_t j = 0; j < 3 * i; j++)
-            ck_assert_uint_eq(block[j], 0);
+            ck_expect(block[j] == 0, "byte %zu of block %zu", j, i);
         memset(block, 0xff, 3 * i);
     }
     ck_assert_ptr_null(ulp_arena_take(arena, SIZE_MAX / 2, 3));
@@ -140,6 +140,7 @@ int main(void)
 {
     Suite *suite = suite_create("base");
     TCase *tests = tcase_create("base");
+    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, budget_is_charged_and_returned);
     tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
     tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);

@@ -93,6 +93,7 @@ int main(void)
 {
     Suite *suite = suite_create("ops");
     TCase *table = tcase_create("table");
+    tcase_set_timeout(table, 60);
     tcase_add_checked_fixture(table, make_arena, drop_arena);
     tcase_add_test(table, every_row_binds);
     suite_add_tcase(suite, table);

@@ -140,6 +140,7 @@ int main(void)
 {
     Suite *suite = suite_create("tensor");
     TCase *tests = tcase_create("tensor");
+    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, hostile_shapes_are_refused);
     tcase_add_test(tests, shapes_broadcast_as_numpy);
     tcase_add_test(tests, wide_to_half_is_one_rounding);

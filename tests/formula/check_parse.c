@@ -220,6 +220,7 @@ Suite *parse_suite(void)
 {
     Suite *suite = suite_create("formula_parse");
     TCase *tcase = tcase_create("parse");
+    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, test_meaning, 0, sizeof meanings / sizeof *meanings);
     tcase_add_loop_test(tcase, test_failure, 0, sizeof failures / sizeof *failures);
     tcase_add_test(tcase, test_outputs);
