@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "metrics.h"
 #include "run/plan.h"
+#include "tensor/tensor.h"
 
 enum { SINGLE, ENTIRE, INTRODUCED, CARRIED, VIEW_COUNT };
 
@@ -268,7 +269,6 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
     struct ulp_audit_node *node = &lane->nodes[event->index];
     struct taint_set *taints = &auditor->taints[l];
-    const struct ulp_format *format = &lane->arithmetic.storage;
     struct taint from = {0};
     for (size_t i = 0; i < event->input_count; i++) {
         const struct taint *taint = find_taint(taints, event->input_names[i]);
@@ -280,7 +280,11 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_lane_value *value = &event->values[(l + 1) * event->output_count + o];
         struct ulp_metrics views[VIEW_COUNT] = {0};
-        status = measure_views(auditor, value, event->values[o].entire, format, views, error);
+        struct ulp_format format = lane->arithmetic.storage;
+        if (lane->arithmetic.as_declared && ulp_type_is_float(value->entire->type))
+            status = ulp_format_find(ulp_type_rows[value->entire->type].format, &format, error);
+        if (status == ULP_OK)
+            status = measure_views(auditor, value, event->values[o].entire, &format, views, error);
         if (status != ULP_OK)
             break;
         if (from.diverged)
@@ -291,8 +295,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         if ((taint.nonfinite || taint.diverged) && !add_taint(taints, taint))
             status = out_of_memory(error);
         struct ulp_range range = ranges[o];
-        range.headroom_bits = range.ref_max > 0 ? log2(format->max_finite / range.ref_max) : INFINITY;
-        keep_sample(auditor, &node->outputs[o], views, &range, format);
+        range.headroom_bits = range.ref_max > 0 ? log2(format.max_finite / range.ref_max) : INFINITY;
+        keep_sample(auditor, &node->outputs[o], views, &range, &format);
     }
     if (nonfinite && from.nonfinite && !node->poisoned) {
         node->poisoned = true;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report_internal.h"
+#include "tensor/tensor.h"
 
 #define WIDTH 100
 #define RANKED 5
@@ -124,6 +125,15 @@ static void add_graph_outputs(struct ulp_text *out, const struct ulp_audit_lane 
     }
 }
 
+/* The format whose largest value bounds this output in this lane. */
+static struct ulp_format find_format(const struct ulp_audit_lane *lane, const struct ulp_audit_output *output)
+{
+    struct ulp_format format = lane->arithmetic.storage;
+    if (lane->arithmetic.as_declared && is_float_output(output))
+        ulp_format_find(ulp_type_rows[output->type].format, &format, NULL);
+    return format;
+}
+
 static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane, const struct style *style)
 {
     size_t born = 0, tight = 0, first_tight = 0;
@@ -138,11 +148,13 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
         const struct ulp_audit_node *node = &lane->nodes[lane->first_born];
         ulp_text_add(out, "  %sfirst non-finite value: node %zu %s (%s)%s\n", style->red, node->index,
                      fit_name(node->name, 60, name, sizeof name), node->op, style->off);
-        for (size_t o = 0; o < node->output_count; o++)
+        for (size_t o = 0; o < node->output_count; o++) {
+            struct ulp_format format = find_format(lane, &node->outputs[o]);
             if (node->outputs[o].entire.nonfinite)
                 ulp_text_add(out, "    reference max %.3g against a largest %s of %.6g (headroom %.1f bits), first at element %zu\n",
-                             node->outputs[o].range.ref_max, lane->arithmetic.storage.name, lane->arithmetic.storage.max_finite,
-                             node->outputs[o].range.headroom_bits, node->outputs[o].entire.worst_index);
+                             node->outputs[o].range.ref_max, format.name, format.max_finite, node->outputs[o].range.headroom_bits,
+                             node->outputs[o].entire.worst_index);
+        }
         ulp_text_add(out, "    %zu node%s such values from finite inputs, %zu more %s poisoned by them\n", born,
                      born == 1 ? " bears" : "s bear", lane->poisoned_count, lane->poisoned_count == 1 ? "is" : "are");
         size_t listed = 0;
@@ -156,8 +168,8 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
         ulp_text_add(out, "  %sfirst to decide otherwise than the reference: node %td %s (%s)%s\n", style->yellow, lane->first_decided,
                      fit_name(lane->nodes[lane->first_decided].name, 36, name, sizeof name), lane->nodes[lane->first_decided].op, style->off);
     if (tight)
-        ulp_text_add(out, "  %s%zu output%s within 1 bit of the largest %s or beyond, the first: %s%s\n", style->yellow, tight,
-                     tight == 1 ? "" : "s", lane->arithmetic.storage.name, fit_name(lane->nodes[first_tight].name, 40, name, sizeof name),
+        ulp_text_add(out, "  %s%zu output%s within 1 bit of the largest value or beyond, the first: %s%s\n", style->yellow, tight,
+                     tight == 1 ? "" : "s", fit_name(lane->nodes[first_tight].name, 40, name, sizeof name),
                      style->off);
 }
 

@@ -333,6 +333,31 @@ START_TEST(another_decision_is_a_divergence)
 }
 END_TEST
 
+/* A mixed graph as its types say: the sum of squares is kept in FP32 and finite, and what overflows is the Cast back to FP16. Lowered to
+ * fp16 as a converter would, it is the sum itself. */
+START_TEST(declared_types_are_obeyed)
+{
+    const char *path = test_shared("mixed/magika_v3_3_mixed/model.onnx");
+    static const char *const expected[][2] = {{"model", "Cast"}, {"fp16", "ReduceSum"}};
+    if (!path)
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct ulp_model *model;
+        struct ulp_tensor_set inputs;
+        struct ulp_audit audit;
+        struct ulp_error error;
+        ck_ulp_ok(ulp_model_load(path, &model, &error), error);
+        ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), &inputs, &error), error);
+        audit_one(model, &inputs, expected[i][0], &audit);
+        ck_assert_int_ge(audit.lanes[0].first_born, 0);
+        ck_assert_str_eq(audit.lanes[0].nodes[audit.lanes[0].first_born].op, expected[i][1]);
+        ulp_audit_free(&audit);
+        ulp_tensor_set_free(&inputs);
+        ulp_model_free(model);
+    }
+}
+END_TEST
+
 /* The reference audited against itself introduces and carries nothing. */
 START_TEST(the_reference_has_no_error)
 {
@@ -407,6 +432,7 @@ int main(void)
     tcase_add_loop_test(tests, lanes_are_independent_of_each_other_and_of_threads, 0, network_count);
     tcase_add_loop_test(tests, overflow_is_born_where_it_is_born, 0, 2);
     tcase_add_test(tests, another_decision_is_a_divergence);
+    tcase_add_test(tests, declared_types_are_obeyed);
     tcase_add_test(tests, the_reference_has_no_error);
     tcase_add_loop_test(tests, rounded_epilogues_round_twice, 0, 2);
     suite_add_tcase(suite, tests);

@@ -91,6 +91,8 @@ struct ulp_schedule {
 /* The parts of an arithmetic. */
 struct ulp_arithmetic {
     char name[256];            /* canonical: parsing it gives this arithmetic again; equal names, equal arithmetics */
+    bool as_declared;          /* "model": every tensor has the format its declared ONNX type names, and each node computes in the
+                                  arithmetic of its first float input's type (fp32, fp16, bf16, fp64); the rest of this struct is fp32's */
     struct ulp_format storage; /* of every floating-point tensor */
     struct ulp_format factor;  /* of the operands of products in contractions */
     struct ulp_format accumulator; /* of sums: contractions and row reductions */
@@ -108,7 +110,7 @@ struct ulp_arithmetic {
  * BASE: a format's name (storage; the meaning of design: fp64, fp32, each step in that format; fp16,
  *   bf16, fp8-*, FP32 inside an operator and one rounding at its end, products on a matrix unit; tf32,
  *   FP32 with products' operands rounded to 10 bits; eXmY, every step rounded), or NAME-strict (every
- *   step rounded, accumulator of that format, scalar chains), tf32-trunc, mpfr:P.
+ *   step rounded, accumulator of that format, scalar chains), tf32-trunc, mpfr:P, or "model" (no parts): the types the model declares.
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, fma, nofma, unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz,

@@ -14,7 +14,8 @@ static const char documentation[] =
     "subnormals=keep|flush  overflow=inf|nan|saturate  acc=FORMAT  compute=FORMAT  factor=FORMAT\n"
     "order=sequential|pairwise|blocked:N  fma  nofma  unit=mma|wgmma|tcgen05|none\n"
     "operands=rna|rne|rz  promote=N  split-k=N  epilogue=fused|rounded\n"
-    "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P";
+    "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
+    "model: exactly the types the model declares";
 
 static void describe(const struct ulp_arithmetic *arithmetic)
 {

@@ -15,7 +15,8 @@
     "each of these but tf32-trunc with -strict, mpfr:P (as mpfr:128)"
 
 static const char *const presets[] = {"fp64", "fp32",       "fp16",     "fp16-strict", "bf16",    "bf16-strict",
-                                      "tf32", "tf32-trunc", "fp8-e4m3", "fp8-e5m2",    "mpfr:128"};
+                                      "tf32", "tf32-trunc", "fp8-e4m3", "fp8-e5m2",    "model",
+                                      "mpfr:128"};
 
 const char *ulp_arithmetic_preset(size_t index)
 {
@@ -422,10 +423,23 @@ static bool find_name(struct ulp_arithmetic *a)
     return a->name[0] != 0;
 }
 
+/* "model": fp32 where a model declares nothing else. */
+static enum ulp_status find_declared(struct ulp_arithmetic *out, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_arithmetic_find("fp32", out, error);
+    if (status == ULP_OK) {
+        out->as_declared = true;
+        memcpy(out->name, "model", sizeof "model");
+    }
+    return status;
+}
+
 enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out, struct ulp_error *error)
 {
     struct ulp_request request;
     struct ulp_arithmetic found;
+    if (strcmp(name, "model") == 0)
+        return find_declared(out, error);
     enum ulp_status status = ulp_request_read(&request, name, error);
     if (status == ULP_OK)
         status = resolve(&found, &request, error);

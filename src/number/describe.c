@@ -209,10 +209,17 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
     struct page page = {.buffer = buffer, .size = size};
     put_text(&page, arithmetic->name);
     put(&page, '\n');
-    describe_storage(&page, arithmetic);
-    describe_steps(&page, arithmetic);
-    describe_products(&page, arithmetic);
-    describe_order(&page, arithmetic);
+    if (arithmetic->as_declared) {
+        put_paragraph(&page, "storage", "Every tensor has exactly the type the model declares: FLOAT is FP32, FLOAT16 FP16, and so on.");
+        put_paragraph(&page, "inside",
+                      "A node computes in the arithmetic of its first float input's type (fp32, fp16, bf16, fp64: see there); Cast rounds "
+                      "once to the type it names. Other arithmetics lower (or widen) all float types of a model to their own storage.");
+    } else {
+        describe_storage(&page, arithmetic);
+        describe_steps(&page, arithmetic);
+        describe_products(&page, arithmetic);
+        describe_order(&page, arithmetic);
+    }
     if (size > 0)
         buffer[page.length < size ? page.length : size - 1] = 0;
     return page.length;

@@ -104,11 +104,14 @@ enum ulp_status ulp_call_first_axis(const struct ulp_call *call, int *out, struc
 
 enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type, struct ulp_format *out, struct ulp_error *error)
 {
-    if (ulp_type_rows[type].file_bits > 8) {
+    const bool narrow = ulp_type_rows[type].file_bits <= 8;
+    if (!narrow && !call->arithmetic->as_declared) {
         *out = call->arithmetic->storage;
         return ULP_OK;
     }
     enum ulp_status status = ulp_format_find(ulp_type_rows[type].format, out, error);
+    if (status == ULP_OK && !narrow)
+        return ULP_OK;
     if (status != ULP_OK)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported", ulp_type_name(type));
     const struct ulp_attribute_value *saturate = ulp_call_attribute(call, "saturate");
@@ -135,7 +138,7 @@ enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp
 {
     if (lacks_format(type))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported", ulp_type_name(type));
-    if (ulp_type_is_float(type))
+    if (ulp_type_is_float(type) && !call->arithmetic->as_declared)
         return describe_in(out, type, &call->arithmetic->storage, rank, dims, error);
     return ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
 }

@@ -10,6 +10,21 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
 
 static const struct ulp_host host = {.run = run_body};
 
+/* "model": the arithmetic of the first float input's type, still obeying declared types. */
+static enum ulp_status find_declared(const struct ulp_arithmetic *lane, const struct ulp_tensor *const *inputs, size_t input_count,
+                                     struct ulp_arithmetic *out, struct ulp_error *error)
+{
+    *out = *lane;
+    for (size_t i = 0; i < input_count; i++) {
+        if (!inputs[i] || !ulp_type_is_float(inputs[i]->type) || ulp_type_rows[inputs[i]->type].file_bits <= 8)
+            continue;
+        enum ulp_status status = ulp_arithmetic_find(ulp_type_rows[inputs[i]->type].format, out, error);
+        out->as_declared = true;
+        return status;
+    }
+    return ULP_OK;
+}
+
 enum ulp_status ulp_step_run(const struct ulp_step *step, const struct ulp_arithmetic *arithmetic,
                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs, struct ulp_budget *budget,
                              struct ulp_pool *pool, struct ulp_error *error)
@@ -17,10 +32,15 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, const struct ulp_arith
     struct ulp_call call = {.bound = &step->bound, .arithmetic = arithmetic, .input_count = step->input_count,
                             .output_count = step->output_count, .in = inputs, .out = outputs, .budget = budget, .pool = pool,
                             .host = &host};
-    enum ulp_status status = ulp_arena_create(&call.scratch, error);
+    struct ulp_arithmetic declared;
+    memset(outputs, 0, step->output_count * sizeof *outputs);
+    enum ulp_status status = ULP_OK;
+    if (arithmetic->as_declared && (status = find_declared(arithmetic, inputs, step->input_count, &declared, error)) == ULP_OK)
+        call.arithmetic = &declared;
+    if (status == ULP_OK)
+        status = ulp_arena_create(&call.scratch, error);
     if (status != ULP_OK)
         return status;
-    memset(outputs, 0, step->output_count * sizeof *outputs);
     status = ulp_call_run(&call, error);
     ulp_arena_free(call.scratch);
     return status;

@@ -58,8 +58,13 @@ static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *so
             status = ulp_lane_value(lane, slot, step->bound.op, &inputs[i], error);
             continue;
         }
-        status = ulp_adapt(&temporaries[i], &source->values[slot], &source->arithmetic->storage, lane->arithmetic,
-                           ulp_takes_mixed(step->bound.op), lane->budget, lane->pool, error);
+        const struct ulp_tensor *value = &source->values[slot];
+        struct ulp_format from = {0};
+        if (ulp_element_is_float(value->element))
+            status = ulp_lane_format(source->arithmetic, value->type, &from, error);
+        if (status == ULP_OK)
+            status = ulp_adapt(&temporaries[i], value, &from, lane->arithmetic, ulp_takes_mixed(step->bound.op), lane->budget, lane->pool,
+                               error);
         inputs[i] = &temporaries[i];
     }
     return status;

@@ -35,23 +35,35 @@ bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format
            outer->emax >= inner->emax && outer->overflow == ULP_OVERFLOW_INFINITY && outer->signed_zero >= inner->signed_zero;
 }
 
+enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type, struct ulp_format *out,
+                                struct ulp_error *error)
+{
+    if (arithmetic->as_declared)
+        return ulp_format_find(ulp_type_rows[type].format, out, error);
+    *out = arithmetic->storage;
+    return ULP_OK;
+}
+
 enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value, const struct ulp_format *from,
                           const struct ulp_arithmetic *arithmetic, bool mixed, struct ulp_budget *budget, struct ulp_pool *pool,
                           struct ulp_error *error)
 {
-    const struct ulp_format *storage = &arithmetic->storage;
-    enum ulp_element element = ulp_storage_element(storage);
+    struct ulp_format storage;
     *out = ulp_tensor_view(value);
     if (!ulp_element_is_float(value->element))
         return ULP_OK;
-    bool same = value->element == element && (element != ULP_ELEMENT_WIDE || value->precision == storage->precision);
-    if (ulp_format_contains(storage, from) && (same || mixed))
+    enum ulp_status status = ulp_lane_format(arithmetic, value->type, &storage, error);
+    if (status != ULP_OK)
+        return status;
+    enum ulp_element element = ulp_storage_element(&storage);
+    bool same = value->element == element && (element != ULP_ELEMENT_WIDE || value->precision == storage.precision);
+    if (ulp_format_contains(&storage, from) && (same || mixed))
         return ULP_OK;
-    enum ulp_status status = ulp_tensor_describe(out, value->type, element, storage->precision, value->rank, value->dims, error);
+    status = ulp_tensor_describe(out, value->type, element, storage.precision, value->rank, value->dims, error);
     if (status == ULP_OK)
         status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
-        status = ulp_tensor_convert(out, value, storage, arithmetic->rounding, arithmetic->seed, pool, error);
+        status = ulp_tensor_convert(out, value, &storage, arithmetic->rounding, arithmetic->seed, pool, error);
     if (status != ULP_OK)
         ulp_tensor_free(out);
     return status;

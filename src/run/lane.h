@@ -27,6 +27,10 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp
 enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i, const struct ulp_tensor **out,
                                struct ulp_error *error);
 
+/* The format in which a lane of that arithmetic holds a tensor of a float type. */
+enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type, struct ulp_format *out,
+                                struct ulp_error *error);
+
 /* *value, which is held in format `from`, for an operator in `arithmetic`: *out is a view when the arithmetic can use it as it is
  * (integers; a value its storage contains, in the same element or for an operator that takes mixed elements), else an
  * owned conversion, rounded once to the storage. Freed with ulp_tensor_free in either case. */

@@ -9,7 +9,7 @@ static double slot_bytes(const struct ulp_plan_slot *slot, const struct ulp_arit
     if (slot->constant || slot->shape.type == ULP_TYPE_UNDEFINED)
         return 0;
     bool is_float = ulp_type_is_float(slot->shape.type);
-    enum ulp_element element = is_float ? ulp_storage_element(&lane->storage) : slot->shape.element;
+    enum ulp_element element = is_float && !lane->as_declared ? ulp_storage_element(&lane->storage) : slot->shape.element;
     return (double)slot->shape.count * (double)ulp_element_bytes(element, lane->storage.precision);
 }
 
