@@ -27,6 +27,7 @@ include tests/unit.mk
 include tests/load.mk
 include tests/data.mk
 include tests/ops.mk
+include tests/microsoft.mk
 include tests/run.mk
 include tests/analysis.mk
 include tests/cli.mk

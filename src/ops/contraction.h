@@ -28,6 +28,11 @@ enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor 
                                  struct ulp_error *error);
 enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
                                 struct ulp_sums *sums, struct ulp_error *error);
+/* A product of integers, MatMul or Conv, after both factors have lost their zero points (NULL: 0), then the row's epilogue (places
+ * NULL: none). */
+enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
+                                 const struct ulp_tensor *const zeros[2], bool is_conv, const char *places,
+                                 struct ulp_error *error);
 enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w, enum ulp_type type,
                                struct ulp_error *error);
 enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w,

@@ -21,6 +21,8 @@ libcore_la_SOURCES += \
 	%D%/infer.c %D%/infer.h \
 	%D%/interpolate.c %D%/interpolate.h \
 	%D%/matmul.c \
+	%D%/microsoft.c \
+	%D%/microsoft_quantize.c \
 	%D%/move.c %D%/move.h \
 	%D%/ngram.c \
 	%D%/normalize.c \

@@ -133,20 +133,28 @@ static enum ulp_status subtract_zero(struct ulp_call *call, struct ulp_tensor *o
     return ulp_call_formula(call, "x - zero", call->arithmetic, &rows, 2, named, 1, &result, error);
 }
 
-/* The row's products after both factors have lost their zero points. Slots: a, b (or x, w) and the zero points. */
-static enum ulp_status multiply_integers(struct ulp_call *call, size_t a, size_t a_zero, size_t b, size_t b_zero, bool is_conv,
-                                         const char *places, struct ulp_error *error)
+enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
+                                 const struct ulp_tensor *const zeros[2], bool is_conv, const char *places,
+                                 struct ulp_error *error)
 {
     struct ulp_tensor first, second;
     struct ulp_sums sums;
-    enum ulp_status status = subtract_zero(call, &first, call->in[a], ulp_call_in(call, a_zero), is_conv ? 0 : call->in[a]->rank - 2, error);
+    enum ulp_status status = subtract_zero(call, &first, factors[0], zeros[0], is_conv ? 0 : factors[0]->rank - 2, error);
     if (status == ULP_OK)
-        status = subtract_zero(call, &second, call->in[b], ulp_call_in(call, b_zero), is_conv ? 0 : call->in[b]->rank - 1, error);
+        status = subtract_zero(call, &second, factors[1], zeros[1], is_conv ? 0 : factors[1]->rank - 1, error);
     if (status == ULP_OK)
         status = ulp_sums_begin(call, ULP_TYPE_INT32, places != NULL, &sums, error);
     if (status == ULP_OK)
         status = is_conv ? ulp_conv_sums(call, &first, &second, &sums, error) : ulp_matmul_sums(call, &first, &second, &sums, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, places, error) : status;
+}
+
+/* The same of the row's slots: a, b (or x, w) and the zero points. */
+static enum ulp_status multiply_integers(struct ulp_call *call, size_t a, size_t a_zero, size_t b, size_t b_zero, bool is_conv,
+                                         const char *places, struct ulp_error *error)
+{
+    return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[a], call->in[b]},
+                            (const struct ulp_tensor *[]){ulp_call_in(call, a_zero), ulp_call_in(call, b_zero)}, is_conv, places, error);
 }
 
 static enum ulp_status infer_matmul_integer(struct ulp_call *call, struct ulp_error *error)
@@ -200,6 +208,7 @@ const struct ulp_operator ulp_ops_quantize[] = {
     {.name = "DequantizeLinear", .since = 13, DEQUANTIZE, .attributes = "axis:int=1"},
     {.name = "DequantizeLinear", .since = 21, DEQUANTIZE, .attributes = "axis:int=1; block_size:int=0"},
     {.name = "DequantizeLinear", .since = 23, DEQUANTIZE, .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0"},
+    {.name = "DequantizeLinear", .domain = "com.microsoft", .since = 1, DEQUANTIZE, .attributes = "axis:int=1; block_size:int=0"},
     {.name = "DynamicQuantizeLinear", .since = 11, .inputs = "x", .outputs = "y y_scale y_zero_point", .infer = infer_dynamic,
      .rows = rows_all,
      .formula = "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
@@ -222,5 +231,6 @@ const struct ulp_operator ulp_ops_quantize[] = {
     {.name = "QuantizeLinear", .since = 21, QUANTIZE, .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; saturate:int=1"},
     {.name = "QuantizeLinear", .since = 23, QUANTIZE,
      .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; precision:int=0; saturate:int=1"},
+    {.name = "QuantizeLinear", .domain = "com.microsoft", .since = 1, QUANTIZE, .attributes = "axis:int=1; block_size:int=0"},
     {0},
 };

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Record what ONNX Runtime computes for its own operators (domain com.microsoft), as folders in the layout of ONNX's test cases:
+
+    scripts/record_microsoft_ops.py tests/data/microsoft
+
+Needs numpy, onnx and onnxruntime. Inputs come from a fixed seed; graph optimisation is off, so that the operator itself runs."""
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import helper, numpy_helper
+
+rng = np.random.default_rng(20)
+TYPE = helper.np_dtype_to_tensor_dtype
+
+
+def f32(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def u8(*shape):
+    return rng.integers(0, 256, shape).astype(np.uint8)
+
+
+def i8(*shape):
+    return rng.integers(-128, 128, shape).astype(np.int8)
+
+
+def s(value):
+    return np.array(value, np.float32)
+
+
+def z(value, kind=np.uint8):
+    return np.array(value, kind)
+
+
+def cases():
+    relu = dict(kernel_shape=[2, 2], strides=[2, 2])
+    yield "QLinearAdd", "u8", [u8(3, 5), s(0.02), z(120), u8(5), s(0.03), z(7), s(0.04), z(100)], {}
+    yield "QLinearAdd", "i8", [i8(3, 5), s(0.02), z(-3, np.int8), i8(3, 1), s(0.03), z(7, np.int8), s(0.05), z(0, np.int8)], {}
+    yield "QLinearMul", "u8", [u8(3, 5), s(0.02), z(120), u8(5), s(0.03), z(7), s(0.08), z(100)], {}
+    yield "QLinearAveragePool", "u8", [u8(1, 3, 6, 6), s(0.02), z(120), s(0.013), z(101)], relu
+    yield "QLinearAveragePool", "pad", [i8(1, 2, 5, 5), s(0.02), z(-5, np.int8), s(0.013), z(3, np.int8)], \
+        dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
+    yield "QLinearGlobalAveragePool", "u8", [u8(2, 3, 6, 6), s(0.02), z(120), s(0.01), z(101)], {}
+    yield "QLinearSigmoid", "u8", [u8(3, 7), s(0.02), z(120), s(1 / 256), z(0)], {}
+    yield "QLinearLeakyRelu", "i8", [i8(3, 7), s(0.02), z(10, np.int8), s(0.02), z(-20, np.int8)], dict(alpha=0.1)
+    yield "QLinearSoftmax", "u8", [u8(3, 7), s(0.05), z(120), s(1 / 256), z(0)], dict(opset=13)
+    yield "QLinearSoftmax", "flat", [i8(2, 3, 4), s(0.05), z(2, np.int8), s(1 / 256), z(-128, np.int8)], dict(opset=12, axis=1)
+    yield "QLinearConcat", "u8", [s(0.03), z(110), u8(2, 3, 2), s(0.02), z(120), u8(2, 4, 2), s(0.04), z(100)], dict(axis=1)
+    yield "MatMulIntegerToFloat", "u8", [u8(3, 8), i8(8, 5), s(0.02), s(0.01), z(128), z(3, np.int8), f32(5)], {}
+    yield "MatMulIntegerToFloat", "columns", [u8(3, 8), i8(8, 5), s(0.02), np.abs(f32(5)) / 64], {}
+    yield "DequantizeLinear", "ms", [u8(3, 5), s(0.02), z(120)], {}
+    yield "QuantizeLinear", "ms", [f32(3, 5), s(0.02), z(120)], {}
+    yield "Gelu", "", [f32(3, 7)], {}
+    yield "FastGelu", "", [f32(3, 7)], {}
+    yield "FastGelu", "bias", [f32(3, 7), f32(7)], {}
+    yield "BiasGelu", "", [f32(3, 7), f32(7)], {}
+    yield "QuickGelu", "", [f32(3, 7)], dict(alpha=1.5)
+    yield "LayerNormalization", "", [f32(2, 3, 8), f32(8), f32(8)], dict(domain="", opset=16)
+    yield "SimplifiedLayerNormalization", "", [f32(2, 3, 8), f32(8)], dict(domain="", opset=16, epsilon=1e-6)
+    yield "SkipLayerNormalization", "", [f32(2, 3, 8), f32(2, 3, 8), f32(8), f32(8), f32(8)], dict(outputs="y,,,sum")
+    yield "SkipLayerNormalization", "broadcast", [f32(2, 3, 8), f32(3, 8), f32(8)], {}
+    yield "SkipSimplifiedLayerNormalization", "", [f32(2, 3, 8), f32(2, 3, 8), f32(8)], dict(outputs="y,,,sum")
+    yield "FusedMatMul", "alpha", [f32(2, 3, 4), f32(2, 4, 5)], dict(alpha=0.125)
+    yield "FusedMatMul", "turned", [f32(2, 4, 3), f32(5, 4)], dict(transA=1, transB=1)
+    yield "FusedConv", "relu", [f32(1, 2, 5, 5), f32(3, 2, 3, 3), f32(3)], dict(activation="Relu")
+    yield "FusedConv", "tanh", [f32(1, 2, 5, 5), f32(3, 2, 3, 3), f32(3), f32(1, 3, 3, 3)], dict(activation="Tanh")
+    yield "MatMulNBits", "4", [f32(3, 32), u8(5, 2, 8), np.abs(f32(5, 2))], dict(K=32, N=5, bits=4, block_size=16)
+    yield "MatMulNBits", "zeros", [f32(3, 40), u8(5, 3, 8), np.abs(f32(5, 3)), u8(5, 2), None, f32(5)], \
+        dict(K=40, N=5, bits=4, block_size=16)
+    yield "MatMulNBits", "8", [f32(3, 32), u8(5, 2, 16), np.abs(f32(5, 2))], dict(K=32, N=5, bits=8, block_size=16)
+
+
+def record(folder, op, variant, arrays, attributes):
+    attributes = dict(attributes)
+    domain = attributes.pop("domain", "com.microsoft")
+    opset = attributes.pop("opset", 13) if domain == "" else 13
+    outputs = attributes.pop("outputs", "y").split(",")
+    names = ["" if a is None else f"x{i}" for i, a in enumerate(arrays)]
+    node = helper.make_node(op, names, outputs, op, domain=domain, **attributes)
+    given = [(n, a) for n, a in zip(names, arrays) if a is not None]
+    graph = helper.make_graph([node], op, [helper.make_tensor_value_info(n, TYPE(a.dtype), a.shape) for n, a in given],
+                              [helper.make_empty_tensor_value_info(o) for o in outputs if o])
+    model = helper.make_model(graph, ir_version=8, producer_name="", opset_imports=[helper.make_opsetid("", opset),
+                                                                                     helper.make_opsetid("com.microsoft", 1)])
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    results = session.run(None, dict(given))
+    del graph.output[:]
+    graph.output.extend(helper.make_tensor_value_info(o, TYPE(r.dtype), r.shape) for o, r in zip([o for o in outputs if o], results))
+    model.graph.CopyFrom(graph)
+    data = folder / ("test_" + "_".join(filter(None, [op.lower(), variant]))) / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, data.parent / "model.onnx")
+    for kind, pairs in (("input", given), ("output", zip([o for o in outputs if o], results))):
+        for i, (name, array) in enumerate(pairs):
+            (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
+
+
+def main():
+    failed = 0
+    for op, variant, arrays, attributes in cases():
+        try:
+            record(pathlib.Path(sys.argv[1]), op, variant, arrays, attributes)
+        except Exception as error:
+            failed += 1
+            print(f"{op} {variant}: {error}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+/* Domain com.microsoft: what ONNX Runtime's optimiser fuses. Each is the sequence of ONNX operators it replaces, written as one
+ * formula or one contraction with an epilogue. And LayerNormalization before opset 17 and SimplifiedLayerNormalization, which ONNX
+ * Runtime added to ai.onnx itself. */
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/contraction.h"
+#include "ops/move.h"
+
+/* ---- normalisations along the axes from `axis` on, the last one without that attribute ---- */
+
+static enum ulp_status find_axis(const struct ulp_call *call, int *axis, struct ulp_error *error)
+{
+    const struct ulp_attribute_value *given = ulp_call_attribute(call, "axis");
+    return ulp_call_axis(given->present ? given->i : -1, call->in[0]->rank, axis, error);
+}
+
+/* Outputs 0 and 3 (a sum) are as input 0; the others have one element for each row. */
+static enum ulp_status infer_norm(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    int64_t dims[ULP_RANK_MAX];
+    int axis;
+    enum ulp_status status = find_axis(call, &axis, error);
+    for (int d = 0; status == ULP_OK && d < in->rank; d++)
+        dims[d] = d < axis ? in->dims[d] : 1;
+    for (size_t i = 0; status == ULP_OK && i < call->output_count; i++)
+        status = ulp_call_describe(call, i, in->type, in->rank, i == 0 || i == 3 ? in->dims : dims, error);
+    return status;
+}
+
+static enum ulp_status rows_norm(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
+                                 struct ulp_operand *outputs, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    bool reduced[ULP_RANK_MAX];
+    int axis;
+    enum ulp_status status = find_axis(call, &axis, error);
+    if (status != ULP_OK)
+        return status;
+    for (int d = 0; d < in->rank; d++)
+        reduced[d] = d >= axis;
+    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
+    return ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error);
+}
+
+/* ---- FusedMatMul ---- */
+
+static enum ulp_status check_fused_matmul(struct ulp_call *call, struct ulp_error *error)
+{
+    return !ulp_call_int(call, "transBatchA") && !ulp_call_int(call, "transBatchB")
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "transBatchA and transBatchB are not supported");
+}
+
+/* The factor with its last two axes exchanged, when the attribute asks for it: its shape, and unless `shape_only` its elements. */
+static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, const char *attribute, bool shape_only,
+                            struct ulp_tensor *out, struct ulp_error *error)
+{
+    *out = ulp_tensor_view(in);
+    const int rank = in->rank;
+    if (!ulp_call_int(call, attribute) || rank < 2)
+        return ULP_OK;
+    int64_t dims[ULP_RANK_MAX];
+    int perm[ULP_RANK_MAX];
+    for (int d = 0; d < rank; d++) {
+        perm[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
+        dims[d] = in->dims[perm[d]];
+    }
+    enum ulp_status status = ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error);
+    if (status != ULP_OK || shape_only)
+        return status;
+    status = ulp_call_temporary(call, out, error);
+    return status == ULP_OK ? ulp_move_permuted(call, out, in, rank, in->dims, perm, error) : status;
+}
+
+static enum ulp_status infer_fused_matmul(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor a, b;
+    enum ulp_status status = turn(call, call->in[0], "transA", true, &a, error);
+    if (status == ULP_OK)
+        status = turn(call, call->in[1], "transB", true, &b, error);
+    return status == ULP_OK ? ulp_matmul_infer(call, &a, &b, call->in[0]->type, error) : status;
+}
+
+static enum ulp_status run_fused_matmul(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor a, b;
+    struct ulp_sums sums;
+    enum ulp_status status = turn(call, call->in[0], "transA", false, &a, error);
+    if (status == ULP_OK)
+        status = turn(call, call->in[1], "transB", false, &b, error);
+    if (status == ULP_OK)
+        status = ulp_sums_begin(call, call->in[0]->type, ulp_call_attribute(call, "alpha")->f != 1, &sums, error);
+    if (status == ULP_OK)
+        status = ulp_matmul_sums(call, &a, &b, &sums, error);
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "--", error) : status;
+}
+
+/* ---- FusedConv ---- */
+
+static enum ulp_status infer_fused_conv(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_conv_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+}
+
+static enum ulp_status run_fused_conv(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_sums sums;
+    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, true, &sums, error);
+    if (status == ULP_OK)
+        status = ulp_conv_sums(call, call->in[0], call->in[1], &sums, error);
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "--cb", error) : status;
+}
+
+/* ---- MatMulNBits: B is (N, blocks, bytes of a block), K values packed from the low bits up; a scale for each row and block ---- */
+
+struct packed {
+    int64_t n, k, bits, block, blocks;
+};
+
+static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p, struct ulp_error *error)
+{
+    *p = (struct packed){.n = ulp_call_int(call, "N"), .k = ulp_call_int(call, "K"), .bits = ulp_call_int(call, "bits"),
+                         .block = ulp_call_int(call, "block_size")};
+    const struct ulp_tensor *a = call->in[0], *b = call->in[1], *zero = ulp_call_in(call, 3);
+    if (p->n < 1 || p->k < 1 || p->block < 16 || (p->bits != 2 && p->bits != 4 && p->bits != 8))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "N %lld, K %lld, %lld bits, blocks of %lld: expected 2, 4 or 8 bits and blocks of 16 "
+                        "or more", (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
+    if (ulp_call_in(call, 4))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "g_idx is not supported");
+    p->blocks = (p->k + p->block - 1) / p->block;
+    const int64_t packed_zeros = p->n * ((p->blocks * p->bits + 7) / 8), entries = p->n * p->blocks;
+    if (a->rank < 1 || a->dims[a->rank - 1] != p->k || (int64_t)b->count != entries * (p->block * p->bits / 8) ||
+        (int64_t)call->in[2]->count != entries ||
+        (zero && (int64_t)zero->count != (zero->type == ULP_TYPE_UINT8 ? packed_zeros : entries)))
+        return ulp_fail(error, ULP_ERROR_INPUT, "A, B, scales or zero points do not fit N %lld, K %lld and blocks of %lld", (long long)p->n,
+                        (long long)p->k, (long long)p->block);
+    return ULP_OK;
+}
+
+static enum ulp_status infer_packed(struct ulp_call *call, struct ulp_error *error)
+{
+    struct packed p;
+    const struct ulp_tensor *a = call->in[0];
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = read_packed(call, &p, error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(dims, a->dims, sizeof dims);
+    dims[a->rank - 1] = p.n;
+    return ulp_call_describe(call, 0, a->type, a->rank, dims, error);
+}
+
+/* rows x columns values of `bits` bits as UINT8, each row starting at a byte. */
+static enum ulp_status unpack(struct ulp_call *call, const struct ulp_tensor *in, int64_t rows, int64_t columns, int64_t row_bytes,
+                              int64_t bits, struct ulp_tensor *out, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_call_describe_tensor(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, out, error);
+    for (int64_t i = 0; status == ULP_OK && i < rows * columns; i++) {
+        const int64_t at = i % columns * bits, byte = ulp_tensor_get_int(in, (size_t)(i / columns * row_bytes + at / 8));
+        ulp_tensor_set_int(out, (size_t)i, byte >> at % 8 & ((1 << bits) - 1));
+    }
+    return status;
+}
+
+/* B as a K x N matrix of the lane's storage: (q - zero) * scale, rounded once. */
+static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p, struct ulp_tensor *out, struct ulp_error *error)
+{
+    static const char *const middle[] = {[2] = "2", [4] = "8", [8] = "128"};
+    const struct ulp_tensor *given = ulp_call_in(call, 3);
+    struct ulp_tensor values, zeros;
+    int64_t *column;
+    enum ulp_status status = unpack(call, call->in[1], p->n, p->k, p->blocks * (p->block * p->bits / 8), p->bits, &values, error);
+    if (status == ULP_OK && given && given->type == ULP_TYPE_UINT8) {
+        status = unpack(call, given, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits, &zeros, error);
+        given = &zeros;
+    }
+    if (status == ULP_OK)
+        status = ulp_call_describe_tensor(call, out, call->in[0]->type, 2, (int64_t[]){p->k, p->n}, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, out, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, (size_t)p->k, sizeof *column, &column, error);
+    for (int64_t i = 0; status == ULP_OK && i < p->k; i++)
+        column[i] = i / p->block;
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_rows rows = {.row_count = (size_t)p->n, .row_length = (size_t)p->k};
+    const struct ulp_operand blocks = {.row_stride = p->blocks, .position_offset = column};
+    struct ulp_named_operand operands[] = {{"q", {.tensor = &values, .row_stride = p->k, .position_stride = 1}}, {"scale", blocks},
+                                           {"zero", blocks}};
+    const struct ulp_named_operand result = {"y", {.tensor = out, .row_stride = 1, .position_stride = p->n}};
+    operands[1].operand.tensor = call->in[2];
+    operands[2].operand = given ? blocks : (struct ulp_operand){.constant = middle[p->bits]};
+    operands[2].operand.tensor = given;
+    return ulp_call_formula(call, "(q - zero) * scale", call->arithmetic, &rows, 3, operands, 1, &result, error);
+}
+
+static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)
+{
+    struct packed p;
+    struct ulp_tensor b;
+    struct ulp_sums sums;
+    enum ulp_status status = read_packed(call, &p, error);
+    if (status == ULP_OK)
+        status = dequantize(call, &p, &b, error);
+    if (status == ULP_OK)
+        status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 5), &sums, error);
+    if (status == ULP_OK)
+        status = ulp_matmul_sums(call, call->in[0], &b, &sums, error);
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "-----b", error) : status;
+}
+
+#define MS .domain = "com.microsoft", .since = 1
+#define UNARY .inputs = "x", .outputs = "y", .infer = ulp_infer_first
+#define ERF_GELU(x) "0.5 * " x " * (1 + erf(" x " / sqrt(2)))"
+#define NORM .infer = infer_norm, .rows = rows_norm
+#define LAYER_NORM(x) "mean = row_mean(" x "); d = " x " - mean; s = sqrt(row_mean(d * d) + epsilon); inv_std_dev = 1 / s; "
+#define RMS(x) "s = sqrt(row_mean(" x " * " x ") + epsilon); inv_std_dev = 1 / s; " x " / s * scale"
+#define FUSED_CONV(name_, epilogue_) {.name = "FusedConv", MS, .when = "activation=" name_, .inputs = "x w bias?=-0 z?=-0", .outputs = "y", \
+     .attributes = "activation:!string; auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; strides:ints", \
+     .infer = infer_fused_conv, .run = run_fused_conv, .mixed = true, .epilogue = epilogue_}
+
+const struct ulp_operator ulp_ops_microsoft[] = {
+    {.name = "BiasGelu", MS, .inputs = "a b", .outputs = "c", .infer = ulp_infer_broadcast, .formula = "x = a + b; " ERF_GELU("x")},
+    {.name = "FastGelu", MS, .inputs = "x bias?=-0", .outputs = "y", .infer = ulp_infer_first,
+     .formula = "v = x + bias; 0.5 * v * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 * pow(v, 3))))"},
+    FUSED_CONV("Relu", "max(acc + bias + z, 0)"),
+    FUSED_CONV("Sigmoid", "sigmoid(acc + bias + z)"),
+    FUSED_CONV("Tanh", "tanh(acc + bias + z)"),
+    {.name = "FusedMatMul", MS, .inputs = "a b", .outputs = "y",
+     .attributes = "alpha:float=1; transA:int=0; transB:int=0; transBatchA:int=0; transBatchB:int=0", .infer = infer_fused_matmul,
+     .run = run_fused_matmul, .mixed = true, .check = check_fused_matmul, .epilogue = "alpha * acc"},
+    {.name = "Gelu", MS, UNARY, .formula = ERF_GELU("x")},
+    {.name = "LayerNormalization", .since = 1, .until = 16, .inputs = "x scale bias?=-0", .outputs = "y mean? inv_std_dev?",
+     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM, .formula = LAYER_NORM("x") "d / s * scale + bias"},
+    {.name = "MatMulNBits", MS, .inputs = "a b:i scales zero_points:*? g_idx:i? bias?=-0", .outputs = "y",
+     .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int", .infer = infer_packed, .run = run_packed,
+     .mixed = true, .epilogue = "acc + bias"},
+    {.name = "QuickGelu", MS, UNARY, .attributes = "alpha:float=1.702", .formula = "x * sigmoid(alpha * x)"},
+    {.name = "SimplifiedLayerNormalization", .since = 1, .inputs = "x scale:f", .outputs = "y inv_std_dev?",
+     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM, .formula = RMS("x")},
+    {.name = "SkipLayerNormalization", MS, .inputs = "x skip scale beta?=-0 bias?=-0",
+     .outputs = "y mean? inv_std_dev? input_skip_bias_sum?", .attributes = "epsilon:float=1e-12", NORM,
+     .formula = "input_skip_bias_sum = x + skip + bias; " LAYER_NORM("input_skip_bias_sum") "d / s * scale + beta"},
+    {.name = "SkipSimplifiedLayerNormalization", MS, .inputs = "x skip scale bias?=-0",
+     .outputs = "y mean? inv_std_dev? input_skip_bias_sum?", .attributes = "epsilon:float=1e-12", NORM,
+     .formula = "input_skip_bias_sum = x + skip + bias; mean = row_mean(input_skip_bias_sum); " RMS("input_skip_bias_sum")},
+    {0},
+};

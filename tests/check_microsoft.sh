@@ -1,0 +1,10 @@
+#!/bin/sh
+# Operators of domain com.microsoft against what ONNX Runtime computed (scripts/record_microsoft_ops.py): every case passes, none is
+# left out.
+folder=${srcdir:-.}/tests/data/microsoft
+said=$("${top_builddir:-.}/conformance" "$folder")
+code=$?
+echo "$said"
+cases=$(find "$folder" -name model.onnx | wc -l)
+passed=$(echo "$said" | awk '$1 == "total" { print $2 }')
+[ "$code" -eq 0 ] && [ "$cases" -ge 32 ] && [ "$passed" -eq "$cases" ]
