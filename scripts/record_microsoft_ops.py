@@ -52,6 +52,8 @@ def cases():
     yield "QLinearConcat", "u8", [s(0.03), z(110), u8(2, 3, 2), s(0.02), z(120), u8(2, 4, 2), s(0.04), z(100)], dict(axis=1)
     yield "MatMulIntegerToFloat", "u8", [u8(3, 8), i8(8, 5), s(0.02), s(0.01), z(128), z(3, np.int8), f32(5)], {}
     yield "MatMulIntegerToFloat", "columns", [u8(3, 8), i8(8, 5), s(0.02), np.abs(f32(5)) / 64], {}
+    yield "DynamicQuantizeMatMul", "bias", [f32(3, 8), i8(8, 5), s(0.01), z(3, np.int8), f32(5)], {}
+    yield "DynamicQuantizeMatMul", "columns", [f32(2, 3, 8), u8(8, 5), np.abs(f32(5)) / 64], {}
     yield "DequantizeLinear", "ms", [u8(3, 5), s(0.02), z(120)], {}
     yield "QuantizeLinear", "ms", [f32(3, 5), s(0.02), z(120)], {}
     yield "Gelu", "", [f32(3, 7)], {}
@@ -72,6 +74,12 @@ def cases():
     yield "MatMulNBits", "zeros", [f32(3, 40), u8(5, 3, 8), np.abs(f32(5, 3)), u8(5, 2), None, f32(5)], \
         dict(K=40, N=5, bits=4, block_size=16)
     yield "MatMulNBits", "8", [f32(3, 32), u8(5, 2, 16), np.abs(f32(5, 2))], dict(K=32, N=5, bits=8, block_size=16)
+    heads = dict(num_heads=2)
+    yield "MultiHeadAttention", "", [f32(2, 3, 8), f32(2, 5, 8), f32(2, 5, 8)], heads
+    yield "MultiHeadAttention", "bias", [f32(2, 3, 8), f32(2, 5, 8), f32(2, 5, 8), f32(24), None, f32(2, 2, 3, 5)], heads
+    yield "MultiHeadAttention", "causal", [f32(2, 4, 8), f32(2, 4, 8), f32(2, 4, 8)], dict(num_heads=2, unidirectional=1, scale=0.5)
+    yield "MultiHeadAttention", "past", [f32(1, 2, 8), f32(1, 2, 8), f32(1, 2, 8), None, None, None, f32(1, 2, 3, 4), f32(1, 2, 3, 4)], \
+        dict(num_heads=2, outputs="y,present_key,present_value")
 
 
 def record(folder, op, variant, arrays, attributes):

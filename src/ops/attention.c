@@ -25,6 +25,8 @@ static enum ulp_status read_heads(const struct ulp_call *call, const struct ulp_
         return ULP_OK;
     }
     int64_t heads = ulp_call_int(call, attribute);
+    if (!heads)
+        heads = ulp_call_int(call, "num_heads"); /* MultiHeadAttention has one for all */
     if (t->rank != 3 || heads < 1 || t->dims[2] % heads != 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "an input of rank %d and %lld heads (%s): expected rank 4, or 3 and heads that divide "
                         "its last axis", t->rank, (long long)heads, attribute);
@@ -126,7 +128,7 @@ static enum ulp_status make_allowed(struct ulp_call *call, const struct attentio
     const struct ulp_tensor *mask = ulp_call_in(call, 3), *lengths = ulp_call_input(call, "nonpad_kv_seqlen");
     const struct ulp_attribute_value *left = ulp_call_attribute(call, "left_window_size"),
                                      *right = ulp_call_attribute(call, "right_window_size");
-    const bool causal = ulp_call_int(call, "is_causal");
+    const bool causal = ulp_call_int(call, "is_causal") || ulp_call_int(call, "unidirectional");
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, a->total};
     enum ulp_status status = ulp_tensor_describe(allowed, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, 4, dims, error);
     if (status == ULP_OK)
@@ -286,6 +288,61 @@ static enum ulp_status run_attention(struct ulp_call *call, struct ulp_error *er
     return status == ULP_OK && ulp_call_wants(call, 0) ? multiply(call, &second, error) : status;
 }
 
+/* ---- com.microsoft MultiHeadAttention: a bias for query, key and value first; the rest is Attention, its mask input 5 ---- */
+
+static enum ulp_status check_multi_head(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_attribute_value *scale = ulp_call_attribute(call, "scale");
+    const struct ulp_node *node = call->bound->node;
+    if (node->input_count > 4 && node->inputs[4] >= 0)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "key_padding_mask is not supported");
+    if (scale->present && scale->f == 0)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "scale=0 is not supported: leave it out for 1 / sqrt(head size)");
+    return ULP_OK;
+}
+
+/* in plus the part of the bias from `first` on, for its last axis. */
+static enum ulp_status add_bias(struct ulp_call *call, const struct ulp_tensor *in, const struct ulp_tensor *bias, int64_t first,
+                                const struct ulp_tensor **sum, struct ulp_error *error)
+{
+    const int64_t size = in->dims[in->rank - 1];
+    struct ulp_tensor *out, part = *bias;
+    part.data = ulp_element_at(bias, (size_t)first);
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_call_describe_tensor(call, out, in->type, in->rank, in->dims, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, out, error);
+    if (status != ULP_OK || in->count == 0)
+        return status;
+    *sum = out;
+    const struct ulp_rows rows = {.row_count = in->count / (size_t)size, .row_length = (size_t)size};
+    const struct ulp_named_operand operands[] = {{"x", {.tensor = in, .row_stride = size, .position_stride = 1}},
+                                                 {"bias", {.tensor = &part, .position_stride = 1}}};
+    const struct ulp_named_operand result = {"y", {.tensor = out, .row_stride = size, .position_stride = 1}};
+    return ulp_call_formula(call, "x + bias", call->arithmetic, &rows, 2, operands, 1, &result, error);
+}
+
+static enum ulp_status run_multi_head(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *bias = ulp_call_in(call, 3), **in;
+    enum ulp_status status = ulp_call_take(call, call->input_count + 1, sizeof *in, &in, error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(in, call->in, call->input_count * sizeof *in);
+    int64_t first = 0;
+    for (size_t i = 0; bias && i < 3; first += call->in[i++]->dims[2])
+        if (call->in[i]->rank != 3 || first + call->in[i]->dims[2] > (int64_t)bias->count)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a bias of %zu elements beside inputs of these shapes is not supported", bias->count);
+        else if ((status = add_bias(call, call->in[i], bias, first, &in[i], error)) != ULP_OK)
+            return status;
+    in[3] = ulp_call_in(call, 5);
+    struct ulp_call inner = *call;
+    inner.in = in;
+    inner.input_count = call->input_count < 4 ? 4 : call->input_count;
+    return run_attention(&inner, error);
+}
+
 /* ---- RotaryEmbedding: pairs of features turned by the angle of their position ---- */
 
 static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error)
@@ -349,5 +406,10 @@ const struct ulp_operator ulp_ops_attention[] = {
      .attributes = OPTIONS "; left_window_size:int=-1; right_window_size:int=-1"},
     {.name = "RotaryEmbedding", .since = 23, .inputs = "x cos_cache sin_cache position_ids:i?", .outputs = "y",
      .attributes = "interleaved:int=0; num_heads:int; rotary_embedding_dim:int=0", .infer = ulp_infer_first, .run = run_rotary},
+    {.name = "MultiHeadAttention", .domain = "com.microsoft", .since = 1,
+     .inputs = "query key value bias? key_padding_mask:i? attention_bias? past_key? past_value?",
+     .outputs = "y present_key? present_value?",
+     .attributes = "mask_filter_value:float=-10000; num_heads:!int; scale:float; unidirectional:int=0", .infer = infer_attention,
+     .run = run_multi_head, .mixed = true, .check = check_multi_head},
     {0},
 };
