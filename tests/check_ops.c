@@ -69,16 +69,22 @@ START_TEST(every_row_binds)
         for (int i = 0; i < 64; i++)
             numbers[i] = i;
         const struct ulp_node node = {
-            .name = op->name, .op_type = op->name, .domain = op->domain ? op->domain : "",
-            .attribute_count = make_attributes(op, attributes), .attributes = attributes,
-            .input_count = count_words(op->inputs), .inputs = numbers,
-            .output_count = op->when && strncmp(op->when, "outputs=", 8) == 0 ? (size_t)atoi(op->when + 8) : 1, .outputs = numbers,
+            .name = op->name,
+            .op_type = op->name,
+            .domain = op->domain ? op->domain : "",
+            .attribute_count = make_attributes(op, attributes),
+            .attributes = attributes,
+            .input_count = count_words(op->inputs),
+            .inputs = numbers,
+            .output_count = op->when && strncmp(op->when, "outputs=", 8) == 0 ? (size_t)atoi(op->when + 8) : 1,
+            .outputs = numbers,
         };
         struct ulp_bound bound;
         struct ulp_error error = {0};
         enum ulp_status status = ulp_bind(&bound, &node, op->since, arena, &error);
         ck_assert_msg(status == ULP_OK, "%s since %d: %s", op->name, op->since, error.message);
-        ck_assert_msg(bound.op == op || !op->when, "%s since %d binds to another row, since %d", op->name, op->since, bound.op->since);
+        ck_assert_msg(bound.op == op || !op->when, "%s since %d binds to another row, since %d", op->name, op->since,
+                      bound.op->since);
         ck_assert_msg((op->formula != NULL) != (op->run != NULL), "%s: exactly one of formula and run", op->name);
         ck_assert_msg(op->infer != NULL, "%s: no infer", op->name);
         ck_assert_msg((bound.tape != NULL) == (op->formula || op->epilogue), "%s: tape", op->name);

@@ -1,5 +1,5 @@
-/* Operators against naive loops on random shapes. Elements are small integers, so that sums are exact in every arithmetic used
- * and results are compared without tolerance. */
+/* Operators against naive loops on random shapes. Elements are small integers, so that sums are exact in every
+ * arithmetic used and results are compared without tolerance. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +38,19 @@ static void give_ints(struct node *node, const char *name, const int64_t *values
 }
 static void give_int(struct node *node, const char *name, int64_t value)
 {
-    node->attributes[node->attribute_count++] = (struct ulp_attribute){.name = name, .kind = ULP_ATTRIBUTE_INT, .i = value};
+    node->attributes[node->attribute_count++] =
+        (struct ulp_attribute){.name = name, .kind = ULP_ATTRIBUTE_INT, .i = value};
 }
 
 /* A random input of integers from -9 to 9 in the lane's element. */
-static struct ulp_tensor *give_input(struct node *node, const struct ulp_arithmetic *lane, int rank, const int64_t *dims)
+static struct ulp_tensor *give_input(struct node *node, const struct ulp_arithmetic *lane, int rank,
+                                     const int64_t *dims)
 {
     struct ulp_error error;
     struct ulp_tensor *t = &node->inputs[node->input_count++];
-    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ulp_storage_element(&lane->storage), lane->storage.precision, rank, dims, &error), error);
+    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ulp_storage_element(&lane->storage), lane->storage.precision, rank,
+                                dims, &error),
+              error);
     for (size_t i = 0; i < t->count; i++)
         ulp_tensor_set_int(t, i, pick(-9, 9));
     return t;
@@ -60,16 +64,28 @@ static enum ulp_status run_node(const struct node *node, const struct ulp_arithm
     struct ulp_arena *arena;
     struct ulp_bound bound;
     const struct ulp_node graph_node = {
-        .name = node->op, .op_type = node->op, .domain = "", .attribute_count = node->attribute_count, .attributes = node->attributes,
-        .input_count = node->input_count, .inputs = numbers, .output_count = 1, .outputs = numbers,
+        .name = node->op,
+        .op_type = node->op,
+        .domain = "",
+        .attribute_count = node->attribute_count,
+        .attributes = node->attributes,
+        .input_count = node->input_count,
+        .inputs = numbers,
+        .output_count = 1,
+        .outputs = numbers,
     };
     for (size_t i = 0; i < node->input_count; i++)
         in[i] = &node->inputs[i];
     *out = (struct ulp_tensor){0};
     ck_assert_int_eq(ulp_arena_create(&arena, error), ULP_OK);
     enum ulp_status status = ulp_bind(&bound, &graph_node, node->opset, arena, error);
-    struct ulp_call call = {.bound = &bound, .arithmetic = lane, .input_count = node->input_count, .output_count = 1, .in = in,
-                            .out = out, .scratch = arena};
+    struct ulp_call call = {.bound = &bound,
+                            .arithmetic = lane,
+                            .input_count = node->input_count,
+                            .output_count = 1,
+                            .in = in,
+                            .out = out,
+                            .scratch = arena};
     if (status == ULP_OK)
         status = ulp_call_run(&call, error);
     ulp_unbind(&bound);
@@ -161,7 +177,8 @@ START_TEST(conv_is_its_definition)
         struct ulp_tensor y;
         give_geometry(&node, &g);
         give_int(&node, "group", groups);
-        const struct ulp_tensor *x = give_input(&node, &lane, 2 + g.rank, x_dims), *w = give_input(&node, &lane, 2 + g.rank, w_dims);
+        const struct ulp_tensor *x = give_input(&node, &lane, 2 + g.rank, x_dims),
+                                *w = give_input(&node, &lane, 2 + g.rank, w_dims);
         const struct ulp_tensor *b = round % 2 ? give_input(&node, &lane, 1, w_dims) : NULL;
         ck_ulp_ok(run_node(&node, &lane, &y, &error), error);
         int64_t o[5] = {0};
@@ -175,8 +192,8 @@ START_TEST(conv_is_its_definition)
                 if (place_of(&g, o + 2, wi + 2, xi + 2))
                     sum += element(x, xi) * element(w, wi);
             } while (next_index(w, wi));
-            ck_assert_msg((int64_t)ulp_tensor_get(&y, number) == sum, "round %d, element %zu: %g, expected %lld", round, number,
-                          ulp_tensor_get(&y, number), (long long)sum);
+            ck_assert_msg((int64_t)ulp_tensor_get(&y, number) == sum, "round %d, element %zu: %g, expected %lld", round,
+                          number, ulp_tensor_get(&y, number), (long long)sum);
             number++;
         } while (next_index(&y, o));
         ck_assert_uint_eq(number, y.count);
@@ -197,7 +214,8 @@ START_TEST(conv_transpose_is_its_definition)
         int64_t x_dims[5] = {batch, groups * in}, w_dims[5] = {groups * in, out}, extra[3];
         for (int d = 0; d < g.rank; d++) {
             extra[d] = pick(0, g.strides[d] - 1);
-            while ((g.size[d] - 1) * g.strides[d] + extra[d] + (g.kernel[d] - 1) * g.dilations[d] + 1 <= g.pads[d] + g.pads[g.rank + d])
+            while ((g.size[d] - 1) * g.strides[d] + extra[d] + (g.kernel[d] - 1) * g.dilations[d] + 1 <=
+                   g.pads[d] + g.pads[g.rank + d])
                 g.size[d]++;
             x_dims[2 + d] = g.size[d];
             w_dims[2 + d] = g.kernel[d];
@@ -208,7 +226,8 @@ START_TEST(conv_transpose_is_its_definition)
         give_geometry(&node, &g);
         give_ints(&node, "output_padding", extra, (size_t)g.rank);
         give_int(&node, "group", groups);
-        const struct ulp_tensor *x = give_input(&node, &lane, 2 + g.rank, x_dims), *w = give_input(&node, &lane, 2 + g.rank, w_dims);
+        const struct ulp_tensor *x = give_input(&node, &lane, 2 + g.rank, x_dims),
+                                *w = give_input(&node, &lane, 2 + g.rank, w_dims);
         ck_ulp_ok(run_node(&node, &lane, &y, &error), error);
         int64_t *sums = calloc(y.count, sizeof *sums), xi[5] = {0};
         do {
@@ -228,8 +247,8 @@ START_TEST(conv_transpose_is_its_definition)
             } while (next_index(w, wi));
         } while (next_index(x, xi));
         for (size_t i = 0; i < y.count; i++)
-            ck_assert_msg((int64_t)ulp_tensor_get(&y, i) == sums[i], "round %d, element %zu: %g, expected %lld", round, i,
-                          ulp_tensor_get(&y, i), (long long)sums[i]);
+            ck_assert_msg((int64_t)ulp_tensor_get(&y, i) == sums[i], "round %d, element %zu: %g, expected %lld", round,
+                          i, ulp_tensor_get(&y, i), (long long)sums[i]);
         free(sums);
         ulp_tensor_free(&y);
         free_node(&node);
@@ -266,7 +285,8 @@ START_TEST(max_pool_is_its_definition)
                     best = element(x, at);
             } while (next_index(&kernel, k));
             double got = ulp_tensor_get(&y, number++);
-            ck_assert_msg(best == INT64_MIN || got == (double)best, "round %d: %g, expected %lld", round, got, (long long)best);
+            ck_assert_msg(best == INT64_MIN || got == (double)best, "round %d: %g, expected %lld", round, got,
+                          (long long)best);
         } while (next_index(&y, o));
         ulp_tensor_free(&y);
         free_node(&node);
@@ -307,8 +327,8 @@ START_TEST(matmul_broadcasts_batches)
                 }
                 sum += element(a, ai) * element(b, bi);
             }
-            ck_assert_msg((int64_t)ulp_tensor_get(&y, number) == sum, "round %d, element %zu: %g, expected %lld", round, number,
-                          ulp_tensor_get(&y, number), (long long)sum);
+            ck_assert_msg((int64_t)ulp_tensor_get(&y, number) == sum, "round %d, element %zu: %g, expected %lld", round,
+                          number, ulp_tensor_get(&y, number), (long long)sum);
             number++;
         } while (next_index(&y, o));
         ulp_tensor_free(&y);

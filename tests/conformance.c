@@ -1,6 +1,7 @@
-/* Runs folders of ONNX's test cases (test_NAME/model.onnx with test_data_set_i/{input,output}_j.pb) in one arithmetic and
- * counts passed, failed and out of scope by operator. Tolerances are ONNX's own: rtol 1e-3, atol 1e-7, exact for integers and
- * booleans, NaN equal to NaN. What is out of scope stands in the lists below with its reason; nothing else is excused.
+/* Runs folders of ONNX's test cases (test_NAME/model.onnx with test_data_set_i/{input,output}_j.pb) in one arithmetic
+ * and counts passed, failed and out of scope by operator. Tolerances are ONNX's own: rtol 1e-3, atol 1e-7, exact for
+ * integers and booleans, NaN equal to NaN. What is out of scope stands in the lists below with its reason; nothing else
+ * is excused.
  *
  *     conformance [-v] [-a ARITHMETIC] [-o OPERATOR] FOLDER...      exit 1 when a case in scope fails */
 #define _GNU_SOURCE
@@ -147,7 +148,8 @@ static bool agrees(const struct ulp_tensor *got, const struct ulp_tensor *wanted
     return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= 1e-7 + 1e-3 * fabs(b);
 }
 
-static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wanted, const char *name, char *message, size_t size)
+static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wanted, const char *name, char *message,
+                    size_t size)
 {
     char a[200], b[200];
     if (got->type != wanted->type || !ulp_tensor_same_shape(got, wanted)) {
@@ -160,8 +162,8 @@ static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wante
         if (!agrees(got, wanted, i) && wrong++ == 0)
             first = i;
     if (wrong)
-        snprintf(message, size, "%s: %zu of %zu elements wrong, [%zu] is %.9g, expected %.9g", name, wrong, wanted->count, first,
-                 ulp_tensor_get(got, first), ulp_tensor_get(wanted, first));
+        snprintf(message, size, "%s: %zu of %zu elements wrong, [%zu] is %.9g, expected %.9g", name, wrong,
+                 wanted->count, first, ulp_tensor_get(got, first), ulp_tensor_get(wanted, first));
     return wrong == 0;
 }
 
@@ -207,7 +209,8 @@ static void run_case(const char *folder, const char *name, const struct options 
     if (status == ULP_OK) {
         const struct ulp_graph *graph = model->graph;
         bool expanded = strstr(name, "_expanded") || graph->node_count != 1;
-        snprintf(result->op, sizeof result->op, "%s", expanded || !graph->node_count ? "(several)" : graph->nodes[0].op_type);
+        snprintf(result->op, sizeof result->op, "%s",
+                 expanded || !graph->node_count ? "(several)" : graph->nodes[0].op_type);
     }
     const char *reason = excuse_case(folder);
     if (!reason && model && ulp_model_opset(model, "") && ulp_model_opset(model, "") < OPSET_MIN)
@@ -298,7 +301,10 @@ static void run_folder(const char *folder, const struct options *options, struct
             run_apart(path, entries[i]->d_name, options, &result);
             count_result(tallies, &result);
             if (result.verdict == FAILED || options->verbose)
-                printf("%-6s %s: %s\n", result.verdict == FAILED ? "FAILED" : result.verdict == PASSED ? "passed" : "out",
+                printf("%-6s %s: %s\n",
+                       result.verdict == FAILED   ? "FAILED"
+                       : result.verdict == PASSED ? "passed"
+                                                  : "out",
                        entries[i]->d_name, result.message);
         }
         free(entries[i]);
@@ -326,8 +332,9 @@ int main(int argc, char **argv)
     qsort(tallies.items, tallies.count, sizeof *tallies.items, order_tallies);
     printf("%-28s %7s %7s %12s\n", "operator", "passed", "failed", "out of scope");
     for (size_t i = 0; i < tallies.count; i++)
-        printf("%-28s %7zu %7zu %12zu\n", tallies.items[i].op, tallies.items[i].counts[PASSED], tallies.items[i].counts[FAILED],
-               tallies.items[i].counts[OUT_OF_SCOPE]);
-    printf("%-28s %7zu %7zu %12zu\n", "total", tallies.total[PASSED], tallies.total[FAILED], tallies.total[OUT_OF_SCOPE]);
+        printf("%-28s %7zu %7zu %12zu\n", tallies.items[i].op, tallies.items[i].counts[PASSED],
+               tallies.items[i].counts[FAILED], tallies.items[i].counts[OUT_OF_SCOPE]);
+    printf("%-28s %7zu %7zu %12zu\n", "total", tallies.total[PASSED], tallies.total[FAILED],
+           tallies.total[OUT_OF_SCOPE]);
     return tallies.total[FAILED] != 0;
 }

@@ -41,7 +41,9 @@ static void slice_axis(struct slice *slice, int axis, int64_t size, int64_t star
     int64_t low = step < 0 ? -1 : 0, high = step < 0 ? size - 1 : size;
     start = ulp_clamp(start < 0 ? start + size : start, low, high);
     end = ulp_clamp(end < 0 ? (end < -size ? low : end + size) : end, low, high);
-    uint64_t distance = step < 0 ? (start > end ? (uint64_t)(start - end) : 0) : end > start ? (uint64_t)(end - start) : 0;
+    uint64_t distance = step < 0      ? (start > end ? (uint64_t)(start - end) : 0)
+                        : end > start ? (uint64_t)(end - start)
+                                      : 0;
     uint64_t stride = step < 0 ? -(uint64_t)step : (uint64_t)step;
     slice->start[axis] = start;
     slice->step[axis] = step;
@@ -67,7 +69,8 @@ static enum ulp_status read_slice(const struct ulp_call *call, struct slice *sli
         slice_axis(slice, d, in->dims[d], 0, in->dims[d], 1);
     for (size_t i = 0; slice->known && i < lists[0].count; i++) {
         int axis;
-        enum ulp_status status = ulp_call_axis(lists[2].given ? lists[2].values[i] : (int64_t)i, in->rank, &axis, error);
+        enum ulp_status status =
+            ulp_call_axis(lists[2].given ? lists[2].values[i] : (int64_t)i, in->rank, &axis, error);
         int64_t step = lists[3].given ? lists[3].values[i] : 1;
         if (status != ULP_OK)
             return status;
@@ -143,7 +146,8 @@ static enum ulp_status infer_tile(struct ulp_call *call, struct ulp_error *error
     if (status != ULP_OK || !repeats.known)
         return status;
     if (repeats.count != (size_t)in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "repeats has %zu entries for a tensor of rank %d", repeats.count, in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "repeats has %zu entries for a tensor of rank %d", repeats.count,
+                        in->rank);
     for (int d = 0; d < in->rank; d++)
         if (__builtin_mul_overflow(in->dims[d], repeats.values[d], &dims[d]))
             return ulp_fail(error, ULP_ERROR_INPUT, "repeats[%d] is %lld", d, (long long)repeats.values[d]);
@@ -321,10 +325,12 @@ static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error
 #define SLICE .outputs = "output", .infer = infer_slice, .run = run_slice
 
 const struct ulp_operator ulp_ops_axes[] = {
-    {.name = "CenterCropPad", .since = 18, .inputs = "input_data shape:i", .outputs = "output_data", .attributes = "axes:ints",
-     .infer = infer_center, .run = run_center},
-    {.name = "DynamicSlice", .since = 1 /* experimental */, .until = 9, .inputs = "data starts:i ends:i axes:i?", SLICE},
-    {.name = "Expand", .since = 8, .inputs = "input shape:i", .outputs = "output", .infer = infer_expand, .run = run_expand},
+    {.name = "CenterCropPad", .since = 18, .inputs = "input_data shape:i", .outputs = "output_data",
+     .attributes = "axes:ints", .infer = infer_center, .run = run_center},
+    {.name = "DynamicSlice", .since = 1 /* experimental */, .until = 9, .inputs = "data starts:i ends:i axes:i?",
+     SLICE},
+    {.name = "Expand", .since = 8, .inputs = "input shape:i", .outputs = "output", .infer = infer_expand,
+     .run = run_expand},
     {.name = "Pad", .since = 2, .inputs = "data", .outputs = "output",
      .attributes = "mode:string=constant; pads:!ints; value:float=0", PAD},
     {.name = "Pad", .since = 11, .inputs = "data pads:i constant_value?", .outputs = "output",
@@ -333,6 +339,7 @@ const struct ulp_operator ulp_ops_axes[] = {
      .attributes = "mode:string=constant", PAD},
     {.name = "Slice", .since = 1, .inputs = "data", .attributes = "axes:ints; ends:!ints; starts:!ints", SLICE},
     {.name = "Slice", .since = 10, .inputs = "data starts:i ends:i axes:i? steps:i?", SLICE},
-    {.name = "Tile", .since = 6, .inputs = "input repeats:i", .outputs = "output", .infer = infer_tile, .run = run_tile},
+    {.name = "Tile", .since = 6, .inputs = "input repeats:i", .outputs = "output", .infer = infer_tile,
+     .run = run_tile},
     {0},
 };

@@ -161,7 +161,8 @@ static enum ulp_status read_default(const struct binding *b, const struct attrib
     const char **strings = ulp_arena_take(b->arena, count + 1, sizeof *strings);
     if (!text || !ints || !floats || !strings)
         return fail_memory(b);
-    *out = (struct ulp_attribute_value){.present = true, .count = count, .ints = ints, .floats = floats, .strings = strings};
+    *out = (struct ulp_attribute_value){
+        .present = true, .count = count, .ints = ints, .floats = floats, .strings = strings};
     for (size_t i = 0; i < count; i++) {
         size_t length = strcspn(text, ",");
         char *item = text;
@@ -213,7 +214,8 @@ static enum ulp_status read_attribute(const struct binding *b, const struct attr
     if (!kind)
         return ulp_fail(b->error, ULP_ERROR_USAGE, "the row's attribute %s has an unknown kind", slot->name);
     if (given && given->kind != kind->kind)
-        return ulp_fail(b->error, ULP_ERROR_INPUT, "attribute %s has the wrong kind: expected %s", slot->name, kind->name);
+        return ulp_fail(b->error, ULP_ERROR_INPUT, "attribute %s has the wrong kind: expected %s", slot->name,
+                        kind->name);
     enum ulp_status status = ULP_OK;
     if (given)
         *value = read_given(given);
@@ -317,7 +319,8 @@ static enum ulp_status read_inputs(const struct binding *b)
 {
     struct ulp_bound *bound = b->bound;
     const struct ulp_node *node = bound->node;
-    enum ulp_status status = read_slots(b, bound->op->inputs, node->input_count, &bound->inputs, &bound->input_slot_count);
+    enum ulp_status status =
+        read_slots(b, bound->op->inputs, node->input_count, &bound->inputs, &bound->input_slot_count);
     if (status != ULP_OK)
         return status;
     if (node->input_count > bound->input_slot_count)
@@ -337,8 +340,8 @@ static enum ulp_status check_outputs(const struct binding *b)
     enum ulp_status status = read_slots(b, b->bound->op->outputs, node->output_count, &outputs, &count);
     for (size_t i = count; status == ULP_OK && i < node->output_count; i++)
         if (node->outputs[i] >= 0)
-            return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "output %zu is not supported: this version computes the first %zu", i,
-                            count);
+            return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
+                            "output %zu is not supported: this version computes the first %zu", i, count);
     return status;
 }
 
@@ -403,7 +406,8 @@ static enum ulp_status make_tape(const struct binding *b)
     else
         ulp_text_add(&text, "%s", formula);
     status = text.failed ? fail_memory(b)
-                         : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names, (int)output_count, b->error);
+                         : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names, (int)output_count,
+                                           b->error);
     ulp_text_free(&text);
     return status;
 }

@@ -52,7 +52,8 @@ static enum ulp_status read_block(const struct ulp_call *call, int64_t *block, s
     *block = ulp_call_int(call, "blocksize");
     if (call->in[0]->rank != 4)
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 4", call->in[0]->rank);
-    return *block > 0 && *block < 1 << 20 ? ULP_OK : ulp_fail(error, ULP_ERROR_INPUT, "blocksize is %lld", (long long)*block);
+    return *block > 0 && *block < 1 << 20 ? ULP_OK
+                                          : ulp_fail(error, ULP_ERROR_INPUT, "blocksize is %lld", (long long)*block);
 }
 
 static enum ulp_status infer_depth_to_space(struct ulp_call *call, struct ulp_error *error)
@@ -63,7 +64,8 @@ static enum ulp_status infer_depth_to_space(struct ulp_call *call, struct ulp_er
     if (status != ULP_OK)
         return status;
     if (in->dims[1] % (b * b) != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%lld channels do not divide by blocksize squared", (long long)in->dims[1]);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%lld channels do not divide by blocksize squared",
+                        (long long)in->dims[1]);
     return ulp_call_describe(call, 0, in->type, 4,
                              (int64_t[]){in->dims[0], in->dims[1] / (b * b), in->dims[2] * b, in->dims[3] * b}, error);
 }
@@ -118,7 +120,8 @@ static enum ulp_status run_trilu(struct ulp_call *call, struct ulp_error *error)
     ulp_move_all(out, in);
     for (size_t r = 0; r < in->count / (size_t)columns; r++) {
         int64_t diagonal = (int64_t)(r % (size_t)rows) + k; /* the column of the k-th diagonal in this row */
-        int64_t first = upper ? 0 : ulp_clamp(diagonal + 1, 0, columns), last = upper ? ulp_clamp(diagonal, 0, columns) : columns;
+        int64_t first = upper ? 0 : ulp_clamp(diagonal + 1, 0, columns),
+                last = upper ? ulp_clamp(diagonal, 0, columns) : columns;
         if (first < last)
             ulp_move_fill(out, r * (size_t)columns + (size_t)first, (size_t)(last - first), zero.data);
     }
@@ -142,11 +145,12 @@ static enum ulp_status run_reverse_sequence(struct ulp_call *call, struct ulp_er
     for (int64_t b = 0; status == ULP_OK && b < batches; b++) {
         int64_t length = ulp_tensor_get_int(lengths, (size_t)b);
         if (length < 0 || length > times)
-            return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens[%lld] is %lld, beyond the time axis of %lld", (long long)b,
-                            (long long)length, (long long)times);
+            return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens[%lld] is %lld, beyond the time axis of %lld",
+                            (long long)b, (long long)length, (long long)times);
         for (int64_t t = 0; t < times; t++) {
             int64_t source = t < length ? length - 1 - t : t;
-            from[time_axis ? b * times + t : t * batches + b] = (time_axis ? b * times + source : source * batches + b) * run;
+            from[time_axis ? b * times + t : t * batches + b] =
+                (time_axis ? b * times + source : source * batches + b) * run;
         }
     }
     return status == ULP_OK ? ulp_move_blocks(&call->out[0], in, from, (size_t)run, NULL, call->pool, error) : status;
@@ -171,7 +175,8 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
         char a[200], b[200];
         if (!fits || __builtin_add_overflow(dims[axis], in->dims[axis], &dims[axis]))
             return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, does not fit beside input 0, %s, along axis %d", i,
-                            ulp_tensor_describe_text(in, a, sizeof a), ulp_tensor_describe_text(first, b, sizeof b), axis);
+                            ulp_tensor_describe_text(in, a, sizeof a), ulp_tensor_describe_text(first, b, sizeof b),
+                            axis);
     }
     return ulp_call_describe(call, 0, first->type, first->rank, dims, error);
 }
@@ -230,7 +235,8 @@ static enum ulp_status infer_split(struct ulp_call *call, struct ulp_error *erro
         status = ulp_call_describe(call, (size_t)i, in->type, in->rank, dims, error);
     }
     if (status == ULP_OK && used != whole)
-        return ulp_fail(error, ULP_ERROR_INPUT, "split adds up to %lld of %lld elements", (long long)used, (long long)whole);
+        return ulp_fail(error, ULP_ERROR_INPUT, "split adds up to %lld of %lld elements", (long long)used,
+                        (long long)whole);
     return status;
 }
 
@@ -263,15 +269,17 @@ const struct ulp_operator ulp_ops_blocks[] = {
     {.name = "Concat", .since = 4, .inputs = "inputs*", .outputs = "concat_result", .attributes = "axis:!int",
      .infer = infer_concat, .run = run_concat},
     {.name = "DepthToSpace", .since = 1, DEPTH_TO_SPACE, .attributes = "blocksize:!int"},
-    {.name = "DepthToSpace", .since = 11, .when = "mode=DCR", DEPTH_TO_SPACE, .attributes = "blocksize:!int; mode:string=DCR"},
-    {.name = "DepthToSpace", .since = 11, .when = "mode=CRD", DEPTH_TO_SPACE, .attributes = "blocksize:!int; mode:string=DCR",
-     .parameter = 1},
+    {.name = "DepthToSpace", .since = 11, .when = "mode=DCR", DEPTH_TO_SPACE,
+     .attributes = "blocksize:!int; mode:string=DCR"},
+    {.name = "DepthToSpace", .since = 11, .when = "mode=CRD", DEPTH_TO_SPACE,
+     .attributes = "blocksize:!int; mode:string=DCR", .parameter = 1},
     {.name = "ReverseSequence", .since = 10, .inputs = "input sequence_lens:i", .outputs = "y",
      .attributes = "batch_axis:int=1; time_axis:int=0", .infer = ulp_infer_first, .run = run_reverse_sequence},
     {.name = "SpaceToDepth", .since = 1, SPACE_TO_DEPTH, .attributes = "blocksize:!int"},
-    {.name = "SpaceToDepth", .since = 28, .when = "mode=DCR", SPACE_TO_DEPTH, .attributes = "blocksize:!int; mode:string=DCR"},
-    {.name = "SpaceToDepth", .since = 28, .when = "mode=CRD", SPACE_TO_DEPTH, .attributes = "blocksize:!int; mode:string=DCR",
-     .parameter = 1},
+    {.name = "SpaceToDepth", .since = 28, .when = "mode=DCR", SPACE_TO_DEPTH,
+     .attributes = "blocksize:!int; mode:string=DCR"},
+    {.name = "SpaceToDepth", .since = 28, .when = "mode=CRD", SPACE_TO_DEPTH,
+     .attributes = "blocksize:!int; mode:string=DCR", .parameter = 1},
     {.name = "Split", .since = 2, .inputs = "input", .attributes = "axis:int=0; split:ints", SPLIT},
     {.name = "Split", .since = 13, .inputs = "input split:i?", .attributes = "axis:int=0", SPLIT},
     {.name = "Split", .since = 18, .inputs = "input split:i?", .attributes = "axis:int=0; num_outputs:int", SPLIT},

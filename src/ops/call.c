@@ -44,7 +44,8 @@ const struct ulp_tensor *ulp_call_input(const struct ulp_call *call, const char 
     return index < 0 ? NULL : ulp_call_in(call, (size_t)index);
 }
 
-enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, struct ulp_list *out, struct ulp_error *error)
+enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, struct ulp_list *out,
+                              struct ulp_error *error)
 {
     *out = (struct ulp_list){.known = true};
     if (ulp_call_input_index(call, name) < 0) {
@@ -102,7 +103,8 @@ enum ulp_status ulp_call_first_axis(const struct ulp_call *call, int *out, struc
 
 /* ---- memory ---- */
 
-enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type, struct ulp_format *out, struct ulp_error *error)
+enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type, struct ulp_format *out,
+                                 struct ulp_error *error)
 {
     const bool narrow = ulp_type_rows[type].file_bits <= 8;
     if (!narrow && !call->arithmetic->as_declared) {
@@ -120,8 +122,8 @@ enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type
     return ULP_OK;
 }
 
-static enum ulp_status describe_in(struct ulp_tensor *out, enum ulp_type type, const struct ulp_format *format, int rank,
-                                   const int64_t *dims, struct ulp_error *error)
+static enum ulp_status describe_in(struct ulp_tensor *out, enum ulp_type type, const struct ulp_format *format,
+                                   int rank, const int64_t *dims, struct ulp_error *error)
 {
     return ulp_tensor_describe(out, type, ulp_storage_element(format), format->precision, rank, dims, error);
 }
@@ -133,8 +135,8 @@ static bool lacks_format(enum ulp_type type)
     return ulp_type_is_float(type) && ulp_format_find(ulp_type_rows[type].format, &format, NULL) != ULP_OK;
 }
 
-enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out, enum ulp_type type, int rank,
-                                         const int64_t *dims, struct ulp_error *error)
+enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out, enum ulp_type type,
+                                         int rank, const int64_t *dims, struct ulp_error *error)
 {
     if (lacks_format(type))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported", ulp_type_name(type));
@@ -143,8 +145,8 @@ enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp
     return ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
 }
 
-enum ulp_status ulp_call_describe(struct ulp_call *call, size_t index, enum ulp_type type, int rank, const int64_t *dims,
-                                  struct ulp_error *error)
+enum ulp_status ulp_call_describe(struct ulp_call *call, size_t index, enum ulp_type type, int rank,
+                                  const int64_t *dims, struct ulp_error *error)
 {
     if (index >= call->output_count)
         return ULP_OK;
@@ -197,15 +199,15 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out, 
     enum ulp_status status = is_float ? ulp_call_storage(call, out->type, &storage, error) : ULP_OK;
     if (status != ULP_OK)
         return status;
-    return ulp_tensor_convert(out, in, is_float ? &storage : NULL, call->arithmetic->rounding, call->arithmetic->seed ^ call->bound->key,
-                              call->pool, error);
+    return ulp_tensor_convert(out, in, is_float ? &storage : NULL, call->arithmetic->rounding,
+                              call->arithmetic->seed ^ call->bound->key, call->pool, error);
 }
 
 enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor, enum ulp_type type, float value,
                                 struct ulp_error *error)
 {
-    const struct ulp_tensor in = {.type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .count = 1, .element_bytes = sizeof value,
-                                  .data = &value};
+    const struct ulp_tensor in = {
+        .type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .count = 1, .element_bytes = sizeof value, .data = &value};
     enum ulp_status status = ulp_call_describe_tensor(call, tensor, type, 0, NULL, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, tensor, error);
@@ -222,8 +224,9 @@ struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call)
 }
 
 enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text, const struct ulp_arithmetic *arithmetic,
-                                 const struct ulp_rows *rows, size_t operand_count, const struct ulp_named_operand *operands,
-                                 size_t output_count, const struct ulp_named_operand *outputs, struct ulp_error *error)
+                                 const struct ulp_rows *rows, size_t operand_count,
+                                 const struct ulp_named_operand *operands, size_t output_count,
+                                 const struct ulp_named_operand *outputs, struct ulp_error *error)
 {
     const char **names;
     struct ulp_operand *laid;
@@ -263,7 +266,8 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     enum ulp_status status = ULP_OK;
     if (ulp_type_is_float(call->out[0].type))
         status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
-    return status == ULP_OK ? ulp_tape_run(call->bound->tape, &arithmetic, rows, operands, outputs, call->bound->key, call->pool, error)
+    return status == ULP_OK ? ulp_tape_run(call->bound->tape, &arithmetic, rows, operands, outputs, call->bound->key,
+                                           call->pool, error)
                             : status;
 }
 
@@ -331,8 +335,8 @@ static enum ulp_status check_inputs(const struct ulp_call *call, struct ulp_erro
             return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is %s: expected %s", i, slot->name,
                             ulp_type_name(tensor->type), expected[(int)slot->kind]);
         if (slot->kind == 0 && common && common->type != tensor->type)
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is %s where the inputs before it are %s", i, slot->name,
-                            ulp_type_name(tensor->type), ulp_type_name(common->type));
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is %s where the inputs before it are %s", i,
+                            slot->name, ulp_type_name(tensor->type), ulp_type_name(common->type));
         if (slot->kind == 0)
             common = tensor;
     }

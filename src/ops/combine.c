@@ -8,8 +8,8 @@ struct rounds {
     size_t *order;  /* updates sorted by round */
 };
 
-static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places, size_t update_count, size_t place_count,
-                                   struct rounds *out, struct ulp_error *error)
+static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places, size_t update_count,
+                                   size_t place_count, struct rounds *out, struct ulp_error *error)
 {
     uint32_t *seen;
     size_t *round;
@@ -42,8 +42,8 @@ static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places,
 
 /* One tape run a round: rows are updates, positions the elements of a block. */
 enum ulp_status ulp_combine(struct ulp_call *call, const char *formula, const struct ulp_arithmetic *arithmetic,
-                            struct ulp_tensor *out, const struct ulp_tensor *updates, const int64_t *places, size_t update_count,
-                            size_t run, struct ulp_error *error)
+                            struct ulp_tensor *out, const struct ulp_tensor *updates, const int64_t *places,
+                            size_t update_count, size_t run, struct ulp_error *error)
 {
     struct rounds rounds;
     int64_t *old, *update;

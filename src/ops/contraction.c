@@ -31,7 +31,8 @@ enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums, struc
     return ulp_contract(call->arithmetic, problem, call->pool, error);
 }
 
-static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_operand *operand, char place, struct ulp_error *error)
+static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_operand *operand, char place,
+                                     struct ulp_error *error)
 {
     const int rank = call->out[0].rank;
     if (place == '-')
@@ -50,7 +51,8 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
     const struct ulp_bound *bound = call->bound;
     struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};
-    enum ulp_status status = ulp_call_take(call, (size_t)bound->tape->operand_count, sizeof *operands, &operands, error);
+    enum ulp_status status =
+        ulp_call_take(call, (size_t)bound->tape->operand_count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, (size_t)bound->tape->output_count, sizeof *outputs, &outputs, error);
     if (status != ULP_OK)

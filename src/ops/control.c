@@ -12,7 +12,8 @@ static enum ulp_status infer_nothing(struct ulp_call *call, struct ulp_error *er
     return ULP_OK;
 }
 
-static const struct ulp_block *find_body(const struct ulp_call *call, const char *attribute, const struct ulp_graph **graph)
+static const struct ulp_block *find_body(const struct ulp_call *call, const char *attribute,
+                                         const struct ulp_graph **graph)
 {
     const struct ulp_bound *bound = call->bound;
     for (size_t i = 0; i < bound->attribute_count; i++)
@@ -30,7 +31,8 @@ static void free_all(struct ulp_tensor *tensors, size_t count)
 }
 
 /* A copy the caller owns. */
-static enum ulp_status copy_tensor(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in, struct ulp_error *error)
+static enum ulp_status copy_tensor(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in,
+                                   struct ulp_error *error)
 {
     *out = ulp_tensor_view(in);
     enum ulp_status status = ulp_tensor_allocate(out, call->budget, error);
@@ -58,7 +60,8 @@ struct gathered {
     struct ulp_tensor *parts; /* owned */
 };
 
-static enum ulp_status gather_part(struct ulp_call *call, struct gathered *gathered, struct ulp_tensor *part, struct ulp_error *error)
+static enum ulp_status gather_part(struct ulp_call *call, struct gathered *gathered, struct ulp_tensor *part,
+                                   struct ulp_error *error)
 {
     if (gathered->count == gathered->room) {
         struct ulp_tensor *parts;
@@ -77,19 +80,22 @@ static enum ulp_status gather_part(struct ulp_call *call, struct gathered *gathe
 }
 
 /* Stack the parts along a new axis; without parts the shape is what the body declares, unknown sizes 0. */
-static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out, const struct gathered *gathered, int64_t axis,
-                             bool reverse, const struct ulp_value_info *declared, struct ulp_error *error)
+static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out, const struct gathered *gathered,
+                             int64_t axis, bool reverse, const struct ulp_value_info *declared, struct ulp_error *error)
 {
     const struct ulp_tensor *first = gathered->count ? &gathered->parts[0] : NULL;
     int64_t dims[ULP_RANK_MAX + 1];
     int at, rank = first ? first->rank : declared->rank < 0 ? 0 : declared->rank;
-    enum ulp_status status = rank < ULP_RANK_MAX
-                                 ? ulp_call_axis(axis, rank + 1, &at, error)
-                                 : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+    enum ulp_status status = rank < ULP_RANK_MAX ? ulp_call_axis(axis, rank + 1, &at, error)
+                                                 : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                                            "at most %d dimensions are supported", ULP_RANK_MAX);
     if (status != ULP_OK)
         return status;
     for (int d = 0, from = 0; d <= rank; d++) {
-        dims[d] = d == at ? (int64_t)gathered->count : first ? first->dims[from] : declared->dims[from] < 0 ? 0 : declared->dims[from];
+        dims[d] = d == at                    ? (int64_t)gathered->count
+                  : first                    ? first->dims[from]
+                  : declared->dims[from] < 0 ? 0
+                                             : declared->dims[from];
         from += d != at;
     }
     status = ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1, dims, error);
@@ -134,7 +140,8 @@ static enum ulp_status begin_loop(struct ulp_call *call, struct loop *loop, size
 {
     enum ulp_status status = ulp_call_take(call, loop->carried_count, sizeof *loop->carried, &loop->carried, error);
     if (status == ULP_OK)
-        status = ulp_call_take(call, loop->carried_count + loop->scan_count + 1, sizeof *loop->results, &loop->results, error);
+        status = ulp_call_take(call, loop->carried_count + loop->scan_count + 1, sizeof *loop->results, &loop->results,
+                               error);
     if (status == ULP_OK)
         status = ulp_call_take(call, loop->scan_count, sizeof *loop->scans, &loop->scans, error);
     if (status == ULP_OK)
@@ -195,14 +202,16 @@ static enum ulp_status run_loop(struct ulp_call *call, struct ulp_error *error)
     uint8_t go_on = condition ? ulp_tensor_get_int(condition, 0) != 0 : 1;
     struct ulp_tensor iteration = {.type = ULP_TYPE_INT64, .element = ULP_ELEMENT_I64, .count = 1, .element_bytes = 8,
                                    .data = &number};
-    struct ulp_tensor keep = {.type = ULP_TYPE_BOOL, .element = ULP_ELEMENT_BOOL, .count = 1, .element_bytes = 1, .data = &go_on};
+    struct ulp_tensor keep = {
+        .type = ULP_TYPE_BOOL, .element = ULP_ELEMENT_BOOL, .count = 1, .element_bytes = 1, .data = &go_on};
     enum ulp_status status = begin_loop(call, &loop, 2, 2, error);
     for (; status == ULP_OK && number < count && go_on; number++) {
         loop.inputs[0] = &iteration;
         loop.inputs[1] = &keep;
         for (size_t i = 0; i < loop.carried_count; i++)
             loop.inputs[2 + i] = &loop.carried[i];
-        status = call->host->run(call, loop.body, 2 + loop.carried_count, loop.inputs, call->output_count + 1, loop.results, error);
+        status = call->host->run(call, loop.body, 2 + loop.carried_count, loop.inputs, call->output_count + 1,
+                                 loop.results, error);
         if (status != ULP_OK)
             break;
         if (loop.results[0].count == 1)
@@ -230,8 +239,8 @@ static int64_t list_entry(const struct ulp_call *call, const char *name, size_t 
 }
 
 /* Slice number `at` of `in` along an axis, as a temporary that the next call overwrites. */
-static enum ulp_status take_slice(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in, int axis, size_t at,
-                                  struct ulp_error *error)
+static enum ulp_status take_slice(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in, int axis,
+                                  size_t at, struct ulp_error *error)
 {
     const struct ulp_split split = ulp_split_at(in, axis);
     if (!out->data) {
@@ -251,8 +260,8 @@ static enum ulp_status take_slice(struct ulp_call *call, struct ulp_tensor *out,
 
 /* All steps over scan inputs in[0 .. scan_inputs); their length is *length, which fewer steps may cut. */
 static enum ulp_status scan_steps(struct ulp_call *call, struct loop *loop, size_t scan_inputs,
-                                  const struct ulp_tensor *const *in, const char *axes, const char *directions, int64_t steps,
-                                  struct ulp_error *error)
+                                  const struct ulp_tensor *const *in, const char *axes, const char *directions,
+                                  int64_t steps, struct ulp_error *error)
 {
     struct ulp_tensor *slices;
     enum ulp_status status = ulp_call_take(call, scan_inputs, sizeof *slices, &slices, error);
@@ -263,10 +272,11 @@ static enum ulp_status scan_steps(struct ulp_call *call, struct loop *loop, size
             int axis;
             status = ulp_call_axis(axes ? list_entry(call, axes, i) : 0, in[i]->rank, &axis, error);
             if (status == ULP_OK && in[i]->dims[axis] < steps)
-                status = ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld of %lld steps", i, (long long)in[i]->dims[axis],
-                                  (long long)steps);
+                status = ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld of %lld steps", i,
+                                  (long long)in[i]->dims[axis], (long long)steps);
             if (status == ULP_OK)
-                status = take_slice(call, &slices[i], in[i], axis, (size_t)(list_entry(call, directions, i) ? steps - 1 - t : t), error);
+                status = take_slice(call, &slices[i], in[i], axis,
+                                    (size_t)(list_entry(call, directions, i) ? steps - 1 - t : t), error);
             loop->inputs[loop->carried_count + i] = &slices[i];
         }
         if (status == ULP_OK)
@@ -286,19 +296,21 @@ static enum ulp_status run_scan(struct ulp_call *call, struct ulp_error *error)
     loop.body = find_body(call, "body", &loop.graph);
     if (scan_inputs < 1 || scan_inputs > own || loop.graph->output_count != call->output_count ||
         call->output_count < loop.carried_count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "num_scan_inputs does not fit the node's inputs and the body's outputs");
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "num_scan_inputs does not fit the node's inputs and the body's outputs");
     loop.scan_count = call->output_count - loop.carried_count;
     const struct ulp_tensor *const *in = call->in + loop.carried_count;
     enum ulp_status status = ulp_call_axis(list_entry(call, "scan_input_axes", 0), in[0]->rank, &axis, error);
     if (status == ULP_OK)
         status = begin_loop(call, &loop, 0, scan_inputs, error);
     if (status == ULP_OK)
-        status = scan_steps(call, &loop, scan_inputs, in, "scan_input_axes", "scan_input_directions", in[0]->dims[axis], error);
+        status = scan_steps(call, &loop, scan_inputs, in, "scan_input_axes", "scan_input_directions", in[0]->dims[axis],
+                            error);
     if (status == ULP_OK)
         status = give_carried(call, &loop, error);
     for (size_t i = 0; i < loop.scan_count && status == ULP_OK; i++)
-        status = stack(call, &call->out[loop.carried_count + i], &loop.scans[i], list_entry(call, "scan_output_axes", i),
-                       list_entry(call, "scan_output_directions", i),
+        status = stack(call, &call->out[loop.carried_count + i], &loop.scans[i],
+                       list_entry(call, "scan_output_axes", i), list_entry(call, "scan_output_directions", i),
                        &loop.graph->values[loop.graph->outputs[loop.carried_count + i]].info, error);
     free_loop(&loop);
     return status;
@@ -346,7 +358,8 @@ static enum ulp_status scan_item(struct ulp_call *call, size_t scan_inputs, size
         struct ulp_tensor result = {0};
         size_t scan = i - loop.carried_count;
         if (i >= loop.carried_count)
-            status = stack(call, &result, &loop.scans[scan], 0, false, &loop.graph->values[loop.graph->outputs[i]].info, error);
+            status = stack(call, &result, &loop.scans[scan], 0, false, &loop.graph->values[loop.graph->outputs[i]].info,
+                           error);
         else
             status = copy_tensor(call, &result, &loop.carried[i], error);
         if (status == ULP_OK)
@@ -365,8 +378,10 @@ static enum ulp_status run_scan_batch(struct ulp_call *call, struct ulp_error *e
     for (size_t i = 0; i < own; i++)
         if (call->in[1 + i]->rank < 1 || call->in[1 + i]->dims[0] != call->in[1]->dims[0])
             return ulp_fail(error, ULP_ERROR_INPUT, "input %zu does not have the batch axis of input 1", 1 + i);
-    if (scan_inputs < 1 || scan_inputs > own || graph->output_count != call->output_count || call->output_count < own - scan_inputs)
-        return ulp_fail(error, ULP_ERROR_INPUT, "num_scan_inputs does not fit the node's inputs and the body's outputs");
+    if (scan_inputs < 1 || scan_inputs > own || graph->output_count != call->output_count ||
+        call->output_count < own - scan_inputs)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "num_scan_inputs does not fit the node's inputs and the body's outputs");
     enum ulp_status status = ulp_call_take(call, call->output_count, sizeof *outputs, &outputs, error);
     for (size_t b = 0; status == ULP_OK && b < (size_t)call->in[1]->dims[0]; b++)
         status = scan_item(call, scan_inputs, b, outputs, error);
@@ -379,16 +394,16 @@ static enum ulp_status run_scan_batch(struct ulp_call *call, struct ulp_error *e
 #define CONTROL .infer = infer_nothing, .allocates = true
 
 const struct ulp_operator ulp_ops_control[] = {
-    {.name = "If", .since = 1, .inputs = "cond:b", .outputs = "outputs*", .attributes = "else_branch:!graph; then_branch:!graph",
-     CONTROL, .run = run_if},
+    {.name = "If", .since = 1, .inputs = "cond:b", .outputs = "outputs*",
+     .attributes = "else_branch:!graph; then_branch:!graph", CONTROL, .run = run_if},
     {.name = "Loop", .since = 1, .inputs = "m:i? cond:b? v_initial:*?*", .outputs = "v_final_and_scan_outputs*",
      .attributes = "body:!graph", CONTROL, .run = run_loop},
     {.name = "Scan", .since = 8, .inputs = "sequence_lens:i? initial_state_and_scan_inputs:**",
-     .outputs = "final_state_and_scan_outputs*", .attributes = "body:!graph; directions:ints; num_scan_inputs:!int", CONTROL,
-     .run = run_scan_batch},
-    {.name = "Scan", .since = 9, .inputs = "initial_state_and_scan_inputs:**", .outputs = "final_state_and_scan_outputs*",
+     .outputs = "final_state_and_scan_outputs*", .attributes = "body:!graph; directions:ints; num_scan_inputs:!int",
+     CONTROL, .run = run_scan_batch},
+    {.name = "Scan", .since = 9, .inputs = "initial_state_and_scan_inputs:**",
+     .outputs = "final_state_and_scan_outputs*",
      .attributes = "body:!graph; num_scan_inputs:!int; scan_input_axes:ints; scan_input_directions:ints; "
-                   "scan_output_axes:ints; scan_output_directions:ints",
-     CONTROL, .run = run_scan},
+                   "scan_output_axes:ints; scan_output_directions:ints", CONTROL, .run = run_scan},
     {0},
 };

@@ -32,7 +32,8 @@ static enum ulp_status pad_input(struct ulp_call *call, const struct ulp_tensor 
     if (same)
         return ULP_OK;
     struct ulp_tensor zero, mark, one = {.element = ULP_ELEMENT_BOOL, .element_bytes = 1, .data = (uint8_t[]){0}};
-    enum ulp_status status = ulp_tensor_describe(&out->tensor, in->type, in->element, in->precision, rank + 2, dims, error);
+    enum ulp_status status =
+        ulp_tensor_describe(&out->tensor, in->type, in->element, in->precision, rank + 2, dims, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, &out->tensor, error);
     if (status == ULP_OK)
@@ -88,8 +89,9 @@ struct groups {
 };
 
 /* Offsets over (image, group): the weights', the input's and the output's. */
-static enum ulp_status group_tables(const struct ulp_call *call, const struct groups *g, int64_t weights, int64_t in_channel,
-                                    int64_t out_channel, int64_t *tables[3], struct ulp_error *error)
+static enum ulp_status group_tables(const struct ulp_call *call, const struct groups *g, int64_t weights,
+                                    int64_t in_channel, int64_t out_channel, int64_t *tables[3],
+                                    struct ulp_error *error)
 {
     const int64_t steps[3] = {weights, g->in * in_channel, g->out * out_channel};
     for (int t = 0; t < 3; t++) {
@@ -126,7 +128,8 @@ static enum ulp_status read_conv(const struct ulp_call *call, const struct ulp_t
     if (group < 1 || group > x->dims[1] || x->dims[1] != group * w->dims[1] || out % group != 0 ||
         (bias && bias->count != (size_t)out))
         return ulp_fail(error, ULP_ERROR_INPUT, "weights %s, %lld groups and bias do not fit input %s",
-                        ulp_tensor_describe_text(w, a, sizeof a), (long long)group, ulp_tensor_describe_text(x, b, sizeof b));
+                        ulp_tensor_describe_text(w, a, sizeof a), (long long)group,
+                        ulp_tensor_describe_text(x, b, sizeof b));
     *g = (struct groups){x->dims[0], group, w->dims[1], out / group};
     return ULP_OK;
 }
@@ -139,8 +142,8 @@ static enum ulp_status describe_conv(struct ulp_call *call, enum ulp_type type, 
     return ulp_call_describe(call, 0, type, rank + 2, dims, error);
 }
 
-enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w, enum ulp_type type,
-                               struct ulp_error *error)
+enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w,
+                               enum ulp_type type, struct ulp_error *error)
 {
     struct groups g = {0};
     struct ulp_windows windows;
@@ -148,10 +151,11 @@ enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x
     return status == ULP_OK ? describe_conv(call, type, &g, windows.out, windows.rank, error) : status;
 }
 
-/* The order in which a matrix unit meets k: kernel position, then channel, as implicit GEMM over channels-last data does (cuDNN on the
- * H200: h200_layers conv3x3 is equal in every bit this way and not with channels first). Scalar chains keep the weight tensor's order,
- * channel then position. */
-static enum ulp_status order_taps(struct ulp_call *call, int64_t **table, int64_t channels, int64_t positions, struct ulp_error *error)
+/* The order in which a matrix unit meets k: kernel position, then channel, as implicit GEMM over channels-last data
+ * does (cuDNN on the H200: h200_layers conv3x3 is equal in every bit this way and not with channels first). Scalar
+ * chains keep the weight tensor's order, channel then position. */
+static enum ulp_status order_taps(struct ulp_call *call, int64_t **table, int64_t channels, int64_t positions,
+                                  struct ulp_error *error)
 {
     if (!*call->arithmetic->schedule.unit_class || channels == 1 || positions == 1)
         return ULP_OK;
@@ -197,10 +201,19 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
         (status = ulp_move_table(call, &column, (size_t)pixels, 0, 1, error)) != ULP_OK)
         return status;
     struct ulp_contraction problem = {
-        .batch_count = (size_t)(g.batch * g.count), .m = (size_t)g.out, .n = (size_t)pixels, .k = (size_t)k,
+        .batch_count = (size_t)(g.batch * g.count),
+        .m = (size_t)g.out,
+        .n = (size_t)pixels,
+        .k = (size_t)k,
         .a = {.tensor = weights, .batch_offset = batch[0], .line_offset = w_line, .k_offset = w_k},
-        .b = {.tensor = &x.tensor, .batch_offset = batch[1], .line_offset = x_line, .k_offset = x_k, .padding = x.padding},
-        .out_batch_offset = batch[2], .out_row_offset = row, .out_column_offset = column,
+        .b = {.tensor = &x.tensor,
+              .batch_offset = batch[1],
+              .line_offset = x_line,
+              .k_offset = x_k,
+              .padding = x.padding},
+        .out_batch_offset = batch[2],
+        .out_row_offset = row,
+        .out_column_offset = column,
     };
     return ulp_sums_add(call, sums, &problem, error);
 }
@@ -214,8 +227,9 @@ static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
     return status == ULP_OK ? ulp_sums_end(call, &sums, "--c", error) : status;
 }
 
-/* ---- ConvTranspose: output o of an axis takes kernel element k from input (o + pad - k * dilation) / stride where that is
- * whole. Outputs whose o + pad leave the same remainder by the stride share their taps: one contraction each. ---- */
+/* ---- ConvTranspose: output o of an axis takes kernel element k from input (o + pad - k * dilation) / stride where
+ * that is whole. Outputs whose o + pad leave the same remainder by the stride share their taps: one contraction each.
+ * ---- */
 
 static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct groups *g, struct ulp_windows *w,
                                            struct ulp_error *error)
@@ -248,7 +262,8 @@ static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct g
             w->pads[d] = upper ? total / 2 : total - total / 2;
         }
         if (w->out[d] < 0 || extra[d] < 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "spatial axis %d would have %lld elements", d, (long long)w->out[d]);
+            return ulp_fail(error, ULP_ERROR_INPUT, "spatial axis %d would have %lld elements", d,
+                            (long long)w->out[d]);
     }
     *g = (struct groups){x->dims[0], group, x->dims[1] / group, weights->dims[1]};
     return ULP_OK;
@@ -262,15 +277,16 @@ static enum ulp_status infer_conv_transpose(struct ulp_call *call, struct ulp_er
     return status == ULP_OK ? describe_conv(call, call->in[0]->type, &g, w.out, w.rank, error) : status;
 }
 
-/* Outputs of remainder r along an axis: first, first + stride, ...; taps of remainder r: those k, first_tap, + tap_step, ... */
+/* Outputs of remainder r along an axis: first, first + stride, ...; taps of remainder r: those k, first_tap, +
+ * tap_step, ... */
 struct phase {
     int64_t first[ULP_RANK_MAX], outputs[ULP_RANK_MAX], quotient[ULP_RANK_MAX]; /* (first + pad - r) / stride */
     int64_t taps[ULP_RANK_MAX];
     int64_t *tap[ULP_RANK_MAX], *shift[ULP_RANK_MAX]; /* kernel index, and (k * dilation - r) / stride */
 };
 
-static enum ulp_status make_phase(const struct ulp_call *call, const struct ulp_windows *w, int64_t number, struct phase *p,
-                                  struct ulp_error *error)
+static enum ulp_status make_phase(const struct ulp_call *call, const struct ulp_windows *w, int64_t number,
+                                  struct phase *p, struct ulp_error *error)
 {
     for (int d = w->rank - 1; d >= 0; d--) {
         int64_t stride = w->strides[d], r = number % stride;
@@ -315,9 +331,9 @@ static enum ulp_status tap_tables(const struct ulp_call *call, const struct ulp_
     return status;
 }
 
-static enum ulp_status run_phase(struct ulp_call *call, const struct groups *g, const struct ulp_windows *w, int64_t number,
-                                 const struct padded *x, const int64_t *lead, int64_t *const batch[3], struct ulp_sums *sums,
-                                 struct ulp_error *error)
+static enum ulp_status run_phase(struct ulp_call *call, const struct groups *g, const struct ulp_windows *w,
+                                 int64_t number, const struct padded *x, const int64_t *lead, int64_t *const batch[3],
+                                 struct ulp_sums *sums, struct ulp_error *error)
 {
     static const int64_t ones[ULP_RANK_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     struct phase p;
@@ -339,10 +355,19 @@ static enum ulp_status run_phase(struct ulp_call *call, const struct groups *g, 
         (status = box_table(call, w->rank, p.outputs, p.first, w->strides, o_strides, &column, error)) != ULP_OK)
         return status;
     struct ulp_contraction problem = {
-        .batch_count = (size_t)(g->batch * g->count), .m = (size_t)g->out, .n = (size_t)outputs, .k = (size_t)(g->in * taps),
+        .batch_count = (size_t)(g->batch * g->count),
+        .m = (size_t)g->out,
+        .n = (size_t)outputs,
+        .k = (size_t)(g->in * taps),
         .a = {.tensor = call->in[1], .batch_offset = batch[0], .line_offset = w_line, .k_offset = w_k},
-        .b = {.tensor = &x->tensor, .batch_offset = batch[1], .line_offset = x_line, .k_offset = x_k, .padding = x->padding},
-        .out_batch_offset = batch[2], .out_row_offset = row, .out_column_offset = column,
+        .b = {.tensor = &x->tensor,
+              .batch_offset = batch[1],
+              .line_offset = x_line,
+              .k_offset = x_k,
+              .padding = x->padding},
+        .out_batch_offset = batch[2],
+        .out_row_offset = row,
+        .out_column_offset = column,
     };
     return ulp_sums_add(call, sums, &problem, error);
 }
@@ -378,7 +403,7 @@ const struct ulp_operator ulp_ops_conv[] = {
      .infer = infer_conv, .run = run_conv, .mixed = true, .epilogue = "acc + bias"},
     {.name = "ConvTranspose", .since = 1, .inputs = "x w bias?=-0", .outputs = "y",
      .attributes = "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; output_padding:ints; "
-                   "output_shape:ints; pads:ints; strides:ints",
-     .infer = infer_conv_transpose, .run = run_conv_transpose, .mixed = true, .epilogue = "acc + bias"},
+                   "output_shape:ints; pads:ints; strides:ints", .infer = infer_conv_transpose,
+     .run = run_conv_transpose, .mixed = true, .epilogue = "acc + bias"},
     {0},
 };

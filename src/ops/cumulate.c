@@ -1,5 +1,5 @@
-/* CumSum and CumProd: one accumulator a line, stepped along the axis; results are rounded to storage, the accumulator is not.
- * Col2Im: sums of the blocks that overlap in a pixel. */
+/* CumSum and CumProd: one accumulator a line, stepped along the axis; results are rounded to storage, the accumulator
+ * is not. Col2Im: sums of the blocks that overlap in a pixel. */
 #include <string.h>
 
 #include "base/error.h"
@@ -9,7 +9,8 @@
 
 /* Values of in's type as sums hold them, and the arithmetic that rounds to that. */
 static enum ulp_status make_accumulator(struct ulp_call *call, enum ulp_type type, int rank, const int64_t *dims,
-                                        struct ulp_tensor *out, struct ulp_arithmetic *arithmetic, struct ulp_error *error)
+                                        struct ulp_tensor *out, struct ulp_arithmetic *arithmetic,
+                                        struct ulp_error *error)
 {
     *arithmetic = *call->arithmetic;
     if (ulp_type_is_float(type)) {
@@ -23,8 +24,8 @@ static enum ulp_status make_accumulator(struct ulp_call *call, enum ulp_type typ
 static enum ulp_status fill_from(struct ulp_call *call, struct ulp_tensor *out, float value, struct ulp_error *error)
 {
     struct ulp_tensor element = *out;
-    const struct ulp_tensor from = {.type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .count = 1, .element_bytes = sizeof value,
-                                    .data = &value};
+    const struct ulp_tensor from = {
+        .type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .count = 1, .element_bytes = sizeof value, .data = &value};
     element.rank = 0;
     element.count = 1;
     enum ulp_status status = ulp_call_temporary(call, &element, error);
@@ -62,7 +63,8 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
     if ((status = make_accumulator(call, in->type, 2, lines, &sums, &inner, error)) != ULP_OK ||
         (status = fill_from(call, &sums, product, error)) != ULP_OK)
         return status;
-    const struct ulp_rows rows = {.row_count = split.inner == 1 ? 1 : split.outer, .row_length = split.inner == 1 ? split.outer : split.inner};
+    const struct ulp_rows rows = {.row_count = split.inner == 1 ? 1 : split.outer,
+                                  .row_length = split.inner == 1 ? split.outer : split.inner};
     const struct ulp_named_operand acc = {"acc", line_operand(&sums, &split, false)};
     for (size_t step = 0; step < split.size && status == ULP_OK; step++) {
         const size_t t = ulp_call_int(call, "reverse") ? split.size - 1 - step : step;
@@ -74,7 +76,8 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
         if (exclusive)
             status = ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, operands, 1, &result, error);
         if (status == ULP_OK)
-            status = ulp_call_formula(call, product ? "acc * x" : "acc + x", &inner, &rows, 2, operands, 1, &acc, error);
+            status =
+                ulp_call_formula(call, product ? "acc * x" : "acc + x", &inner, &rows, 2, operands, 1, &acc, error);
         if (status == ULP_OK && !exclusive)
             status = ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, operands, 1, &result, error);
     }
@@ -86,7 +89,8 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
 struct blocks {
     int rank;
     bool known;
-    int64_t image[ULP_RANK_MAX], block[ULP_RANK_MAX], strides[ULP_RANK_MAX], dilations[ULP_RANK_MAX], pads[2 * ULP_RANK_MAX];
+    int64_t image[ULP_RANK_MAX], block[ULP_RANK_MAX], strides[ULP_RANK_MAX], dilations[ULP_RANK_MAX],
+        pads[2 * ULP_RANK_MAX];
     int64_t steps[ULP_RANK_MAX]; /* blocks along each axis */
 };
 
@@ -101,8 +105,8 @@ static enum ulp_status read_blocks(const struct ulp_call *call, struct blocks *b
         return status;
     *b = (struct blocks){.rank = (int)image.count, .known = image.known && block.known};
     if (in->rank != 3 || image.count != block.count || image.count < 1 || image.count > ULP_RANK_MAX - 2)
-        return ulp_fail(error, ULP_ERROR_INPUT, "image_shape has %zu entries, block_shape %zu, the input rank %d", image.count,
-                        block.count, in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "image_shape has %zu entries, block_shape %zu, the input rank %d",
+                        image.count, block.count, in->rank);
     if ((status = ulp_call_numbers(call, "strides", image.count, 1, b->strides, error)) != ULP_OK ||
         (status = ulp_call_numbers(call, "dilations", image.count, 1, b->dilations, error)) != ULP_OK ||
         (status = ulp_call_numbers(call, "pads", 2 * image.count, 0, b->pads, error)) != ULP_OK || !b->known)
@@ -111,7 +115,8 @@ static enum ulp_status read_blocks(const struct ulp_call *call, struct blocks *b
         b->image[d] = image.values[d];
         b->block[d] = block.values[d];
         int64_t room = b->image[d] + b->pads[d] + b->pads[b->rank + d] - b->dilations[d] * (b->block[d] - 1) - 1;
-        if (b->block[d] < 1 || b->strides[d] < 1 || b->dilations[d] < 1 || b->image[d] < 1 || b->image[d] > INT32_MAX || room < 0)
+        if (b->block[d] < 1 || b->strides[d] < 1 || b->dilations[d] < 1 || b->image[d] < 1 || b->image[d] > INT32_MAX ||
+            room < 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "blocks do not fit the image along axis %d", d);
         b->steps[d] = room / b->strides[d] + 1;
     }
@@ -159,7 +164,8 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
     struct blocks b;
     int64_t *places;
     enum ulp_status status = read_blocks(call, &b, error);
-    if (status != ULP_OK || out->count == 0 || (status = ulp_call_take(call, in->count, sizeof *places, &places, error)) != ULP_OK ||
+    if (status != ULP_OK || out->count == 0 ||
+        (status = ulp_call_take(call, in->count, sizeof *places, &places, error)) != ULP_OK ||
         (status = make_accumulator(call, in->type, out->rank, out->dims, &sums, &inner, error)) != ULP_OK ||
         (status = fill_from(call, &sums, 0, error)) != ULP_OK)
         return status;
@@ -172,11 +178,12 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
     const struct ulp_rows rows = {.row_count = 1, .row_length = out->count};
     const struct ulp_named_operand acc = {"acc", {.tensor = &sums, .position_stride = 1}};
     const struct ulp_named_operand result = {"y", {.tensor = out, .position_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, &acc, 1, &result, error) : status;
+    return status == ULP_OK ? ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, &acc, 1, &result, error)
+                            : status;
 }
 
-#define CUMULATE .inputs = "x axis:i", .outputs = "y", .attributes = "exclusive:int=0; reverse:int=0", .infer = ulp_infer_first, \
-    .run = run_cumulate
+#define CUMULATE .inputs = "x axis:i", .outputs = "y", .attributes = "exclusive:int=0; reverse:int=0", \
+    .infer = ulp_infer_first, .run = run_cumulate
 
 const struct ulp_operator ulp_ops_cumulate[] = {
     {.name = "Col2Im", .since = 18, .inputs = "input image_shape:i block_shape:i", .outputs = "output",

@@ -16,8 +16,8 @@ struct deform {
 
 static enum ulp_status read_deform(const struct ulp_call *call, struct deform *d, struct ulp_error *error)
 {
-    const struct ulp_tensor *x = call->in[0], *weights = call->in[1], *offset = call->in[2], *bias = ulp_call_in(call, 3),
-                            *mask = ulp_call_in(call, 4);
+    const struct ulp_tensor *x = call->in[0], *weights = call->in[1], *offset = call->in[2],
+                            *bias = ulp_call_in(call, 3), *mask = ulp_call_in(call, 4);
     enum ulp_status status = ulp_windows_read(call, x, weights, &d->w, error);
     if (status != ULP_OK)
         return status;
@@ -28,8 +28,9 @@ static enum ulp_status read_deform(const struct ulp_call *call, struct deform *d
     d->taps = ulp_product(d->w.kernel, d->w.rank);
     d->pixels = ulp_product(d->w.out, d->w.rank);
     const int64_t sets = d->batch * d->offset_groups * d->taps * d->pixels;
-    if (d->groups < 1 || d->offset_groups < 1 || d->channels != d->groups * weights->dims[1] || weights->dims[0] % d->groups != 0 ||
-        d->channels % d->offset_groups != 0 || offset->count != (size_t)(sets * d->w.rank) || (mask && mask->count != (size_t)sets) ||
+    if (d->groups < 1 || d->offset_groups < 1 || d->channels != d->groups * weights->dims[1] ||
+        weights->dims[0] % d->groups != 0 || d->channels % d->offset_groups != 0 ||
+        offset->count != (size_t)(sets * d->w.rank) || (mask && mask->count != (size_t)sets) ||
         (bias && bias->count != (size_t)weights->dims[0]))
         return ulp_fail(error, ULP_ERROR_INPUT, "weights, offsets, mask, bias or groups do not fit the input");
     return ULP_OK;
@@ -47,7 +48,8 @@ static enum ulp_status infer_deform(struct ulp_call *call, struct ulp_error *err
 }
 
 /* Taps along an axis at every (image, offset group, kernel element, pixel): its place in the grid plus its offset. */
-static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, int axis, struct ulp_taps *out, struct ulp_error *error)
+static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, int axis, struct ulp_taps *out,
+                                 struct ulp_error *error)
 {
     const int rank = d->w.rank;
     const int64_t sets = d->batch * d->offset_groups * d->taps;
@@ -69,15 +71,16 @@ static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, 
         const int64_t tap = s % d->taps / tap_stride % d->w.kernel[axis];
         offset_row[s] = (s * rank + axis) * d->pixels;
         for (int64_t p = 0; p < d->pixels; p++)
-            ((int64_t *)base.data)[s * d->pixels + p] = p / pixel_stride % d->w.out[axis] * d->w.strides[axis] - d->w.pads[axis] +
-                                                        tap * d->w.dilations[axis];
+            ((int64_t *)base.data)[s * d->pixels + p] =
+                p / pixel_stride % d->w.out[axis] * d->w.strides[axis] - d->w.pads[axis] + tap * d->w.dilations[axis];
     }
     const struct ulp_rows rows = {.row_count = (size_t)sets, .row_length = (size_t)d->pixels};
     const struct ulp_named_operand operands[] = {
         {"base", {.tensor = &base, .row_stride = d->pixels, .position_stride = 1}},
         {"offset", {.tensor = call->in[2], .row_offset = offset_row, .position_stride = 1}},
     };
-    const struct ulp_named_operand result = {"place", {.tensor = &place, .row_stride = d->pixels, .position_stride = 1}};
+    const struct ulp_named_operand result = {"place",
+                                             {.tensor = &place, .row_stride = d->pixels, .position_stride = 1}};
     status = ulp_call_formula(call, "base + offset", &arithmetic, &rows, 2, operands, 1, &result, error);
     return status == ULP_OK ? ulp_taps_make(call, &arithmetic, &place, &options, out, error) : status;
 }
@@ -96,9 +99,9 @@ static int64_t find_corner(const struct deform *d, const struct ulp_taps *taps, 
 }
 
 /* Columns of one image and offset group: rows are its channels, positions kernel elements and pixels. */
-static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *d, const struct ulp_taps *taps, int64_t set,
-                                    const struct ulp_tensor *source, struct ulp_tensor *columns, const char *formula,
-                                    struct ulp_error *error)
+static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *d, const struct ulp_taps *taps,
+                                    int64_t set, const struct ulp_tensor *source, struct ulp_tensor *columns,
+                                    const char *formula, struct ulp_error *error)
 {
     const int rank = d->w.rank;
     const size_t corners = (size_t)1 << rank, count = (size_t)(d->taps * d->pixels), first = (size_t)set * count;
@@ -121,7 +124,8 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
             offset[i] = place < 0 ? plane - 1 : place;
         }
         snprintf(names[used], sizeof *names, "x%zu", c);
-        operands[used] = (struct ulp_named_operand){names[used], {.tensor = &from, .row_stride = plane, .position_offset = offset}};
+        operands[used] =
+            (struct ulp_named_operand){names[used], {.tensor = &from, .row_stride = plane, .position_offset = offset}};
     }
     for (int a = 0; a < 2 * rank && status == ULP_OK; a++, used++) {
         weights[a] = taps[a / 2].weights;
@@ -158,7 +162,8 @@ static void write_corners(struct ulp_text *text, int rank)
 static enum ulp_status contract_columns(struct ulp_call *call, const struct deform *d, const struct ulp_tensor *columns,
                                         struct ulp_error *error)
 {
-    const int64_t out = call->in[1]->dims[0] / d->groups, k = d->channels / d->groups * d->taps, batches = d->batch * d->groups;
+    const int64_t out = call->in[1]->dims[0] / d->groups, k = d->channels / d->groups * d->taps,
+                  batches = d->batch * d->groups;
     int64_t *w_batch, *x_batch, *o_batch, *w_line, *w_k, *x_line, *x_k, *row;
     struct ulp_sums sums;
     enum ulp_status status;
@@ -197,9 +202,11 @@ static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error
     for (int axis = 0; status == ULP_OK && axis < d.w.rank; axis++)
         status = axis_taps(call, &d, axis, &taps[axis], error);
     if (status != ULP_OK || (status = ulp_call_scalar(call, &zero, x->type, 0, error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &source, x->type, 2, (int64_t[]){planes, plane + 1}, error)) != ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &source, x->type, 2, (int64_t[]){planes, plane + 1}, error)) !=
+            ULP_OK ||
         (status = ulp_call_temporary(call, &source, error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &columns, x->type, 2, (int64_t[]){planes, d.taps * d.pixels}, error)) != ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &columns, x->type, 2, (int64_t[]){planes, d.taps * d.pixels},
+                                           error)) != ULP_OK ||
         (status = ulp_call_temporary(call, &columns, error)) != ULP_OK)
         return status;
     for (int64_t i = 0; i < planes; i++) { /* every channel with a zero behind it, which stands for the outside */

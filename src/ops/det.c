@@ -14,8 +14,8 @@ static enum ulp_status infer_det(struct ulp_call *call, struct ulp_error *error)
 }
 
 /* The row at or below k whose element in column k is largest; `sizes` holds the column's magnitudes. */
-static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithmetic *inner, const struct ulp_tensor *a, size_t n,
-                                  size_t k, struct ulp_tensor *sizes, size_t *pivot, struct ulp_error *error)
+static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithmetic *inner, const struct ulp_tensor *a,
+                                  size_t n, size_t k, struct ulp_tensor *sizes, size_t *pivot, struct ulp_error *error)
 {
     struct ulp_tensor column = *a;
     column.data = ulp_element_at(a, k);
@@ -31,8 +31,8 @@ static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithm
 }
 
 /* Rows below k: x - (x_k / pivot) * row k, from column k + 1 on. */
-static enum ulp_status eliminate(struct ulp_call *call, const struct ulp_arithmetic *inner, struct ulp_tensor *a, size_t n, size_t k,
-                                 struct ulp_error *error)
+static enum ulp_status eliminate(struct ulp_call *call, const struct ulp_arithmetic *inner, struct ulp_tensor *a,
+                                 size_t n, size_t k, struct ulp_error *error)
 {
     const struct ulp_rows rows = {.row_count = n - k - 1, .row_length = n - k - 1};
     struct ulp_tensor x = *a, first = *a, top = *a, pivot = *a;
@@ -41,10 +41,14 @@ static enum ulp_status eliminate(struct ulp_call *call, const struct ulp_arithme
     top.data = ulp_element_at(a, k * n + k + 1);
     pivot.data = ulp_element_at(a, k * n + k);
     const struct ulp_named_operand operands[] = {
-        {"x", {.tensor = &x, .row_stride = (int64_t)n, .position_stride = 1}}, {"first", {.tensor = &first, .row_stride = (int64_t)n}},
-        {"top", {.tensor = &top, .position_stride = 1}}, {"pivot", {.tensor = &pivot}},
+        {"x", {.tensor = &x, .row_stride = (int64_t)n, .position_stride = 1}},
+        {"first", {.tensor = &first, .row_stride = (int64_t)n}},
+        {"top", {.tensor = &top, .position_stride = 1}},
+        {"pivot", {.tensor = &pivot}},
     };
-    return rows.row_count ? ulp_call_formula(call, "x - first / pivot * top", inner, &rows, 4, operands, 1, operands, error) : ULP_OK;
+    return rows.row_count
+               ? ulp_call_formula(call, "x - first / pivot * top", inner, &rows, 4, operands, 1, operands, error)
+               : ULP_OK;
 }
 
 static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
@@ -54,7 +58,8 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     struct ulp_tensor a, sizes, row;
     enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_temporary_in(call, &a, &inner.storage, 2, (int64_t[]){(int64_t)n, (int64_t)n}, error)) != ULP_OK ||
+    if ((status = ulp_call_temporary_in(call, &a, &inner.storage, 2, (int64_t[]){(int64_t)n, (int64_t)n}, error)) !=
+            ULP_OK ||
         (status = ulp_call_temporary_in(call, &sizes, &inner.storage, 1, (int64_t[]){(int64_t)n}, error)) != ULP_OK ||
         (status = ulp_call_temporary_in(call, &row, &inner.storage, 1, (int64_t[]){(int64_t)n}, error)) != ULP_OK)
         return status;
@@ -67,7 +72,8 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
         status = ulp_tensor_convert(&a, &matrix, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
         for (size_t k = 0; status == ULP_OK && k < n; k++) {
             size_t pivot;
-            if ((status = find_pivot(call, &inner, &a, n, k, &sizes, &pivot, error)) != ULP_OK || ulp_is_zero(&sizes, pivot))
+            if ((status = find_pivot(call, &inner, &a, n, k, &sizes, &pivot, error)) != ULP_OK ||
+                ulp_is_zero(&sizes, pivot))
                 break; /* a zero column: the diagonal keeps its 0 */
             if (pivot != k) {
                 const size_t bytes = n * a.element_bytes;
@@ -79,9 +85,11 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
             status = eliminate(call, &inner, &a, n, k, error);
         }
         const struct ulp_rows rows = {.row_count = 1, .row_length = n};
-        const struct ulp_named_operand x = {"x", {.tensor = &a, .position_stride = (int64_t)n + 1}}, y = {"y", {.tensor = &result}};
+        const struct ulp_named_operand x = {"x", {.tensor = &a, .position_stride = (int64_t)n + 1}},
+                                       y = {"y", {.tensor = &result}};
         if (status == ULP_OK)
-            status = ulp_call_formula(call, negative ? "-row_product(x)" : "row_product(x)", call->arithmetic, &rows, 1, &x, 1, &y, error);
+            status = ulp_call_formula(call, negative ? "-row_product(x)" : "row_product(x)", call->arithmetic, &rows, 1,
+                                      &x, 1, &y, error);
     }
     return status;
 }

@@ -27,7 +27,8 @@ static struct box read_box(const struct ulp_tensor *boxes, size_t index, bool ce
         v[i] = ulp_tensor_get(boxes, 4 * index + i);
     if (centre)
         return (struct box){v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
-    return (struct box){v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3], v[0] < v[2] ? v[2] : v[0], v[1] < v[3] ? v[3] : v[1]};
+    return (struct box){v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3], v[0] < v[2] ? v[2] : v[0],
+                        v[1] < v[3] ? v[3] : v[1]};
 }
 
 static double area(double height, double width)
@@ -57,8 +58,8 @@ static int order_scores(const void *a, const void *b, void *context)
     return order ? order : (i > j) - (i < j);
 }
 
-static enum ulp_status select_class(const struct ulp_call *call, size_t batch, size_t class, size_t *order, struct selection *out,
-                                    struct ulp_error *error)
+static enum ulp_status select_class(const struct ulp_call *call, size_t batch, size_t class, size_t *order,
+                                    struct selection *out, struct ulp_error *error)
 {
     const struct ulp_tensor *boxes = call->in[0], *all = call->in[1];
     const size_t box_count = (size_t)boxes->dims[1], class_count = (size_t)all->dims[1], first = out->count;
@@ -70,7 +71,8 @@ static enum ulp_status select_class(const struct ulp_call *call, size_t batch, s
         order[i] = i;
     qsort_r(order, box_count, sizeof *order, order_scores, &scores);
     for (size_t i = 0; i < box_count && (double)(out->count - first) < most; i++) {
-        if (threshold && threshold->count && !(ulp_tensor_get(all, scores.base + order[i]) > ulp_tensor_get(threshold, 0)))
+        if (threshold && threshold->count &&
+            !(ulp_tensor_get(all, scores.base + order[i]) > ulp_tensor_get(threshold, 0)))
             continue;
         const struct box box = read_box(boxes, batch * box_count + order[i], centre);
         bool keep = true;
@@ -113,7 +115,9 @@ static enum ulp_status infer_nms(struct ulp_call *call, struct ulp_error *error)
         if (call->in[i] && call->in[i]->count && !call->in[i]->data)
             return ULP_OK;
     enum ulp_status status = select_boxes(call, &selection, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, ULP_TYPE_INT64, 2, (int64_t[]){(int64_t)selection.count, 3}, error) : status;
+    return status == ULP_OK
+               ? ulp_call_describe(call, 0, ULP_TYPE_INT64, 2, (int64_t[]){(int64_t)selection.count, 3}, error)
+               : status;
 }
 
 static enum ulp_status run_nms(struct ulp_call *call, struct ulp_error *error)
@@ -128,7 +132,8 @@ static enum ulp_status run_nms(struct ulp_call *call, struct ulp_error *error)
 
 const struct ulp_operator ulp_ops_detect[] = {
     {.name = "NonMaxSuppression", .since = 10,
-     .inputs = "boxes:f scores:f max_output_boxes_per_class:i? iou_threshold:p? score_threshold:p?", .outputs = "selected_indices",
-     .attributes = "center_point_box:int=0", .infer = infer_nms, .run = run_nms, .mixed = true},
+     .inputs = "boxes:f scores:f max_output_boxes_per_class:i? iou_threshold:p? score_threshold:p?",
+     .outputs = "selected_indices", .attributes = "center_point_box:int=0", .infer = infer_nms, .run = run_nms,
+     .mixed = true},
     {0},
 };

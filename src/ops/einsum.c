@@ -1,4 +1,5 @@
-/* Einsum. One operand: a sum over rows, or a movement when nothing is summed. Two: one contraction. More: from left to right. */
+/* Einsum. One operand: a sum over rows, or a movement when nothing is summed. Two: one contraction. More: from left to
+ * right. */
 #include <string.h>
 
 #include "base/error.h"
@@ -53,13 +54,14 @@ static enum ulp_status read_term(const char *term, size_t length, int rank, int 
             return ulp_fail(error, ULP_ERROR_INPUT, "the equation's term '%.*s' is not understood", (int)length, term);
         }
     }
-    return rank < 0 || *count == rank ? ULP_OK
-                                      : ulp_fail(error, ULP_ERROR_INPUT, "the equation's term '%.*s' does not fit rank %d", (int)length,
-                                                 term, rank);
+    return rank < 0 || *count == rank
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT, "the equation's term '%.*s' does not fit rank %d", (int)length, term,
+                          rank);
 }
 
-static enum ulp_status read_operand(const struct ulp_tensor *tensor, const int *labels, struct labelled *out, struct einsum *e,
-                                    struct ulp_error *error)
+static enum ulp_status read_operand(const struct ulp_tensor *tensor, const int *labels, struct labelled *out,
+                                    struct einsum *e, struct ulp_error *error)
 {
     int64_t strides[ULP_RANK_MAX];
     *out = (struct labelled){.tensor = tensor};
@@ -67,7 +69,8 @@ static enum ulp_status read_operand(const struct ulp_tensor *tensor, const int *
     for (int d = 0; d < tensor->rank; d++) {
         int64_t *size = &e->sizes[labels[d]], dim = tensor->dims[d];
         if (*size >= 0 && *size != dim && *size != 1 && dim != 1)
-            return ulp_fail(error, ULP_ERROR_INPUT, "one label has sizes %lld and %lld", (long long)*size, (long long)dim);
+            return ulp_fail(error, ULP_ERROR_INPUT, "one label has sizes %lld and %lld", (long long)*size,
+                            (long long)dim);
         *size = *size < 0 || *size == 1 ? dim : *size;
         out->has[labels[d]] = true;
         out->strides[labels[d]] += dim == 1 ? 0 : strides[d];
@@ -88,7 +91,8 @@ static void default_output(struct einsum *e, const int *seen)
                 e->order[e->rank++] = l + 26 * upper;
 }
 
-static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e, struct labelled *operands, struct ulp_error *error)
+static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e, struct labelled *operands,
+                                   struct ulp_error *error)
 {
     const char *equation = ulp_call_attribute(call, "equation")->s, *arrow = strstr(equation, "->"), *term = equation;
     const char *end = arrow ? arrow : equation + strlen(equation);
@@ -98,7 +102,8 @@ static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e
         e->sizes[l] = -1;
     for (size_t i = 0; i < e->count; i++) {
         if (term > end)
-            return ulp_fail(error, ULP_ERROR_INPUT, "the equation '%s' has fewer terms than there are inputs", equation);
+            return ulp_fail(error, ULP_ERROR_INPUT, "the equation '%s' has fewer terms than there are inputs",
+                            equation);
         size_t length = strcspn(term, ",");
         length = length < (size_t)(end - term) ? length : (size_t)(end - term);
         enum ulp_status status = read_term(term, length, call->in[i]->rank, 0, labels, &count, error);
@@ -123,7 +128,8 @@ static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e
     bool used[LABELS] = {false};
     for (int d = 0; status == ULP_OK && d < e->rank; d++) {
         if (e->sizes[e->order[d]] < 0 || used[e->order[d]])
-            return ulp_fail(error, ULP_ERROR_INPUT, "the output of '%s' has a label that no input has, or one twice", equation);
+            return ulp_fail(error, ULP_ERROR_INPUT, "the output of '%s' has a label that no input has, or one twice",
+                            equation);
         used[e->order[d]] = true;
     }
     return status;
@@ -169,7 +175,8 @@ static size_t count_indices(const struct einsum *e, const int *labels, int count
     return total;
 }
 
-static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e, const struct labelled *in, struct ulp_error *error)
+static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e, const struct labelled *in,
+                               struct ulp_error *error)
 {
     int summed[LABELS], count = 0;
     int64_t *row, *position;
@@ -188,12 +195,14 @@ static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e, co
     const struct ulp_rows rows = {.row_count = call->out[0].count, .row_length = count_indices(e, summed, count)};
     const struct ulp_named_operand x = {"x", {.tensor = in->tensor, .row_offset = row, .position_offset = position}};
     const struct ulp_named_operand y = {"y", {.tensor = &call->out[0], .row_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, "row_sum(x)", call->arithmetic, &rows, 1, &x, 1, &y, error) : status;
+    return status == ULP_OK ? ulp_call_formula(call, "row_sum(x)", call->arithmetic, &rows, 1, &x, 1, &y, error)
+                            : status;
 }
 
 /* out = sum of a * b over the labels that out does not have. */
-static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *e, const struct labelled *a, const struct labelled *b,
-                                    struct labelled *out, struct ulp_tensor *tensor, struct ulp_error *error)
+static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *e, const struct labelled *a,
+                                    const struct labelled *b, struct labelled *out, struct ulp_tensor *tensor,
+                                    struct ulp_error *error)
 {
     enum { BATCH, LINE_A, LINE_B, SUM, GROUPS };
     int labels[GROUPS][LABELS], counts[GROUPS] = {0};
@@ -212,20 +221,25 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
     if (status != ULP_OK || tensor->count == 0)
         return status;
     const struct ulp_contraction problem = {
-        .batch_count = count_indices(e, labels[BATCH], counts[BATCH]), .m = count_indices(e, labels[LINE_A], counts[LINE_A]),
-        .n = count_indices(e, labels[LINE_B], counts[LINE_B]), .k = count_indices(e, labels[SUM], counts[SUM]),
+        .batch_count = count_indices(e, labels[BATCH], counts[BATCH]),
+        .m = count_indices(e, labels[LINE_A], counts[LINE_A]),
+        .n = count_indices(e, labels[LINE_B], counts[LINE_B]),
+        .k = count_indices(e, labels[SUM], counts[SUM]),
         .a = {.tensor = a->tensor, .batch_offset = at[BATCH], .line_offset = at[LINE_A], .k_offset = at[SUM]},
         .b = {.tensor = b->tensor, .batch_offset = bt[BATCH], .line_offset = bt[LINE_B], .k_offset = bt[SUM]},
-        .out = tensor, .store = true,
-        .out_batch_offset = ot[BATCH], .out_row_offset = ot[LINE_A], .out_column_offset = ot[LINE_B],
+        .out = tensor,
+        .store = true,
+        .out_batch_offset = ot[BATCH],
+        .out_row_offset = ot[LINE_A],
+        .out_column_offset = ot[LINE_B],
     };
     return ulp_contract(call->arithmetic, &problem, call->pool, error);
 }
 
 /* The product of the first operands keeps every label that a later operand or the output has. */
-static enum ulp_status describe_partial(struct ulp_call *call, const struct einsum *e, const struct labelled *operands, size_t next,
-                                        const struct labelled *left, struct labelled *out, struct ulp_tensor *tensor,
-                                        struct ulp_error *error)
+static enum ulp_status describe_partial(struct ulp_call *call, const struct einsum *e, const struct labelled *operands,
+                                        size_t next, const struct labelled *left, struct labelled *out,
+                                        struct ulp_tensor *tensor, struct ulp_error *error)
 {
     int64_t dims[ULP_RANK_MAX], stride = 1;
     int kept[LABELS], rank = 0;

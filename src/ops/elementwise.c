@@ -46,7 +46,8 @@ const struct ulp_operator ulp_ops_elementwise[] = {
      .formula = "min(max(x, min), max)"},
     {.name = "Clip", .since = 11, .inputs = "x min?=-inf max?=inf", .outputs = "y", .infer = ulp_infer_first,
      .formula = "min(max(x, min), max)"},
-    {.name = "Elu", .since = 6, UNARY, .attributes = "alpha:float=1", .formula = "x < 0 ? alpha * (exp(min(x, 0)) - 1) : x"},
+    {.name = "Elu", .since = 6, UNARY, .attributes = "alpha:float=1",
+     .formula = "x < 0 ? alpha * (exp(min(x, 0)) - 1) : x"},
     {.name = "Gelu", .since = 20, .when = "approximate=none", UNARY, .attributes = "approximate:string=none",
      .formula = "0.5 * x * (1 + erf(x / sqrt(2)))"},
     {.name = "Gelu", .since = 20, .when = "approximate=tanh", UNARY, .attributes = "approximate:string=none",
@@ -59,7 +60,8 @@ const struct ulp_operator ulp_ops_elementwise[] = {
     {.name = "PRelu", .since = 7, .inputs = "x slope", .outputs = "y", .infer = ulp_infer_broadcast,
      .formula = "x < 0 ? slope * x : x"},
     {.name = "Relu", .since = 6, UNARY, .formula = "max(x, 0)"},
-    {.name = "Selu", .since = 6, UNARY, .attributes = "alpha:float=1.67326319217681884765625; gamma:float=1.05070102214813232421875",
+    {.name = "Selu", .since = 6, UNARY,
+     .attributes = "alpha:float=1.67326319217681884765625; gamma:float=1.05070102214813232421875",
      .formula = "gamma * (x > 0 ? x : alpha * exp(min(x, 0)) - alpha)"},
     {.name = "Shrink", .since = 9, UNARY, .attributes = "bias:float=0; lambd:float=0.5",
      .formula = "x < -lambd ? x + bias : x > lambd ? x - bias : 0"},
@@ -68,7 +70,8 @@ const struct ulp_operator ulp_ops_elementwise[] = {
     {.name = "Softsign", .since = 1, UNARY, .formula = "x / (1 + abs(x))"},
     {.name = "SwiGLU", .since = 28, BINARY, .attributes = "alpha:float=1", .formula = "a * sigmoid(alpha * a) * b"},
     {.name = "Swish", .since = 24, UNARY, .attributes = "alpha:float=1", .formula = "x * sigmoid(alpha * x)"},
-    {.name = "ThresholdedRelu", .since = 1 /* experimental before 10 */, UNARY, .attributes = "alpha:float=1", .formula = "x > alpha ? x : 0"},
+    {.name = "ThresholdedRelu", .since = 1 /* experimental before 10 */, UNARY, .attributes = "alpha:float=1",
+     .formula = "x > alpha ? x : 0"},
 
     /* two numbers */
     {.name = "Add", .since = 7, BINARY, .formula = "a + b"},
@@ -83,7 +86,8 @@ const struct ulp_operator ulp_ops_elementwise[] = {
     {.name = "Mod", .since = 10, .when = "fmod=0", BINARY, .attributes = "fmod:int=0", .formula = "mod(a, b)"},
     {.name = "Mod", .since = 10, .when = "fmod=1", BINARY, .attributes = "fmod:int=0", .formula = "fmod(a, b)"},
     {.name = "Mul", .since = 7, BINARY, .formula = "a * b"},
-    {.name = "Pow", .since = 7, .inputs = "x y:*", .outputs = "z", .infer = ulp_infer_broadcast, .formula = "pow(x, y)"},
+    {.name = "Pow", .since = 7, .inputs = "x y:*", .outputs = "z", .infer = ulp_infer_broadcast,
+     .formula = "pow(x, y)"},
     {.name = "Sub", .since = 7, BINARY, .formula = "a - b"},
 
     /* truth */

@@ -75,8 +75,8 @@ static enum ulp_status check_elements(const struct ulp_tensor *data, const struc
 }
 
 /* places[i] = the element of data that position i of indices names. */
-static enum ulp_status element_places(struct ulp_call *call, const struct ulp_tensor *data, const struct ulp_tensor *indices,
-                                      int64_t **places, struct ulp_error *error)
+static enum ulp_status element_places(struct ulp_call *call, const struct ulp_tensor *data,
+                                      const struct ulp_tensor *indices, int64_t **places, struct ulp_error *error)
 {
     int64_t strides[ULP_RANK_MAX];
     int axis;
@@ -123,7 +123,8 @@ static enum ulp_status read_blocks(const struct ulp_call *call, struct block_lay
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     int64_t batch = ulp_call_int(call, "batch_dims");
     int64_t last = indices->rank ? indices->dims[indices->rank - 1] : 0;
-    bool fits = indices->rank >= 1 && batch >= 0 && batch < indices->rank && batch <= data->rank && last <= data->rank - batch;
+    bool fits =
+        indices->rank >= 1 && batch >= 0 && batch < indices->rank && batch <= data->rank && last <= data->rank - batch;
     for (int d = 0; fits && d < batch; d++)
         fits = data->dims[d] == indices->dims[d];
     if (!fits)
@@ -195,7 +196,11 @@ static enum ulp_status run_gather_nd(struct ulp_call *call, struct ulp_error *er
 static const struct reduction {
     const char *name, *formula; /* formula NULL: the last update stays */
 } reductions[] = {
-    {"none", NULL}, {"add", "old + update"}, {"mul", "old * update"}, {"max", "max(old, update)"}, {"min", "min(old, update)"},
+    {"none", NULL},
+    {"add", "old + update"},
+    {"mul", "old * update"},
+    {"max", "max(old, update)"},
+    {"min", "min(old, update)"},
 };
 
 static const struct reduction *find_reduction(const struct ulp_call *call)
@@ -260,8 +265,9 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
     int axis;
     enum ulp_status status = ulp_call_first_axis(call, &axis, error);
     if (status == ULP_OK)
-        status = update->rank == cache->rank && axis > 0 ? check_elements(cache, update, axis, error)
-                                                          : ulp_fail(error, ULP_ERROR_INPUT, "axis %d or the update's rank does not fit", axis);
+        status = update->rank == cache->rank && axis > 0
+                     ? check_elements(cache, update, axis, error)
+                     : ulp_fail(error, ULP_ERROR_INPUT, "axis %d or the update's rank does not fit", axis);
     if (status != ULP_OK || out->count == 0)
         return status;
     const struct ulp_split to = ulp_split_at(cache, axis), from = ulp_split_at(update, axis);
@@ -274,9 +280,10 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
             int64_t at = (indices ? ulp_tensor_get_int(indices, o / (to.outer / batches)) : 0) + (int64_t)i;
             at = circular && at >= 0 ? at % (int64_t)to.size : at;
             if (at < 0 || at >= (int64_t)to.size)
-                return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %zu", (long long)at, to.size);
-            memcpy(ulp_element_at(out, (o * to.size + (size_t)at) * to.inner), ulp_element_at(update, (o * from.size + i) * to.inner),
-                   to.inner * out->element_bytes);
+                return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %zu", (long long)at,
+                                to.size);
+            memcpy(ulp_element_at(out, (o * to.size + (size_t)at) * to.inner),
+                   ulp_element_at(update, (o * from.size + i) * to.inner), to.inner * out->element_bytes);
         }
     return ULP_OK;
 }

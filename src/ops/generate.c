@@ -7,8 +7,8 @@
 #include "ops/move.h"
 
 /* The type an attribute names, `fallback` when it is absent or 0. */
-static enum ulp_status read_type(const struct ulp_call *call, const char *name, enum ulp_type fallback, enum ulp_type *out,
-                                 struct ulp_error *error)
+static enum ulp_status read_type(const struct ulp_call *call, const char *name, enum ulp_type fallback,
+                                 enum ulp_type *out, struct ulp_error *error)
 {
     int64_t type = ulp_call_int(call, name);
     *out = type ? (enum ulp_type)type : fallback;
@@ -25,7 +25,8 @@ static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_ten
     const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
     const struct ulp_attribute_value *one_float = ulp_call_attribute(call, "value_float"),
                                      *floats = ulp_call_attribute(call, "value_floats"),
-                                     *one_int = ulp_call_attribute(call, "value_int"), *ints = ulp_call_attribute(call, "value_ints");
+                                     *one_int = ulp_call_attribute(call, "value_int"),
+                                     *ints = ulp_call_attribute(call, "value_ints");
     const struct ulp_attribute_value *list = floats->present ? floats : ints;
     if (value->present && value->tensor) {
         *out = ulp_tensor_view(value->tensor);
@@ -34,8 +35,8 @@ static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_ten
     if (!one_float->present && !one_int->present && !list->present)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the node has no value, or one of strings");
     bool is_float = one_float->present || floats->present, is_list = !one_float->present && !one_int->present;
-    enum ulp_status status = ulp_tensor_describe(out, is_float ? ULP_TYPE_FLOAT : ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, is_list,
-                                                 (int64_t[]){(int64_t)list->count}, error);
+    enum ulp_status status = ulp_tensor_describe(out, is_float ? ULP_TYPE_FLOAT : ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0,
+                                                 is_list, (int64_t[]){(int64_t)list->count}, error);
     const void *data = one_float->present  ? (const void *)&one_float->f
                        : one_int->present ? (const void *)&one_int->i
                        : is_float         ? (const void *)floats->floats
@@ -69,8 +70,8 @@ static enum ulp_status infer_constant_of_shape(struct ulp_call *call, struct ulp
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
     if (value->tensor && value->tensor->count != 1)
         return ulp_fail(error, ULP_ERROR_INPUT, "value has %zu elements: expected 1", value->tensor->count);
-    return ulp_call_describe(call, 0, value->tensor ? value->tensor->type : ULP_TYPE_FLOAT, (int)shape.count, shape.values,
-                             error);
+    return ulp_call_describe(call, 0, value->tensor ? value->tensor->type : ULP_TYPE_FLOAT, (int)shape.count,
+                             shape.values, error);
 }
 
 static enum ulp_status run_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
@@ -211,7 +212,8 @@ static uint64_t read_key(const struct ulp_call *call)
     return seed->present ? bits : call->bound->key;
 }
 
-/* Derived operand n: multiples of 2^-24 in [0, 1) for n = 0 and in (0, 1] for n = 1, so that FP32 holds them exactly. */
+/* Derived operand n: multiples of 2^-24 in [0, 1) for n = 0 and in (0, 1] for n = 1, so that FP32 holds them exactly.
+ */
 static enum ulp_status rows_random(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
                                    struct ulp_operand *outputs, struct ulp_error *error)
 {
@@ -219,7 +221,8 @@ static enum ulp_status rows_random(struct ulp_call *call, struct ulp_rows *rows,
     struct ulp_tensor *uniform;
     enum ulp_status status = ulp_call_take(call, bound->derived_count, sizeof *uniform, &uniform, error);
     for (size_t n = 0; status == ULP_OK && n < bound->derived_count; n++) {
-        status = ulp_tensor_describe(&uniform[n], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, call->out[0].rank, call->out[0].dims, error);
+        status = ulp_tensor_describe(&uniform[n], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, call->out[0].rank,
+                                     call->out[0].dims, error);
         if (status == ULP_OK)
             status = ulp_call_temporary(call, &uniform[n], error);
         for (size_t i = 0; status == ULP_OK && i < uniform[n].count; i++)
@@ -241,8 +244,9 @@ static enum ulp_status infer_multinomial(struct ulp_call *call, struct ulp_error
     enum ulp_status status = read_type(call, "dtype", ULP_TYPE_INT32, &type, error);
     if (status == ULP_OK && (in->rank != 2 || in->dims[1] < 1))
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch x classes", in->rank);
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, 2, (int64_t[]){in->dims[0], ulp_call_int(call, "sample_size")}, error)
-                            : status;
+    return status == ULP_OK
+               ? ulp_call_describe(call, 0, type, 2, (int64_t[]){in->dims[0], ulp_call_int(call, "sample_size")}, error)
+               : status;
 }
 
 static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *error)
@@ -284,8 +288,8 @@ static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *err
 
 #define CONSTANT .inputs = "", .outputs = "output", .infer = infer_constant, .run = run_constant
 #define ONE_HOT .inputs = "indices:* depth:* values:*", .outputs = "output", .infer = infer_one_hot, .run = run_one_hot
-#define RANGE .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, .derived = "i", \
-    .formula = "start + i * delta"
+#define RANGE .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, \
+    .derived = "i", .formula = "start + i * delta"
 #define WINDOW .inputs = "size:i", .outputs = "output", .attributes = "output_datatype:int=1; periodic:int=1", \
     .infer = infer_window, .rows = rows_range, .derived = "i"
 #define UNIFORM "dtype:int; high:float=1; low:float=0; seed:float"

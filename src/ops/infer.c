@@ -64,8 +64,12 @@ struct ulp_layout ulp_call_layout(const struct ulp_call *call, struct ulp_rows *
                                   struct ulp_operand *outputs)
 {
     const struct ulp_tape *tape = call->bound->tape;
-    return (struct ulp_layout){.rows = rows, .operands = operands, .outputs = outputs, .operand_count = tape->operand_count,
-                               .output_count = tape->output_count, .arena = call->scratch};
+    return (struct ulp_layout){.rows = rows,
+                               .operands = operands,
+                               .outputs = outputs,
+                               .operand_count = tape->operand_count,
+                               .output_count = tape->output_count,
+                               .arena = call->scratch};
 }
 
 enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *operand, int rank, int axis,

@@ -10,7 +10,8 @@
 #define POSITION_MAX ((int64_t)1 << 40)
 #define TAPS_MAX 4096
 
-enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ulp_arithmetic *out, struct ulp_error *error)
+enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ulp_arithmetic *out,
+                                          struct ulp_error *error)
 {
     *out = ulp_call_unrounded(call);
     return out->compute.precision >= 24 ? ULP_OK : ulp_arithmetic_find("fp32", out, error);
@@ -39,11 +40,12 @@ int64_t ulp_coordinate_floor(const struct ulp_tensor *coordinates, size_t p)
     return x > (double)POSITION_MAX ? POSITION_MAX : x >= -(double)POSITION_MAX ? (int64_t)x : -POSITION_MAX;
 }
 
-/* w from the distance e of a tap. The cubic kernel is equation (4) of Keys, "Cubic convolution interpolation for digital image
- * processing", 1981. */
+/* w from the distance e of a tap. The cubic kernel is equation (4) of Keys, "Cubic convolution interpolation for
+ * digital image processing", 1981. */
 static const char *const kernels[] = {
     [ULP_KERNEL_LINEAR] = "w = max(0, 1 - e); ",
-    [ULP_KERNEL_CUBIC] = "w = e <= 1 ? ((a + 2) * e - (a + 3)) * e * e + 1 : e < 2 ? ((a * e - 5 * a) * e + 8 * a) * e - 4 * a : 0; ",
+    [ULP_KERNEL_CUBIC] =
+        "w = e <= 1 ? ((a + 2) * e - (a + 3)) * e * e + 1 : e < 2 ? ((a * e - 5 * a) * e + 8 * a) * e - 4 * a : 0; ",
 };
 
 enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic *arithmetic,
@@ -52,8 +54,8 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
 {
     double reach = (options->kernel == ULP_KERNEL_CUBIC ? 2 : 1) / options->stretch;
     if (!(reach < TAPS_MAX / 2))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a reduction by %g needs more than %d elements a weight", 1 / options->stretch,
-                        TAPS_MAX);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a reduction by %g needs more than %d elements a weight",
+                        1 / options->stretch, TAPS_MAX);
     int64_t before = (int64_t)ceil(reach) - 1;
     bool normalised = options->stretch < 1 || options->inside > 0;
     struct ulp_tensor position;
@@ -75,12 +77,13 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
             inside[i] = options->inside <= 0 || (out->position[i] >= 0 && out->position[i] < options->inside);
         }
     struct ulp_tensor is_inside = position, x = *coordinates, w = out->weights;
-    is_inside.type = ULP_TYPE_BOOL, is_inside.element = ULP_ELEMENT_BOOL, is_inside.element_bytes = 1, is_inside.data = inside;
+    is_inside.type = ULP_TYPE_BOOL, is_inside.element = ULP_ELEMENT_BOOL, is_inside.element_bytes = 1,
+    is_inside.data = inside;
     char text[512], stretch[64], a[64];
     snprintf(stretch, sizeof stretch, "%a", options->stretch);
     snprintf(a, sizeof a, "%a", options->cubic_a);
-    snprintf(text, sizeof text, "e = abs(position - x)%s; %s%s", options->stretch < 1 ? " * stretch" : "", kernels[options->kernel],
-             normalised ? "v = inside ? w : 0; v / row_sum(v)" : "w");
+    snprintf(text, sizeof text, "e = abs(position - x)%s; %s%s", options->stretch < 1 ? " * stretch" : "",
+             kernels[options->kernel], normalised ? "v = inside ? w : 0; v / row_sum(v)" : "w");
     const struct ulp_rows rows = {.row_count = out->coordinate_count, .row_length = out->count};
     const int64_t k = (int64_t)out->count;
     const struct ulp_named_operand operands[] = {
@@ -91,5 +94,6 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
         {"a", {.constant = a}},
     };
     return ulp_call_formula(call, text, arithmetic, &rows, sizeof operands / sizeof *operands, operands, 1,
-                            (struct ulp_named_operand[]){{"w", {.tensor = &w, .row_stride = k, .position_stride = 1}}}, error);
+                            (struct ulp_named_operand[]){{"w", {.tensor = &w, .row_stride = k, .position_stride = 1}}},
+                            error);
 }

@@ -28,16 +28,17 @@ static enum ulp_status read_matmul(const struct ulp_tensor *a, const struct ulp_
     char first[200], second[200];
     if (out->k != b_k)
         return ulp_fail(error, ULP_ERROR_INPUT, "%s times %s: %lld columns meet %lld rows",
-                        ulp_tensor_describe_text(a, first, sizeof first), ulp_tensor_describe_text(b, second, sizeof second),
-                        (long long)out->k, (long long)b_k);
+                        ulp_tensor_describe_text(a, first, sizeof first),
+                        ulp_tensor_describe_text(b, second, sizeof second), (long long)out->k, (long long)b_k);
     struct ulp_tensor outer_a = *a, outer_b = *b;
     outer_a.rank = out->a_is_vector ? 0 : a->rank - 2;
     outer_b.rank = out->b_is_vector ? 0 : b->rank - 2;
-    return ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&outer_a, &outer_b}, &out->batch_rank, out->batch, error);
+    return ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&outer_a, &outer_b}, &out->batch_rank, out->batch,
+                               error);
 }
 
-enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b, enum ulp_type type,
-                                 struct ulp_error *error)
+enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
+                                 enum ulp_type type, struct ulp_error *error)
 {
     struct matmul shape;
     enum ulp_status status = read_matmul(a, b, &shape, error);
@@ -57,8 +58,8 @@ static enum ulp_status infer_matmul(struct ulp_call *call, struct ulp_error *err
 }
 
 /* Offsets of the factor's matrices over the broadcast batch. */
-static enum ulp_status batch_offsets(const struct ulp_call *call, const struct matmul *shape, const struct ulp_tensor *factor,
-                                     int64_t **out, struct ulp_error *error)
+static enum ulp_status batch_offsets(const struct ulp_call *call, const struct matmul *shape,
+                                     const struct ulp_tensor *factor, int64_t **out, struct ulp_error *error)
 {
     int64_t strides[ULP_RANK_MAX], count = ulp_product(shape->batch, shape->batch_rank);
     int shift = shape->batch_rank - (factor->rank - 2);
@@ -117,7 +118,8 @@ static enum ulp_status run_matmul(struct ulp_call *call, struct ulp_error *error
 
 /* ---- Gemm ---- */
 
-static enum ulp_status read_gemm(const struct ulp_call *call, int64_t *m, int64_t *n, int64_t *k, struct ulp_error *error)
+static enum ulp_status read_gemm(const struct ulp_call *call, int64_t *m, int64_t *n, int64_t *k,
+                                 struct ulp_error *error)
 {
     const struct ulp_tensor *a = call->in[0], *b = call->in[1];
     bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
@@ -165,8 +167,8 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
     return status == ULP_OK ? ulp_sums_end(call, &sums, "--b", error) : status;
 }
 
-#define GEMM .outputs = "y", .attributes = "alpha:float=1; beta:float=1; transA:int=0; transB:int=0", .infer = infer_gemm, \
-    .run = run_gemm, .mixed = true, .epilogue = "alpha * acc + beta * c"
+#define GEMM .outputs = "y", .attributes = "alpha:float=1; beta:float=1; transA:int=0; transB:int=0", \
+    .infer = infer_gemm, .run = run_gemm, .mixed = true, .epilogue = "alpha * acc + beta * c"
 
 const struct ulp_operator ulp_ops_matmul[] = {
     {.name = "Gemm", .since = 7, .inputs = "a b c", GEMM},

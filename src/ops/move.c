@@ -89,7 +89,8 @@ static enum ulp_status move_rows(void *context, size_t first, size_t last, int w
         if (!exists)
             ulp_move_fill(job->out, r * job->row, job->row, job->fill);
         else if (job->contiguous)
-            memcpy(to, ulp_element_at(job->in, (size_t)(base + (last_table ? last_table[0] : 0))), job->row * out->element_bytes);
+            memcpy(to, ulp_element_at(job->in, (size_t)(base + (last_table ? last_table[0] : 0))),
+                   job->row * out->element_bytes);
         else if (!last_table)
             ulp_move_fill(job->out, r * job->row, job->row, ulp_element_at(job->in, (size_t)base));
         else
@@ -133,7 +134,8 @@ enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
         to.dims[d] = dims[perm[d]];
         status = ulp_move_table(call, &tables[d], (size_t)to.dims[d], 0, strides[perm[d]], error);
     }
-    return status == ULP_OK ? ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, error) : status;
+    return status == ULP_OK ? ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, error)
+                            : status;
 }
 
 struct blocks_job {
@@ -158,7 +160,8 @@ static enum ulp_status move_blocks(void *context, size_t first, size_t last, int
         if (job->from[b] == ULP_NOWHERE)
             ulp_move_fill(job->out, b * job->run, job->run, job->fill);
         else
-            memcpy(ulp_element_at(job->out, b * job->run), ulp_element_at(job->in, (size_t)job->from[b]), job->run * bytes);
+            memcpy(ulp_element_at(job->out, b * job->run), ulp_element_at(job->in, (size_t)job->from[b]),
+                   job->run * bytes);
     }
     return ULP_OK;
 }

@@ -8,8 +8,8 @@
 /* A place that does not exist: the element is `fill` there. */
 #define ULP_NOWHERE INT64_MIN
 
-/* out[i0, i1, ...] = in[table[0][i0] + table[1][i1] + ...] for all indices of out; `fill` (one element) where a table says
- * ULP_NOWHERE. rank is out's. A NULL table is all zeros. */
+/* out[i0, i1, ...] = in[table[0][i0] + table[1][i1] + ...] for all indices of out; `fill` (one element) where a table
+ * says ULP_NOWHERE. rank is out's. A NULL table is all zeros. */
 enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *in, const int64_t *const *tables,
                               const void *fill, struct ulp_pool *pool, struct ulp_error *error);
 

@@ -48,7 +48,8 @@ static enum ulp_status infer_ngram(struct ulp_call *call, struct ulp_error *erro
 }
 
 /* Occurrences in a line of `length` tokens of the gram of n tokens, skip - 1 tokens left out between them. */
-static int64_t count_gram(const struct ulp_tensor *in, size_t first, int64_t length, const int64_t *gram, int64_t n, int64_t skip)
+static int64_t count_gram(const struct ulp_tensor *in, size_t first, int64_t length, const int64_t *gram, int64_t n,
+                          int64_t skip)
 {
     int64_t found = 0;
     for (int64_t at = 0; at + (n - 1) * skip < length; at++) {
@@ -67,9 +68,11 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
     struct pool p;
     enum ulp_status status;
     if ((status = read_pool(call, &p, error)) != ULP_OK || call->out[0].count == 0 ||
-        (status = ulp_tensor_describe(&counts, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1, (int64_t[]){(int64_t)call->out[0].count}, error)) != ULP_OK ||
+        (status = ulp_tensor_describe(&counts, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
+                                      (int64_t[]){(int64_t)call->out[0].count}, error)) != ULP_OK ||
         (status = ulp_call_temporary(call, &counts, error)) != ULP_OK ||
-        (status = ulp_tensor_describe(&weights, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, (int64_t[]){p.size}, error)) != ULP_OK ||
+        (status = ulp_tensor_describe(&weights, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, (int64_t[]){p.size}, error)) !=
+            ULP_OK ||
         (status = ulp_call_temporary(call, &weights, error)) != ULP_OK)
         return status;
     memset(counts.data, 0, counts.count * counts.element_bytes);
@@ -95,23 +98,27 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
                           : ulp_call_is(call, "mode", "IDF") ? "count > 0 ? weight : 0"
                                                              : "count * weight";
     const struct ulp_rows rows = {.row_count = (size_t)lines, .row_length = (size_t)p.size};
-    const struct ulp_named_operand operands[] = {{"count", {.tensor = &counts, .row_stride = p.size, .position_stride = 1}},
-                                                 {"weight", {.tensor = &weights, .position_stride = 1}}};
-    const struct ulp_named_operand result = {"y", {.tensor = &call->out[0], .row_stride = p.size, .position_stride = 1}};
+    const struct ulp_named_operand operands[] = {
+        {"count", {.tensor = &counts, .row_stride = p.size, .position_stride = 1}},
+        {"weight", {.tensor = &weights, .position_stride = 1}}};
+    const struct ulp_named_operand result = {"y",
+                                             {.tensor = &call->out[0], .row_stride = p.size, .position_stride = 1}};
     return ulp_call_formula(call, formula, call->arithmetic, &rows, 2, operands, 1, &result, error);
 }
 
 static enum ulp_status check_ngram(struct ulp_call *call, struct ulp_error *error)
 {
     if (!ulp_call_is(call, "mode", "TF") && !ulp_call_is(call, "mode", "IDF") && !ulp_call_is(call, "mode", "TFIDF"))
-        return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected TF, IDF or TFIDF", ulp_call_attribute(call, "mode")->s);
+        return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected TF, IDF or TFIDF",
+                        ulp_call_attribute(call, "mode")->s);
     return ULP_OK;
 }
 
 const struct ulp_operator ulp_ops_ngram[] = {
     {.name = "TfIdfVectorizer", .since = 9, .inputs = "x:i", .outputs = "y",
-     .attributes = "max_gram_length:!int; max_skip_count:!int; min_gram_length:!int; mode:!string; ngram_counts:!ints; "
-                   "ngram_indexes:!ints; pool_int64s:ints; pool_strings:strings; weights:floats",
-     .infer = infer_ngram, .run = run_ngram, .check = check_ngram},
+     .attributes = "max_gram_length:!int; max_skip_count:!int; min_gram_length:!int; mode:!string; "
+                   "ngram_counts:!ints; "
+                   "ngram_indexes:!ints; pool_int64s:ints; pool_strings:strings; weights:floats", .infer = infer_ngram,
+     .run = run_ngram, .check = check_ngram},
     {0},
 };

@@ -68,7 +68,8 @@ static enum ulp_status lay_channels(struct ulp_call *call, struct ulp_operand *o
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch and channels", in->rank);
     for (size_t i = 1; status == ULP_OK && i < call->bound->input_slot_count; i++)
         if (call->in[i]->count != (size_t)in->dims[1])
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, has %zu elements: expected one for each of %lld channels", i,
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input %zu, %s, has %zu elements: expected one for each of %lld channels", i,
                             call->bound->inputs[i].name, call->in[i]->count, (long long)in->dims[1]);
         else
             status = ulp_call_along(call, &operands[i], in->rank, 1, error);
@@ -107,15 +108,16 @@ static enum ulp_status rows_batch(struct ulp_call *call, struct ulp_rows *rows, 
     return status == ULP_OK ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error) : status;
 }
 
-/* A row for each image and group of channels: N x groups x channels of a group x the rest. Scale and bias are per channel, or
- * (parameter 1) per group. */
+/* A row for each image and group of channels: N x groups x channels of a group x the rest. Scale and bias are per
+ * channel, or (parameter 1) per group. */
 static enum ulp_status rows_groups(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
                                    struct ulp_operand *outputs, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t groups = ulp_call_int(call, "num_groups"), channels = in->rank > 1 ? in->dims[1] : 0;
     if (groups < 1 || channels % groups != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "num_groups is %lld for %lld channels", (long long)groups, (long long)channels);
+        return ulp_fail(error, ULP_ERROR_INPUT, "num_groups is %lld for %lld channels", (long long)groups,
+                        (long long)channels);
     int64_t inner = 1;
     for (int d = 2; d < in->rank; d++)
         inner *= in->dims[d];
@@ -159,14 +161,15 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, struct ulp_rows *r
     int64_t size = ulp_call_int(call, "size");
     struct neighbours *n;
     if (in->rank < 2 || size < 1 || size > 1 << 16)
-        return ulp_fail(error, ULP_ERROR_INPUT, "size %lld, rank %d: expected a positive size and channels", (long long)size,
-                        in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "size %lld, rank %d: expected a positive size and channels",
+                        (long long)size, in->rank);
     enum ulp_status status = ulp_call_take(call, 1, sizeof *n, &n, error);
     if (status != ULP_OK)
         return status;
     const struct ulp_split split = ulp_split_at(in, 1);
     *n = (struct neighbours){(int64_t)split.size, (int64_t)split.inner, (size - 1) / 2, (size_t)size};
-    *rows = (struct ulp_rows){.row_count = in->count, .row_length = n->size, .window = fill_neighbours, .window_context = n};
+    *rows = (struct ulp_rows){
+        .row_count = in->count, .row_length = n->size, .window = fill_neighbours, .window_context = n};
     int64_t *first;
     if ((status = ulp_call_take(call, in->count, sizeof *first, &first, error)) != ULP_OK)
         return status;
@@ -210,20 +213,21 @@ static enum ulp_status infer_batch_norm(struct ulp_call *call, struct ulp_error 
 
 const struct ulp_operator ulp_ops_normalize[] = {
     {.name = "BatchNormalization", .since = 7, .when = "spatial=0", .inputs = "x scale bias mean var", .outputs = "y",
-     .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1", .infer = infer_batch_norm, .formula = BATCH_NORM},
-    {.name = "BatchNormalization", .since = 7, .when = "spatial=1", .inputs = "x scale bias mean var", .outputs = "y",
-     .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1", .infer = infer_batch_norm, .rows = rows_channels,
+     .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1", .infer = infer_batch_norm,
      .formula = BATCH_NORM},
+    {.name = "BatchNormalization", .since = 7, .when = "spatial=1", .inputs = "x scale bias mean var", .outputs = "y",
+     .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1", .infer = infer_batch_norm,
+     .rows = rows_channels, .formula = BATCH_NORM},
     {.name = "BatchNormalization", .since = 9, .inputs = "x scale bias mean var", .outputs = "y",
      .attributes = "epsilon:float=1e-5; momentum:float=0.9", .infer = infer_batch_norm, .rows = rows_channels,
      .formula = BATCH_NORM},
-    {.name = "BatchNormalization", .since = 14, .when = "training_mode=0", .inputs = "x scale:f bias:f mean:f var:f", .outputs = "y",
+    {.name = "BatchNormalization", .since = 14, .when = "training_mode=0", .inputs = "x scale:f bias:f mean:f var:f",
+     .outputs = "y", .attributes = "epsilon:float=1e-5; momentum:float=0.9; training_mode:int=0",
+     .infer = infer_batch_norm, .rows = rows_channels, .formula = BATCH_NORM},
+    {.name = "BatchNormalization", .since = 14, .when = "training_mode=1",
+     .inputs = "x scale:f bias:f input_mean:f input_var:f", .outputs = "y running_mean? running_var?",
      .attributes = "epsilon:float=1e-5; momentum:float=0.9; training_mode:int=0", .infer = infer_batch_norm,
-     .rows = rows_channels, .formula = BATCH_NORM},
-    {.name = "BatchNormalization", .since = 14, .when = "training_mode=1", .inputs = "x scale:f bias:f input_mean:f input_var:f",
-     .outputs = "y running_mean? running_var?",
-     .attributes = "epsilon:float=1e-5; momentum:float=0.9; training_mode:int=0", .infer = infer_batch_norm, .parameter = 1,
-     .rows = rows_batch,
+     .parameter = 1, .rows = rows_batch,
      .formula = "mean = row_mean(x); d = x - mean; var = row_mean(d * d); "
                 "running_mean = input_mean * momentum + mean * (1 - momentum); "
                 "running_var = input_var * momentum + var * (1 - momentum); d / sqrt(var + epsilon) * scale + bias"},
@@ -233,11 +237,14 @@ const struct ulp_operator ulp_ops_normalize[] = {
      .attributes = "epsilon:float=1e-5; num_groups:!int; stash_type:int=1", .rows = rows_groups, .formula = GROUP_NORM},
     {.name = "InstanceNormalization", .since = 6, .inputs = "x scale bias", SAME, .attributes = "epsilon:float=1e-5",
      .rows = rows_instances, .formula = "d = x - row_mean(x); scale * d / sqrt(row_mean(d * d) + epsilon) + bias"},
-    {.name = "LRN", .since = 1, .inputs = "x", SAME, .attributes = "alpha:float=0.0001; beta:float=0.75; bias:float=1; size:!int",
-     .derived = "near", .rows = rows_neighbours, .formula = "x / pow(bias + alpha / size * row_sum(near * near), beta)"},
+    {.name = "LRN", .since = 1, .inputs = "x", SAME,
+     .attributes = "alpha:float=0.0001; beta:float=0.75; bias:float=1; size:!int", .derived = "near",
+     .rows = rows_neighbours, .formula = "x / pow(bias + alpha / size * row_sum(near * near), beta)"},
     {.name = "LayerNormalization", .since = 17, .inputs = "x scale bias?=-0", .outputs = "y mean? inv_std_dev?",
-     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", .infer = infer_layer_norm, .rows = rows_from_axis,
-     .formula = "mean = row_mean(x); d = x - mean; s = sqrt(row_mean(d * d) + epsilon); inv_std_dev = 1 / s; d / s * scale + bias"},
+     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", .infer = infer_layer_norm,
+     .rows = rows_from_axis,
+     .formula = "mean = row_mean(x); d = x - mean; s = sqrt(row_mean(d * d) + epsilon); inv_std_dev = 1 / s; "
+                "d / s * scale + bias"},
     {.name = "LogSoftmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1", .rows = rows_from_axis,
      .formula = LOG_SOFTMAX},
     {.name = "LogSoftmax", .since = 13, .inputs = "x", SAME, .attributes = "axis:int=-1", .rows = rows_axis,
@@ -246,12 +253,15 @@ const struct ulp_operator ulp_ops_normalize[] = {
      .rows = rows_axis, .formula = "n = row_sum(abs(x)); n == 0 ? 0 : x / n"},
     {.name = "LpNormalization", .since = 1, .when = "p=2", .inputs = "x", SAME, .attributes = "axis:int=-1; p:int=2",
      .rows = rows_axis, .formula = "n = sqrt(row_sum(x * x)); n == 0 ? 0 : x / n"},
-    {.name = "MeanVarianceNormalization", .since = 1 /* experimental before 9 */, .inputs = "x", SAME, .attributes = "axes:ints=0,2,3", .rows = rows_axes,
+    {.name = "MeanVarianceNormalization", .since = 1 /* experimental before 9 */, .inputs = "x", SAME,
+     .attributes = "axes:ints=0,2,3", .rows = rows_axes,
      .formula = "d = x - row_mean(x); d / (sqrt(row_mean(d * d)) + 1e-9)"},
     {.name = "RMSNormalization", .since = 23, .inputs = "x scale:f", SAME,
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", .rows = rows_from_axis,
      .formula = "x / sqrt(row_mean(x * x) + epsilon) * scale"},
-    {.name = "Softmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1", .rows = rows_from_axis, .formula = SOFTMAX},
-    {.name = "Softmax", .since = 13, .inputs = "x", SAME, .attributes = "axis:int=-1", .rows = rows_axis, .formula = SOFTMAX},
+    {.name = "Softmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1", .rows = rows_from_axis,
+     .formula = SOFTMAX},
+    {.name = "Softmax", .since = 13, .inputs = "x", SAME, .attributes = "axis:int=-1", .rows = rows_axis,
+     .formula = SOFTMAX},
     {0},
 };

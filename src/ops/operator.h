@@ -2,8 +2,8 @@
  * (coverage tables, planning, every arithmetic) follows from it. Exactly one of formula and run is set.
  *
  * A family's file ends in `const struct ulp_operator ulp_ops_FAMILY[]`, closed by a row whose name is NULL;
- * registry.c lists the families. Several rows of one name: the newest `since` <= the model's opset counts; of several with
- * that `since`, the first whose `when` holds for the node's attributes. */
+ * registry.c lists the families. Several rows of one name: the newest `since` <= the model's opset counts; of several
+ * with that `since`, the first whose `when` holds for the node's attributes. */
 #ifndef ULP_OPS_OPERATOR_H
 #define ULP_OPS_OPERATOR_H
 
@@ -17,8 +17,9 @@ struct ulp_call;
 
 /* Runs a planned body of If, Loop or Scan in the lane of the call (run/block.c). */
 struct ulp_host {
-    /* block: bound->blocks[attribute's index]. inputs: the body's inputs; captured outer values are the call's inputs after the
-     * node's own. outputs[i] are described, allocated and filled; the caller frees them with ulp_tensor_free. */
+    /* block: bound->blocks[attribute's index]. inputs: the body's inputs; captured outer values are the call's inputs
+     * after the node's own. outputs[i] are described, allocated and filled; the caller frees them with ulp_tensor_free.
+     */
     enum ulp_status (*run)(const struct ulp_call *call, const struct ulp_block *block, size_t input_count,
                            const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_tensor *outputs,
                            struct ulp_error *error);
@@ -54,13 +55,14 @@ struct ulp_bound {
     const struct ulp_node *node;
     int64_t opset;  /* of the node's domain */
     size_t input_slot_count, attribute_count, derived_count;
-    const struct ulp_slot *inputs;           /* a variadic last one is repeated as often as the node gives it: x0, x1, ... */
+    const struct ulp_slot *inputs; /* a variadic last one is repeated as often as the node gives it: x0, x1, ... */
     const struct ulp_slot *attribute_slots;
     const struct ulp_slot *derived;
     struct ulp_attribute_value attributes[ULP_ATTRIBUTES_MAX];
     struct ulp_tape *tape; /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
     uint64_t key;   /* of the node's stochastic stream */
-    struct ulp_block *const *blocks; /* planned bodies of graph attributes, in attribute order; NULL when there are none */
+    struct ulp_block *const
+        *blocks; /* planned bodies of graph attributes, in attribute order; NULL when there are none */
 };
 
 /* One evaluation: a node, one lane, actual inputs. */
@@ -69,7 +71,8 @@ struct ulp_call {
     const struct ulp_arithmetic *arithmetic;
     size_t input_count, output_count;
     const struct ulp_tensor *const *in; /* NULL: omitted. While planning, data may be NULL (only the shape is known) */
-    struct ulp_tensor *out;             /* out[i] described by infer, allocated by the caller before run; type UNDEFINED: not wanted */
+    struct ulp_tensor
+        *out; /* out[i] described by infer, allocated by the caller before run; type UNDEFINED: not wanted */
     struct ulp_arena *scratch;          /* freed after the call */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
@@ -77,30 +80,35 @@ struct ulp_call {
     struct ulp_temporary *temporaries;  /* of ulp_call_temporary; NULL when the caller makes the call */
 };
 
-/* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the values of inputs whose data is not
- * NULL. Returns ULP_OK with out[i].type UNDEFINED when a needed value is not known yet (only while planning). */
+/* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the values of inputs
+ * whose data is not NULL. Returns ULP_OK with out[i].type UNDEFINED when a needed value is not known yet (only while
+ * planning). */
 typedef enum ulp_status ulp_infer_fn(struct ulp_call *call, struct ulp_error *error);
 /* Compute out[]. */
 typedef enum ulp_status ulp_run_fn(struct ulp_call *call, struct ulp_error *error);
 /* Lay the tape's operands over rows: fill rows, operands and outputs (tables from call->scratch).
- * Operand order: the row's inputs, its attributes, its derived ones. Tensors and constants of inputs and attributes are set already. */
+ * Operand order: the row's inputs, its attributes, its derived ones. Tensors and constants of inputs and attributes are
+ * set already. */
 typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
                                     struct ulp_operand *outputs, struct ulp_error *error);
 
 struct ulp_operator {
     const char *name, *domain; /* domain NULL: ai.onnx */
     int since, until;          /* opset versions; until 0: still valid */
-    /* "attribute=value": the row is for nodes whose attribute has that value; "outputs=N", with N outputs. NULL: for all. */
+    /* "attribute=value": the row is for nodes whose attribute has that value; "outputs=N", with N outputs. NULL: for
+     * all. */
     const char *when;
-    /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of any type, p floats that
-     * configure the operator (Resize's scales: constant ones are never rounded to the lane's storage), * any type; all
-     * inputs without a letter have one type. '?' optional; "=TEXT" the number an absent one stands for in the formula
+    /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of any type, p floats
+     * that configure the operator (Resize's scales: constant ones are never rounded to the lane's storage), * any type;
+     * all inputs without a letter have one type. '?' optional; "=TEXT" the number an absent one stands for in the
+     * formula
      * (-0 is the exact neutral element of addition); '*' the last may repeat: "f(x, ...)" in a formula stands for
      * f(f(x0, x1), x2) over all of them, and "#x" for their number. */
     const char *inputs;
     const char *outputs;       /* "y mean? inv_std_dev?" */
-    /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!' before the kind: required.
-     * Attributes not listed are refused at planning. Floats take their exact FP32 value. Listed ones can be named in the formula. */
+    /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!' before the kind:
+     * required. Attributes not listed are refused at planning. Floats take their exact FP32 value. Listed ones can be
+     * named in the formula. */
     const char *attributes;
     const char *derived;       /* further operands of the formula, which `rows` computes: "taps position" */
     ulp_infer_fn *infer;
@@ -108,11 +116,14 @@ struct ulp_operator {
     const char *formula;
     ulp_run_fn *run;
     const char *epilogue;      /* with run = a contraction: formula over "acc", inputs and attributes */
-    bool mixed;                /* run accepts float inputs of different elements (an F32 weight beside WIDE activations); always true of
-                                  formulas, and of contractions' factors */
-    bool allocates;            /* run describes and allocates the outputs itself (control flow: their shapes are known afterwards) */
-    bool shape_only;           /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as they are */
-    ulp_infer_fn *check;       /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED); inputs may be unknown */
+    bool mixed; /* run accepts float inputs of different elements (an F32 weight beside WIDE activations); always true
+                   of formulas, and of contractions' factors */
+    bool allocates; /* run describes and allocates the outputs itself (control flow: their shapes are known afterwards)
+                     */
+    bool
+        shape_only; /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as they are */
+    ulp_infer_fn *check; /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED);
+                            inputs may be unknown */
     int parameter;             /* for infer, rows and run functions that serve several rows */
 };
 
@@ -121,13 +132,13 @@ const struct ulp_operator *ulp_operator_find(const char *domain, const char *nam
 /* All rows, by index, until NULL: for `ulpscope ops` and the harness. */
 const struct ulp_operator *ulp_operator_row(size_t index);
 
-/* Bind a node: find its row, read its attributes, parse its formula. Everything that is wrong with the node by itself is
- * found here. Memory from arena, except for the tape: ulp_unbind frees it. */
+/* Bind a node: find its row, read its attributes, parse its formula. Everything that is wrong with the node by itself
+ * is found here. Memory from arena, except for the tape: ulp_unbind frees it. */
 enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
                          struct ulp_error *error);
 void ulp_unbind(struct ulp_bound *bound);
-/* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure outputs are freed. The message
- * carries the node's name and operator. */
+/* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure outputs are freed. The
+ * message carries the node's name and operator. */
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error);
 /* Only the shapes (planning). */
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error);

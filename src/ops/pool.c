@@ -76,7 +76,8 @@ static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows,
 
 /* ---- MaxPool with indices: which element wins decides, and its value is moved ---- */
 
-/* The place of the largest element (the first of equals) of window `o` in one channel, that starts at element base; -1: none. */
+/* The place of the largest element (the first of equals) of window `o` in one channel, that starts at element base; -1:
+ * none. */
 static int64_t find_largest(const struct ulp_tensor *in, const struct ulp_windows *w, int64_t base, const int64_t *o)
 {
     int64_t best = -1, kernel_count = ulp_product(w->kernel, w->rank);
@@ -97,7 +98,8 @@ static int64_t find_largest(const struct ulp_tensor *in, const struct ulp_window
 }
 
 /* The index as Indices gives it: row-major in the whole tensor, or with storage_order 1 column-major in the channel. */
-static int64_t write_index(const struct ulp_windows *w, int64_t channel, int64_t channel_size, int64_t place, bool columns)
+static int64_t write_index(const struct ulp_windows *w, int64_t channel, int64_t channel_size, int64_t place,
+                           bool columns)
 {
     int64_t index = 0, rest = place, stride = channel_size;
     for (int d = w->rank - 1; d >= 0 && columns; d--) {
@@ -135,7 +137,8 @@ static enum ulp_status run_max_pool(struct ulp_call *call, struct ulp_error *err
             ulp_tensor_set_int(&call->out[1], i,
                                place < 0 ? -1 : write_index(&w, channel, channel_size, place, columns));
     }
-    return ulp_call_wants(call, 0) ? ulp_move_blocks(&call->out[0], in, from, 1, lowest.data, call->pool, error) : ULP_OK;
+    return ulp_call_wants(call, 0) ? ulp_move_blocks(&call->out[0], in, from, 1, lowest.data, call->pool, error)
+                                   : ULP_OK;
 }
 
 /* ---- MaxUnpool ---- */
@@ -156,7 +159,7 @@ static enum ulp_status infer_unpool(struct ulp_call *call, struct ulp_error *err
     for (int d = 0; d < in->rank; d++)
         dims[d] = shape.given ? shape.values[d]
                   : d < 2     ? in->dims[d]
-                              : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] - w.pads_end[d - 2] + w.kernel[d - 2];
+                          : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] - w.pads_end[d - 2] + w.kernel[d - 2];
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
@@ -175,8 +178,9 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
     if (indices->count != in->count)
         return ulp_fail(error, ULP_ERROR_INPUT, "%zu indices for %zu elements", indices->count, in->count);
     for (int d = 0; d < in->rank; d++)
-        inner.dims[d] = d < 2 ? in->dims[d]
-                              : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] - w.pads_end[d - 2] + w.kernel[d - 2];
+        inner.dims[d] =
+            d < 2 ? in->dims[d]
+                  : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] - w.pads_end[d - 2] + w.kernel[d - 2];
     ulp_strides(&inner, inner_strides);
     ulp_strides(out, strides);
     ulp_move_fill(out, 0, out->count, zero.data);
@@ -202,19 +206,36 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
 #define GEOMETRY "auto_pad:string=NOTSET; kernel_shape:!ints; pads:ints; strides:ints"
 #define WITH_CEIL GEOMETRY "; ceil_mode:int=0"
 #define WITH_DILATIONS WITH_CEIL "; dilations:ints"
-#define AVERAGE(version, geometry)                                                                                       \
-    {.name = "AveragePool", .since = version, .when = "count_include_pad=0", POOL,                                        \
-     .attributes = geometry "; count_include_pad:int=0", .formula = "row_mean(x)"},                                       \
-    {.name = "AveragePool", .since = version, .when = "count_include_pad=1", POOL, .derived = "count",                    \
-     .attributes = geometry "; count_include_pad:int=0", .formula = "row_sum(x) / count"}
-#define MAX(version, geometry)                                                                                           \
-    {.name = "MaxPool", .since = version, .when = "outputs=2", .inputs = "x", .outputs = "y? indices?",                   \
-     .attributes = geometry "; storage_order:int=0", .infer = infer_pool, .run = run_max_pool},                           \
-    {.name = "MaxPool", .since = version, POOL, .attributes = geometry "; storage_order:int=0", .formula = "row_max(x)"}
-#define LP(version, geometry)                                                                                            \
-    {.name = "LpPool", .since = version, .when = "p=1", POOL, .attributes = geometry "; p:int=2", .formula = L1},          \
-    {.name = "LpPool", .since = version, .when = "p=2", POOL, .attributes = geometry "; p:int=2", .formula = L2},          \
-    {.name = "LpPool", .since = version, POOL, .attributes = geometry "; p:int=2", .formula = LP_NORM}
+#define AVERAGE(version, geometry) \
+    {.name = "AveragePool", \
+     .since = version, \
+     .when = "count_include_pad=0", \
+     POOL, \
+     .attributes = geometry "; count_include_pad:int=0", \
+     .formula = "row_mean(x)"}, \
+    { \
+        .name = "AveragePool", .since = version, .when = "count_include_pad=1", POOL, .derived = "count", \
+        .attributes = geometry "; count_include_pad:int=0", .formula = "row_sum(x) / count" \
+    }
+#define MAX(version, geometry) \
+    {.name = "MaxPool", \
+     .since = version, \
+     .when = "outputs=2", \
+     .inputs = "x", \
+     .outputs = "y? indices?", \
+     .attributes = geometry "; storage_order:int=0", \
+     .infer = infer_pool, \
+     .run = run_max_pool}, \
+    { \
+        .name = "MaxPool", .since = version, POOL, .attributes = geometry "; storage_order:int=0", \
+        .formula = "row_max(x)" \
+    }
+#define LP(version, geometry) \
+    {.name = "LpPool", .since = version, .when = "p=1", POOL, .attributes = geometry "; p:int=2", .formula = L1}, \
+        {.name = "LpPool", .since = version, .when = "p=2", POOL, .attributes = geometry "; p:int=2", .formula = L2}, \
+    { \
+        .name = "LpPool", .since = version, POOL, .attributes = geometry "; p:int=2", .formula = LP_NORM \
+    }
 #define L1 "row_sum(abs(x))"
 #define L2 "sqrt(row_sum(x * x))"
 #define LP_NORM "pow(row_sum(pow(abs(x), p)), 1 / p)"

@@ -40,7 +40,8 @@ static const struct activation *find_activation(const char *name)
     return NULL;
 }
 
-static void take_parameter(char *out, size_t size, const char *fallback, const struct ulp_attribute_value *given, size_t *next)
+static void take_parameter(char *out, size_t size, const char *fallback, const struct ulp_attribute_value *given,
+                           size_t *next)
 {
     if (!fallback)
         return;
@@ -50,9 +51,10 @@ static void take_parameter(char *out, size_t size, const char *fallback, const s
         snprintf(out, size, "%s", fallback);
 }
 
-/* The activations of all directions, `each` for one; parameters are consumed in order by the functions that have them. */
-static enum ulp_status read_activations(const struct ulp_call *call, size_t directions, size_t each, const char *const *defaults,
-                                        struct chosen *out, struct ulp_error *error)
+/* The activations of all directions, `each` for one; parameters are consumed in order by the functions that have them.
+ */
+static enum ulp_status read_activations(const struct ulp_call *call, size_t directions, size_t each,
+                                        const char *const *defaults, struct chosen *out, struct ulp_error *error)
 {
     const struct ulp_attribute_value *names = ulp_call_attribute(call, "activations");
     size_t next_alpha = 0, next_beta = 0;
@@ -63,17 +65,17 @@ static enum ulp_status read_activations(const struct ulp_call *call, size_t dire
         out[i].activation = find_activation(name);
         if (!out[i].activation)
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "activation %s is not supported", name);
-        take_parameter(out[i].alpha, sizeof out[i].alpha, out[i].activation->alpha, ulp_call_attribute(call, "activation_alpha"),
-                       &next_alpha);
-        take_parameter(out[i].beta, sizeof out[i].beta, out[i].activation->beta, ulp_call_attribute(call, "activation_beta"),
-                       &next_beta);
+        take_parameter(out[i].alpha, sizeof out[i].alpha, out[i].activation->alpha,
+                       ulp_call_attribute(call, "activation_alpha"), &next_alpha);
+        take_parameter(out[i].beta, sizeof out[i].beta, out[i].activation->beta,
+                       ulp_call_attribute(call, "activation_beta"), &next_beta);
     }
     return ULP_OK;
 }
 
 /* "name = f(z_name); " where z_name is `sum`, clipped when the operator clips. */
-static void write_gate(struct ulp_text *text, const struct ulp_call *call, const struct chosen *chosen, const char *name,
-                       const char *sum)
+static void write_gate(struct ulp_text *text, const struct ulp_call *call, const struct chosen *chosen,
+                       const char *name, const char *sum)
 {
     const struct ulp_attribute_value *clip = ulp_call_attribute(call, "clip");
     if (clip->present && clip->f > 0)
@@ -100,19 +102,22 @@ struct recurrent {
     bool batch_first;
     struct chosen activations[6];
     const struct ulp_tensor *x, *w, *r, *b, *lengths, *initial_h, *initial_c, *p;
-    struct ulp_tensor sums_x, sums_h, sums_r; /* accumulators: of all steps' inputs, of the state, of GRU's reset state */
+    struct ulp_tensor sums_x, sums_h,
+        sums_r; /* accumulators: of all steps' inputs, of the state, of GRU's reset state */
     struct ulp_tensor h, c, new_h, new_c, reset; /* storage: batch x hidden */
 };
 
 static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurrent *s, struct ulp_error *error)
 {
-    static const char *const rnn[] = {"Tanh"}, *const gru[] = {"Sigmoid", "Tanh"}, *const lstm[] = {"Sigmoid", "Tanh", "Tanh"};
+    static const char *const rnn[] = {"Tanh"}, *const gru[] = {"Sigmoid", "Tanh"},
+                             *const lstm[] = {"Sigmoid", "Tanh", "Tanh"};
     *s = (struct recurrent){.gates = (size_t)call->bound->op->parameter, .batch_first = ulp_call_int(call, "layout")};
     s->x = call->in[0], s->w = call->in[1], s->r = call->in[2], s->b = ulp_call_input(call, "b");
     s->lengths = ulp_call_input(call, "sequence_lens"), s->initial_h = ulp_call_input(call, "initial_h");
     s->initial_c = ulp_call_input(call, "initial_c"), s->p = ulp_call_input(call, "p");
     if (s->x->rank != 3 || s->w->rank != 3 || s->r->rank != 3)
-        return ulp_fail(error, ULP_ERROR_INPUT, "x, w and r have ranks %d, %d, %d: expected 3", s->x->rank, s->w->rank, s->r->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "x, w and r have ranks %d, %d, %d: expected 3", s->x->rank, s->w->rank,
+                        s->r->rank);
     bool both = ulp_call_is(call, "direction", "bidirectional");
     if (!both && !ulp_call_is(call, "direction", "forward") && !ulp_call_is(call, "direction", "reverse"))
         return ulp_fail(error, ULP_ERROR_INPUT, "direction %s: expected forward, reverse or bidirectional",
@@ -127,10 +132,11 @@ static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurr
     bool fits = s->w->count == s->directions * lines * s->input && s->r->count == s->directions * lines * s->hidden &&
                 (!s->b || s->b->count == 2 * s->directions * lines) && (!s->lengths || s->lengths->count == s->batch) &&
                 (!s->initial_h || s->initial_h->count == state) && (!s->initial_c || s->initial_c->count == state) &&
-                (!s->p || s->p->count == 3 * s->directions * s->hidden) && (!hidden->present || hidden->i == (int64_t)s->hidden);
+                (!s->p || s->p->count == 3 * s->directions * s->hidden) &&
+                (!hidden->present || hidden->i == (int64_t)s->hidden);
     if (!fits)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the inputs' shapes do not fit x, %zu directions and hidden size %zu", s->directions,
-                        s->hidden);
+        return ulp_fail(error, ULP_ERROR_INPUT, "the inputs' shapes do not fit x, %zu directions and hidden size %zu",
+                        s->directions, s->hidden);
     const size_t each = s->gates == LSTM_GATES ? 3 : s->gates == GRU_GATES ? 2 : 1;
     return read_activations(call, s->directions, each, each == 3 ? lstm : each == 2 ? gru : rnn, s->activations, error);
 }
@@ -141,7 +147,8 @@ static enum ulp_status infer_recurrent(struct ulp_call *call, struct ulp_error *
     enum ulp_status status = read_recurrent(call, &s, error);
     if (status != ULP_OK)
         return status;
-    const int64_t steps = (int64_t)s.steps, batch = (int64_t)s.batch, directions = (int64_t)s.directions, hidden = (int64_t)s.hidden;
+    const int64_t steps = (int64_t)s.steps, batch = (int64_t)s.batch, directions = (int64_t)s.directions,
+                  hidden = (int64_t)s.hidden;
     const int64_t y[2][4] = {{steps, directions, batch, hidden}, {batch, steps, directions, hidden}};
     const int64_t state[2][3] = {{directions, batch, hidden}, {batch, directions, hidden}};
     status = ulp_call_describe(call, 0, s.x->type, 4, y[s.batch_first], error);
@@ -172,9 +179,10 @@ static enum ulp_status make_buffers(struct ulp_call *call, struct recurrent *s, 
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < sizeof buffers / sizeof *buffers; i++) {
         const int64_t dims[2] = {buffers[i].rows, buffers[i].columns};
-        status = buffers[i].sums ? ulp_tensor_describe(buffers[i].tensor, s->x->type, ulp_accumulator_element(call->arithmetic),
-                                                       call->arithmetic->accumulator.precision, 2, dims, error)
-                                 : ulp_call_describe_tensor(call, buffers[i].tensor, s->x->type, 2, dims, error);
+        status = buffers[i].sums
+                     ? ulp_tensor_describe(buffers[i].tensor, s->x->type, ulp_accumulator_element(call->arithmetic),
+                                           call->arithmetic->accumulator.precision, 2, dims, error)
+                     : ulp_call_describe_tensor(call, buffers[i].tensor, s->x->type, 2, dims, error);
         if (status == ULP_OK)
             status = ulp_call_temporary(call, buffers[i].tensor, error);
     }
@@ -190,8 +198,9 @@ static struct ulp_tensor view_from(const struct ulp_tensor *tensor, size_t first
 }
 
 /* out (rows x lines) = a (rows of k numbers at a_line) times the transposed matrix that starts at b. */
-static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *a, const int64_t *a_line,
-                                size_t rows, const struct ulp_tensor *b, size_t lines, size_t k, struct ulp_error *error)
+static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *a,
+                                const int64_t *a_line, size_t rows, const struct ulp_tensor *b, size_t lines, size_t k,
+                                struct ulp_error *error)
 {
     int64_t *k_offset, *b_line, *row, *column;
     enum ulp_status status = ulp_move_table(call, &k_offset, k, 0, 1, error);
@@ -208,15 +217,16 @@ static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out, c
 }
 
 /* ---- cells as formulas ----
- * x_G, h_G: gate G's sums over the input and over the state; v_G, r_G: its two biases; p_G: its peephole; h, c: the state;
- * q: GRU's sum over the reset state. */
+ * x_G, h_G: gate G's sums over the input and over the state; v_G, r_G: its two biases; p_G: its peephole; h, c: the
+ * state; q: GRU's sum over the reset state. */
 
 static bool resets_before(const struct ulp_call *call, const struct recurrent *s)
 {
     return s->gates == GRU_GATES && !ulp_call_int(call, "linear_before_reset");
 }
 
-static void write_rnn(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s, const struct chosen *f)
+static void write_rnn(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s,
+                      const struct chosen *f)
 {
     (void)s;
     write_gate(text, call, &f[0], "y", "x_i + h_i + v_i + r_i");
@@ -229,7 +239,8 @@ static void write_reset(struct ulp_text *text, const struct ulp_call *call, cons
     ulp_text_add(text, "r * h");
 }
 
-static void write_gru(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s, const struct chosen *f)
+static void write_gru(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s,
+                      const struct chosen *f)
 {
     write_gate(text, call, &f[0], "z", "x_z + h_z + v_z + r_z");
     if (resets_before(call, s)) {
@@ -241,7 +252,8 @@ static void write_gru(struct ulp_text *text, const struct ulp_call *call, const 
     ulp_text_add(text, "(1 - z) * y + z * h");
 }
 
-static void write_lstm(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s, const struct chosen *f)
+static void write_lstm(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s,
+                       const struct chosen *f)
 {
     write_gate(text, call, &f[0], "i", s->p ? "x_i + h_i + p_i * c + v_i + r_i" : "x_i + h_i + v_i + r_i");
     if (ulp_call_int(call, "input_forget"))
@@ -259,7 +271,8 @@ static void write_lstm(struct ulp_text *text, const struct ulp_call *call, const
 static const struct cell {
     const char *gates, *peepholes; /* in the order of w, r, b and of p */
     size_t activations;
-    void (*write)(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s, const struct chosen *f);
+    void (*write)(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s,
+                  const struct chosen *f);
 } cells[] = {
     [RNN_GATES] = {"i", "", 1, write_rnn},
     [GRU_GATES] = {"zrh", "", 2, write_gru},
@@ -273,7 +286,8 @@ struct cell_operands {
     struct ulp_tensor views[5 * LSTM_GATES];
 };
 
-/* "LETTER_GATE": hidden numbers from element `first` of tensor on; rows row_stride (or row_offset) apart. tensor NULL: -0. */
+/* "LETTER_GATE": hidden numbers from element `first` of tensor on; rows row_stride (or row_offset) apart. tensor NULL:
+ * -0. */
 static void add_gate(struct cell_operands *o, char letter, char gate, const struct ulp_tensor *tensor, size_t first,
                      const int64_t *row_offset, int64_t row_stride)
 {
@@ -282,23 +296,28 @@ static void add_gate(struct cell_operands *o, char letter, char gate, const stru
     struct ulp_operand operand = {.constant = "-0"};
     if (tensor) {
         o->views[o->count] = view_from(tensor, first);
-        operand = (struct ulp_operand){.tensor = &o->views[o->count], .row_offset = row_offset, .row_stride = row_stride,
-                                       .position_stride = 1};
+        operand = (struct ulp_operand){
+            .tensor = &o->views[o->count], .row_offset = row_offset, .row_stride = row_stride, .position_stride = 1};
     }
     o->items[o->count++] = (struct ulp_named_operand){name, operand};
 }
 
 /* Operands of direction d; x_row: the row of sums_x of each item. */
-static void lay_cell(struct cell_operands *o, const struct ulp_call *call, const struct recurrent *s, size_t d, const int64_t *x_row)
+static void lay_cell(struct cell_operands *o, const struct ulp_call *call, const struct recurrent *s, size_t d,
+                     const int64_t *x_row)
 {
     const struct cell *cell = &cells[s->gates];
     const size_t hidden = s->hidden, lines = s->gates * hidden;
     const size_t state_lines = resets_before(call, s) ? 2 * hidden : lines;
-    const struct { const char *name; const struct ulp_tensor *tensor; } states[] = {{"h", &s->h}, {"c", &s->c}, {"q", &s->sums_r}};
+    const struct {
+        const char *name;
+        const struct ulp_tensor *tensor;
+    } states[] = {{"h", &s->h}, {"c", &s->c}, {"q", &s->sums_r}};
     o->count = 0;
     for (size_t g = 0; cell->gates[g]; g++) {
         add_gate(o, 'x', cell->gates[g], &s->sums_x, g * hidden, x_row, 0);
-        add_gate(o, 'h', cell->gates[g], g * hidden < state_lines ? &s->sums_h : NULL, g * hidden, NULL, (int64_t)state_lines);
+        add_gate(o, 'h', cell->gates[g], g * hidden < state_lines ? &s->sums_h : NULL, g * hidden, NULL,
+                 (int64_t)state_lines);
         add_gate(o, 'v', cell->gates[g], s->b, (2 * d * s->gates + g) * hidden, NULL, 0);
         add_gate(o, 'r', cell->gates[g], s->b, ((2 * d + 1) * s->gates + g) * hidden, NULL, 0);
     }
@@ -310,20 +329,22 @@ static void lay_cell(struct cell_operands *o, const struct ulp_call *call, const
 }
 
 static enum ulp_status run_cell(struct ulp_call *call, const struct recurrent *s, const char *formula,
-                                const struct cell_operands *operands, struct ulp_tensor *result, struct ulp_tensor *second,
-                                struct ulp_error *error)
+                                const struct cell_operands *operands, struct ulp_tensor *result,
+                                struct ulp_tensor *second, struct ulp_error *error)
 {
     const struct ulp_rows rows = {.row_count = s->batch, .row_length = s->hidden};
     const struct ulp_named_operand outputs[2] = {
         {"y", {.tensor = result, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
         {"n", {.tensor = second, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
     };
-    return ulp_call_formula(call, formula, call->arithmetic, &rows, operands->count, operands->items, second ? 2 : 1, outputs, error);
+    return ulp_call_formula(call, formula, call->arithmetic, &rows, operands->count, operands->items, second ? 2 : 1,
+                            outputs, error);
 }
 
 /* ---- the steps ---- */
 
-static void copy_row(struct ulp_tensor *to, size_t to_row, const struct ulp_tensor *from, size_t from_row, size_t length)
+static void copy_row(struct ulp_tensor *to, size_t to_row, const struct ulp_tensor *from, size_t from_row,
+                     size_t length)
 {
     memcpy(ulp_element_at(to, to_row * length), ulp_element_at(from, from_row * length), length * to->element_bytes);
 }
@@ -378,8 +399,8 @@ static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size
                : status;
 }
 
-static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s, size_t d, const char *const formulas[2],
-                                     struct ulp_error *error)
+static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s, size_t d,
+                                     const char *const formulas[2], struct ulp_error *error)
 {
     const bool reverse = d == 1 || ulp_call_is(call, "direction", "reverse");
     int64_t *x_row, *h_line;
@@ -393,7 +414,8 @@ static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s,
         if ((status = ulp_call_take(call, s->batch, sizeof *place, &place, error)) != ULP_OK)
             break;
         for (size_t b = 0; b < s->batch; b++) {
-            size_t length = s->lengths ? (size_t)ulp_clamp(ulp_tensor_get_int(s->lengths, b), 0, (int64_t)s->steps) : s->steps;
+            size_t length =
+                s->lengths ? (size_t)ulp_clamp(ulp_tensor_get_int(s->lengths, b), 0, (int64_t)s->steps) : s->steps;
             place[b] = t >= length ? s->steps : reverse ? length - 1 - t : t; /* steps: the item has ended */
             x_row[b] = (int64_t)((place[b] < s->steps ? place[b] : 0) * s->batch + b) * (int64_t)(s->gates * s->hidden);
         }
@@ -435,8 +457,9 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
         struct ulp_text reset = {0}, cell = {0};
         write_reset(&reset, call, f);
         cells[s.gates].write(&cell, call, &s, f);
-        status = reset.failed || cell.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
-                                             : run_direction(call, &s, d, (const char *const[]){reset.data, cell.data}, error);
+        status = reset.failed || cell.failed
+                     ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+                     : run_direction(call, &s, d, (const char *const[]){reset.data, cell.data}, error);
         ulp_text_free(&reset);
         ulp_text_free(&cell);
     }
@@ -453,12 +476,13 @@ const struct ulp_operator ulp_ops_recurrent[] = {
      .attributes = COMMON "; linear_before_reset:int=0", RECURRENT, .parameter = GRU_GATES},
     {.name = "GRU", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
      .attributes = COMMON "; linear_before_reset:int=0; layout:int=0", RECURRENT, .parameter = GRU_GATES},
-    {.name = "LSTM", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?", .outputs = STATES " y_c?",
-     .attributes = COMMON "; input_forget:int=0", RECURRENT, .parameter = LSTM_GATES},
-    {.name = "LSTM", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?", .outputs = STATES " y_c?",
-     .attributes = COMMON "; input_forget:int=0; layout:int=0", RECURRENT, .parameter = LSTM_GATES},
-    {.name = "RNN", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES, .attributes = COMMON,
-     RECURRENT, .parameter = RNN_GATES},
+    {.name = "LSTM", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
+     .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0", RECURRENT, .parameter = LSTM_GATES},
+    {.name = "LSTM", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
+     .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0; layout:int=0", RECURRENT,
+     .parameter = LSTM_GATES},
+    {.name = "RNN", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
+     .attributes = COMMON, RECURRENT, .parameter = RNN_GATES},
     {.name = "RNN", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
      .attributes = COMMON "; layout:int=0", RECURRENT, .parameter = RNN_GATES},
     {0},

@@ -50,11 +50,20 @@ static enum ulp_status rows_reduce(struct ulp_call *call, struct ulp_rows *rows,
     return status == ULP_OK ? ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error) : status;
 }
 
-#define REDUCE(op_name, input_since, text)                                                                              \
-    {.name = op_name, .since = 1, .inputs = "x", .outputs = "reduced", .attributes = "axes:ints; keepdims:int=1",        \
-     .infer = infer_reduce, .rows = rows_reduce, .formula = text},                                                       \
-    {.name = op_name, .since = input_since, .inputs = "x axes:i?", .outputs = "reduced",                                 \
-     .attributes = "keepdims:int=1; noop_with_empty_axes:int=0", .infer = infer_reduce, .rows = rows_reduce, .formula = text}
+#define REDUCE(op_name, input_since, text) \
+    {.name = op_name, \
+     .since = 1, \
+     .inputs = "x", \
+     .outputs = "reduced", \
+     .attributes = "axes:ints; keepdims:int=1", \
+     .infer = infer_reduce, \
+     .rows = rows_reduce, \
+     .formula = text}, \
+    { \
+        .name = op_name, .since = input_since, .inputs = "x axes:i?", .outputs = "reduced", \
+        .attributes = "keepdims:int=1; noop_with_empty_axes:int=0", .infer = infer_reduce, .rows = rows_reduce, \
+        .formula = text \
+    }
 
 const struct ulp_operator ulp_ops_reduce[] = {
     REDUCE("ReduceL1", 18, "row_sum(abs(x))"),

@@ -98,7 +98,8 @@ static enum ulp_status read_resize(const struct ulp_call *call, struct resize *r
         return ULP_OK;
     bool by_sizes = sizes.given && sizes.count;
     if ((by_sizes ? sizes.count : scales) != count || (crop && roi != 2 * count))
-        return ulp_fail(error, ULP_ERROR_INPUT, "scales, sizes or roi do not have one entry for each of %zu axes", count);
+        return ulp_fail(error, ULP_ERROR_INPUT, "scales, sizes or roi do not have one entry for each of %zu axes",
+                        count);
     for (size_t i = 0; i < count; i++) {
         struct resized_axis *axis = &resize->axes[axes[i]];
         double scale = by_sizes ? 1 : read_float(call, "scales", i);
@@ -121,7 +122,8 @@ static enum ulp_status read_resize(const struct ulp_call *call, struct resize *r
         keep_aspect(resize, axes, count, smallest);
     for (int d = 0; d < in->rank; d++) {
         struct resized_axis *axis = &resize->axes[d];
-        axis->changes = axis->out != axis->in || axis->numerator != axis->denominator || axis->start != 0 || axis->end != 1;
+        axis->changes =
+            axis->out != axis->in || axis->numerator != axis->denominator || axis->start != 0 || axis->end != 1;
         if (axis->out > 0 && axis->in == 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "axis %d is empty and cannot be resized", d);
     }
@@ -188,10 +190,11 @@ static enum ulp_status check_resize(struct ulp_call *call, struct ulp_error *err
 }
 
 static enum ulp_status make_coordinates(struct ulp_call *call, const struct ulp_arithmetic *arithmetic,
-                                        const struct resized_axis *axis, struct ulp_tensor *out, struct ulp_error *error)
+                                        const struct resized_axis *axis, struct ulp_tensor *out,
+                                        struct ulp_error *error)
 {
-    const double numbers[] = {axis->numerator, axis->denominator, (double)axis->in, (double)axis->out, axis->width, axis->start,
-                              axis->end};
+    const double numbers[] = {axis->numerator, axis->denominator, (double)axis->in, (double)axis->out,
+                              axis->width,     axis->start,       axis->end};
     static const char *const names[] = {"numerator", "denominator", "length", "length_out", "width", "start", "end"};
     enum { COUNT = sizeof numbers / sizeof *numbers };
     char texts[COUNT][40], formula[256];
@@ -229,7 +232,8 @@ static double round_position(const struct ulp_call *call, const struct resized_a
 
 static bool is_outside(const struct ulp_call *call, const struct resized_axis *axis, double x)
 {
-    return ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize") && !(x >= 0 && x <= (double)(axis->in - 1));
+    return ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize") &&
+           !(x >= 0 && x <= (double)(axis->in - 1));
 }
 
 static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *resize, struct ulp_error *error)
@@ -249,7 +253,8 @@ static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *r
         if (status == ULP_OK && axis->changes)
             status = make_coordinates(call, &exact, axis, &x, error);
         for (int64_t o = 0; status == ULP_OK && axis->changes && o < axis->out; o++) {
-            double at = ulp_tensor_get(&x, (size_t)o), last = (double)(axis->in - 1), nearest = round_position(call, axis, at);
+            double at = ulp_tensor_get(&x, (size_t)o), last = (double)(axis->in - 1),
+                   nearest = round_position(call, axis, at);
             nearest = nearest >= 0 ? nearest <= last ? nearest : last : 0;
             tables[d][o] = is_outside(call, axis, at) ? ULP_NOWHERE : (int64_t)nearest * strides[d];
         }
@@ -262,12 +267,14 @@ static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *r
 /* ---- linear and cubic ---- */
 
 /* out = in with `axis` resized: out[.., o, ..] = sum over taps t of w[o, t] * in[.., position[o, t], ..] */
-static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmetic *arithmetic, const struct ulp_taps *taps,
-                                const struct ulp_tensor *in, struct ulp_tensor *out, int axis, struct ulp_error *error)
+static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmetic *arithmetic,
+                                const struct ulp_taps *taps, const struct ulp_tensor *in, struct ulp_tensor *out,
+                                int axis, struct ulp_error *error)
 {
     const struct ulp_split from = ulp_split_at(in, axis), to = ulp_split_at(out, axis);
     const bool last = from.inner == 1; /* positions run along the axis itself, else along the elements after it */
-    const struct ulp_rows rows = {.row_count = last ? to.outer : to.outer * to.size, .row_length = last ? to.size : to.inner};
+    const struct ulp_rows rows = {.row_count = last ? to.outer : to.outer * to.size,
+                                  .row_length = last ? to.size : to.inner};
     size_t table_size = last ? to.size : rows.row_count;
     struct ulp_named_operand *operands;
     struct ulp_tensor *weights;
@@ -308,12 +315,13 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
 }
 
 /* tf_crop_and_resize: outputs whose coordinate is outside take extrapolation_value. */
-static enum ulp_status extrapolate(struct ulp_call *call, const struct resized_axis *axis, const struct ulp_tensor *x, int d,
-                                   struct ulp_error *error)
+static enum ulp_status extrapolate(struct ulp_call *call, const struct resized_axis *axis, const struct ulp_tensor *x,
+                                   int d, struct ulp_error *error)
 {
     struct ulp_tensor *out = &call->out[0], value;
     const struct ulp_split split = ulp_split_at(out, d);
-    enum ulp_status status = ulp_call_scalar(call, &value, out->type, ulp_call_attribute(call, "extrapolation_value")->f, error);
+    enum ulp_status status =
+        ulp_call_scalar(call, &value, out->type, ulp_call_attribute(call, "extrapolation_value")->f, error);
     for (size_t o = 0; status == ULP_OK && o < split.size; o++)
         for (size_t i = 0; is_outside(call, axis, ulp_tensor_get(x, o)) && i < split.outer; i++)
             ulp_move_fill(out, (i * split.size + o) * split.inner, split.inner, value.data);
@@ -381,7 +389,8 @@ const struct ulp_operator ulp_ops_resize[] = {
     {.name = "Resize", .since = 11, .inputs = "x roi:p? scales:p? sizes:i?", RESIZE, .attributes = OPTIONS},
     {.name = "Resize", .since = 18, .inputs = "x roi:p? scales:p? sizes:i?", RESIZE,
      .attributes = OPTIONS "; antialias:int=0; axes:ints; keep_aspect_ratio_policy:string=stretch"},
-    {.name = "Upsample", .since = 7, .until = 8, .inputs = "x", RESIZE, .attributes = "mode:string=nearest; scales:!floats"},
+    {.name = "Upsample", .since = 7, .until = 8, .inputs = "x", RESIZE,
+     .attributes = "mode:string=nearest; scales:!floats"},
     {.name = "Upsample", .since = 9, .until = 9, .inputs = "x scales:p", RESIZE, .attributes = "mode:string=nearest"},
     {0},
 };

@@ -13,9 +13,10 @@ static enum ulp_status infer_roi_align(struct ulp_call *call, struct ulp_error *
 {
     const struct ulp_tensor *x = call->in[0], *rois = call->in[1];
     const int64_t height = ulp_call_int(call, "output_height"), width = ulp_call_int(call, "output_width");
-    if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 4 || call->in[2]->count != (size_t)rois->dims[0] || height < 1 ||
-        width < 1 || height > 1 << 20 || width > 1 << 20)
-        return ulp_fail(error, ULP_ERROR_INPUT, "expected x of rank 4, regions of 4 numbers, and a batch index for each");
+    if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 4 || call->in[2]->count != (size_t)rois->dims[0] ||
+        height < 1 || width < 1 || height > 1 << 20 || width > 1 << 20)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "expected x of rank 4, regions of 4 numbers, and a batch index for each");
     return ulp_call_describe(call, 0, x->type, 4, (int64_t[]){rois->dims[0], x->dims[1], height, width}, error);
 }
 
@@ -34,7 +35,8 @@ struct roi_axis {
 };
 
 /* Region `r`, from its numbers `first` and first + 2. */
-static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first, struct roi_axis *axis, struct ulp_error *error)
+static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first, struct roi_axis *axis,
+                                   struct ulp_error *error)
 {
     const struct ulp_tensor *rois = call->in[1];
     const bool half = ulp_call_is(call, "coordinate_transformation_mode", "half_pixel");
@@ -55,7 +57,8 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
         (status = ulp_coordinates_make(call, &arithmetic, count, &place, error)) != ULP_OK ||
         (status = ulp_coordinates_make(call, &arithmetic, count, &axis->low, error)) != ULP_OK ||
         (status = ulp_coordinates_make(call, &arithmetic, count, &axis->high, error)) != ULP_OK ||
-        (status = ulp_tensor_describe(&axis->inside, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, 1, (int64_t[]){(int64_t)count}, error)) != ULP_OK ||
+        (status = ulp_tensor_describe(&axis->inside, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, 1, (int64_t[]){(int64_t)count},
+                                      error)) != ULP_OK ||
         (status = ulp_call_temporary(call, &axis->inside, error)) != ULP_OK ||
         (status = ulp_positions_make(call, count, &bin, error)) != ULP_OK ||
         (status = ulp_positions_make(call, count, &point, error)) != ULP_OK ||
@@ -71,13 +74,21 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
     for (int i = 0; i < 5; i++)
         snprintf(numbers[i], sizeof numbers[i], "%a", values[i]);
     const struct ulp_named_operand operands[] = {
-        {"start", {.tensor = &start}}, {"end", {.tensor = &end}}, {"bin", {.tensor = &bin, .position_stride = 1}},
-        {"point", {.tensor = &point, .position_stride = 1}}, {"scale", {.constant = numbers[0]}}, {"shift", {.constant = numbers[1]}},
-        {"bins", {.constant = numbers[2]}}, {"points", {.constant = numbers[3]}}, {"length", {.constant = numbers[4]}},
+        {"start", {.tensor = &start}},
+        {"end", {.tensor = &end}},
+        {"bin", {.tensor = &bin, .position_stride = 1}},
+        {"point", {.tensor = &point, .position_stride = 1}},
+        {"scale", {.constant = numbers[0]}},
+        {"shift", {.constant = numbers[1]}},
+        {"bins", {.constant = numbers[2]}},
+        {"points", {.constant = numbers[3]}},
+        {"length", {.constant = numbers[4]}},
     };
     const struct ulp_named_operand outputs[] = {
-        {"place", {.tensor = &place, .position_stride = 1}}, {"inside", {.tensor = &axis->inside, .position_stride = 1}},
-        {"low", {.tensor = &axis->low, .position_stride = 1}}, {"high", {.tensor = &axis->high, .position_stride = 1}},
+        {"place", {.tensor = &place, .position_stride = 1}},
+        {"inside", {.tensor = &axis->inside, .position_stride = 1}},
+        {"low", {.tensor = &axis->low, .position_stride = 1}},
+        {"high", {.tensor = &axis->high, .position_stride = 1}},
     };
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
     char text[400];
@@ -93,8 +104,8 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
 }
 
 /* Values at all points of a region (rows: channels), then bins of points (rows: channel and bin). */
-static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t image, const struct roi_axis *y, const struct roi_axis *x,
-                                   struct ulp_error *error)
+static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t image, const struct roi_axis *y,
+                                   const struct roi_axis *x, struct ulp_error *error)
 {
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const bool average = ulp_call_is(call, "mode", "avg");
@@ -102,7 +113,8 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
     const int64_t bins = y->bins * x->bins, count = bins * each;
     struct ulp_tensor from = *call->in[0], to = call->out[0], values;
     int64_t *offset[4], *y_at, *x_at;
-    enum ulp_status status = ulp_call_temporary_in(call, &values, &inner.storage, 2, (int64_t[]){channels, count}, error);
+    enum ulp_status status =
+        ulp_call_temporary_in(call, &values, &inner.storage, 2, (int64_t[]){channels, count}, error);
     for (int i = 0; i < 4 && status == ULP_OK; i++)
         status = ulp_call_take(call, (size_t)count, sizeof *offset[i], &offset[i], error);
     if (status != ULP_OK || (status = ulp_call_take(call, (size_t)count, sizeof *y_at, &y_at, error)) != ULP_OK ||
@@ -123,9 +135,12 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
         {"v01", {.tensor = &from, .row_stride = plane, .position_offset = offset[1]}},
         {"v10", {.tensor = &from, .row_stride = plane, .position_offset = offset[2]}},
         {"v11", {.tensor = &from, .row_stride = plane, .position_offset = offset[3]}},
-        {"ly", {.tensor = &y->low, .position_offset = y_at}}, {"hy", {.tensor = &y->high, .position_offset = y_at}},
-        {"lx", {.tensor = &x->low, .position_offset = x_at}}, {"hx", {.tensor = &x->high, .position_offset = x_at}},
-        {"iny", {.tensor = &y->inside, .position_offset = y_at}}, {"inx", {.tensor = &x->inside, .position_offset = x_at}},
+        {"ly", {.tensor = &y->low, .position_offset = y_at}},
+        {"hy", {.tensor = &y->high, .position_offset = y_at}},
+        {"lx", {.tensor = &x->low, .position_offset = x_at}},
+        {"hx", {.tensor = &x->high, .position_offset = x_at}},
+        {"iny", {.tensor = &y->inside, .position_offset = y_at}},
+        {"inx", {.tensor = &x->inside, .position_offset = x_at}},
     };
     const struct ulp_rows points = {.row_count = (size_t)channels, .row_length = (size_t)count};
     const struct ulp_rows pools = {.row_count = (size_t)(channels * bins), .row_length = (size_t)each};
@@ -134,10 +149,11 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
     const struct ulp_named_operand result = {"y", {.tensor = &to, .row_stride = 1}};
     /* max takes the largest of the four weighted elements, as ONNX's definition of the mode does */
     if (count)
-        status = ulp_call_formula(call,
-                                  average ? "iny && inx ? ly * lx * v00 + ly * hx * v01 + hy * lx * v10 + hy * hx * v11 : 0"
-                                          : "iny && inx ? max(max(ly * lx * v00, ly * hx * v01), max(hy * lx * v10, hy * hx * v11)) : 0",
-                                  &inner, &points, 10, operands, 1, &value, error);
+        status = ulp_call_formula(
+            call,
+            average ? "iny && inx ? ly * lx * v00 + ly * hx * v01 + hy * lx * v10 + hy * hx * v11 : 0"
+                    : "iny && inx ? max(max(ly * lx * v00, ly * hx * v01), max(hy * lx * v10, hy * hx * v11)) : 0",
+            &inner, &points, 10, operands, 1, &value, error);
     if (count == 0) {
         struct ulp_tensor zero;
         status = ulp_call_scalar(call, &zero, to.type, 0, error);
@@ -145,8 +161,8 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
             ulp_move_fill(&to, 0, pools.row_count, zero.data);
         return status;
     }
-    return status == ULP_OK ? ulp_call_formula(call, average ? "row_mean(v)" : "row_max(v)", call->arithmetic, &pools, 1, &pooled, 1,
-                                               &result, error)
+    return status == ULP_OK ? ulp_call_formula(call, average ? "row_mean(v)" : "row_max(v)", call->arithmetic, &pools,
+                                               1, &pooled, 1, &result, error)
                             : status;
 }
 
@@ -177,13 +193,16 @@ static enum ulp_status infer_max_roi(struct ulp_call *call, struct ulp_error *er
 {
     const struct ulp_tensor *x = call->in[0], *rois = call->in[1];
     const struct ulp_attribute_value *shape = ulp_call_attribute(call, "pooled_shape");
-    if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 5 || shape->count != 2 || shape->ints[0] < 1 || shape->ints[1] < 1)
+    if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 5 || shape->count != 2 || shape->ints[0] < 1 ||
+        shape->ints[1] < 1)
         return ulp_fail(error, ULP_ERROR_INPUT, "expected x of rank 4, regions of 5 numbers and a pooled_shape of 2");
-    return ulp_call_describe(call, 0, x->type, 4, (int64_t[]){rois->dims[0], x->dims[1], shape->ints[0], shape->ints[1]}, error);
+    return ulp_call_describe(call, 0, x->type, 4,
+                             (int64_t[]){rois->dims[0], x->dims[1], shape->ints[0], shape->ints[1]}, error);
 }
 
 /* Bin `bin` of a region from start to end (pixels, inclusive), cut to the axis. */
-static void bin_range(int64_t start, int64_t end, int64_t bins, int64_t bin, int64_t length, int64_t *first, int64_t *last)
+static void bin_range(int64_t start, int64_t end, int64_t bins, int64_t bin, int64_t length, int64_t *first,
+                      int64_t *last)
 {
     const int64_t size = end - start + 1 > 1 ? end - start + 1 : 1;
     *first = ulp_clamp(bin * size / bins + start, 0, length);
@@ -201,7 +220,8 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
     if (status == ULP_OK)
         status = ulp_call_scalar(call, &zero, x->type, 0, error);
     for (int64_t i = 0; status == ULP_OK && i < (int64_t)call->out[0].count; i++) {
-        const int64_t column = i % d[3], row = i / d[3] % d[2], channel = i / (d[3] * d[2]) % d[1], r = i / (d[3] * d[2] * d[1]);
+        const int64_t column = i % d[3], row = i / d[3] % d[2], channel = i / (d[3] * d[2]) % d[1],
+                      r = i / (d[3] * d[2] * d[1]);
         int64_t edges[5], top, bottom, left, right, best = -1;
         for (int k = 0; k < 5; k++) {
             double value = ulp_tensor_get(rois, (size_t)(5 * r + k)) * (k ? scale : 1);
@@ -223,14 +243,15 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
     return status == ULP_OK ? ulp_move_blocks(&call->out[0], x, from, 1, zero.data, call->pool, error) : status;
 }
 
-#define ROI_ALIGN .inputs = "x rois:f batch_indices:i", .outputs = "y", .infer = infer_roi_align, .check = check_roi_align, \
-    .run = run_roi_align
+#define ROI_ALIGN .inputs = "x rois:f batch_indices:i", .outputs = "y", .infer = infer_roi_align, \
+    .check = check_roi_align, .run = run_roi_align
 #define OPTIONS "mode:string=avg; output_height:int=1; output_width:int=1; sampling_ratio:int=0; spatial_scale:float=1"
 
 const struct ulp_operator ulp_ops_roi[] = {
-    {.name = "MaxRoiPool", .since = 1, .inputs = "x rois", .outputs = "y", .attributes = "pooled_shape:!ints; spatial_scale:float=1",
-     .infer = infer_max_roi, .run = run_max_roi},
+    {.name = "MaxRoiPool", .since = 1, .inputs = "x rois", .outputs = "y",
+     .attributes = "pooled_shape:!ints; spatial_scale:float=1", .infer = infer_max_roi, .run = run_max_roi},
     {.name = "RoiAlign", .since = 10, ROI_ALIGN, .attributes = OPTIONS},
-    {.name = "RoiAlign", .since = 16, ROI_ALIGN, .attributes = OPTIONS "; coordinate_transformation_mode:string=half_pixel"},
+    {.name = "RoiAlign", .since = 16, ROI_ALIGN,
+     .attributes = OPTIONS "; coordinate_transformation_mode:string=half_pixel"},
     {0},
 };

@@ -19,7 +19,8 @@ static bool is_mode(const struct ulp_call *call, const char *name, const char *o
 
 static enum ulp_status check_grid(struct ulp_call *call, struct ulp_error *error)
 {
-    if (!is_mode(call, "nearest", "nearest") && !is_mode(call, "linear", "bilinear") && !is_mode(call, "cubic", "bicubic"))
+    if (!is_mode(call, "nearest", "nearest") && !is_mode(call, "linear", "bilinear") &&
+        !is_mode(call, "cubic", "bicubic"))
         return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected " MODES, ulp_call_attribute(call, "mode")->s);
     if (!ulp_call_is(call, "padding_mode", "zeros") && !ulp_call_is(call, "padding_mode", "border") &&
         !ulp_call_is(call, "padding_mode", "reflection"))
@@ -35,15 +36,15 @@ static enum ulp_status infer_grid(struct ulp_call *call, struct ulp_error *error
     int rank = in->rank - 2;
     char a[200], b[200];
     if (rank < 1 || grid->rank != in->rank || grid->dims[0] != in->dims[0] || grid->dims[rank + 1] != rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "grid %s does not fit input %s", ulp_tensor_describe_text(grid, a, sizeof a),
-                        ulp_tensor_describe_text(in, b, sizeof b));
+        return ulp_fail(error, ULP_ERROR_INPUT, "grid %s does not fit input %s",
+                        ulp_tensor_describe_text(grid, a, sizeof a), ulp_tensor_describe_text(in, b, sizeof b));
     memcpy(dims, in->dims, 2 * sizeof *dims);
     memcpy(dims + 2, grid->dims + 1, (size_t)rank * sizeof *dims);
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
-/* Axis d's coordinates of all grid points (the grid's last axis counts from the innermost one): from -1 .. 1 to elements, then
- * into the axis as padding_mode says. */
+/* Axis d's coordinates of all grid points (the grid's last axis counts from the innermost one): from -1 .. 1 to
+ * elements, then into the axis as padding_mode says. */
 static enum ulp_status grid_coordinates(struct ulp_call *call, const struct ulp_arithmetic *arithmetic, int d,
                                         struct ulp_tensor *out, struct ulp_error *error)
 {
@@ -55,7 +56,8 @@ static enum ulp_status grid_coordinates(struct ulp_call *call, const struct ulp_
     snprintf(length, sizeof length, "%lld", (long long)in->dims[2 + d]);
     snprintf(low, sizeof low, "%s", align ? "0" : "-0.5");
     snprintf(high, sizeof high, "%lld.%d", (long long)in->dims[2 + d] - 1, align ? 0 : 5);
-    snprintf(text, sizeof text, "u = %s; x = %s; %s", align ? "(g + 1) / 2 * (length - 1)" : "((g + 1) * length - 1) / 2",
+    snprintf(text, sizeof text, "u = %s; x = %s; %s",
+             align ? "(g + 1) / 2 * (length - 1)" : "((g + 1) * length - 1) / 2",
              is_mode(call, "nearest", "nearest") ? "round(u)" : "u",
              ulp_call_is(call, "padding_mode", "zeros")    ? "x"
              : ulp_call_is(call, "padding_mode", "border") ? "x < low || x > high ? min(max(x, 0), length - 1) : x"
@@ -71,9 +73,10 @@ static enum ulp_status grid_coordinates(struct ulp_call *call, const struct ulp_
         {"g", {.tensor = &grid, .position_stride = rank}}, {"length", {.constant = length}},
         {"low", {.constant = low}}, {"high", {.constant = high}},
     };
-    return status == ULP_OK ? ulp_call_formula(call, text, arithmetic, &rows, 4, operands, 1,
-                                               (struct ulp_named_operand[]){{"x", {.tensor = out, .position_stride = 1}}}, error)
-                            : status;
+    return status == ULP_OK
+               ? ulp_call_formula(call, text, arithmetic, &rows, 4, operands, 1,
+                                  (struct ulp_named_operand[]){{"x", {.tensor = out, .position_stride = 1}}}, error)
+               : status;
 }
 
 /* The element that padding_mode shows at index i of an axis; -1: none. */
@@ -119,8 +122,10 @@ static int64_t find_place(const struct ulp_call *call, const struct grid_taps *g
 static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g, struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
-    const struct ulp_tap_options options = {
-        .kernel = is_mode(call, "cubic", "bicubic") ? ULP_KERNEL_CUBIC : ULP_KERNEL_LINEAR, .cubic_a = -0.75, .stretch = 1};
+    const struct ulp_tap_options options = {.kernel = is_mode(call, "cubic", "bicubic") ? ULP_KERNEL_CUBIC
+                                                                                        : ULP_KERNEL_LINEAR,
+                                            .cubic_a = -0.75,
+                                            .stretch = 1};
     *g = (struct grid_taps){.rank = call->in[0]->rank - 2, .combinations = 1};
     g->points = call->in[1]->count / (size_t)(call->in[0]->dims[0] * g->rank);
     enum ulp_status status = ulp_coordinate_arithmetic(call, &arithmetic, error);
@@ -141,8 +146,8 @@ static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g
 }
 
 /* One image: rows are channels, positions the grid's points; `source` holds every channel with a zero behind it. */
-static enum ulp_status sample_image(struct ulp_call *call, const struct grid_taps *g, size_t n, const struct ulp_tensor *source,
-                                    const char *formula, struct ulp_error *error)
+static enum ulp_status sample_image(struct ulp_call *call, const struct grid_taps *g, size_t n,
+                                    const struct ulp_tensor *source, const char *formula, struct ulp_error *error)
 {
     const int64_t plane = source->dims[1];
     const size_t channels = (size_t)call->in[0]->dims[1];
@@ -167,7 +172,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
             offset[p] = place < 0 ? plane - 1 : place;
         }
         snprintf(name, 24, "x%zu", c);
-        operands[c] = (struct ulp_named_operand){name, {.tensor = &from, .row_stride = plane, .position_offset = offset}};
+        operands[c] =
+            (struct ulp_named_operand){name, {.tensor = &from, .row_stride = plane, .position_offset = offset}};
     }
     for (int d = 0, k = 0; status == ULP_OK && d < g->rank; d++)
         for (size_t t = 0; status == ULP_OK && t < g->axes[d].count; t++, k++) {
@@ -182,8 +188,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
         }
     const struct ulp_rows rows = {.row_count = channels, .row_length = g->points};
     const struct ulp_operand result = {.tensor = &to, .row_stride = (int64_t)g->points, .position_stride = 1};
-    return status == ULP_OK ? ulp_call_formula(call, formula, call->arithmetic, &rows, g->combinations + count, operands, 1,
-                                               (struct ulp_named_operand[]){{"y", result}}, error)
+    return status == ULP_OK ? ulp_call_formula(call, formula, call->arithmetic, &rows, g->combinations + count,
+                                               operands, 1, (struct ulp_named_operand[]){{"y", result}}, error)
                             : status;
 }
 
@@ -234,7 +240,8 @@ static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
         return status == ULP_OK ? move_nearest(call, &g, error) : status;
     const int64_t planes = in->dims[0] * in->dims[1], plane = ulp_product(in->dims + 2, g.rank);
     if ((status = ulp_call_scalar(call, &zero, in->type, 0, error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &source, in->type, 2, (int64_t[]){planes, plane + 1}, error)) != ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &source, in->type, 2, (int64_t[]){planes, plane + 1}, error)) !=
+            ULP_OK ||
         (status = ulp_call_temporary(call, &source, error)) != ULP_OK)
         return status;
     for (int64_t i = 0; i < planes; i++) {
@@ -271,7 +278,8 @@ static enum ulp_status infer_affine(struct ulp_call *call, struct ulp_error *err
     return ulp_call_describe(call, 0, theta->type, rank + 2, dims, error);
 }
 
-/* Derived: i0 i1 i2, a point's index along x, y and z, and t0 .. t3, the columns of theta. A plane has z = 0 in a row of length 1. */
+/* Derived: i0 i1 i2, a point's index along x, y and z, and t0 .. t3, the columns of theta. A plane has z = 0 in a row
+ * of length 1. */
 static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
                                    struct ulp_operand *outputs, struct ulp_error *error)
 {
@@ -318,11 +326,13 @@ static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
 
 const struct ulp_operator ulp_ops_sample[] = {
     {.name = "AffineGrid", .since = 20, .when = "align_corners=0", .inputs = "theta size:i", .outputs = "grid",
-     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3", .infer = infer_affine, .rows = rows_affine,
+     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3", .infer = infer_affine,
+     .rows = rows_affine,
      .formula = "x = (2 * i0 + 1) / n0 - 1; y = (2 * i1 + 1) / n1 - 1; z = (2 * i2 + 1) / n2 - 1; "
                 "t0 * x + t1 * y + t2 * z + t3"},
     {.name = "AffineGrid", .since = 20, .when = "align_corners=1", .inputs = "theta size:i", .outputs = "grid",
-     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3", .infer = infer_affine, .rows = rows_affine,
+     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3", .infer = infer_affine,
+     .rows = rows_affine,
      .formula = "x = n0 > 1 ? 2 * i0 / (n0 - 1) - 1 : 0; y = n1 > 1 ? 2 * i1 / (n1 - 1) - 1 : 0; "
                 "z = n2 > 1 ? 2 * i2 / (n2 - 1) - 1 : 0; t0 * x + t1 * y + t2 * z + t3"},
     {.name = "GridSample", .since = 16, .inputs = "x grid:f", .outputs = "y",

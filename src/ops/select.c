@@ -1,4 +1,5 @@
-/* Operators that choose elements by their values. The choice is made on the lane's own values, exactly; lanes may differ. */
+/* Operators that choose elements by their values. The choice is made on the lane's own values, exactly; lanes may
+ * differ. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -81,13 +82,15 @@ static enum ulp_status run_hardmax(struct ulp_call *call, struct ulp_error *erro
 
 /* ---- TopK ---- */
 
-static enum ulp_status read_k(const struct ulp_call *call, int64_t size, int64_t *k, bool *known, struct ulp_error *error)
+static enum ulp_status read_k(const struct ulp_call *call, int64_t size, int64_t *k, bool *known,
+                              struct ulp_error *error)
 {
     const struct ulp_tensor *tensor = ulp_call_input(call, "k");
     *known = !tensor || tensor->data;
     *k = !tensor ? ulp_call_int(call, "k") : tensor->data && tensor->count == 1 ? ulp_tensor_get_int(tensor, 0) : 0;
     if (*k < 0 || *k > size || (tensor && tensor->count != 1))
-        return ulp_fail(error, ULP_ERROR_INPUT, "k is %lld for an axis of %lld elements", (long long)*k, (long long)size);
+        return ulp_fail(error, ULP_ERROR_INPUT, "k is %lld for an axis of %lld elements", (long long)*k,
+                        (long long)size);
     return ULP_OK;
 }
 
@@ -141,14 +144,16 @@ static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_split split = ulp_split_at(in, axis);
     for (size_t l = 0; l < split.outer * split.inner; l++) {
         size_t outer = l / split.inner, inner = l % split.inner;
-        struct line line = {in, outer * split.size * split.inner + inner, split.inner, largest->present && !largest->i ? -1 : 1};
+        struct line line = {in, outer * split.size * split.inner + inner, split.inner,
+                            largest->present && !largest->i ? -1 : 1};
         for (size_t i = 0; i < split.size; i++)
             order[i] = i;
         qsort_r(order, split.size, sizeof *order, order_line, &line);
         for (size_t i = 0; i < (size_t)k; i++) {
             size_t to = (outer * (size_t)k + i) * split.inner + inner;
             if (ulp_call_wants(call, 0))
-                memcpy(ulp_element_at(&call->out[0], to), ulp_element_at(in, line.base + order[i] * line.step), in->element_bytes);
+                memcpy(ulp_element_at(&call->out[0], to), ulp_element_at(in, line.base + order[i] * line.step),
+                       in->element_bytes);
             if (ulp_call_wants(call, 1))
                 ulp_tensor_set_int(&call->out[1], to, (int64_t)order[i]);
         }
@@ -189,7 +194,8 @@ static enum ulp_status run_non_zero(struct ulp_call *call, struct ulp_error *err
 }
 
 /* Without an axis the tensor is one line. */
-static enum ulp_status compress_split(const struct ulp_call *call, struct ulp_split *split, int *axis, struct ulp_error *error)
+static enum ulp_status compress_split(const struct ulp_call *call, struct ulp_split *split, int *axis,
+                                      struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     *axis = -1;
@@ -363,7 +369,8 @@ static enum ulp_status run_unique(struct ulp_call *call, struct ulp_error *error
     for (size_t i = 1; i < 4; i++)
         for (size_t j = 0; ulp_call_wants(call, i) && j < call->out[i].count; j++)
             ulp_tensor_set_int(&call->out[i], j, (int64_t)lists[i][j]);
-    return ulp_call_wants(call, 0) ? ulp_move_blocks(&call->out[0], call->in[0], from, s.inner, NULL, call->pool, error) : ULP_OK;
+    return ulp_call_wants(call, 0) ? ulp_move_blocks(&call->out[0], call->in[0], from, s.inner, NULL, call->pool, error)
+                                   : ULP_OK;
 }
 
 #define ARG .inputs = "data", .outputs = "reduced", .infer = infer_arg, .run = run_arg

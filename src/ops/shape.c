@@ -41,7 +41,8 @@ static enum ulp_status infer_reshape(struct ulp_call *call, struct ulp_error *er
             return ulp_fail(error, ULP_ERROR_INPUT, "shape asks for more elements than fit in memory");
     }
     if (rest >= 0 && (known == 0 || in->count % (size_t)known != 0))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not divide into shape's %lld", in->count, (long long)known);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not divide into shape's %lld", in->count,
+                        (long long)known);
     if (rest >= 0)
         dims[rest] = (int64_t)in->count / known;
     else if ((size_t)known != in->count)
@@ -176,7 +177,8 @@ static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *erro
 {
     const struct ulp_tensor *training = ulp_call_input(call, "training_mode"), *ratio = ulp_call_input(call, "ratio");
     if (training && ulp_tensor_get_int(training, 0) && !(ratio && ulp_tensor_get(ratio, 0) == 0))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "training_mode true is not supported: Dropout is only computed at inference");
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "training_mode true is not supported: Dropout is only computed at inference");
     ulp_move_all(&call->out[0], call->in[0]);
     if (ulp_call_wants(call, 1))
         memset(call->out[1].data, 1, call->out[1].count);
@@ -192,16 +194,20 @@ const struct ulp_operator ulp_ops_shape[] = {
      .attributes = "seed:int", .infer = infer_dropout, .run = run_dropout},
     {.name = "Flatten", .since = 1, SAME, .attributes = "axis:int=1", .infer = infer_flatten},
     {.name = "Identity", .since = 1, SAME, .infer = ulp_infer_first},
-    {.name = "Reshape", .since = 5, .inputs = "data shape:i", .outputs = "reshaped", .infer = infer_reshape, .run = run_copy},
+    {.name = "Reshape", .since = 5, .inputs = "data shape:i", .outputs = "reshaped", .infer = infer_reshape,
+     .run = run_copy},
     {.name = "Reshape", .since = 14, .inputs = "data shape:i", .outputs = "reshaped", .attributes = "allowzero:int=0",
      .infer = infer_reshape, .run = run_copy},
-    {.name = "Shape", .since = 1, .inputs = "data", .outputs = "shape", .infer = infer_shape, .run = run_shape, .shape_only = true},
+    {.name = "Shape", .since = 1, .inputs = "data", .outputs = "shape", .infer = infer_shape, .run = run_shape,
+     .shape_only = true},
     {.name = "Shape", .since = 15, .inputs = "data", .outputs = "shape", .attributes = "start:int=0; end:int",
      .infer = infer_shape, .run = run_shape, .shape_only = true},
-    {.name = "Size", .since = 1, .inputs = "data", .outputs = "size", .infer = infer_size, .run = run_size, .shape_only = true},
+    {.name = "Size", .since = 1, .inputs = "data", .outputs = "size", .infer = infer_size, .run = run_size,
+     .shape_only = true},
     {.name = "Squeeze", .since = 1, .inputs = "data", .outputs = "squeezed", .attributes = "axes:ints",
      .infer = infer_squeeze, .run = run_copy},
-    {.name = "Squeeze", .since = 13, .inputs = "data axes:i?", .outputs = "squeezed", .infer = infer_squeeze, .run = run_copy},
+    {.name = "Squeeze", .since = 13, .inputs = "data axes:i?", .outputs = "squeezed", .infer = infer_squeeze,
+     .run = run_copy},
     {.name = "Unsqueeze", .since = 1, .inputs = "data", .outputs = "expanded", .attributes = "axes:!ints",
      .infer = infer_unsqueeze, .run = run_copy},
     {.name = "Unsqueeze", .since = 13, .inputs = "data axes:i", .outputs = "expanded", .infer = infer_unsqueeze,

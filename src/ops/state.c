@@ -18,14 +18,17 @@ static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l
                             *decay = ulp_call_in(call, 4), *beta = ulp_call_in(call, 5);
     l->q_heads = ulp_call_int(call, "q_num_heads");
     l->kv_heads = ulp_call_int(call, "kv_num_heads");
-    if (q->rank != 3 || k->rank != 3 || v->rank != 3 || l->q_heads < 1 || l->kv_heads < 1 || l->q_heads % l->kv_heads != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "expected query, key and value of rank 3 and heads that divide each other");
+    if (q->rank != 3 || k->rank != 3 || v->rank != 3 || l->q_heads < 1 || l->kv_heads < 1 ||
+        l->q_heads % l->kv_heads != 0)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "expected query, key and value of rank 3 and heads that divide each other");
     l->batch = q->dims[0];
     l->steps = q->dims[1];
     l->key = q->dims[2] / l->q_heads;
     l->value = v->dims[2] / l->kv_heads;
     const int64_t places = l->batch * l->steps;
-    bool fits = (int64_t)q->count == places * l->q_heads * l->key && (int64_t)k->count == places * l->kv_heads * l->key &&
+    bool fits = (int64_t)q->count == places * l->q_heads * l->key &&
+                (int64_t)k->count == places * l->kv_heads * l->key &&
                 (int64_t)v->count == places * l->kv_heads * l->value &&
                 (!state || (int64_t)state->count == l->batch * l->kv_heads * l->key * l->value) &&
                 (!decay || decay->dims[2] == l->kv_heads || decay->dims[2] == l->kv_heads * l->key) &&
@@ -33,7 +36,8 @@ static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l
     bool gated = ulp_call_is(call, "update_rule", "gated") || ulp_call_is(call, "update_rule", "gated_delta");
     bool delta = ulp_call_is(call, "update_rule", "delta") || ulp_call_is(call, "update_rule", "gated_delta");
     if (!gated && !delta && !ulp_call_is(call, "update_rule", "linear"))
-        return ulp_fail(error, ULP_ERROR_INPUT, "update_rule %s is unknown", ulp_call_attribute(call, "update_rule")->s);
+        return ulp_fail(error, ULP_ERROR_INPUT, "update_rule %s is unknown",
+                        ulp_call_attribute(call, "update_rule")->s);
     return fits && gated == (decay != NULL) && delta == (beta != NULL)
                ? ULP_OK
                : ulp_fail(error, ULP_ERROR_INPUT, "the inputs do not fit each other or update_rule");
@@ -46,13 +50,15 @@ static enum ulp_status infer_linear(struct ulp_call *call, struct ulp_error *err
     if (status != ULP_OK)
         return status;
     const struct ulp_tensor *state = ulp_call_in(call, 3);
-    status = ulp_call_describe(call, 0, call->in[0]->type, 3, (int64_t[]){l.batch, l.steps, l.q_heads * l.value}, error);
+    status =
+        ulp_call_describe(call, 0, call->in[0]->type, 3, (int64_t[]){l.batch, l.steps, l.q_heads * l.value}, error);
     return status == ULP_OK ? ulp_call_describe(call, 1, state ? state->type : call->in[0]->type, 4,
                                                 (int64_t[]){l.batch, l.kv_heads, l.key, l.value}, error)
                             : status;
 }
 
-/* Offsets at step t of (batch, head, value index) rows into a packed tensor of `width` features: head * head_step + value * value_step. */
+/* Offsets at step t of (batch, head, value index) rows into a packed tensor of `width` features: head * head_step +
+ * value * value_step. */
 static void row_offsets(int64_t *out, const struct linear *l, int64_t heads, int64_t t, int64_t width, int64_t repeat,
                         int64_t head_step, int64_t value_step)
 {
@@ -62,8 +68,8 @@ static void row_offsets(int64_t *out, const struct linear *l, int64_t heads, int
     }
 }
 
-static enum ulp_status step_state(struct ulp_call *call, const struct linear *l, const struct ulp_arithmetic *inner, int64_t t,
-                                  int64_t *tables[4], struct ulp_tensor *state, struct ulp_error *error)
+static enum ulp_status step_state(struct ulp_call *call, const struct linear *l, const struct ulp_arithmetic *inner,
+                                  int64_t t, int64_t *tables[4], struct ulp_tensor *state, struct ulp_error *error)
 {
     const struct ulp_tensor *decay = ulp_call_in(call, 4), *beta = ulp_call_in(call, 5);
     const bool per_key = decay && decay->dims[2] == l->kv_heads * l->key && l->key != 1;
@@ -76,7 +82,8 @@ static enum ulp_status step_state(struct ulp_call *call, const struct linear *l,
         row_offsets(tables[3], l, l->kv_heads, t, beta->dims[2], 1, beta->dims[2] == 1 ? 0 : 1, 0);
     snprintf(text, sizeof text, "kept = %s; u = %s; kept + k * u", decay ? "state * exp(g)" : "state",
              beta ? "beta * (v - row_sum(kept * k))" : "v");
-    const struct ulp_rows rows = {.row_count = (size_t)(l->batch * l->kv_heads * l->value), .row_length = (size_t)l->key};
+    const struct ulp_rows rows = {.row_count = (size_t)(l->batch * l->kv_heads * l->value),
+                                  .row_length = (size_t)l->key};
     const struct ulp_named_operand operands[] = {
         {"state", {.tensor = state, .row_stride = l->key, .position_stride = 1}},
         {"k", {.tensor = call->in[1], .row_offset = tables[0], .position_stride = 1}},
@@ -101,20 +108,22 @@ static enum ulp_status read_state(struct ulp_call *call, const struct linear *l,
         int64_t b = r / (l->q_heads * l->value), h = r / l->value % l->q_heads / repeat;
         tables[2][r] = ((b * l->kv_heads + h) * l->value + r % l->value) * l->key;
     }
-    const struct ulp_rows rows = {.row_count = (size_t)(l->batch * l->q_heads * l->value), .row_length = (size_t)l->key};
+    const struct ulp_rows rows = {.row_count = (size_t)(l->batch * l->q_heads * l->value),
+                                  .row_length = (size_t)l->key};
     const struct ulp_named_operand operands[] = {
         {"q", {.tensor = call->in[0], .row_offset = tables[0], .position_stride = 1}},
         {"state", {.tensor = state, .row_offset = tables[2], .position_stride = 1}},
         {"number", {.constant = number}},
     };
     const struct ulp_named_operand result = {"y", {.tensor = &call->out[0], .row_offset = tables[1]}};
-    return ulp_call_formula(call, given ? "number * row_sum(q * state)" : "1 / sqrt(number) * row_sum(q * state)", call->arithmetic,
-                            &rows, 3, operands, 1, &result, error);
+    return ulp_call_formula(call, given ? "number * row_sum(q * state)" : "1 / sqrt(number) * row_sum(q * state)",
+                            call->arithmetic, &rows, 3, operands, 1, &result, error);
 }
 
 /* The state as rows of keys (batch, head, value, key), unrounded, from or to the tensor's (batch, head, key, value). */
-static enum ulp_status turn_state(struct ulp_call *call, const struct linear *l, const struct ulp_arithmetic *arithmetic,
-                                  const struct ulp_tensor *from, struct ulp_tensor *to, bool in, struct ulp_error *error)
+static enum ulp_status turn_state(struct ulp_call *call, const struct linear *l,
+                                  const struct ulp_arithmetic *arithmetic, const struct ulp_tensor *from,
+                                  struct ulp_tensor *to, bool in, struct ulp_error *error)
 {
     const int64_t rows_count = l->batch * l->kv_heads * l->value;
     int64_t *turned;
@@ -139,7 +148,8 @@ static enum ulp_status run_linear(struct ulp_call *call, struct ulp_error *error
     int64_t *tables[4];
     enum ulp_status status = read_linear(call, &l, error);
     if (status == ULP_OK)
-        status = ulp_call_temporary_in(call, &state, &inner.storage, 4, (int64_t[]){l.batch, l.kv_heads, l.value, l.key}, error);
+        status = ulp_call_temporary_in(call, &state, &inner.storage, 4,
+                                       (int64_t[]){l.batch, l.kv_heads, l.value, l.key}, error);
     for (int i = 0; status == ULP_OK && i < 4; i++)
         status = ulp_call_take(call, (size_t)(l.batch * l.q_heads * l.value), sizeof *tables[i], &tables[i], error);
     if (status != ULP_OK || state.count == 0)
@@ -150,20 +160,26 @@ static enum ulp_status run_linear(struct ulp_call *call, struct ulp_error *error
         if (status == ULP_OK && ulp_call_wants(call, 0))
             status = read_state(call, &l, t, tables, &state, error);
     }
-    return status == ULP_OK && ulp_call_wants(call, 1) ? turn_state(call, &l, call->arithmetic, &state, &call->out[1], false, error)
-                                                        : status;
+    return status == ULP_OK && ulp_call_wants(call, 1)
+               ? turn_state(call, &l, call->arithmetic, &state, &call->out[1], false, error)
+               : status;
 }
 
 /* ---- CausalConvWithState: each channel's own kernel over the past state and the input ---- */
 
 static enum ulp_status infer_causal(struct ulp_call *call, struct ulp_error *error)
 {
-    const struct ulp_tensor *x = call->in[0], *w = call->in[1], *bias = ulp_call_in(call, 2), *past = ulp_call_in(call, 3);
+    const struct ulp_tensor *x = call->in[0], *w = call->in[1], *bias = ulp_call_in(call, 2),
+                            *past = ulp_call_in(call, 3);
     if (x->rank != 3 || w->rank != 3 || w->dims[0] != x->dims[1] || w->dims[1] != 1 || w->dims[2] < 1 ||
-        (bias && bias->count != (size_t)x->dims[1]) || (past && past->count != (size_t)(x->dims[0] * x->dims[1] * (w->dims[2] - 1))))
-        return ulp_fail(error, ULP_ERROR_INPUT, "weights, bias or past_state do not fit an input of batch x channels x length");
+        (bias && bias->count != (size_t)x->dims[1]) ||
+        (past && past->count != (size_t)(x->dims[0] * x->dims[1] * (w->dims[2] - 1))))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "weights, bias or past_state do not fit an input of batch x channels x length");
     enum ulp_status status = ulp_call_describe(call, 0, x->type, 3, x->dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, x->type, 3, (int64_t[]){x->dims[0], x->dims[1], w->dims[2] - 1}, error) : status;
+    return status == ULP_OK
+               ? ulp_call_describe(call, 1, x->type, 3, (int64_t[]){x->dims[0], x->dims[1], w->dims[2] - 1}, error)
+               : status;
 }
 
 static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error)
@@ -180,14 +196,16 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
         return status;
     for (int64_t i = 0; i < lines; i++) {
         if (past && k > 1)
-            memcpy(ulp_element_at(&padded, (size_t)(i * whole)), ulp_element_at(past, (size_t)(i * (k - 1))), (size_t)(k - 1) * x->element_bytes);
+            memcpy(ulp_element_at(&padded, (size_t)(i * whole)), ulp_element_at(past, (size_t)(i * (k - 1))),
+                   (size_t)(k - 1) * x->element_bytes);
         else
             ulp_move_fill(&padded, (size_t)(i * whole), (size_t)(k - 1), zero.data);
         if (length)
-            memcpy(ulp_element_at(&padded, (size_t)(i * whole + k - 1)), ulp_element_at(x, (size_t)(i * length)), (size_t)length * x->element_bytes);
+            memcpy(ulp_element_at(&padded, (size_t)(i * whole + k - 1)), ulp_element_at(x, (size_t)(i * length)),
+                   (size_t)length * x->element_bytes);
         if (ulp_call_wants(call, 1) && k > 1)
-            memcpy(ulp_element_at(&call->out[1], (size_t)(i * (k - 1))), ulp_element_at(&padded, (size_t)(i * whole + length)),
-                   (size_t)(k - 1) * x->element_bytes);
+            memcpy(ulp_element_at(&call->out[1], (size_t)(i * (k - 1))),
+                   ulp_element_at(&padded, (size_t)(i * whole + length)), (size_t)(k - 1) * x->element_bytes);
     }
     if (!ulp_call_wants(call, 0) || call->out[0].count == 0)
         return ULP_OK;
@@ -216,10 +234,13 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
 
 const struct ulp_operator ulp_ops_state[] = {
     {.name = "CausalConvWithState", .since = 27, .when = "activation=none", CAUSAL, .epilogue = "acc + bias"},
-    {.name = "CausalConvWithState", .since = 27, .when = "activation=silu", CAUSAL, .epilogue = "y = acc + bias; y * sigmoid(y)"},
-    {.name = "CausalConvWithState", .since = 27, .when = "activation=swish", CAUSAL, .epilogue = "y = acc + bias; y * sigmoid(y)"},
-    {.name = "LinearAttention", .since = 27, .inputs = "query key value past_state:f? decay? beta?", .outputs = "output present_state",
-     .attributes = "chunk_size:int=64; kv_num_heads:!int; q_num_heads:!int; scale:float=0; update_rule:string=gated_delta",
-     .infer = infer_linear, .run = run_linear},
+    {.name = "CausalConvWithState", .since = 27, .when = "activation=silu", CAUSAL,
+     .epilogue = "y = acc + bias; y * sigmoid(y)"},
+    {.name = "CausalConvWithState", .since = 27, .when = "activation=swish", CAUSAL,
+     .epilogue = "y = acc + bias; y * sigmoid(y)"},
+    {.name = "LinearAttention", .since = 27, .inputs = "query key value past_state:f? decay? beta?",
+     .outputs = "output present_state",
+     .attributes = "chunk_size:int=64; kv_num_heads:!int; q_num_heads:!int; scale:float=0; "
+                   "update_rule:string=gated_delta", .infer = infer_linear, .run = run_linear},
     {0},
 };

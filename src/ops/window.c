@@ -23,8 +23,8 @@ enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struc
     int rank = windows->rank = in->rank - 2;
     int64_t pads[2 * ULP_RANK_MAX];
     if (rank < 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch, channels and at least one axis more",
-                        in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the input has rank %d: expected batch, channels and at least one axis more", in->rank);
     if (weights && weights->rank != in->rank)
         return ulp_fail(error, ULP_ERROR_INPUT, "the weights have rank %d, the input %d", weights->rank, in->rank);
     memcpy(windows->in, in->dims + 2, (size_t)rank * sizeof *windows->in);
@@ -49,7 +49,8 @@ enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struc
                                    pads[rank + d]};
         for (int i = 0; i < 5; i++)
             if (numbers[i] < 0 || numbers[i] >= NUMBER_MAX)
-                return ulp_fail(error, ULP_ERROR_INPUT, "kernel, stride, dilation or pads of spatial axis %d are out of range", d);
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "kernel, stride, dilation or pads of spatial axis %d are out of range", d);
     }
     return ULP_OK;
 }
@@ -64,8 +65,8 @@ static void pad_same(struct ulp_windows *w, int d, bool upper)
     w->pads_end[d] = total - w->pads[d];
 }
 
-enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_tensor *in, const struct ulp_tensor *weights,
-                                 struct ulp_windows *windows, struct ulp_error *error)
+enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_tensor *in,
+                                 const struct ulp_tensor *weights, struct ulp_windows *windows, struct ulp_error *error)
 {
     enum ulp_status status = ulp_windows_read_kernel(call, in, weights, windows, error);
     if (status != ULP_OK)
@@ -78,9 +79,11 @@ enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_t
         if (upper || lower)
             pad_same(windows, d, upper);
         int64_t stride = windows->strides[d];
-        int64_t room = windows->in[d] + windows->pads[d] + windows->pads_end[d] - (windows->kernel[d] - 1) * windows->dilations[d] - 1;
+        int64_t room = windows->in[d] + windows->pads[d] + windows->pads_end[d] -
+                       (windows->kernel[d] - 1) * windows->dilations[d] - 1;
         if (room < 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "the window is larger than the padded input along spatial axis %d", d);
+            return ulp_fail(error, ULP_ERROR_INPUT, "the window is larger than the padded input along spatial axis %d",
+                            d);
         windows->out[d] = room / stride + 1 + (ceil_mode && room % stride != 0);
         /* a window that would start in the padding behind the input does not exist */
         if (ceil_mode && (windows->out[d] - 1) * stride >= windows->in[d] + windows->pads[d])

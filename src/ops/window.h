@@ -12,8 +12,9 @@ struct ulp_windows {
 
 /* Read kernel_shape, strides, dilations, pads, auto_pad and ceil_mode of the call for input `in`; weights (may be NULL)
  * gives the kernel's shape by its spatial dimensions. out[] is the output's spatial shape. */
-enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_tensor *in, const struct ulp_tensor *weights,
-                                 struct ulp_windows *windows, struct ulp_error *error);
+enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_tensor *in,
+                                 const struct ulp_tensor *weights, struct ulp_windows *windows,
+                                 struct ulp_error *error);
 /* The same without auto_pad and out[], for operators that define the two in another way. */
 enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struct ulp_tensor *in,
                                         const struct ulp_tensor *weights, struct ulp_windows *windows,
