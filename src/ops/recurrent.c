@@ -399,27 +399,42 @@ static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size
                : status;
 }
 
+/* A step's tables are needed no longer than the step: long sequences must not gather them. */
+static enum ulp_status run_step_alone(struct ulp_call *call, struct recurrent *s, size_t d,
+                                      const char *const formulas[2], const int64_t *x_row, const int64_t *h_line,
+                                      struct ulp_error *error)
+{
+    struct ulp_arena *outer = call->scratch;
+    enum ulp_status status = ulp_arena_create(&call->scratch, error);
+    if (status == ULP_OK) {
+        status = run_step(call, s, d, formulas, x_row, h_line, error);
+        ulp_arena_free(call->scratch);
+    }
+    call->scratch = outer;
+    return status;
+}
+
 static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s, size_t d,
                                      const char *const formulas[2], struct ulp_error *error)
 {
     const bool reverse = d == 1 || ulp_call_is(call, "direction", "reverse");
     int64_t *x_row, *h_line;
+    size_t *place;
     enum ulp_status status = begin_direction(call, s, d, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, s->batch, sizeof *x_row, &x_row, error);
     if (status == ULP_OK)
         status = ulp_move_table(call, &h_line, s->batch, 0, (int64_t)s->hidden, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, s->batch, sizeof *place, &place, error);
     for (size_t t = 0; status == ULP_OK && t < s->steps; t++) {
-        size_t *place;
-        if ((status = ulp_call_take(call, s->batch, sizeof *place, &place, error)) != ULP_OK)
-            break;
         for (size_t b = 0; b < s->batch; b++) {
             size_t length =
                 s->lengths ? (size_t)ulp_clamp(ulp_tensor_get_int(s->lengths, b), 0, (int64_t)s->steps) : s->steps;
             place[b] = t >= length ? s->steps : reverse ? length - 1 - t : t; /* steps: the item has ended */
             x_row[b] = (int64_t)((place[b] < s->steps ? place[b] : 0) * s->batch + b) * (int64_t)(s->gates * s->hidden);
         }
-        status = run_step(call, s, d, formulas, x_row, h_line, error);
+        status = run_step_alone(call, s, d, formulas, x_row, h_line, error);
         for (size_t b = 0; status == ULP_OK && b < s->batch; b++) {
             if (place[b] == s->steps)
                 continue;
