@@ -11,30 +11,30 @@ struct ulp_sums {
     bool store;             /* as values in storage: output 0's, and acc's with epilogue=rounded */
 };
 
-/* Sums of values of `type`, which may differ from output 0's when there is an epilogue. with_epilogue false: it would change
- * nothing, the sums are the result. */
+/* Sums of values of `type`, which may differ from output 0's when there is an epilogue. with_epilogue false: it would
+ * change nothing, the sums are the result. */
 enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool with_epilogue, struct ulp_sums *sums,
                                struct ulp_error *error);
 /* One contraction into the sums; problem's out and store are set here. Several may each fill a part. */
 enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums, struct ulp_contraction *problem,
                              struct ulp_error *error);
-/* The epilogue over all of output 0. places: a letter for each of the row's inputs: '-' it is no number of the epilogue, 'b' it
- * is broadcast, 'c' it lies along axis 1 (a bias), 'r' along the last axis but one. Derived operands low and high are the ends
- * of output 0's integer type. */
+/* The epilogue over all of output 0. places: a letter for each of the row's inputs: '-' it is no number of the
+ * epilogue, 'b' it is broadcast, 'c' it lies along axis 1 (a bias), 'r' along the last axis but one. Derived operands
+ * low and high are the ends of output 0's integer type. */
 enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places, struct ulp_error *error);
 
 /* MatMul and Conv for operators around them: a and b, x and w in place of the call's inputs 0 and 1. */
-enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b, enum ulp_type type,
-                                 struct ulp_error *error);
+enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
+                                 enum ulp_type type, struct ulp_error *error);
 enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
                                 struct ulp_sums *sums, struct ulp_error *error);
-/* A product of integers, MatMul or Conv, after both factors have lost their zero points (NULL: 0), then the row's epilogue (places
- * NULL: none). */
+/* A product of integers, MatMul or Conv, after both factors have lost their zero points (NULL: 0), then the row's
+ * epilogue (places NULL: none). */
 enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
                                  const struct ulp_tensor *const zeros[2], bool is_conv, const char *places,
                                  struct ulp_error *error);
-enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w, enum ulp_type type,
-                               struct ulp_error *error);
+enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w,
+                               enum ulp_type type, struct ulp_error *error);
 enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w,
                               struct ulp_sums *sums, struct ulp_error *error);
 

@@ -8,7 +8,8 @@
 /* ---- QuantizeLinear, DequantizeLinear ---- */
 
 /* The type an attribute names; 0 or absent: `fallback`. */
-static enum ulp_status read_type(const struct ulp_call *call, enum ulp_type fallback, enum ulp_type *out, struct ulp_error *error)
+static enum ulp_status read_type(const struct ulp_call *call, enum ulp_type fallback, enum ulp_type *out,
+                                 struct ulp_error *error)
 {
     int64_t type = ulp_call_int(call, "output_dtype");
     *out = type ? (enum ulp_type)type : fallback;
@@ -64,7 +65,8 @@ static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *
     int axis = 0;
     if (!in || in->count == 1 || x->rank == 0)
         return in ? ulp_call_along(call, operand, x->rank, 0, error) : ULP_OK;
-    enum ulp_status status = x->rank == 1 ? ULP_OK : ulp_call_axis(attribute->present ? attribute->i : 1, x->rank, &axis, error);
+    enum ulp_status status =
+        x->rank == 1 ? ULP_OK : ulp_call_axis(attribute->present ? attribute->i : 1, x->rank, &axis, error);
     if (status != ULP_OK)
         return status;
     bool blocked = block > 0 && in->rank == x->rank;
@@ -120,7 +122,8 @@ static enum ulp_status subtract_zero(struct ulp_call *call, struct ulp_tensor *o
     if (status != ULP_OK || out->count == 0)
         return status;
     struct ulp_rows rows;
-    struct ulp_operand operands[2] = {{.tensor = in}, {.tensor = zero, .constant = zero ? NULL : "0"}}, output = {.tensor = out};
+    struct ulp_operand operands[2] = {{.tensor = in}, {.tensor = zero, .constant = zero ? NULL : "0"}},
+                       output = {.tensor = out};
     if (zero && zero->rank <= 1)
         status = ulp_call_along(call, &operands[1], in->rank, zero->count == 1 ? 0 : axis, error);
     const struct ulp_layout layout = {.rows = &rows, .operands = operands, .outputs = &output, .operand_count = 2,
@@ -139,22 +142,25 @@ enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor 
 {
     struct ulp_tensor first, second;
     struct ulp_sums sums;
-    enum ulp_status status = subtract_zero(call, &first, factors[0], zeros[0], is_conv ? 0 : factors[0]->rank - 2, error);
+    enum ulp_status status =
+        subtract_zero(call, &first, factors[0], zeros[0], is_conv ? 0 : factors[0]->rank - 2, error);
     if (status == ULP_OK)
         status = subtract_zero(call, &second, factors[1], zeros[1], is_conv ? 0 : factors[1]->rank - 1, error);
     if (status == ULP_OK)
         status = ulp_sums_begin(call, ULP_TYPE_INT32, places != NULL, &sums, error);
     if (status == ULP_OK)
-        status = is_conv ? ulp_conv_sums(call, &first, &second, &sums, error) : ulp_matmul_sums(call, &first, &second, &sums, error);
+        status = is_conv ? ulp_conv_sums(call, &first, &second, &sums, error)
+                         : ulp_matmul_sums(call, &first, &second, &sums, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, places, error) : status;
 }
 
 /* The same of the row's slots: a, b (or x, w) and the zero points. */
-static enum ulp_status multiply_integers(struct ulp_call *call, size_t a, size_t a_zero, size_t b, size_t b_zero, bool is_conv,
-                                         const char *places, struct ulp_error *error)
+static enum ulp_status multiply_integers(struct ulp_call *call, size_t a, size_t a_zero, size_t b, size_t b_zero,
+                                         bool is_conv, const char *places, struct ulp_error *error)
 {
     return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[a], call->in[b]},
-                            (const struct ulp_tensor *[]){ulp_call_in(call, a_zero), ulp_call_in(call, b_zero)}, is_conv, places, error);
+                            (const struct ulp_tensor *[]){ulp_call_in(call, a_zero), ulp_call_in(call, b_zero)},
+                            is_conv, places, error);
 }
 
 static enum ulp_status infer_matmul_integer(struct ulp_call *call, struct ulp_error *error)
@@ -193,11 +199,11 @@ static enum ulp_status run_qlinear_conv(struct ulp_call *call, struct ulp_error 
     return multiply_integers(call, 0, 2, 3, 5, true, "-b--c-bbc", error);
 }
 
-#define QUANTIZE .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y", .infer = infer_quantize, .rows = rows_parameters, \
-    .derived = "integer low high", \
+#define QUANTIZE .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y", .infer = infer_quantize, \
+    .rows = rows_parameters, .derived = "integer low high", \
     .formula = "r = x / y_scale; q = (integer ? round(r) : r) + y_zero_point; min(max(q, low), high)"
-#define DEQUANTIZE .inputs = "x:* x_scale:p x_zero_point:*?=0", .outputs = "y", .infer = infer_dequantize, .rows = rows_parameters, \
-    .formula = "(x - x_zero_point) * x_scale"
+#define DEQUANTIZE .inputs = "x:* x_scale:p x_zero_point:*?=0", .outputs = "y", .infer = infer_dequantize, \
+    .rows = rows_parameters, .formula = "(x - x_zero_point) * x_scale"
 #define GEOMETRY "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; strides:ints"
 #define REQUANTIZE(sum, scale) "q = round(" sum " * (" scale ")) + y_zero_point; min(max(q, low), high)"
 
@@ -207,10 +213,12 @@ const struct ulp_operator ulp_ops_quantize[] = {
     {.name = "DequantizeLinear", .since = 10, DEQUANTIZE},
     {.name = "DequantizeLinear", .since = 13, DEQUANTIZE, .attributes = "axis:int=1"},
     {.name = "DequantizeLinear", .since = 21, DEQUANTIZE, .attributes = "axis:int=1; block_size:int=0"},
-    {.name = "DequantizeLinear", .since = 23, DEQUANTIZE, .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0"},
-    {.name = "DequantizeLinear", .domain = "com.microsoft", .since = 1, DEQUANTIZE, .attributes = "axis:int=1; block_size:int=0"},
-    {.name = "DynamicQuantizeLinear", .since = 11, .inputs = "x", .outputs = "y y_scale y_zero_point", .infer = infer_dynamic,
-     .rows = rows_all,
+    {.name = "DequantizeLinear", .since = 23, DEQUANTIZE,
+     .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0"},
+    {.name = "DequantizeLinear", .domain = "com.microsoft", .since = 1, DEQUANTIZE,
+     .attributes = "axis:int=1; block_size:int=0"},
+    {.name = "DynamicQuantizeLinear", .since = 11, .inputs = "x", .outputs = "y y_scale y_zero_point",
+     .infer = infer_dynamic, .rows = rows_all,
      .formula = "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
                 "y_scale = (top == bottom ? 1 : top - bottom) / 255; "
                 "y_zero_point = round(min(max(0 - bottom / y_scale, 0), 255)); "
@@ -218,9 +226,9 @@ const struct ulp_operator ulp_ops_quantize[] = {
     {.name = "MatMulInteger", .since = 10, .inputs = "a:i b:i a_zero_point:i? b_zero_point:i?", .outputs = "y",
      .infer = infer_matmul_integer, .run = run_matmul_integer},
     {.name = "QLinearConv", .since = 10,
-     .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p y_zero_point:i bias:i?=0", .outputs = "y",
-     .attributes = GEOMETRY, .derived = "low high", .infer = infer_qlinear_conv, .run = run_qlinear_conv,
-     .epilogue = REQUANTIZE("(acc + bias)", "x_scale * w_scale / y_scale")},
+     .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p y_zero_point:i bias:i?=0",
+     .outputs = "y", .attributes = GEOMETRY, .derived = "low high", .infer = infer_qlinear_conv,
+     .run = run_qlinear_conv, .epilogue = REQUANTIZE("(acc + bias)", "x_scale * w_scale / y_scale")},
     {.name = "QLinearMatMul", .since = 10,
      .inputs = "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i y_scale:p y_zero_point:i", .outputs = "y",
      .derived = "low high", .infer = infer_qlinear_matmul, .run = run_qlinear_matmul,
@@ -228,9 +236,11 @@ const struct ulp_operator ulp_ops_quantize[] = {
     {.name = "QuantizeLinear", .since = 10, QUANTIZE},
     {.name = "QuantizeLinear", .since = 13, QUANTIZE, .attributes = "axis:int=1"},
     {.name = "QuantizeLinear", .since = 19, QUANTIZE, .attributes = "axis:int=1; saturate:int=1"},
-    {.name = "QuantizeLinear", .since = 21, QUANTIZE, .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; saturate:int=1"},
+    {.name = "QuantizeLinear", .since = 21, QUANTIZE,
+     .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; saturate:int=1"},
     {.name = "QuantizeLinear", .since = 23, QUANTIZE,
      .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; precision:int=0; saturate:int=1"},
-    {.name = "QuantizeLinear", .domain = "com.microsoft", .since = 1, QUANTIZE, .attributes = "axis:int=1; block_size:int=0"},
+    {.name = "QuantizeLinear", .domain = "com.microsoft", .since = 1, QUANTIZE,
+     .attributes = "axis:int=1; block_size:int=0"},
     {0},
 };
