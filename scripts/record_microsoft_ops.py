@@ -80,6 +80,8 @@ def cases():
     yield "MultiHeadAttention", "causal", [f32(2, 4, 8), f32(2, 4, 8), f32(2, 4, 8)], dict(num_heads=2, unidirectional=1, scale=0.5)
     yield "MultiHeadAttention", "past", [f32(1, 2, 8), f32(1, 2, 8), f32(1, 2, 8), None, None, None, f32(1, 2, 3, 4), f32(1, 2, 3, 4)], \
         dict(num_heads=2, outputs="y,present_key,present_value")
+    yield "Attention", "", [f32(2, 3, 8), f32(8, 24), f32(24)], heads
+    yield "Attention", "mask", [f32(2, 3, 8), f32(8, 24), f32(24), np.array([[1, 1, 0], [1, 1, 1]], np.int32)], heads
 
 
 def record(folder, op, variant, arrays, attributes):

@@ -290,15 +290,20 @@ static enum ulp_status run_attention(struct ulp_call *call, struct ulp_error *er
 
 /* ---- com.microsoft MultiHeadAttention: a bias for query, key and value first; the rest is Attention, its mask input 5 ---- */
 
-static enum ulp_status check_multi_head(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_scale(const struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_attribute_value *scale = ulp_call_attribute(call, "scale");
-    const struct ulp_node *node = call->bound->node;
-    if (node->input_count > 4 && node->inputs[4] >= 0)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "key_padding_mask is not supported");
     if (scale->present && scale->f == 0)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "scale=0 is not supported: leave it out for 1 / sqrt(head size)");
     return ULP_OK;
+}
+
+static enum ulp_status check_multi_head(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_node *node = call->bound->node;
+    if (node->input_count > 4 && node->inputs[4] >= 0)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "key_padding_mask is not supported");
+    return check_scale(call, error);
 }
 
 /* in plus the part of the bias from `first` on, for its last axis. */
@@ -340,6 +345,76 @@ static enum ulp_status run_multi_head(struct ulp_call *call, struct ulp_error *e
     struct ulp_call inner = *call;
     inner.in = in;
     inner.input_count = call->input_count < 4 ? 4 : call->input_count;
+    return run_attention(&inner, error);
+}
+
+/* ---- com.microsoft Attention: query, key and value are three parts of input * weights + bias ---- */
+
+static enum ulp_status check_projected(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_node *node = call->bound->node;
+    for (size_t i = 4; i < node->input_count; i++)
+        if (node->inputs[i] >= 0)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "input %zu (past, attention_bias or past_sequence_length) is not supported", i);
+    return check_scale(call, error);
+}
+
+static enum ulp_status infer_projected(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *weights = call->in[1], *mask = ulp_call_in(call, 3);
+    if (in->rank != 3 || weights->rank != 2 || weights->dims[0] != in->dims[2] || weights->dims[1] % 3 != 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "input and weights: expected batch x positions x features and features x 3 parts");
+    if (mask && (mask->rank != 2 || mask->dims[0] != in->dims[0] || mask->dims[1] != in->dims[1]))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "only a mask_index of batch x positions is supported");
+    return ulp_call_describe(call, 0, in->type, 3, (int64_t[]){in->dims[0], in->dims[1], weights->dims[1] / 3}, error);
+}
+
+/* What is added to the scores: mask_filter_value where mask_index is 0. */
+static enum ulp_status make_filter(struct ulp_call *call, const struct ulp_tensor *mask, struct ulp_tensor *out, struct ulp_error *error)
+{
+    char filter[40];
+    snprintf(filter, sizeof filter, "%a", (double)ulp_call_attribute(call, "mask_filter_value")->f);
+    enum ulp_status status = ulp_call_describe_tensor(call, out, call->in[0]->type, 4, (int64_t[]){mask->dims[0], 1, 1, mask->dims[1]}, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, out, error);
+    const struct ulp_rows rows = {.row_count = 1, .row_length = mask->count};
+    const struct ulp_named_operand operands[] = {{"mask", {.tensor = mask, .position_stride = 1}}, {"filter", {.constant = filter}}};
+    const struct ulp_named_operand result = {"y", {.tensor = out, .position_stride = 1}};
+    return status == ULP_OK && mask->count
+               ? ulp_call_formula(call, "mask > 0 ? 0 : filter", call->arithmetic, &rows, 2, operands, 1, &result, error)
+               : status;
+}
+
+static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *x = call->in[0], *mask = ulp_call_in(call, 3);
+    const int64_t size = call->out[0].dims[2], dims[] = {x->dims[0], x->dims[1], 3 * size}, positions = dims[0] * dims[1];
+    struct ulp_tensor all, parts[3], filter;
+    struct ulp_sums sums;
+    struct ulp_call inner = *call;
+    enum ulp_status status = ulp_call_describe_tensor(call, &all, x->type, 3, dims, error);
+    if (status != ULP_OK || (status = ulp_call_temporary(call, &all, error)) != ULP_OK)
+        return status;
+    inner.out = &all;
+    inner.output_count = 1;
+    if ((status = ulp_sums_begin(&inner, x->type, ulp_call_in(call, 2), &sums, error)) != ULP_OK ||
+        (status = ulp_matmul_sums(&inner, x, call->in[1], &sums, error)) != ULP_OK ||
+        (status = ulp_sums_end(&inner, &sums, "--b-", error)) != ULP_OK)
+        return status;
+    for (int64_t i = 0; i < 3; i++) {
+        if ((status = ulp_call_describe_tensor(call, &parts[i], x->type, 3, call->out[0].dims, error)) != ULP_OK ||
+            (status = ulp_call_temporary(call, &parts[i], error)) != ULP_OK)
+            return status;
+        for (int64_t p = 0; p < positions && size; p++)
+            memcpy(ulp_element_at(&parts[i], (size_t)(p * size)), ulp_element_at(&all, (size_t)((3 * p + i) * size)),
+                   (size_t)size * all.element_bytes);
+    }
+    if (mask && (status = make_filter(call, mask, &filter, error)) != ULP_OK)
+        return status;
+    const struct ulp_tensor *in[4] = {&parts[0], &parts[1], &parts[2], mask ? &filter : NULL};
+    inner = *call;
+    inner.in = in;
+    inner.input_count = 4;
     return run_attention(&inner, error);
 }
 
@@ -406,6 +481,9 @@ const struct ulp_operator ulp_ops_attention[] = {
      .attributes = OPTIONS "; left_window_size:int=-1; right_window_size:int=-1"},
     {.name = "RotaryEmbedding", .since = 23, .inputs = "x cos_cache sin_cache position_ids:i?", .outputs = "y",
      .attributes = "interleaved:int=0; num_heads:int; rotary_embedding_dim:int=0", .infer = ulp_infer_first, .run = run_rotary},
+    {.name = "Attention", .domain = "com.microsoft", .since = 1, .inputs = "input weights bias?=-0 mask_index:i? past? attention_bias?",
+     .outputs = "y", .attributes = "mask_filter_value:float=-10000; num_heads:!int; scale:float; unidirectional:int=0",
+     .infer = infer_projected, .run = run_projected, .mixed = true, .check = check_projected, .epilogue = "acc + bias"},
     {.name = "MultiHeadAttention", .domain = "com.microsoft", .since = 1,
      .inputs = "query key value bias? key_padding_mask:i? attention_bias? past_key? past_value?",
      .outputs = "y present_key? present_value?",
