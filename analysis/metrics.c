@@ -1,7 +1,7 @@
 /* Measures of a difference of tensors.
  *
- * Each difference is formed exactly and rounded once to double (MPFR subtraction into 53 bits; between two float carriers the
- * double subtraction is that rounding). Sums run over chunks of fixed size that are added in order, so figures do not depend on
+ * Each difference is formed exactly and rounded once to double (in doubles where that is certain, else by MPFR subtraction into
+ * 53 bits; between two float carriers the double subtraction is that rounding). Sums run over chunks of fixed size that are added in order, so figures do not depend on
  * threads; they are scaled by the largest term, so that squares neither overflow nor vanish. */
 #include "metrics.h"
 
@@ -48,6 +48,58 @@ static double read_finite(const struct ulp_tensor *tensor, size_t i)
     return kind == MPFR_REGULAR_KIND || kind == -MPFR_REGULAR_KIND ? copysign(DBL_MAX, x) : x;
 }
 
+/* A value as an exact sum of doubles of falling size, at most 2^53 units of their last place each. */
+struct parts {
+    double high, middle, low;
+};
+
+/* 2^k for |k| < 1000. */
+static double power_of_two(int64_t k)
+{
+    uint64_t bits = (uint64_t)(1023 + k) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+/* false: not finite, more than 128 bits, or exponents near the ends of double. */
+static bool open_parts(const struct ulp_tensor *tensor, size_t i, struct parts *out)
+{
+    if (is_plain(tensor)) {
+        *out = (struct parts){.high = ulp_tensor_get(tensor, i)};
+        return isfinite(out->high);
+    }
+    const struct ulp_record *record = ulp_record_at_const(tensor->data, i, tensor->precision);
+    const int64_t kind = record->kind < 0 ? -record->kind : record->kind, e = record->exponent;
+    *out = (struct parts){0};
+    if (kind == MPFR_ZERO_KIND)
+        return true;
+    if (kind != MPFR_REGULAR_KIND || tensor->precision > 128 || e < -800 || e > 800 || GMP_NUMB_BITS != 64)
+        return false;
+    const bool two = tensor->precision > 64;
+    const uint64_t upper = record->limbs[two], lower = two ? record->limbs[0] : 0;
+    const double sign = record->kind < 0 ? -1 : 1;
+    out->high = sign * (double)(upper >> 11) * power_of_two(e - 53);
+    out->middle = sign * (double)((upper & 0x7FF) << 42 | lower >> 22) * power_of_two(e - 106);
+    out->low = sign * (double)(lower & 0x3FFFFF) * power_of_two(e - 128);
+    return true;
+}
+
+/* The difference rounded once, when that is certain without MPFR: the highest parts are subtracted exactly (Knuth's two-sum), all
+ * that is left is t up to u (four roundings of sums of those magnitudes, doubled), and both ends of t +- u round to one number. */
+static bool subtract_quickly(const struct ulp_tensor *value, const struct ulp_tensor *base, size_t i, double *difference)
+{
+    struct parts a, b;
+    if (!open_parts(value, i, &a) || !open_parts(base, i, &b))
+        return false;
+    const double sum = a.high - b.high, back = sum - a.high, rest = (a.high - (sum - back)) - (b.high + back);
+    const double t = rest + (a.middle - b.middle) + (a.low - b.low);
+    const double u = 0x1p-50 * (fabs(rest) + fabs(a.middle) + fabs(b.middle) + fabs(a.low) + fabs(b.low));
+    const double below = sum + (t - u), above = sum + (t + u);
+    *difference = below;
+    return below == above;
+}
+
 /* Value and base of element i as doubles, and their difference rounded once. */
 static void read_element(const struct measuring *m, size_t i, double *value, double *base, double *difference)
 {
@@ -57,6 +109,8 @@ static void read_element(const struct measuring *m, size_t i, double *value, dou
         *difference = *value - *base;
         return;
     }
+    if (subtract_quickly(m->value, m->base, i, difference))
+        return;
     mp_limb_t limbs[3][1];
     mpfr_t difference53, sides[2];
     const struct ulp_tensor *tensors[2] = {m->value, m->base};

@@ -142,6 +142,55 @@ START_TEST(differences_below_double_are_seen)
 }
 END_TEST
 
+/* Differences of 128-bit values at every depth of cancellation, and of floats against 128-bit values close to them, against MPFR. */
+START_TEST(differences_are_rounded_once)
+{
+    struct ulp_tensor a, b, f;
+    struct ulp_metrics wide, mixed;
+    struct ulp_format fp32;
+    struct ulp_error error;
+    mpfr_t x, y, d;
+    mpfr_inits2(128, x, y, (mpfr_ptr)0);
+    mpfr_init2(d, 53);
+    ck_ulp_ok(ulp_format_find("fp32", &fp32, &error), error);
+    make_wide(&a, 1);
+    make_wide(&b, 1);
+    make_float(&f, 1);
+    for (uint64_t n = 0; n < 40000; n++) {
+        int depth = (int)(n % 131), exponent = (int)(ulp_random_bits(5, n) % 300) - 150;
+        mpfr_set_ui_2exp(x, ulp_random_bits(6, n) | 1ull << 63, exponent, MPFR_RNDN);
+        mpfr_set_ui_2exp(y, ulp_random_bits(7, n), exponent - 64, MPFR_RNDN);
+        mpfr_add(x, x, y, MPFR_RNDN);
+        mpfr_set_ui_2exp(y, ulp_random_bits(8, n) >> (ulp_random_bits(9, n) % 64), exponent - depth, MPFR_RNDN);
+        mpfr_add(y, x, y, MPFR_RNDN);
+        if (n & 1)
+            mpfr_neg(x, x, MPFR_RNDN), mpfr_neg(y, y, MPFR_RNDN);
+        mpfr_t record;
+        ulp_record_begin(record, a.data, 128);
+        mpfr_set(record, x, MPFR_RNDN);
+        ulp_record_close(a.data, record);
+        ck_assert(ulp_tensor_get(&a, 0) == mpfr_get_d(x, MPFR_RNDN));
+        ulp_record_begin(record, b.data, 128);
+        mpfr_set(record, y, MPFR_RNDN);
+        ulp_record_close(b.data, record);
+        ck_ulp_ok(ulp_metrics_measure(&a, &b, &fp32, &wide, &error), error);
+        mpfr_sub(d, x, y, MPFR_RNDN);
+        ck_assert(wide.mean == mpfr_get_d(d, MPFR_RNDN));
+        float *value = f.data;
+        *value = (float)mpfr_get_d(y, MPFR_RNDN);
+        if (!isfinite(*value))
+            continue;
+        ck_ulp_ok(ulp_metrics_measure(&f, &b, &fp32, &mixed, &error), error);
+        mpfr_d_sub(d, *value, y, MPFR_RNDN);
+        ck_assert(mixed.mean == mpfr_get_d(d, MPFR_RNDN));
+    }
+    mpfr_clears(x, y, d, (mpfr_ptr)0);
+    ulp_tensor_free(&a);
+    ulp_tensor_free(&b);
+    ulp_tensor_free(&f);
+}
+END_TEST
+
 START_TEST(nonfinite_pairs_are_counted)
 {
     struct ulp_tensor value, base;
@@ -243,6 +292,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, measures_equal_the_direct_computation);
     tcase_add_test(tests, differences_below_double_are_seen);
+    tcase_add_test(tests, differences_are_rounded_once);
     tcase_add_test(tests, nonfinite_pairs_are_counted);
     tcase_add_test(tests, finite_values_beyond_double_are_no_infinities);
     tcase_add_test(tests, limits_fail_on_nan_and_in_the_right_direction);

@@ -87,29 +87,34 @@ START_TEST(lanes_are_independent_of_each_other_and_of_threads)
 }
 END_TEST
 
-/* FP32 agrees with the recorded outputs (rtol 1e-3, atol 1e-5: the bound the data's makers give), and mpfr:53 with FP32 to FP32
- * accuracy: networks here amplify rounding by less than 2^10, so 2^-24 * 2^10 = 2^-14 relative to the output's rms. */
+/* FP32 agrees with the recorded outputs (rtol 1e-3, atol 1e-5: the bound the data's makers give), and with mpfr:53 to FP32 accuracy. How
+ * much a network amplifies rounding is its own (a sigmoid of -21 turns the logit's absolute error into a relative one), so it is measured:
+ * fp32,nofma is another correct FP32 evaluation with roundings of its own, and the error of fp32 may be at most 8 times its error (the
+ * largest of n errors of one distribution rarely differs by more) plus an ulp; and at most 1e-3 of the output's rms in any case. */
 START_TEST(outputs_agree_with_the_recorded_ones)
 {
     struct ulp_model *model;
-    struct ulp_tensor_set inputs, nominal, expected, outputs[2];
+    struct ulp_tensor_set inputs, nominal, expected, outputs[3];
     if (!network_load(_i, &model, &nominal))
         return;
     bool recorded = network_outputs(_i, model, &inputs, &expected);
     if (!recorded)
         inputs = nominal;
-    static const char *const names[] = {"mpfr:53", "fp32"};
+    static const char *const names[] = {"mpfr:53", "fp32", "fp32,nofma"};
     struct ulp_run_options options = {.thread_count = 2};
-    run_network(model, &inputs, names, 2, &options, (struct ulp_observer){0}, outputs);
+    run_network(model, &inputs, names, 3, &options, (struct ulp_observer){0}, outputs);
     for (size_t i = 0; i < outputs[1].count; i++) {
         const struct ulp_tensor *got = &outputs[1].items[i].tensor, *reference = &outputs[0].items[i].tensor;
         const struct ulp_tensor *want = recorded ? &expected.items[i].tensor : NULL;
-        double sum = 0, worst = 0;
+        double sum = 0, worst = 0, other = 0, largest = 0;
         ck_assert_uint_eq(got->count, reference->count);
         for (size_t e = 0; e < got->count; e++) {
             double x = ulp_tensor_get(got, e), r = ulp_tensor_get(reference, e);
             sum += r * r;
             worst = fmax(worst, fabs(x - r));
+            other = fmax(other, fabs(ulp_tensor_get(&outputs[2].items[i].tensor, e) - r));
+            largest = fmax(largest, fabs(r));
+            ck_assert(!isnan(x));
             if (want) {
                 double w = ulp_tensor_get(want, e);
                 ck_assert_msg(fabs(x - w) <= 1e-5 + 1e-3 * fabs(w), "%s %s[%zu]: %.9g, recorded %.9g", networks[_i].name,
@@ -117,11 +122,13 @@ START_TEST(outputs_agree_with_the_recorded_ones)
             }
         }
         double rms = sqrt(sum / (double)got->count);
-        ck_assert_msg(worst <= 0x1p-14 * rms, "%s %s: fp32 is %.3g from mpfr:53 with rms %.3g", networks[_i].name, outputs[1].items[i].name,
-                      worst, rms);
+        ck_assert_msg(worst <= 8 * other + 0x1p-23 * largest && worst <= 1e-3 * rms,
+                      "%s %s: fp32 is %.3g from mpfr:53, fp32,nofma %.3g, with rms %.3g", networks[_i].name, outputs[1].items[i].name, worst,
+                      other, rms);
     }
     ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
+    ulp_tensor_set_free(&outputs[2]);
     if (recorded) {
         ulp_tensor_set_free(&expected);
         ulp_tensor_set_free(&inputs);

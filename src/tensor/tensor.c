@@ -150,6 +150,27 @@ const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buff
     return buffer;
 }
 
+/* To the nearest double, ties to even. The common case by hand: 53 bits of the highest limb, a half bit, and whether anything follows. */
+static double wide_to_double(const struct ulp_record *record, int precision)
+{
+    const bool regular = record->kind == MPFR_REGULAR_KIND || record->kind == -MPFR_REGULAR_KIND;
+    if (regular && record->exponent > -1000 && record->exponent < 1000 && GMP_NUMB_BITS == 64) {
+        const size_t top = ((size_t)precision + 63) / 64 - 1;
+        const uint64_t limb = record->limbs[top];
+        uint64_t kept = limb >> 11, half = limb >> 10 & 1, below = limb & 0x3FF;
+        for (size_t l = 0; l < top; l++)
+            below |= record->limbs[l];
+        kept += half & (below != 0 || (kept & 1));
+        const uint64_t bits = (uint64_t)(1023 + record->exponent - 53) << 52;
+        double scale;
+        memcpy(&scale, &bits, sizeof scale);
+        return (record->kind < 0 ? -(double)kept : (double)kept) * scale;
+    }
+    mpfr_t x;
+    ulp_record_open_const(x, record, precision);
+    return mpfr_get_d(x, MPFR_RNDN);
+}
+
 double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
 {
     switch (tensor->element) {
@@ -157,11 +178,8 @@ double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
         return (double)((const float *)tensor->data)[i];
     case ULP_ELEMENT_F64:
         return ((const double *)tensor->data)[i];
-    case ULP_ELEMENT_WIDE: {
-        mpfr_t x;
-        ulp_record_open_const(x, ulp_record_at_const(tensor->data, i, tensor->precision), tensor->precision);
-        return mpfr_get_d(x, MPFR_RNDN);
-    }
+    case ULP_ELEMENT_WIDE:
+        return wide_to_double(ulp_record_at_const(tensor->data, i, tensor->precision), tensor->precision);
     case ULP_ELEMENT_U64:
         return (double)((const uint64_t *)tensor->data)[i];
     default:
