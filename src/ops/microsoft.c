@@ -124,9 +124,11 @@ static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p
     *p = (struct packed){.n = ulp_call_int(call, "N"), .k = ulp_call_int(call, "K"), .bits = ulp_call_int(call, "bits"),
                          .block = ulp_call_int(call, "block_size")};
     const struct ulp_tensor *a = call->in[0], *b = call->in[1], *zero = ulp_call_in(call, 3);
-    if (p->n < 1 || p->k < 1 || p->block < 16 || (p->bits != 2 && p->bits != 4 && p->bits != 8))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "N %lld, K %lld, %lld bits, blocks of %lld: expected 2, 4 or 8 bits and blocks of 16 "
-                        "or more", (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
+    const int64_t size_max = 1 << 30, block_max = 1 << 16;
+    if (p->n < 1 || p->n > size_max || p->k < 1 || p->k > size_max || p->block < 16 || p->block > block_max ||
+        (p->block & (p->block - 1)) || (p->bits != 2 && p->bits != 4 && p->bits != 8))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "N %lld, K %lld, %lld bits, blocks of %lld: expected N and K from 1 to 2^30, 2, 4 or 8 "
+                        "bits, blocks of 2^4 to 2^16", (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
     if (ulp_call_in(call, 4))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "g_idx is not supported");
     p->blocks = (p->k + p->block - 1) / p->block;

@@ -144,6 +144,10 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
     if (status != ULP_OK)
         return status;
     memcpy(dims, first->dims, sizeof dims);
+    for (size_t i = 0; i < call->input_count; i++)
+        if ((i < 2 || i % 3 != 2) && call->in[i]->count != 1)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "input %zu, a scale or zero point, has %zu elements: expected one", i,
+                            call->in[i]->count);
     for (size_t i = 5; i < call->input_count; i += 3) {
         bool fits = call->in[i] && call->in[i]->rank == first->rank;
         for (int d = 0; fits && d < first->rank; d++)
