@@ -424,7 +424,7 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
 {
     const struct ulp_tensor *x = call->in[0], *cosines = call->in[1], *sines = call->in[2], *ids = ulp_call_in(call, 3);
     const bool interleaved = ulp_call_int(call, "interleaved");
-    struct heads h;
+    struct heads h = {0};
     int64_t *x_row, *cache_row;
     enum ulp_status status = read_heads(call, x, "num_heads", &h, error);
     if (status != ULP_OK)

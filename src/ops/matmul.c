@@ -136,7 +136,7 @@ static enum ulp_status read_gemm(const struct ulp_call *call, int64_t *m, int64_
 
 static enum ulp_status infer_gemm(struct ulp_call *call, struct ulp_error *error)
 {
-    int64_t m, n, k;
+    int64_t m = 0, n = 0, k = 0;
     enum ulp_status status = read_gemm(call, &m, &n, &k, error);
     return status == ULP_OK ? ulp_call_describe(call, 0, call->in[0]->type, 2, (int64_t[]){m, n}, error) : status;
 }
@@ -144,7 +144,7 @@ static enum ulp_status infer_gemm(struct ulp_call *call, struct ulp_error *error
 static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
 {
     bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
-    int64_t m, n, k, *a_line, *a_k, *b_line, *b_k, *row, *column;
+    int64_t m = 0, n = 0, k = 0, *a_line, *a_k, *b_line, *b_k, *row, *column;
     struct ulp_sums sums;
     bool plain = !ulp_call_in(call, 2) && ulp_call_attribute(call, "alpha")->f == 1;
     enum ulp_status status = read_gemm(call, &m, &n, &k, error);

@@ -45,7 +45,7 @@ static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l
 
 static enum ulp_status infer_linear(struct ulp_call *call, struct ulp_error *error)
 {
-    struct linear l;
+    struct linear l = {0};
     enum ulp_status status = read_linear(call, &l, error);
     if (status != ULP_OK)
         return status;
@@ -143,7 +143,7 @@ static enum ulp_status turn_state(struct ulp_call *call, const struct linear *l,
 static enum ulp_status run_linear(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
-    struct linear l;
+    struct linear l = {0};
     struct ulp_tensor state;
     int64_t *tables[4];
     enum ulp_status status = read_linear(call, &l, error);
