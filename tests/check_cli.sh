@@ -23,6 +23,9 @@ expect() {
         failed=1
     fi
 }
+# A checksum of an npz's members, without the zip's times.
+unzip_sum() { python3 -c 'import sys, zipfile, zlib
+z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.namelist()])' "$1" | cksum; }
 # shows FILE TEXT NAME
 shows() { grep -qF -- "$2" "$1" || { echo "FAIL $3: '$2' is not in $1:"; sed 's/^/    /' "$1" | head -20; failed=1; }; }
 lines() { [ "$(wc -l <"$1")" -le "$2" ] || { echo "FAIL $3: more than $2 lines in $1"; failed=1; }; }
@@ -63,6 +66,20 @@ expect 0 "run prints" "$program" run "$model" -i "$inputs" --quiet
 shows out "logits FLOAT[4,10]" "run prints"
 expect 0 "random inputs" "$program" run "$model" --dim batch=3 --seed 5 --val-range 0,255
 shows out "logits FLOAT[3,10]" "random inputs"
+
+# Equal bits for every instruction set and any number of threads, over the whole network.
+for arith in fp32 fp16 fp16-strict tf32 bf16-strict mpfr:128; do
+    for setting in "" avx512 avx512ifma avx512,avx2; do
+        for threads in 1 2 7; do
+            ULPSCOPE_DISABLE_CPU=$setting "$program" run "$model" -i "$inputs" -a $arith -t $threads --all-values --outputs "isa.npz" --quiet ||
+                { echo "FAIL $arith without '$setting'"; failed=1; }
+            sum=$(unzip_sum isa.npz)
+            [ -n "${first:-}" ] || first=$sum
+            [ "$sum" = "$first" ] || { echo "FAIL $arith: bits differ without '$setting', $threads threads"; failed=1; }
+        done
+    done
+    first=
+done
 
 expect 0 audit "$program" audit "$model" -i "$inputs" --arith fp32,fp16,tf32 --out report --certify
 shows out "block/norm1/Sum" "audit names the overflowing node"
