@@ -5,7 +5,8 @@ libtest_a_SOURCES = %D%/support/proto.c %D%/support/proto.h %D%/support/test.c %
 libtest_a_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
 test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/support $(CHECK_CFLAGS)
 test_libs = libtest.a libcore.la $(CHECK_LIBS)
-AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir;
+# Check's time-outs only catch hangs; ten times longer, a sanitizer build or a busy machine does not trip them.
+AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; CK_TIMEOUT_MULTIPLIER=10; export CK_TIMEOUT_MULTIPLIER; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir;
 
 EXTRA_DIST += %D%/compare_gpu.py %D%/compare_h200.py %D%/support/onnx_writer.py
 
