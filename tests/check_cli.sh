@@ -33,7 +33,7 @@ lines() { [ "$(wc -l <"$1")" -le "$2" ] || { echo "FAIL $3: more than $2 lines i
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit run ops arith mma; do
+for command in audit run ops conformance arith mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -66,6 +66,20 @@ expect 0 "run prints" "$program" run "$model" -i "$inputs" --quiet
 shows out "logits FLOAT[4,10]" "run prints"
 expect 0 "random inputs" "$program" run "$model" --dim batch=3 --seed 5 --val-range 0,255
 shows out "logits FLOAT[3,10]" "random inputs"
+
+cases=$source/tests/data/microsoft
+case=$(dirname "$(find "$cases" -name model.onnx | sort | head -1)")
+expect 0 "a folder of cases" "$program" conformance "$cases"
+expect 0 "one case" "$program" conformance "$case"
+shows out "total                              1       0            0" "one case"
+expect 1 "a tolerance of nothing" "$program" conformance "$cases" --arith fp16 --tolerance 0,0
+shows out FAILED "a tolerance of nothing"
+expect 2 "no folder of cases" "$program" conformance
+expect 2 "bad tolerance" "$program" conformance "$cases" --tolerance nan,0
+expect 3 "missing folder" "$program" conformance nowhere
+expect 3 "folder without cases" "$program" conformance "$work"
+expect 0 "scope" "$program" conformance --list
+shows out "sequences" "scope"
 
 # Equal bits for every instruction set and any number of threads, over the whole network.
 for arith in fp32 fp16 fp16-strict tf32 bf16-strict mpfr:128; do

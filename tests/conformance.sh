@@ -2,7 +2,7 @@
 # Runs ONNX's own test cases: those of Debian's libonnx-testdata and, when ULPSCOPE_TEST_DATA is set, the archives there.
 # Skipped (77) where neither is.
 set -eu
-program=${top_builddir:-.}/conformance
+program=${top_builddir:-.}/ulpscope
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ran=no
@@ -11,7 +11,7 @@ run()
 {
     ran=yes
     echo "== $1"
-    "$program" "$1" || failed=yes
+    "$program" conformance "$1" || failed=yes
 }
 for part in node simple pytorch-operator; do
     debian=/usr/share/libonnx-testdata/data/$part
@@ -21,11 +21,7 @@ if [ -n "${ULPSCOPE_TEST_DATA:-}" ]; then
     for archive in node node_legacy simple pytorch-operator; do
         [ -f "$ULPSCOPE_TEST_DATA/onnx/$archive.tar.xz" ] || continue
         tar -xf "$ULPSCOPE_TEST_DATA/onnx/$archive.tar.xz" -C "$folder"
-        if [ "$archive" = node_legacy ]; then
-            for version in "$folder/$archive"/v*; do run "$version"; done
-        else
-            run "$folder/$archive"
-        fi
+        run "$folder/$archive"
     done
 fi
 [ $ran = yes ] || exit 77

@@ -1,4 +1,4 @@
-check_PROGRAMS += check_ops check_ops_numbers conformance
+check_PROGRAMS += check_ops check_ops_numbers
 TESTS += check_ops check_ops_numbers %D%/conformance.sh
 dist_check_SCRIPTS += %D%/conformance.sh
 check_ops_SOURCES = %D%/check_ops.c
@@ -7,6 +7,3 @@ check_ops_LDADD = $(test_libs)
 check_ops_numbers_SOURCES = %D%/check_ops_numbers.c
 check_ops_numbers_CPPFLAGS = $(test_cppflags)
 check_ops_numbers_LDADD = $(test_libs)
-conformance_SOURCES = %D%/conformance.c
-conformance_CPPFLAGS = $(test_cppflags)
-conformance_LDADD = libcore.la

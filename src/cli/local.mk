@@ -3,10 +3,14 @@ ulpscope_SOURCES = \
 	%D%/command.h \
 	%D%/command_arith.c \
 	%D%/command_audit.c \
+	%D%/command_conformance.c \
 	%D%/command_mma.c \
 	%D%/command_ops.c \
 	%D%/command_run.c \
 	%D%/common.c \
+	%D%/conformance.h \
+	%D%/conformance_case.c \
+	%D%/conformance_scope.c \
 	%D%/main.c \
 	%D%/progress.c \
 	%D%/samples.c

@@ -14,6 +14,7 @@ static const struct {
     {"audit", command_audit, "run a model in several arithmetics beside a reference; say which layer loses accuracy"},
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"ops", command_ops, "list the operators this version computes"},
+    {"conformance", command_conformance, "run ONNX's own test cases and count passed, failed, out of scope"},
     {"arith", command_arith, "say what an arithmetic's name means"},
     {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
 };
@@ -25,13 +26,14 @@ static void print_help(FILE *out)
           "arithmetics, and say which layer loses the accuracy, which overflows, and why.\n\nCommands:\n",
           out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
-        fprintf(out, "  %-8s%s\n", commands[c].name, commands[c].summary);
+        fprintf(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
     fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
           "  ulpscope --version        version\n\n"
           "Start here:\n"
           "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
-          "Exit codes: 0 done; 1 done, and a limit given with --fail-above was crossed; 2 usage;\n"
-          "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory reached.\n",
+          "Exit codes: 0 done; 1 done, and a limit given with --fail-above was crossed or\n"
+          "a conformance case failed; 2 usage; 3 unreadable or malformed input; 4 unsupported model;\n"
+          "5 out of memory or --max-memory reached.\n",
           out);
 }
 
