@@ -1,6 +1,7 @@
 /* Aligned allocation charged to a budget, and the arena. */
 #include "base/alloc.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 /* Lies in the ALIGNMENT bytes before each block handed out. */
 struct header {
     struct ulp_budget *budget;
-    size_t bytes;
+    size_t bytes;    /* charged */
+    size_t capacity; /* of the whole block; more than bytes when it was another's before */
 };
 _Static_assert(sizeof(struct header) <= ALIGNMENT, "the header fits before an aligned block");
 
@@ -29,6 +31,71 @@ static bool charge(struct ulp_budget *budget, size_t bytes)
     return true;
 }
 
+/* Smaller blocks come cheap from malloc, which does not give their pages back. */
+#define KEPT_BYTES_MIN ((size_t)64 << 10)
+
+/* Held for a walk over ULP_BUDGET_BLOCKS entries at most. */
+static void lock(struct ulp_budget *budget)
+{
+    while (atomic_exchange_explicit(&budget->locked, true, memory_order_acquire))
+        sched_yield();
+}
+
+static void unlock(struct ulp_budget *budget)
+{
+    atomic_store_explicit(&budget->locked, false, memory_order_release);
+}
+
+static struct ulp_kept_block remove_kept(struct ulp_budget *budget, size_t index)
+{
+    struct ulp_kept_block removed = budget->kept[index];
+    budget->kept_count--;
+    budget->kept_bytes -= removed.bytes;
+    memmove(&budget->kept[index], &budget->kept[index + 1], (budget->kept_count - index) * sizeof removed);
+    return removed;
+}
+
+/* The smallest kept block that holds total bytes and wastes at most a quarter of them; else NULL, and the oldest blocks are freed
+ * until a new one fits below the peak. The new bytes are charged already. */
+static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity)
+{
+    struct ulp_kept_block found = {.block = NULL};
+    size_t best = SIZE_MAX;
+    lock(budget);
+    for (size_t i = 0; i < budget->kept_count; i++)
+        if (budget->kept[i].bytes >= total && budget->kept[i].bytes - total <= total / 4 &&
+            (best == SIZE_MAX || budget->kept[i].bytes < budget->kept[best].bytes))
+            best = i;
+    if (best != SIZE_MAX)
+        found = remove_kept(budget, best);
+    while (!found.block && budget->kept_count && atomic_load(&budget->used_bytes) + budget->kept_bytes > atomic_load(&budget->peak_bytes))
+        free(remove_kept(budget, 0).block);
+    unlock(budget);
+    *capacity = found.block ? found.bytes : total;
+    return found.block;
+}
+
+/* Keep a block that is charged no longer; false: it does not fit below the peak. */
+static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity)
+{
+    lock(budget);
+    if (budget->kept_count == ULP_BUDGET_BLOCKS)
+        free(remove_kept(budget, 0).block);
+    bool keep = atomic_load(&budget->used_bytes) + budget->kept_bytes + capacity <= atomic_load(&budget->peak_bytes);
+    if (keep) {
+        budget->kept[budget->kept_count++] = (struct ulp_kept_block){block, capacity};
+        budget->kept_bytes += capacity;
+    }
+    unlock(budget);
+    return keep;
+}
+
+void ulp_budget_clear(struct ulp_budget *budget)
+{
+    while (budget->kept_count)
+        free(remove_kept(budget, budget->kept_count - 1).block);
+}
+
 enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes, struct ulp_budget *budget,
                              const char *what, struct ulp_error *error)
 {
@@ -42,13 +109,16 @@ enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes, str
         return ulp_fail(error, ULP_ERROR_MEMORY,
                         "%s: %zu bytes more would exceed the memory limit of %zu bytes (%zu in use); raise --max-memory",
                         what, bytes, budget->limit_bytes, atomic_load(&budget->used_bytes));
-    char *block = aligned_alloc(ALIGNMENT, total);
+    size_t capacity = total;
+    char *block = budget && budget->keeps_blocks && total >= KEPT_BYTES_MIN ? take_kept(budget, total, &capacity) : NULL;
+    if (!block)
+        block = aligned_alloc(ALIGNMENT, total);
     if (!block) {
         if (budget)
             atomic_fetch_sub(&budget->used_bytes, total);
         return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory for %zu bytes", what, bytes);
     }
-    *(struct header *)block = (struct header){.budget = budget, .bytes = total};
+    *(struct header *)block = (struct header){.budget = budget, .bytes = total, .capacity = capacity};
     *out = block + ALIGNMENT;
     return ULP_OK;
 }
@@ -68,9 +138,11 @@ void ulp_free(void *pointer)
         return;
     char *block = (char *)pointer - ALIGNMENT;
     struct header header = *(struct header *)block;
-    free(block);
     if (header.budget)
         atomic_fetch_sub(&header.budget->used_bytes, header.bytes);
+    if (!header.budget || !header.budget->keeps_blocks || header.capacity < KEPT_BYTES_MIN ||
+        !keep_block(header.budget, block, header.capacity))
+        free(block);
 }
 
 /* Blocks double in size up to a limit, so that small graphs stay small. */

@@ -12,12 +12,26 @@
 static inline bool ulp_size_mul(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
 static inline bool ulp_size_add(size_t a, size_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
 
-/* A memory budget shared by the tensors of one run. limit_bytes 0: no limit. Thread-safe. */
+/* A memory budget shared by the tensors of one run. limit_bytes 0: no limit. Thread-safe.
+ *
+ * A budget that keeps blocks (keeps_blocks, set before it is used) holds freed blocks for the next allocation of about their size,
+ * so that a run does not ask the system for zeroed pages at every node. What is in use and what is kept never exceed the peak of
+ * what was in use, so the peak stays the truth. Such a budget ends with ulp_budget_clear. */
+#define ULP_BUDGET_BLOCKS 32
 struct ulp_budget {
     size_t limit_bytes;
     _Atomic size_t used_bytes;
     _Atomic size_t peak_bytes;
+    bool keeps_blocks;
+    _Atomic bool locked; /* guards the rest */
+    size_t kept_bytes, kept_count;
+    struct ulp_kept_block {
+        void *block;
+        size_t bytes;
+    } kept[ULP_BUDGET_BLOCKS]; /* oldest first */
 };
+/* Gives kept blocks back to the system. */
+void ulp_budget_clear(struct ulp_budget *budget);
 
 /* 64-byte aligned memory for count elements of element_bytes, not cleared; freed with ulp_free.
  * budget may be NULL. `what` names the thing for the message. count 0 gives a valid pointer. */

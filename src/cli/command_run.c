@@ -4,23 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "command.h"
 
-enum { OPTION_OUTPUTS = 512, OPTION_ALL };
+enum { OPTION_OUTPUTS = 512, OPTION_ALL, OPTION_REPEAT, OPTION_TIMINGS };
 
 struct run_options {
     struct common_options common;
     const char *arithmetic, *outputs;
-    bool all_values;
+    bool all_values, timings;
+    int repeat;
 };
 
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
     {"outputs", OPTION_OUTPUTS, "FILE.npz", 0, "Write the graph's outputs, keyed by name", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
+    {"timings", OPTION_TIMINGS, 0, 0, "Say on stderr what loading, planning, every run and each operator took", 0},
+    {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings; the results are the last run's (all are equal)", 0},
     {0},
 };
 
@@ -40,6 +44,17 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_ALL:
         options->all_values = true;
         return 0;
+    case OPTION_TIMINGS:
+        options->timings = true;
+        return 0;
+    case OPTION_REPEAT: {
+        char *end;
+        long count = strtol(argument, &end, 10);
+        if (end == argument || *end || count < 1 || count > 1000000)
+            argp_error(state, "--repeat %s: expected 1 to 1000000", argument);
+        options->repeat = (int)count;
+        return 0;
+    }
     case ARGP_KEY_END:
         if (options->all_values && !options->outputs)
             argp_error(state, "--all-values needs --outputs FILE.npz");
@@ -109,6 +124,88 @@ static enum ulp_status check_output(const char *path, struct ulp_error *error)
     return status;
 }
 
+/* --timings: seconds of each phase, and of each kind of operator over all runs. */
+struct timings {
+    double begun, loaded, planned;
+    struct operator_time {
+        char name[48];
+        double seconds;
+        size_t count;
+    } *operators;
+    size_t operator_count;
+};
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static enum ulp_status add_time(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    struct timings *timings = context;
+    size_t i = 0;
+    while (i < timings->operator_count && strncmp(timings->operators[i].name, event->op, sizeof timings->operators[i].name - 1) != 0)
+        i++;
+    if (i == timings->operator_count) {
+        struct operator_time *grown = realloc(timings->operators, (i + 1) * sizeof *grown);
+        if (!grown)
+            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        timings->operators = grown;
+        grown[i] = (struct operator_time){0};
+        snprintf(grown[i].name, sizeof grown[i].name, "%s", event->op);
+        timings->operator_count++;
+    }
+    timings->operators[i].seconds += event->seconds;
+    timings->operators[i].count++;
+    return ULP_OK;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = ((const struct operator_time *)a)->seconds, y = ((const struct operator_time *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+static void print_operators(struct timings *timings, int repeat)
+{
+    qsort(timings->operators, timings->operator_count, sizeof *timings->operators, compare_times);
+    for (size_t i = 0; i < timings->operator_count; i++)
+        fprintf(stderr, "  %-28s %6zu nodes %10.6f s\n", timings->operators[i].name, timings->operators[i].count / (size_t)repeat,
+                timings->operators[i].seconds / repeat);
+}
+
+/* The run, as often as asked; what an earlier one gave is dropped. */
+static enum ulp_status run_repeatedly(const struct run_options *options, const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+                                      struct ulp_tensor_set *outputs, struct ulp_tensor_set *values, struct timings *timings,
+                                      struct ulp_run_cost *cost, struct ulp_error *error)
+{
+    struct ulp_run_options run = {.thread_count = options->common.threads, .max_memory_bytes = options->common.max_memory_bytes};
+    enum ulp_status status = ULP_OK;
+    if (options->timings)
+        fprintf(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun, timings->planned - timings->loaded);
+    for (int i = 0; i < options->repeat && status == ULP_OK; i++) {
+        struct progress progress;
+        struct ulp_observer observers[3] = {progress_observer(&progress)};
+        size_t observer_count = 1;
+        if (options->all_values)
+            observers[observer_count++] = (struct ulp_observer){.context = values, .node_done = keep_values};
+        if (options->timings)
+            observers[observer_count++] = (struct ulp_observer){.context = timings, .node_done = add_time};
+        ulp_tensor_set_free(outputs);
+        ulp_tensor_set_free(values);
+        progress_init(&progress, options->common.quiet, 1);
+        status = ulp_plan_run(plan, inputs, &run, observers, observer_count, outputs, cost, error);
+        progress_clear(&progress);
+        if (status == ULP_OK && options->timings)
+            fprintf(stderr, "run %.6f s\n", cost->seconds);
+    }
+    if (status == ULP_OK && options->timings)
+        print_operators(timings, options->repeat);
+    return status;
+}
+
 static enum ulp_status run_model(const struct run_options *options, struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
@@ -117,12 +214,13 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     struct sample_list samples = {0};
     struct ulp_tensor_set outputs = {0}, values = {0};
     struct ulp_run_cost cost = {0};
-    struct progress progress;
+    struct timings timings = {.begun = seconds_now()};
     enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &arithmetic, error);
     if (status == ULP_OK && options->outputs)
         status = check_output(options->outputs, error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, &model, error);
+    timings.loaded = seconds_now();
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, error);
     if (status == ULP_OK && samples.count > 1)
@@ -131,13 +229,9 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs, .max_memory_bytes = options->common.max_memory_bytes};
         status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
     }
-    if (status == ULP_OK) {
-        struct ulp_run_options run = {.thread_count = options->common.threads, .max_memory_bytes = options->common.max_memory_bytes};
-        progress_init(&progress, options->common.quiet, 1);
-        struct ulp_observer observers[] = {progress_observer(&progress), {.context = &values, .node_done = keep_values}};
-        status = ulp_plan_run(plan, &samples.items[0].inputs, &run, observers, options->all_values ? 2 : 1, &outputs, &cost, error);
-        progress_clear(&progress);
-    }
+    timings.planned = seconds_now();
+    if (status == ULP_OK)
+        status = run_repeatedly(options, plan, &samples.items[0].inputs, &outputs, &values, &timings, &cost, error);
     for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)
         if (!ulp_tensor_set_find(&values, outputs.items[i].name))
             status = ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
@@ -148,6 +242,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK && !options->common.quiet)
         fprintf(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors%s%s\n", options->common.model, arithmetic.name, cost.seconds,
                 (double)cost.peak_bytes / 0x1p20, options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
+    free(timings.operators);
     ulp_tensor_set_free(&values);
     ulp_tensor_set_free(&outputs);
     ulp_plan_free(plan);
@@ -160,7 +255,7 @@ int command_run(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation, children, NULL, NULL};
-    struct run_options options = {.arithmetic = "fp32"};
+    struct run_options options = {.arithmetic = "fp32", .repeat = 1};
     struct ulp_error error = {0};
     common_init(&options.common);
     argp_parse(&argp, argc, argv, 0, NULL, &options);

@@ -344,6 +344,8 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     struct walk walk = {.plan = plan, .options = options ? options : &defaults, .observers = observers,
                         .observer_count = observer_count, .started = seconds_now()};
     walk.budget.limit_bytes = walk.options->max_memory_bytes ? walk.options->max_memory_bytes : plan->max_memory_bytes;
+    walk.budget.keeps_blocks = true;
+    walk.budget.used_bytes = walk.budget.peak_bytes = plan->budget.used_bytes;
     for (size_t l = 0; outputs && l < plan->lane_count; l++)
         outputs[l] = (struct ulp_tensor_set){0};
     enum ulp_status status = ulp_plan_check_inputs(plan, inputs, error);
@@ -354,6 +356,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     for (size_t l = 0; walk.lanes && l < plan->lane_count; l++)
         ulp_lane_free(&walk.lanes[l]);
     free(walk.lanes);
+    ulp_budget_clear(&walk.budget);
     ulp_pool_free(walk.pool);
     if (cost)
         *cost = (struct ulp_run_cost){seconds_now() - walk.started, walk.budget.peak_bytes};

@@ -11,6 +11,8 @@
 
 /* Larger results are left to the run. */
 #define FOLD_COUNT_MAX 65536
+/* Of ConstantOfShape, which models with generated weights use for all of them. */
+#define FILL_COUNT_MAX ((size_t)1 << 28)
 
 /* The step's inputs as views: with data where known, shape only otherwise. */
 struct inputs {
@@ -56,13 +58,21 @@ static bool is_constant_node(const struct ulp_step *step)
     return strcmp(step->bound.op->name, "Constant") == 0 && !step->bound.op->domain;
 }
 
+/* ConstantOfShape of a known shape is a constant as an initializer is: its value stands in the model, and each lane rounds it once.
+ * One in FP64 is not, because planning computes in FP32. */
+static bool is_constant_fill(const struct ulp_step *step, const struct ulp_tensor *output)
+{
+    return strcmp(step->bound.op->name, "ConstantOfShape") == 0 && !step->bound.op->domain && output->type != ULP_TYPE_UNDEFINED &&
+           output->type != ULP_TYPE_DOUBLE && output->count <= FILL_COUNT_MAX;
+}
+
 /* The tensor a Constant node holds as the model has it (its row's first attribute), or NULL. */
 static const struct ulp_tensor *constant_tensor(const struct ulp_step *step)
 {
     return is_constant_node(step) ? step->bound.attributes[0].tensor : NULL;
 }
 
-/* Keep a computed output in its slot; it becomes a constant of all lanes when it holds integers or is a Constant node's. */
+/* Keep a computed output in its slot; it becomes a constant of all lanes when it holds integers or the node is one. */
 static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *slot, struct ulp_tensor *output, bool constant,
                                    struct ulp_error *error)
 {
@@ -88,7 +98,7 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
     status = outputs ? gather_inputs(block, step, scratch, &inputs, error)
                      : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
     struct ulp_call call = {.bound = &step->bound, .arithmetic = &plan->exact, .input_count = status == ULP_OK ? inputs.count : 0,
-                            .output_count = step->output_count, .out = outputs, .scratch = scratch};
+                            .output_count = step->output_count, .out = outputs, .scratch = scratch, .budget = &plan->budget};
     if (status == ULP_OK && inputs.shapes_known) {
         call.in = inputs.pointers;
         status = ulp_call_infer(&call, error);
@@ -98,7 +108,9 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
                 block->slots[step->outputs[i]].shape.data = NULL;
             }
     }
-    bool folds = status == ULP_OK && inputs.shapes_known && (is_constant_node(step) || worth_folding(step, &inputs, outputs));
+    step->constant = status == ULP_OK && inputs.shapes_known &&
+                     (is_constant_node(step) || (inputs.values_known && is_constant_fill(step, &outputs[0])));
+    bool folds = status == ULP_OK && inputs.shapes_known && (step->constant || worth_folding(step, &inputs, outputs));
     if (folds && constant_tensor(step) && step->outputs[0] >= 0) {
         struct ulp_plan_slot *slot = &block->slots[step->outputs[0]];
         slot->known = slot->constant = constant_tensor(step);
@@ -109,7 +121,7 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
         for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
             if (step->outputs[i] >= 0 && outputs[i].type != ULP_TYPE_UNDEFINED) {
                 struct ulp_plan_slot *slot = &block->slots[step->outputs[i]];
-                status = keep_output(plan, slot, &outputs[i], is_constant_node(step), error);
+                status = keep_output(plan, slot, &outputs[i], step->constant, error);
                 step->folded = step->folded && slot->constant;
             }
     }
@@ -171,7 +183,7 @@ static void drop_constant_nodes(struct ulp_block *block)
 {
     size_t kept = 0;
     for (size_t s = 0; s < block->step_count; s++)
-        if (!(block->steps[s].folded && is_constant_node(&block->steps[s])))
+        if (!(block->steps[s].folded && block->steps[s].constant))
             block->steps[kept++] = block->steps[s];
     block->step_count = kept;
 }

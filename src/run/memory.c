@@ -34,7 +34,7 @@ static double audit_bytes(const struct ulp_plan *plan, const struct ulp_step *st
 
 enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes, struct ulp_error *error)
 {
-    double live = 0, peak = 0;
+    double live = (double)plan->budget.used_bytes, peak = 0;
     size_t peak_step = 0;
     const struct ulp_block *block = plan->main;
     if (!limit_bytes)

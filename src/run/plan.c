@@ -18,7 +18,7 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
     memcpy(plan->lanes, lanes, lane_count * sizeof *lanes);
     plan->lane_count = lane_count;
-    plan->max_memory_bytes = options->max_memory_bytes;
+    plan->max_memory_bytes = plan->budget.limit_bytes = options->max_memory_bytes;
     status = ulp_arithmetic_find("fp32", &plan->exact, error);
     if (status == ULP_OK)
         status = ulp_plan_expand(plan, error);

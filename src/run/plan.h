@@ -32,6 +32,7 @@ struct ulp_step {
     const int *dead;               /* slots whose last use this is */
     size_t dead_count;
     bool folded;                   /* every output is a constant slot: nothing to run */
+    bool constant;                 /* a value, not work: Constant, or ConstantOfShape of a known shape */
     double cost;                   /* estimated multiply-adds and element operations */
 };
 
@@ -58,6 +59,7 @@ struct ulp_plan {
     struct ulp_block **blocks;   /* every block, for freeing */
     size_t block_count, block_capacity;
     size_t max_memory_bytes;
+    struct ulp_budget budget;    /* of constants computed while planning */
     double cost;
     struct ulp_problem *problems; /* what is unsupported, while planning */
     size_t problem_count;
