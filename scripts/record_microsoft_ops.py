@@ -82,31 +82,116 @@ def cases():
         dict(num_heads=2, outputs="y,present_key,present_value")
     yield "Attention", "", [f32(2, 3, 8), f32(8, 24), f32(24)], heads
     yield "Attention", "mask", [f32(2, 3, 8), f32(8, 24), f32(24), np.array([[1, 1, 0], [1, 1, 1]], np.int32)], heads
+    yield from attention_cases()
 
 
-def record(folder, op, variant, arrays, attributes):
+def beside(*parts):
+    """Features of two heads from several tensors beside each other, head by head."""
+    return np.stack([p.reshape(*p.shape[:2], 2, -1) for p in parts], axis=3)
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+def attention_cases():
+    heads = dict(num_heads=2)
+    present = dict(num_heads=2, outputs="y,present")
+    keys = dict(num_heads=2, outputs="y,present_key,present_value")
+    x, w, b = (2, 3, 8), (8, 24), (24,)
+    left = i32([0, 0, 1], [1, 1, 1])
+    yield "Attention", "ends", [f32(*x), f32(*w), f32(*b), i32(2, 3)], heads
+    yield "Attention", "starts", [f32(*x), f32(*w), f32(*b), i32(2, 3, 1, 0)], heads
+    yield "Attention", "pairs", [f32(*x), f32(*w), f32(*b), (rng.random((2, 3, 3)) < 0.7).astype(np.int32)], heads
+    yield "Attention", "causal", [f32(*x), f32(*w), f32(*b)], dict(num_heads=2, unidirectional=1)
+    yield "Attention", "left_padding", [f32(*x), f32(*w), f32(*b), left], dict(num_heads=2, unidirectional=1, mask_filter_value=-100.0)
+    yield "Attention", "sizes", [f32(*x), f32(8, 28), f32(28)], dict(num_heads=2, qkv_hidden_sizes=[8, 8, 12])
+    yield "Attention", "attention_bias", [f32(*x), f32(*w), f32(*b), None, None, f32(1, 2, 3, 3)], heads
+    yield "Attention", "scale", [f32(*x), f32(*w), f32(*b)], dict(num_heads=4, scale=0.3)
+    yield "Attention", "past", [f32(*x), f32(*w), f32(*b), None, f32(2, 2, 2, 5, 4)], present
+    yield "Attention", "past_mask", [f32(*x), f32(*w), f32(*b), (rng.random((2, 8)) < 0.7).astype(np.int32), f32(2, 2, 2, 5, 4)], \
+        dict(present, unidirectional=1)
+    q, k = (2, 3, 8), (2, 5, 8)
+    yield "MultiHeadAttention", "padding", [f32(*q), f32(*k), f32(*k), None, i32([1, 1, 0, 1, 0], [1, 1, 1, 1, 1])], heads
+    yield "MultiHeadAttention", "ends", [f32(*q), f32(*k), f32(*k), None, i32(3, 5)], heads
+    yield "MultiHeadAttention", "pairs", [f32(*q), f32(*k), f32(*k), None, (rng.random((2, 3, 5)) < 0.7).astype(np.int32)], heads
+    yield "MultiHeadAttention", "padding_causal", [f32(*q), f32(*q), f32(*q), f32(24), left], dict(num_heads=2, unidirectional=1)
+    yield "MultiHeadAttention", "crossed", [f32(*q), f32(2, 2, 5, 4), f32(2, 2, 5, 4)], heads
+    apart = [f32(*q), f32(*q), f32(*q)], [f32(*q), f32(*k), f32(*k)]
+    packed = beside(*apart[0])
+    yield "MultiHeadAttention", "packed", [packed], dict(num_heads=2, twin=("MultiHeadAttention", apart[0], heads))
+    bias = f32(24)
+    yield "MultiHeadAttention", "packed_bias", [packed, None, None, bias], \
+        dict(num_heads=2, twin=("MultiHeadAttention", [*apart[0], bias], heads))
+    yield "MultiHeadAttention", "packed_keys", [apart[1][0], beside(*apart[1][1:])], \
+        dict(num_heads=2, twin=("MultiHeadAttention", apart[1], heads))
+    yield "MultiHeadAttention", "values", [f32(*q), f32(*k), f32(2, 5, 12)], heads
+    yield "MultiHeadAttention", "past_padding", [f32(2, 2, 8), f32(2, 2, 8), f32(2, 2, 8), f32(24), (rng.random((2, 5)) < 0.7).astype(np.int32),
+                                                 f32(2, 2, 2, 5), f32(2, 2, 3, 4), f32(2, 2, 3, 4)], keys
+    group = dict(num_heads=4, kv_num_heads=2, outputs="y,present_key,present_value")
+    cos, sin = f32(16, 8), f32(16, 8)
+    past = [f32(2, 2, 6, 16), f32(2, 2, 6, 16)]
+    prompt = [f32(2, 5, 64), f32(2, 5, 32), f32(2, 5, 32), None, None, i32(4, 4), i32(5)]
+    later = [f32(2, 1, 64), f32(2, 1, 32), f32(2, 1, 32), *past, i32(4, 6), i32(7)]
+    yield "GroupQueryAttention", "prompt", prompt, group
+    yield "GroupQueryAttention", "later", later, group
+    yield "GroupQueryAttention", "rotary", [*prompt, cos, sin], dict(group, do_rotary=1)
+    yield "GroupQueryAttention", "rotary_later", [*later, cos, sin], dict(group, do_rotary=1)
+    yield "GroupQueryAttention", "interleaved", [*prompt, cos, sin], dict(group, do_rotary=1, rotary_interleaved=1)
+    yield "GroupQueryAttention", "packed", [f32(1, 4, 128), None, None, f32(1, 2, 3, 16), f32(1, 2, 3, 16), i32(6), i32(7), cos, sin], \
+        dict(group, do_rotary=1, scale=0.2)
+    yield "GroupQueryAttention", "window", prompt, dict(group, local_window_size=2)
+    yield "GroupQueryAttention", "softcap", prompt, dict(group, softcap=1.5)
+    yield "GroupQueryAttention", "smooth", prompt, dict(group, smooth_softmax=1)
+    yield "GroupQueryAttention", "sink", [*prompt, None, None, None, None, f32(4)], group
+    yield "GroupQueryAttention", "bias", [*prompt, None, None, None, f32(2, 1, 5, 5)], group
+    yield "GroupQueryAttention", "places", [*prompt, cos, sin, np.array([[3, 4, 5, 6, 7], [0, 1, 2, 3, 9]], np.int64)], dict(group, do_rotary=1)
+    yield "GroupQueryAttention", "places_later", [*later, cos, sin, np.array([[9], [4]], np.int64)], dict(group, do_rotary=1)
+    quantized = [u8(2, 3, 8), i8(8, 24), f32(24), s(0.02), s(0.03)]
+    yield "QAttention", "", quantized, heads
+    yield "QAttention", "zeros", [*quantized, left, z(120), z(3, np.int8)], dict(num_heads=2, unidirectional=1)
+    yield "QAttention", "columns", [u8(2, 3, 8), u8(8, 24), f32(24), s(0.02), np.abs(f32(24)) / 32, i32(2, 3), z(120), u8(24)], heads
+    yield "QAttention", "past", [*quantized, None, z(7), z(0, np.int8), f32(2, 2, 2, 4, 4)], present
+    yield "RotaryEmbedding", "ms", [f32(2, 3, 32), np.array([[0, 1, 2], [5, 6, 7]]), cos, sin], {}
+    yield "RotaryEmbedding", "ms_first", [f32(2, 2, 3, 16), np.array([4]), cos, sin], dict(interleaved=1)
+    yield "RotaryEmbedding", "ms_part", [f32(2, 3, 40), np.array([[0, 1, 2], [5, 6, 7]]), cos, sin], dict(num_heads=2, rotary_embedding_dim=16)
+
+
+def make_model(op, arrays, attributes):
+    """The model of one node, its given inputs by name, and its outputs' names."""
     attributes = dict(attributes)
+    attributes.pop("twin", None)
     domain = attributes.pop("domain", "com.microsoft")
     opset = attributes.pop("opset", 13) if domain == "" else 13
     outputs = attributes.pop("outputs", "y").split(",")
     names = ["" if a is None else f"x{i}" for i, a in enumerate(arrays)]
     node = helper.make_node(op, names, outputs, op, domain=domain, **attributes)
-    given = [(n, a) for n, a in zip(names, arrays) if a is not None]
-    graph = helper.make_graph([node], op, [helper.make_tensor_value_info(n, TYPE(a.dtype), a.shape) for n, a in given],
-                              [helper.make_empty_tensor_value_info(o) for o in outputs if o])
-    model = helper.make_model(graph, ir_version=8, producer_name="", opset_imports=[helper.make_opsetid("", opset),
-                                                                                     helper.make_opsetid("com.microsoft", 1)])
+    given = {n: a for n, a in zip(names, arrays) if a is not None}
+    wanted = [o for o in outputs if o]
+    graph = helper.make_graph([node], op, [helper.make_tensor_value_info(n, TYPE(a.dtype), a.shape) for n, a in given.items()],
+                              [helper.make_empty_tensor_value_info(o) for o in wanted])
+    return helper.make_model(graph, ir_version=8, producer_name="", opset_imports=[
+        helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]), given, wanted
+
+
+def record(folder, op, variant, arrays, attributes):
+    """twin=(operator, inputs, attributes[, change]): another form of the same values, for which there is a kernel; change, if given,
+    turns its results into the operator's."""
+    model, given, wanted = make_model(op, arrays, attributes)
+    twin = attributes.get("twin", (op, arrays, attributes))
+    runnable, feed, _ = make_model(*twin[:3])
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    results = session.run(None, dict(given))
-    del graph.output[:]
-    graph.output.extend(helper.make_tensor_value_info(o, TYPE(r.dtype), r.shape) for o, r in zip([o for o in outputs if o], results))
-    model.graph.CopyFrom(graph)
+    session = ort.InferenceSession(runnable.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    results = session.run(None, feed)
+    if len(twin) > 3:
+        results = [np.ascontiguousarray(twin[3](r)) for r in results]
+    del model.graph.output[:]
+    model.graph.output.extend(helper.make_tensor_value_info(o, TYPE(r.dtype), r.shape) for o, r in zip(wanted, results))
     data = folder / ("test_" + "_".join(filter(None, [op.lower(), variant]))) / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
     onnx.save(model, data.parent / "model.onnx")
-    for kind, pairs in (("input", given), ("output", zip([o for o in outputs if o], results))):
+    for kind, pairs in (("input", given.items()), ("output", zip(wanted, results))):
         for i, (name, array) in enumerate(pairs):
             (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
 

@@ -1,5 +1,5 @@
 libcore_la_SOURCES += \
-	%D%/attention.c \
+	%D%/attention.c %D%/attention.h \
 	%D%/axes.c \
 	%D%/bind.c \
 	%D%/blocks.c \
@@ -22,6 +22,7 @@ libcore_la_SOURCES += \
 	%D%/interpolate.c %D%/interpolate.h \
 	%D%/matmul.c \
 	%D%/microsoft.c \
+	%D%/microsoft_attention.c \
 	%D%/microsoft_quantize.c \
 	%D%/move.c %D%/move.h \
 	%D%/ngram.c \
