@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/coverage.h"
 #include "command.h"
 
 static const char documentation[] =
-    "List the operators this version computes, from the operator table itself: name, opset versions, and the formula that defines it."
+    "List the operators this version computes, from the operator table itself: name, opset versions, and the formula that defines it;"
+    " then how many operators of each opset are covered, and why the others are not."
     "\vExamples:\n"
-    "  ulpscope ops              every operator\n"
+    "  ulpscope ops              every operator, and the coverage of each opset\n"
+    "  ulpscope ops --coverage   the coverage alone\n"
     "  ulpscope ops Softmax Gelu their rows with formulas";
 
 static int compare_rows(const void *a, const void *b)
@@ -59,11 +62,30 @@ static int check_names(const struct ulp_operator_info *rows, size_t count, int n
     return unknown;
 }
 
+enum { OPTION_COVERAGE = 512 };
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    bool *coverage_only = state->input;
+    (void)argument;
+    if (key != OPTION_COVERAGE)
+        return ARGP_ERR_UNKNOWN;
+    *coverage_only = true;
+    return 0;
+}
+
 int command_ops(int argc, char **argv)
 {
-    static const struct argp argp = {.args_doc = "[NAME...]", .doc = documentation};
+    static const struct argp_option options[] = {
+        {"coverage", OPTION_COVERAGE, 0, 0, "Only how many operators of each opset are covered, and why the others are not", 0}, {0}};
+    static const struct argp argp = {.options = options, .parser = parse_option, .args_doc = "[NAME...]", .doc = documentation};
     int first = argc;
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL);
+    bool coverage_only = false;
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &coverage_only);
+    if (coverage_only) {
+        print_coverage(stdout);
+        return ULP_OK;
+    }
     size_t count, names = 0, formulas = 0;
     struct ulp_operator_info *rows = read_rows(&count);
     if (!rows)
@@ -79,7 +101,9 @@ int command_ops(int argc, char **argv)
             print_row(&rows[i]);
     }
     free(rows);
-    if (first >= argc)
-        printf("%zu operators in %zu rows, %zu of the rows are formulas\n", names, count, formulas);
+    if (first >= argc) {
+        printf("%zu operators in %zu rows, %zu of the rows are formulas\n\n", names, count, formulas);
+        print_coverage(stdout);
+    }
     return unknown ? ULP_ERROR_UNSUPPORTED : ULP_OK;
 }

@@ -11,7 +11,10 @@ ulpscope_SOURCES = \
 	%D%/conformance.h \
 	%D%/conformance_case.c \
 	%D%/conformance_scope.c \
+	%D%/coverage.c \
+	%D%/coverage.h \
 	%D%/main.c \
+	%D%/onnx_operators.def \
 	%D%/progress.c \
 	%D%/samples.c
 ulpscope_LDADD = libcore.la
