@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/certify.c \
 	%D%/limit.c \
 	%D%/metrics.c %D%/metrics.h \
+	%D%/metrics_strip.c %D%/metrics_strip.h %D%/metrics_strip_template.h \
 	%D%/report_csv.c \
 	%D%/report_json.c \
 	%D%/report_text.c \

@@ -12,10 +12,13 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "metrics_strip.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
 
 #define CHUNK 4096
+#define BIN_SHIFT 51 /* bins of half a binade */
+#define BIN_COUNT ((size_t)1 << (63 - BIN_SHIFT))
 
 /* Of one chunk. Scaled sums are of (d / max_abs)^2 and so on with the chunk's own maxima. */
 struct partial {
@@ -31,6 +34,10 @@ struct measuring {
     struct partial *partials;
     double *ulps; /* |d| in ulps of every element; -1: left out */
     bool integers;
+    bool units; /* ulps of the format are normal doubles, and wanted */
+    const struct ulp_metrics_code *code;
+    size_t *bins; /* of each worker: how many ulps it found in each bin */
+    size_t worker_count;
 };
 
 static bool is_plain(const struct ulp_tensor *tensor)
@@ -48,77 +55,53 @@ static double read_finite(const struct ulp_tensor *tensor, size_t i)
     return kind == MPFR_REGULAR_KIND || kind == -MPFR_REGULAR_KIND ? copysign(DBL_MAX, x) : x;
 }
 
-/* A value as an exact sum of doubles of falling size, at most 2^53 units of their last place each. */
-struct parts {
-    double high, middle, low;
+/* The first steps of measuring: the tensors as doubles, and their difference. */
+struct strip {
+    struct ulp_metrics_side value, base;
+    double difference[ULP_METRICS_STRIP];
+    int64_t undecided[ULP_METRICS_STRIP];
 };
 
-/* 2^k for |k| < 1000. */
-static double power_of_two(int64_t k)
+/* Reads the strip of elements from `first` on, of which `count` are left. */
+static void open_side(const struct ulp_metrics_code *code, struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
+                      size_t count)
 {
-    uint64_t bits = (uint64_t)(1023 + k) << 52;
-    double power;
-    memcpy(&power, &bits, sizeof power);
-    return power;
-}
-
-/* false: not finite, more than 128 bits, or exponents near the ends of double. */
-static bool open_parts(const struct ulp_tensor *tensor, size_t i, struct parts *out)
-{
+    count = count < ULP_METRICS_STRIP ? count : ULP_METRICS_STRIP;
+    const int limb_count = (tensor->precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
+    bool easy = is_plain(tensor) || limb_count <= 2;
     if (is_plain(tensor)) {
-        *out = (struct parts){.high = ulp_tensor_get(tensor, i)};
-        return isfinite(out->high);
+        if (tensor->element == ULP_ELEMENT_F32)
+            for (size_t i = 0; i < count; i++)
+                side->nearest[i] = (double)((const float *)tensor->data)[first + i];
+        else
+            for (size_t i = 0; i < count; i++)
+                side->nearest[i] = ulp_tensor_get(tensor, first + i);
+        memcpy(side->high, side->nearest, count * sizeof(double));
+        memset(side->middle, 0, count * sizeof(double));
+        memset(side->low, 0, count * sizeof(double));
+        memset(side->hard, 0, count * sizeof(int64_t));
+    } else if (limb_count <= 2) {
+        easy = code->open_wide(side, ulp_record_at_const(tensor->data, first, tensor->precision), limb_count, count);
+    } else {
+        memset(side->hard, -1, count * sizeof(int64_t));
     }
-    const struct ulp_record *record = ulp_record_at_const(tensor->data, i, tensor->precision);
-    const int64_t kind = record->kind < 0 ? -record->kind : record->kind, e = record->exponent;
-    *out = (struct parts){0};
-    if (kind == MPFR_ZERO_KIND)
-        return true;
-    if (kind != MPFR_REGULAR_KIND || tensor->precision > 128 || e < -800 || e > 800 || GMP_NUMB_BITS != 64)
-        return false;
-    const bool two = tensor->precision > 64;
-    const uint64_t upper = record->limbs[two], lower = two ? record->limbs[0] : 0;
-    const double sign = record->kind < 0 ? -1 : 1;
-    out->high = sign * (double)(upper >> 11) * power_of_two(e - 53);
-    out->middle = sign * (double)((upper & 0x7FF) << 42 | lower >> 22) * power_of_two(e - 106);
-    out->low = sign * (double)(lower & 0x3FFFFF) * power_of_two(e - 128);
-    return true;
+    for (size_t i = 0; i < count && !easy; i++)
+        if (side->hard[i]) {
+            side->nearest[i] = read_finite(tensor, first + i);
+            side->high[i] = side->middle[i] = side->low[i] = 0;
+        }
 }
 
-/* The difference rounded once, when that is certain without MPFR: the highest parts are subtracted exactly (Knuth's two-sum), all
- * that is left is t up to u (four roundings of sums of those magnitudes, doubled), and both ends of t +- u round to one number. */
-static bool subtract_quickly(const struct ulp_tensor *value, const struct ulp_tensor *base, size_t i, double *difference)
+/* Value less base of one element, rounded once by MPFR. */
+static double subtract_exactly(const struct measuring *m, size_t i)
 {
-    struct parts a, b;
-    if (!open_parts(value, i, &a) || !open_parts(base, i, &b))
-        return false;
-    const double sum = a.high - b.high, back = sum - a.high, rest = (a.high - (sum - back)) - (b.high + back);
-    const double t = rest + (a.middle - b.middle) + (a.low - b.low);
-    const double u = 0x1p-50 * (fabs(rest) + fabs(a.middle) + fabs(b.middle) + fabs(a.low) + fabs(b.low));
-    const double below = sum + (t - u), above = sum + (t + u);
-    *difference = below;
-    return below == above;
-}
-
-/* Value and base of element i as doubles, and their difference rounded once. */
-static void read_element(const struct measuring *m, size_t i, double *value, double *base, double *difference)
-{
-    *value = read_finite(m->value, i);
-    *base = read_finite(m->base, i);
-    if (is_plain(m->value) && is_plain(m->base)) {
-        *difference = *value - *base;
-        return;
-    }
-    if (subtract_quickly(m->value, m->base, i, difference))
-        return;
     mp_limb_t limbs[3][1];
     mpfr_t difference53, sides[2];
     const struct ulp_tensor *tensors[2] = {m->value, m->base};
-    const double plain[2] = {*value, *base};
     for (int side = 0; side < 2; side++) {
         if (is_plain(tensors[side])) {
             mpfr_custom_init_set(sides[side], MPFR_NAN_KIND, 0, 53, limbs[side]);
-            mpfr_set_d(sides[side], plain[side], MPFR_RNDN);
+            mpfr_set_d(sides[side], ulp_tensor_get(tensors[side], i), MPFR_RNDN);
         } else {
             ulp_record_open_const(sides[side], ulp_record_at_const(tensors[side]->data, i, tensors[side]->precision),
                                   tensors[side]->precision);
@@ -126,9 +109,27 @@ static void read_element(const struct measuring *m, size_t i, double *value, dou
     }
     mpfr_custom_init_set(difference53, MPFR_NAN_KIND, 0, 53, limbs[2]);
     mpfr_sub(difference53, sides[0], sides[1], MPFR_RNDN);
-    *difference = mpfr_get_d(difference53, MPFR_RNDN);
-    if (isinf(*difference) && mpfr_number_p(difference53))
-        *difference = copysign(DBL_MAX, *difference);
+    double difference = mpfr_get_d(difference53, MPFR_RNDN);
+    return isinf(difference) && mpfr_number_p(difference53) ? copysign(DBL_MAX, difference) : difference;
+}
+
+/* Fills in the strip from element `first`. */
+static void open_strip(const struct measuring *m, struct strip *strip, size_t first, size_t count)
+{
+    open_side(m->code, &strip->value, m->value, first, count);
+    open_side(m->code, &strip->base, m->base, first, count);
+    if (is_plain(m->value) && is_plain(m->base)) {
+        for (size_t i = 0; i < count; i++)
+            strip->difference[i] = strip->value.nearest[i] - strip->base.nearest[i];
+        return;
+    }
+    if (m->code->subtract(strip->difference, strip->undecided, &strip->value, &strip->base, count))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (strip->undecided[i])
+            strip->difference[i] = isfinite(strip->value.nearest[i]) && isfinite(strip->base.nearest[i])
+                                       ? subtract_exactly(m, first + i)
+                                       : NAN;
 }
 
 /* Equal non-finite values (the same infinity, or both NaN) agree; any other pair with a non-finite side does not. */
@@ -137,59 +138,112 @@ static bool agree_not_finite(double value, double base)
     return (isnan(value) && isnan(base)) || (isinf(value) && value == base);
 }
 
+/* Patterns of doubles that are not negative order as they do. */
+static void raise(double *maximum, int64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    if (x > *maximum)
+        *maximum = x;
+}
+
+/* Measures a strip into the partial and m->ulps; whether all of it is finite. */
+static bool measure_strip(const struct measuring *m, struct partial *p, const struct strip *strip, size_t first, size_t count)
+{
+    struct ulp_metrics_summary summary;
+    const double *value = strip->value.nearest, *base = strip->base.nearest;
+    double *ulps = m->ulps + first, before = p->max_abs;
+    m->code->compare(&summary, ulps, value, base, strip->difference, count, m->format->emin, m->format->precision,
+                     m->units);
+    raise(&p->max_abs, summary.max_abs);
+    raise(&p->max_value, summary.max_value);
+    raise(&p->max_base, summary.max_base);
+    raise(&p->max_rel, summary.max_rel);
+    if (m->units || m->integers)
+        raise(&p->max_ulp, summary.max_ulp);
+    else /* ulps that are no normal doubles */
+        for (size_t i = 0; i < count; i++)
+            if (ulps[i] >= 0) {
+                ulps[i] /= ulp_format_ulp(m->format, base[i]);
+                p->max_ulp = fmax(p->max_ulp, ulps[i]);
+            }
+    for (size_t i = 0; i < count && p->max_abs > before; i++)
+        if (ulps[i] >= 0 && fabs(strip->difference[i]) == p->max_abs) {
+            p->worst = first + i;
+            break;
+        }
+    p->integer_differs |= m->integers && summary.max_abs != 0;
+    if ((size_t)summary.finite == count)
+        return true;
+    for (size_t i = 0; i < count; i++)
+        if (ulps[i] == -1 && !agree_not_finite(value[i], base[i])) {
+            p->nonfinite++;
+            p->first_nonfinite = first + i < p->first_nonfinite ? first + i : p->first_nonfinite;
+        }
+    return false;
+}
+
 static void measure_chunk(const struct measuring *m, size_t chunk)
 {
     struct partial *p = &m->partials[chunk];
-    size_t first = chunk * CHUNK, count = m->value->count - first < CHUNK ? m->value->count - first : CHUNK;
+    const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
     double values[CHUNK], bases[CHUNK], differences[CHUNK];
+    struct strip strip;
     size_t kept = 0;
-    *p = (struct partial){.first_nonfinite = SIZE_MAX, .worst = first};
-    for (size_t i = first; i < first + count; i++) {
-        double value, base, d;
-        read_element(m, i, &value, &base, &d);
-        m->ulps[i] = -1;
-        if (!isfinite(value) || !isfinite(base) || !isfinite(d)) {
-            if (!agree_not_finite(value, base)) {
-                p->nonfinite++;
-                p->first_nonfinite = i < p->first_nonfinite ? i : p->first_nonfinite;
-            }
+    *p = (struct partial){.first_nonfinite = SIZE_MAX, .worst = begin};
+    for (size_t first = begin; first < end; first += ULP_METRICS_STRIP) {
+        const size_t count = end - first < ULP_METRICS_STRIP ? end - first : ULP_METRICS_STRIP;
+        open_strip(m, &strip, first, count);
+        if (measure_strip(m, p, &strip, first, count)) {
+            memcpy(values + kept, strip.value.nearest, count * sizeof *values);
+            memcpy(bases + kept, strip.base.nearest, count * sizeof *bases);
+            memcpy(differences + kept, strip.difference, count * sizeof *differences);
+            kept += count;
             continue;
         }
-        double magnitude = fabs(d), ulps = m->integers ? magnitude : magnitude / ulp_format_ulp(m->format, base);
-        p->integer_differs |= m->integers && d != 0;
-        if (magnitude > p->max_abs) {
-            p->max_abs = magnitude;
-            p->worst = i;
-        }
-        if (base != 0 && magnitude / fabs(base) > p->max_rel)
-            p->max_rel = magnitude / fabs(base);
-        p->max_ulp = fmax(p->max_ulp, ulps);
-        p->max_value = fmax(p->max_value, fabs(value));
-        p->max_base = fmax(p->max_base, fabs(base));
-        m->ulps[i] = ulps;
-        values[kept] = value;
-        bases[kept] = base;
-        differences[kept++] = d;
+        for (size_t i = 0; i < count; i++)
+            if (isfinite(strip.value.nearest[i]) && isfinite(strip.base.nearest[i]) && isfinite(strip.difference[i])) {
+                values[kept] = strip.value.nearest[i];
+                bases[kept] = strip.base.nearest[i];
+                differences[kept++] = strip.difference[i];
+            }
     }
     p->count = kept;
-    double scale_d = p->max_abs > 0 ? p->max_abs : 1, scale_b = p->max_base > 0 ? p->max_base : 1;
-    double scale_v = p->max_value > 0 ? p->max_value : 1;
+    m->code->divide(differences, p->max_abs > 0 ? p->max_abs : 1, kept);
+    m->code->divide(bases, p->max_base > 0 ? p->max_base : 1, kept);
+    m->code->divide(values, p->max_value > 0 ? p->max_value : 1, kept);
+    struct partial sums = *p;
     for (size_t i = 0; i < kept; i++) {
-        double d = differences[i] / scale_d, b = bases[i] / scale_b, v = values[i] / scale_v;
-        p->sum_d += d;
-        p->sum_d2 += d * d;
-        p->sum_b2 += b * b;
-        p->sum_v2 += v * v;
-        p->sum_vb += v * b;
+        const double d = differences[i], b = bases[i], v = values[i];
+        sums.sum_d += d;
+        sums.sum_d2 += d * d;
+        sums.sum_b2 += b * b;
+        sums.sum_v2 += v * v;
+        sums.sum_vb += v * b;
     }
+    *p = sums;
+}
+
+/* Ulps by their patterns' upper bits, for the median; those left out are negative. */
+static size_t bin_of(double ulps)
+{
+    uint64_t bits;
+    memcpy(&bits, &ulps, sizeof bits);
+    return bits >> BIN_SHIFT;
 }
 
 static enum ulp_status measure_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
-    (void)worker;
     (void)error;
-    for (size_t chunk = first; chunk < last; chunk++)
-        measure_chunk(context, chunk);
+    const struct measuring *m = context;
+    size_t *bins = m->bins + (size_t)worker % m->worker_count * BIN_COUNT;
+    for (size_t chunk = first; chunk < last; chunk++) {
+        measure_chunk(m, chunk);
+        const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
+        for (size_t i = begin; i < end; i++)
+            if (m->ulps[i] >= 0)
+                bins[bin_of(m->ulps[i])]++;
+    }
     return ULP_OK;
 }
 
@@ -220,13 +274,25 @@ static double select_kth(double *a, size_t count, size_t k)
     return a[k];
 }
 
-static double median_ulp(double *ulps, size_t count)
+/* The lower median of m->ulps, which is overwritten: the bin that holds it, then the place in the bin. */
+static double median_ulp(const struct measuring *m)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (ulps[i] >= 0)
-            ulps[kept++] = ulps[i];
-    return kept ? select_kth(ulps, kept, (kept - 1) / 2) : NAN;
+    size_t kept = 0, below = 0, bin = 0, found = 0;
+    for (size_t w = 1; w < m->worker_count; w++)
+        for (size_t i = 0; i < BIN_COUNT; i++)
+            m->bins[i] += m->bins[w * BIN_COUNT + i];
+    for (size_t i = 0; i < BIN_COUNT; i++)
+        kept += m->bins[i];
+    if (!kept)
+        return NAN;
+    const size_t middle = (kept - 1) / 2;
+    while (below + m->bins[bin] <= middle)
+        below += m->bins[bin++];
+    for (size_t i = 0; i < m->value->count; i++) {
+        m->ulps[found] = m->ulps[i];
+        found += bin_of(m->ulps[i]) == bin;
+    }
+    return select_kth(m->ulps, found, middle - below);
 }
 
 /* The rounding of its sums must not carry a cosine beyond 1; NaN stays. */
@@ -283,18 +349,26 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const str
         out->diverged = true;
         return ULP_OK;
     }
+    struct measuring m = {.value = value, .base = base, .format = format, .integers = !ulp_element_is_float(value->element),
+                          .code = ulp_metrics_code_find(), .worker_count = (size_t)ulp_pool_thread_count(pool)};
+    m.units = !m.integers && format->emin - format->precision + 1 >= -1022;
     size_t chunk_count = (value->count + CHUNK - 1) / CHUNK;
-    void *partials, *ulps = NULL;
+    void *partials, *ulps = NULL, *bins = NULL;
     enum ulp_status status = ulp_allocate(&partials, chunk_count, sizeof(struct partial), NULL, "measures", error);
     if (status == ULP_OK)
         status = ulp_allocate(&ulps, value->count, sizeof(double), NULL, "measures", error);
-    struct measuring m = {value, base, format, partials, ulps, !ulp_element_is_float(value->element)};
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&bins, m.worker_count * BIN_COUNT, sizeof(size_t), NULL, "measures", error);
+    m.partials = partials;
+    m.ulps = ulps;
+    m.bins = bins;
     if (status == ULP_OK)
         status = ulp_parallel_for(pool, chunk_count, 1, measure_chunks, &m, error);
     if (status == ULP_OK && chunk_count) {
         combine(&m, chunk_count, out);
-        out->median_ulp = median_ulp(ulps, value->count);
+        out->median_ulp = median_ulp(&m);
     }
+    ulp_free(bins);
     ulp_free(ulps);
     ulp_free(partials);
     return status;
@@ -313,19 +387,26 @@ static double headroom(double ref_max, const struct ulp_format *format)
 
 void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format, struct ulp_range *out)
 {
+    const struct ulp_metrics_code *code = ulp_metrics_code_find();
+    struct ulp_metrics_side side;
     double max = 0, min = INFINITY, sum = 0;
     size_t count = 0;
     for (size_t i = 0; i < base->count; i++) {
-        double magnitude = fabs(read_finite(base, i));
+        if (i % ULP_METRICS_STRIP == 0)
+            open_side(code, &side, base, i, base->count - i);
+        const double magnitude = fabs(side.nearest[i % ULP_METRICS_STRIP]);
         if (!isfinite(magnitude))
             continue;
-        max = fmax(max, magnitude);
-        if (magnitude > 0 && magnitude < min)
-            min = magnitude;
+        max = magnitude > max ? magnitude : max;
+        min = magnitude > 0 && magnitude < min ? magnitude : min;
         count++;
     }
     for (size_t i = 0; i < base->count && max > 0; i++) {
-        double scaled = read_finite(base, i) / max;
+        if (i % ULP_METRICS_STRIP == 0) {
+            open_side(code, &side, base, i, base->count - i);
+            code->divide(side.nearest, max, ULP_METRICS_STRIP);
+        }
+        const double scaled = side.nearest[i % ULP_METRICS_STRIP];
         if (isfinite(scaled))
             sum += scaled * scaled;
     }

@@ -61,10 +61,16 @@ static bool is_regular_pair(const struct ulp_wide_number *x, const struct ulp_wi
     return x->kind == MPFR_REGULAR_KIND && y->kind == MPFR_REGULAR_KIND;
 }
 
+static bool is_nan(const struct outlook *outlook)
+{
+    return outlook->nan || (outlook->infinity[0] && outlook->infinity[1]);
+}
+
+/* Ends early when the sum is NaN. */
 static struct outlook look(const struct ulp_contraction *problem, int64_t a_line, int64_t b_line)
 {
     struct outlook outlook = {.highest = INT64_MIN, .lowest = INT64_MAX};
-    for (size_t k = 0; k < problem->k; k++) {
+    for (size_t k = 0; k < problem->k && !is_nan(&outlook); k++) {
         struct ulp_wide_number x, y;
         if (!read_pair(&x, &y, problem, a_line, b_line, k))
             continue;
@@ -156,7 +162,7 @@ enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct, const st
     int64_t b_line = ulp_wide_line(&problem->b, place.batch, place.j);
     int64_t element = ulp_wide_out(problem, place);
     struct outlook outlook = look(problem, a_line, b_line);
-    if (outlook.nan || (outlook.infinity[0] && outlook.infinity[1])) {
+    if (is_nan(&outlook)) {
         ulp_wide_store_special(call, element, MPFR_NAN_KIND);
         return ULP_OK;
     }

@@ -34,10 +34,25 @@ static double make_odd(double truncated, bool inexact)
     return truncated;
 }
 
+/* By hand where double has the number's binade: the first 53 bits, and whether any follow. */
 static double wide_to_odd(const struct ulp_tensor *tensor, size_t i)
 {
+    const struct ulp_record *record = ulp_record_at_const(tensor->data, i, tensor->precision);
+    const bool regular = record->kind == MPFR_REGULAR_KIND || record->kind == -MPFR_REGULAR_KIND;
+    if (regular && record->exponent > -1000 && record->exponent < 1000 && GMP_NUMB_BITS == 64) {
+        const size_t top = ((size_t)tensor->precision + 63) / 64 - 1;
+        const uint64_t limb = record->limbs[top];
+        uint64_t below = limb & 0x7FF;
+        for (size_t l = 0; l < top; l++)
+            below |= record->limbs[l];
+        const uint64_t sign = record->kind < 0, exponent = (uint64_t)(record->exponent - 1 + 1023);
+        const uint64_t bits = sign << 63 | exponent << 52 | (limb >> 11 & (((uint64_t)1 << 52) - 1)) | (below != 0);
+        double odd;
+        memcpy(&odd, &bits, sizeof odd);
+        return odd;
+    }
     mpfr_t x;
-    ulp_record_open_const(x, ulp_record_at_const(tensor->data, i, tensor->precision), tensor->precision);
+    ulp_record_open_const(x, record, tensor->precision);
     double truncated = mpfr_get_d(x, MPFR_RNDZ);
     if (!mpfr_regular_p(x))
         return truncated;
@@ -114,9 +129,48 @@ static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
         mpfr_set_si(x->value, ulp_tensor_get_int(in, i), MPFR_RNDN);
 }
 
+/* The record of a float: exact, whatever its precision from 53 bits on. */
+static void set_record(struct ulp_record *record, double x, int precision)
+{
+    const size_t top = ((size_t)precision + 63) / 64 - 1;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
+    const int biased = (int)(bits >> 52 & 0x7FF);
+    int64_t kind = MPFR_REGULAR_KIND, exponent = biased - 1022;
+    uint64_t limb = fraction << 11 | (uint64_t)1 << 63;
+    if (biased == 0x7FF || (biased | fraction) == 0) {
+        kind = biased == 0 ? MPFR_ZERO_KIND : fraction ? MPFR_NAN_KIND : MPFR_INF_KIND;
+        exponent = 0;
+        limb = 0;
+    } else if (biased == 0) {
+        const int shift = __builtin_clzll(fraction);
+        limb = fraction << shift;
+        exponent = -1010 - shift;
+    }
+    record->exponent = exponent;
+    record->kind = bits >> 63 && kind != MPFR_NAN_KIND ? -kind : kind;
+    memset(record->limbs, 0, top * sizeof(mp_limb_t));
+    record->limbs[top] = limb;
+}
+
+static void widen_floats(const struct conversion *c, size_t first, size_t last)
+{
+    const int precision = c->out->precision;
+    for (size_t i = first; i < last; i++) {
+        const double x = c->in->element == ULP_ELEMENT_F32 ? (double)((const float *)c->in->data)[i] : ((const double *)c->in->data)[i];
+        set_record(ulp_record_at(c->out->data, i, precision), x, precision);
+    }
+}
+
 static void convert_to_wide(const struct conversion *c, size_t first, size_t last)
 {
     int precision = c->out->precision;
+    if (precision >= 53 && GMP_NUMB_BITS == 64 && (c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64) &&
+        !(c->storage && c->storage->precision < precision)) {
+        widen_floats(c, first, last);
+        return;
+    }
     for (size_t i = first; i < last; i++) {
         struct ulp_record *record = ulp_record_at(c->out->data, i, precision);
         struct exact x;

@@ -1,0 +1,41 @@
+/* The loops of metrics.c over strips of elements, one instance for each instruction set; all give the same bits. */
+#ifndef ULP_ANALYSIS_METRICS_STRIP_H
+#define ULP_ANALYSIS_METRICS_STRIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "number/mpfr_record.h"
+
+#define ULP_METRICS_STRIP 512
+
+/* Elements as exact sums of doubles of falling size, at most 2^53 units of their last place each, and as the nearest
+ * doubles. Where hard is not 0 there is nothing: the element is not finite, or its exponent is near the ends of double. */
+struct ulp_metrics_side {
+    double nearest[ULP_METRICS_STRIP], high[ULP_METRICS_STRIP], middle[ULP_METRICS_STRIP], low[ULP_METRICS_STRIP];
+    int64_t hard[ULP_METRICS_STRIP];
+};
+
+/* Of a strip. Maxima are patterns of doubles that are not negative, ordered as those are; differences' magnitudes. */
+struct ulp_metrics_summary {
+    int64_t max_abs, max_value, max_base, max_rel, max_ulp, finite;
+};
+
+struct ulp_metrics_code {
+    /* Records of 64 or 128 bits; whether none is hard. */
+    bool (*open_wide)(struct ulp_metrics_side *side, const void *records, int limb_count, size_t count);
+    /* Differences rounded once, where undecided[i] is 0; whether that is everywhere. */
+    bool (*subtract)(double *difference, int64_t *undecided, const struct ulp_metrics_side *a,
+                     const struct ulp_metrics_side *b, size_t count);
+    /* ulps[i] = |difference[i]| in units of the last place of base[i], in a format whose ulps are normal doubles from
+     * 2^least on; unit 0: in units of 1. -1 where a number is not finite. */
+    void (*compare)(struct ulp_metrics_summary *out, double *ulps, const double *value, const double *base,
+                    const double *difference, size_t count, int64_t emin, int64_t precision, bool units);
+    void (*divide)(double *x, double by, size_t count);
+};
+
+/* The best instance for this processor. */
+const struct ulp_metrics_code *ulp_metrics_code_find(void);
+
+#endif
