@@ -1,0 +1,357 @@
+/* run: every network of the measured data. Each audits without error in the reference and an emulated lane, recorded outputs agree, the
+ * reference agrees with FP64 runs to FP64 accuracy, Cast chains of mixed graphs are obeyed. The short run leaves the large ones out. */
+#include "test.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ulpscope.h>
+
+#include "data/data.h"
+#include "graph/graph.h"
+
+/* How a recording is met. */
+enum agreement {
+    CLOSE,    /* fp32 within rtol 1e-3 and atol 1e-5, the bound the data's makers give */
+    DECLARED, /* `model` within that: the graph's own FP16 types were obeyed */
+    INTEGERS, /* mpfr:128 within that: integer kernels made it, whose sums are exact (doc/accuracy.md) */
+};
+
+static const struct row {
+    const char *path;
+    bool heavy;
+    enum agreement agreement;
+    size_t recordings;
+    const char *inputs; /* folder whose inputs.npz is taken; NULL: its own, or test_data_set_0 */
+} rows[] = {
+    {"models/acopf_14", false, CLOSE, 1, NULL},
+    {"models/cct2_32_opset20", false, CLOSE, 1, NULL},
+    {"models/deimv2_atto_coco", true, CLOSE, 1, NULL},
+    {"models/fp8_qdq_te_cast", false, CLOSE, 1, NULL},
+    {"models/fsanet_1x1", true, CLOSE, 1, NULL},
+    {"models/gtcrn_simple", false, CLOSE, 1, NULL},
+    {"models/layout_qdq_u8_ln", false, CLOSE, 1, NULL},
+    {"models/magika_v3_3", true, CLOSE, 1, NULL},
+    {"models/micro_kws_fp32", false, CLOSE, 1, NULL},
+    {"models/micro_kws_qdq", false, CLOSE, 1, NULL},
+    {"models/micro_kws_qoperator", false, CLOSE, 0, NULL},
+    {"models/mnist_8", false, CLOSE, 3, NULL},
+    {"models/mnist_fp16", false, DECLARED, 1, NULL},
+    {"models/mnist_quantized", false, CLOSE, 1, NULL},
+    {"models/mobilenetv2_qdq_int8", true, INTEGERS, 1, NULL},
+    {"models/nanogpt_4l", false, CLOSE, 1, NULL},
+    {"models/ppocr_v2_rec_en_crnn", true, CLOSE, 1, NULL},
+    {"models/ppocr_v3_det", true, CLOSE, 1, NULL},
+    {"models/residual_block", true, CLOSE, 0, NULL},
+    {"models/resnet_4b_cifar10", false, CLOSE, 1, NULL},
+    {"models/self_attention_ezkl", false, CLOSE, 1, NULL},
+    {"models/silero_vad_16k", false, CLOSE, 1, NULL},
+    {"models/super_resolution_10", true, CLOSE, 1, NULL},
+    {"models/t5_random_encoder", false, CLOSE, 1, NULL},
+    {"models/tinybert_1l", false, CLOSE, 1, NULL},
+    {"models/ultraface_rfb_320", true, CLOSE, 1, NULL},
+    {"models/vit_pgd_2_3_16", false, CLOSE, 3, NULL},
+    {"models/yunet_n_320", true, CLOSE, 1, NULL},
+    {"generated/clip_text_tiny_op14", false, CLOSE, 1, NULL},
+    {"generated/clip_text_tiny_op17", false, CLOSE, 1, NULL},
+    {"generated/resnet101_slim_op13", false, CLOSE, 1, NULL},
+    {"generated/resnet50_slim_op13", false, CLOSE, 1, NULL},
+    {"generated/torch_encoder_layer_op17", false, CLOSE, 1, NULL},
+    {"generated/torch_mha_op14", false, CLOSE, 1, NULL},
+    {"generated/vit_tiny_op14", false, CLOSE, 1, NULL},
+    {"generated/vit_tiny_op17", false, CLOSE, 1, NULL},
+    {"mixed/cct2_32_opset20_mixed", false, DECLARED, 0, "models/cct2_32_opset20"},
+    {"mixed/deimv2_atto_coco_mixed", true, DECLARED, 0, "models/deimv2_atto_coco"},
+    {"mixed/gtcrn_simple_mixed", false, DECLARED, 0, "models/gtcrn_simple"},
+    {"mixed/magika_v3_3_mixed", true, DECLARED, 0, "models/magika_v3_3"},
+    {"mixed/nanogpt_4l_fp16", false, DECLARED, 0, "models/nanogpt_4l"},
+    {"mixed/nanogpt_4l_mixed", false, DECLARED, 0, "models/nanogpt_4l"},
+    {"mixed/resnet_4b_cifar10_fp16", false, DECLARED, 0, "models/resnet_4b_cifar10"},
+    {"mixed/t5_random_encoder_fp16", false, DECLARED, 0, "models/t5_random_encoder"},
+    {"mixed/tinybert_1l_fp16", false, DECLARED, 0, "models/tinybert_1l"},
+    {"mixed/tinybert_1l_mixed", false, DECLARED, 0, "models/tinybert_1l"},
+};
+enum { ROW_COUNT = sizeof rows / sizeof *rows, GENERATED = 28, MIXED = 36 };
+
+static const char *join(char *buffer, size_t size, const char *folder, const char *name)
+{
+    snprintf(buffer, size, "%s/%s", folder, name);
+    return test_shared(buffer);
+}
+
+static bool load_row(const struct row *row, struct ulp_model **model)
+{
+    char path[512];
+    struct ulp_error error;
+    const char *file = row->heavy && !test_long() ? NULL : join(path, sizeof path, row->path, "model.onnx");
+    if (file)
+        ck_ulp_ok(ulp_model_load(file, model, &error), error);
+    return file;
+}
+
+static void read_inputs(const struct row *row, const struct ulp_model *model, struct ulp_tensor_set *inputs)
+{
+    char path[512];
+    struct ulp_error error;
+    const char *folder = row->inputs ? row->inputs : row->path;
+    if (strncmp(folder, "generated/", 10) == 0)
+        ck_ulp_ok(ulp_test_data_set_read(join(path, sizeof path, folder, "test_data_set_0"), "input", model, inputs, &error), error);
+    else
+        ck_ulp_ok(ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), inputs, &error), error);
+}
+
+static struct ulp_plan *make_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs, const char *const *names, size_t count)
+{
+    struct ulp_arithmetic lanes[4];
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    const struct ulp_plan_options options = {.inputs = inputs};
+    for (size_t l = 0; l < count; l++)
+        ck_ulp_ok(ulp_arithmetic_find(names[l], &lanes[l], &error), error);
+    ck_ulp_ok(ulp_plan_create(model, lanes, count, &options, &plan, &error), error);
+    return plan;
+}
+
+static void run_model(const struct ulp_model *model, const struct ulp_tensor_set *inputs, const char *const *names, size_t count,
+                      struct ulp_tensor_set *outputs)
+{
+    const struct ulp_run_options options = {.thread_count = 2};
+    struct ulp_error error;
+    struct ulp_plan *plan = make_plan(model, inputs, names, count);
+    ck_ulp_ok(ulp_plan_run(plan, inputs, &options, NULL, 0, outputs, NULL, &error), error);
+    ulp_plan_free(plan);
+}
+
+/* A Cast to a float type, as the types say: the format's own rounding of what came in (exhaustively tested on its own). */
+static enum ulp_status check_cast(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    size_t *casts = context;
+    (void)error;
+    if (strcmp(event->op, "Cast") != 0 || event->input_count != 1)
+        return ULP_OK;
+    const struct ulp_tensor *in = event->inputs[event->lane_count - 1].entire;
+    const struct ulp_tensor *out = event->values[(event->lane_count - 1) * event->output_count].entire;
+    struct ulp_format format;
+    if (!ulp_type_is_float(out->type))
+        return ULP_OK;
+    ck_ulp_ok(ulp_format_find(out->type == ULP_TYPE_FLOAT16 ? "fp16" : "fp32", &format, error), *error);
+    for (size_t i = 0; i < out->count; i++) {
+        double want = ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, ulp_tensor_get(in, i), 0, 0), got = ulp_tensor_get(out, i);
+        ck_expect(got == want || (isnan(got) && isnan(want)), "%s[%zu]: %a, expected %a", event->name, i, got, want);
+    }
+    ++*casts;
+    return ULP_OK;
+}
+
+/* Without error, every node told of, and in mixed graphs every Cast obeyed. */
+START_TEST(every_network_audits)
+{
+    const struct row *row = &rows[_i];
+    const char *const names[] = {"mpfr:128", row->agreement == DECLARED ? "model" : "fp32", "fp16"};
+    const struct ulp_run_options options = {.thread_count = 2, .audit = true};
+    const size_t lanes = _i >= MIXED ? 2 : 3;
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    struct ulp_auditor *auditor;
+    struct ulp_audit audit;
+    struct ulp_error error;
+    size_t casts = 0;
+    if (!load_row(row, &model))
+        return;
+    read_inputs(row, model, &inputs);
+    struct ulp_plan *plan = make_plan(model, &inputs, names, lanes);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor), {.context = &casts, .node_done = check_cast}};
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, observers, _i >= MIXED ? 2 : 1, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
+    ck_assert_uint_eq(audit.lane_count, lanes - 1);
+    for (size_t l = 0; l < audit.lane_count; l++) {
+        ck_assert_uint_gt(audit.lanes[l].node_count, 0);
+        ck_assert_uint_eq(audit.lanes[l].outputs.output_count, ulp_model_output_count(model));
+    }
+    ck_assert(_i < MIXED || casts > 0);
+    ulp_audit_free(&audit);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+static void compare_recording(const struct row *row, const struct ulp_tensor_set *got, const struct ulp_tensor_set *want)
+{
+    for (size_t i = 0; i < want->count; i++) {
+        const struct ulp_tensor *recorded = &want->items[i].tensor, *ours = ulp_tensor_set_find(got, want->items[i].name);
+        ck_assert_msg(ours && ours->count == recorded->count, "%s: output %s is missing or has another shape", row->path, want->items[i].name);
+        for (size_t e = 0; e < ours->count; e++) {
+            double x = ulp_tensor_get(ours, e), w = ulp_tensor_get(recorded, e);
+            ck_expect(fabs(x - w) <= 1e-5 + 1e-3 * fabs(w), "%s %s[%zu]: %.9g, recorded %.9g", row->path, want->items[i].name, e, x, w);
+        }
+    }
+}
+
+START_TEST(every_recording_agrees)
+{
+    static const char *const arithmetics[] = {[CLOSE] = "fp32", [DECLARED] = "model", [INTEGERS] = "mpfr:128"};
+    const struct row *row = &rows[_i];
+    struct ulp_model *model;
+    if (!load_row(row, &model))
+        return;
+    const size_t sets = ulp_test_data_set_count(test_shared(row->path));
+    ck_assert_uint_eq(sets, row->recordings);
+    for (size_t set = 0; set < sets; set++) {
+        char path[512], name[32];
+        struct ulp_tensor_set inputs, want, got;
+        struct ulp_error error;
+        snprintf(name, sizeof name, "test_data_set_%zu", set);
+        const char *folder = join(path, sizeof path, row->path, name);
+        ck_ulp_ok(ulp_test_data_set_read(folder, "output", model, &want, &error), error);
+        ck_ulp_ok(ulp_test_data_set_read(folder, "input", model, &inputs, &error), error);
+        run_model(model, &inputs, &arithmetics[row->agreement], 1, &got);
+        compare_recording(row, &got, &want);
+        ulp_tensor_set_free(&got);
+        ulp_tensor_set_free(&want);
+        ulp_tensor_set_free(&inputs);
+    }
+    ulp_model_free(model);
+}
+END_TEST
+
+/* A constant of the exporter's source text, which the FP64 run had in double and the graph has rounded to FP32. */
+static const struct constant {
+    double exact;
+    float rounded;
+} constants[] = {{1e-5, 1e-5f}, {1.702, 1.702f}, {1.41421356237309504880, 1.41421356237309504880f}};
+
+/* Every scalar FLOAT tensor and float attribute equal to `from` becomes `to`. Returns how many there were. */
+static size_t replace_constant(struct ulp_model *model, float from, float to)
+{
+    size_t replaced = 0;
+    for (size_t t = 0; t < model->tensor_count; t++)
+        if (model->tensors[t]->type == ULP_TYPE_FLOAT && model->tensors[t]->count == 1 && *(float *)model->tensors[t]->data == from) {
+            *(float *)model->tensors[t]->data = to;
+            replaced++;
+        }
+    for (size_t n = 0; n < model->graph->node_count; n++)
+        for (size_t a = 0; a < model->graph->nodes[n].attribute_count; a++) {
+            struct ulp_attribute *attribute = (struct ulp_attribute *)(uintptr_t)&model->graph->nodes[n].attributes[a];
+            if (attribute->kind == ULP_ATTRIBUTE_FLOAT && attribute->f == from) {
+                attribute->f = to;
+                replaced++;
+            }
+        }
+    return replaced;
+}
+
+/* Every weight one ulp up or down, at random: what folding a BatchNormalization into FP32 weights does to each. */
+static void disturb_weights(struct ulp_model *model, unsigned seed)
+{
+    for (size_t t = 0; t < model->tensor_count; t++) {
+        float *values = model->tensors[t]->data;
+        for (size_t i = 0; model->tensors[t]->type == ULP_TYPE_FLOAT && i < model->tensors[t]->count; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            values[i] = nextafterf(values[i], seed >> 31 ? INFINITY : -INFINITY);
+        }
+    }
+}
+
+static double largest_difference(const struct ulp_tensor *a, const double *b)
+{
+    double worst = 0;
+    for (size_t e = 0; e < a->count; e++) {
+        const double d = fabs(ulp_tensor_get(a, e) - b[e]);
+        worst = d <= worst ? worst : d; /* NaN stays */
+    }
+    return worst;
+}
+
+/* The reference's output i at the constants' exact values: y + (exact - c) / (c' - c) * (y' - y) with c' the next float. What is left is
+ * the second order, (2^-24)^2 of y times what the network amplifies. */
+static double *extrapolate(struct ulp_model *model, const struct ulp_tensor_set *inputs, size_t i)
+{
+    const char *const reference = "mpfr:128";
+    struct ulp_tensor_set at, next;
+    run_model(model, inputs, &reference, 1, &at);
+    const size_t count = at.items[i].tensor.count;
+    double *y = malloc((count + 1) * sizeof *y);
+    ck_assert_ptr_nonnull(y);
+    for (size_t e = 0; e < count; e++)
+        y[e] = ulp_tensor_get(&at.items[i].tensor, e);
+    for (size_t c = 0; c < sizeof constants / sizeof *constants; c++) {
+        const float moved = nextafterf(constants[c].rounded, 2 * constants[c].rounded);
+        if (!replace_constant(model, constants[c].rounded, moved))
+            continue;
+        run_model(model, inputs, &reference, 1, &next);
+        const double share = (constants[c].exact - (double)constants[c].rounded) / ((double)moved - (double)constants[c].rounded);
+        for (size_t e = 0; e < count; e++)
+            y[e] += share * (ulp_tensor_get(&next.items[i].tensor, e) - ulp_tensor_get(&at.items[i].tensor, e));
+        ulp_tensor_set_free(&next);
+        replace_constant(model, moved, constants[c].rounded);
+    }
+    ulp_tensor_set_free(&at);
+    return y;
+}
+
+/* ref64: PyTorch in FP64, which errs as any FP64 run does. Ours (fp64) measures by how much: the bound is 8 times its largest error plus
+ * an ulp of the largest output, as for FP32 in check_run. The graph holds three of PyTorch's constants only rounded to FP32; the reference
+ * is extrapolated to their exact values. The ResNets' BatchNormalizations were folded into FP32 weights when exported: their bound is 4
+ * times the effect of one ulp on every weight (scale, product and sum are rounded: at most 2 ulps, in both directions alike). */
+START_TEST(the_reference_agrees_with_fp64)
+{
+    const struct row *row = &rows[_i];
+    const bool folded = strstr(row->path, "resnet");
+    const char *const fp64 = "fp64", *const reference = "mpfr:128";
+    char path[512];
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs, want, near;
+    struct ulp_error error;
+    if (!load_row(row, &model))
+        return;
+    const char *folder = join(path, sizeof path, row->path, "test_data_set_0");
+    ck_ulp_ok(ulp_test_data_set_read(folder, "ref64_output", model, &want, &error), error);
+    read_inputs(row, model, &inputs);
+    for (size_t i = 0; i < want.count; i++) {
+        double *y = extrapolate(model, &inputs, i);
+        const struct ulp_tensor *recorded = &want.items[i].tensor;
+        double largest = 0, *plain = malloc((recorded->count + 1) * sizeof *plain);
+        run_model(model, &inputs, &reference, 1, &near);
+        ck_assert_ptr_nonnull(plain);
+        ck_assert_uint_eq(near.items[i].tensor.count, recorded->count);
+        for (size_t e = 0; e < recorded->count; e++) {
+            plain[e] = ulp_tensor_get(&near.items[i].tensor, e);
+            largest = fmax(largest, fabs(plain[e]));
+        }
+        ulp_tensor_set_free(&near);
+        if (folded)
+            disturb_weights(model, 1);
+        run_model(model, &inputs, folded ? &reference : &fp64, 1, &near);
+        const double effect = largest_difference(&near.items[i].tensor, plain), error64 = largest_difference(recorded, y);
+        const double bound = folded ? 4 * effect : 8 * effect + 0x1p-52 * largest;
+        ck_assert_msg(error64 <= bound, "%s output %zu: ref64 is %.3g from mpfr:128, allowed %.3g", row->path, i, error64, bound);
+        ck_assert_msg(folded || bound <= 1e-12 * largest, "%s: %.3g is no FP64 accuracy", row->path, bound);
+        if (getenv("ULPSCOPE_TEST_VERBOSE"))
+            printf("%s output %zu: ref64 is %.3g from mpfr:128, allowed %.3g\n", row->path, i, error64, bound);
+        ulp_tensor_set_free(&near);
+        free(plain);
+        free(y);
+    }
+    ulp_tensor_set_free(&want);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("networks");
+    TCase *tests = tcase_create("networks");
+    tcase_set_timeout(tests, test_long() ? 1200 : 120);
+    tcase_add_loop_test(tests, every_network_audits, 0, ROW_COUNT);
+    tcase_add_loop_test(tests, every_recording_agrees, 0, MIXED);
+    tcase_add_loop_test(tests, the_reference_agrees_with_fp64, GENERATED, MIXED);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
