@@ -27,7 +27,8 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
     return same_format(&a->storage, &b->storage) && same_format(&a->factor, &b->factor) &&
            same_format(&a->accumulator, &b->accumulator) && same_format(&a->compute, &b->compute) &&
            a->rounding == b->rounding && a->place == b->place && a->order == b->order &&
-           a->order_block == b->order_block && a->seed == b->seed && !strcmp(s->gpu, t->gpu) &&
+           a->order_block == b->order_block && a->reduce == b->reduce && a->reduce_block == b->reduce_block &&
+           a->seed == b->seed && !strcmp(s->gpu, t->gpu) &&
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k &&
            s->epilogue_rounded == t->epilogue_rounded;
@@ -43,6 +44,8 @@ static void expect_consistent(const struct ulp_arithmetic *a, const char *name)
               name);
     ck_expect(a->place == ULP_ROUND_EACH_STEP || strcmp(a->compute.name, a->storage.name), "%s: compute is storage",
               name);
+    ck_expect(a->order != ULP_ORDER_WARP, "%s: products in the order of rows", name);
+    ck_expect(a->reduce == ULP_ORDER_BLOCKED ? a->reduce_block > 0 : a->reduce_block == 0, "%s: reduce_block", name);
     ck_expect(a->order == ULP_ORDER_BLOCKED ? a->order_block > 0 : a->order_block == 0, "%s: order_block", name);
     struct ulp_error error;
     if (s->gpu[0])
@@ -138,7 +141,12 @@ START_TEST(canonical_names)
         {"FP16", "fp16"},
         {"fp16,acc=fp32", "fp16"},
         {"fp16,unit=mma", "fp16"},
-        {"fp16,order=sequential,round=rne", "fp16"},
+        {"fp16,reduce=warp,round=rne", "fp16"},
+        {"fp16,order=sequential", "fp16,reduce=sequential"},
+        {"fp16,order=pairwise,reduce=pairwise", "fp16,order=pairwise"},
+        {"fp32,order=pairwise,reduce=sequential", "fp32,order=pairwise,reduce=sequential"},
+        {"fp32,order=sequential,reduce=sequential", "fp32"},
+        {"bf16,unit=none,reduce=sequential", "bf16,unit=none"},
         {"fp32-strict", "fp32,nofma"},
         {"e5m7-strict", "e5m7"},
         {"e5m7,nofma", "e5m7"},

@@ -62,14 +62,29 @@ static void fold_blocked(const struct ulp_strip_rule *rule, enum ulp_fold kind, 
     fold_sequentially(rule, kind, 0, blocks);
 }
 
+/* Parts of every parts-th element; neighbouring groups of parts; halves. */
+static void fold_parts(const struct ulp_strip_rule *rule, enum ulp_fold kind, size_t n, size_t parts, size_t group)
+{
+    for (size_t i = parts; i < n; i++)
+        step(rule, kind, tree[i % parts], tree[i]);
+    for (size_t i = 0; i < parts && i < n; i++)
+        if (i % group)
+            step(rule, kind, tree[i - i % group], tree[i]);
+    for (size_t half = parts / group / 2; half; half /= 2)
+        for (size_t t = 0; t < half; t++)
+            if ((t + half) * group < n)
+                step(rule, kind, tree[t * group], tree[(t + half) * group]);
+}
+
 /* n elements in strips of random lengths up to `longest`. */
 static void run_fold(const struct ulp_strip_rule *rule, enum ulp_fold kind, enum ulp_order order, int block, size_t n,
                      size_t longest, uint64_t *state, void *result)
 {
     const size_t step_bytes = ulp_strip_element_bytes(rule->carrier, rule->precision);
-    struct ulp_fold_state *fold = calloc(1, ulp_fold_bytes(rule));
+    const struct ulp_fold_order how = {.order = order, .block = block, .parts = block, .group = block / 8 ? 8 : 1};
+    struct ulp_fold_state *fold = calloc(1, ulp_fold_bytes(rule, how));
     ck_assert_ptr_nonnull(fold);
-    ulp_fold_begin(fold, rule, kind, order, block);
+    ulp_fold_begin(fold, rule, kind, how);
     for (size_t i = 0; i < n;) {
         size_t length = longest == ULP_STRIP ? longest : 1 + oracle_random(state) % longest;
         length = length < n - i ? length : n - i;
@@ -106,9 +121,9 @@ START_TEST(folds_follow_their_definition)
     mpfr_t got;
     mpfr_init2(got, rule.carrier == ULP_STRIP_MPFR ? rule.precision : 53);
     for (int kind = 0; kind < ULP_FOLD_COUNT; kind++)
-        for (int order = 0; order < 3; order++)
+        for (int order = 0; order < 4; order++)
             for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
-                const size_t n = counts[k], block = 1 + k % 5 * 8;
+                const size_t n = counts[k], block = order == ULP_ORDER_WARP ? (size_t)1 << k % 8 : 1 + k % 5 * 8;
                 make_values(&rule, &state, n, k % 3 == 1);
                 run_fold(&rule, (enum ulp_fold)kind, (enum ulp_order)order, (int)block, n, k % 2 ? ULP_STRIP : 40,
                          &state, out);
@@ -116,8 +131,10 @@ START_TEST(folds_follow_their_definition)
                     fold_sequentially(&rule, (enum ulp_fold)kind, 0, n);
                 else if (order == ULP_ORDER_PAIRWISE)
                     fold_pairwise(&rule, (enum ulp_fold)kind, n);
-                else
+                else if (order == ULP_ORDER_BLOCKED)
                     fold_blocked(&rule, (enum ulp_fold)kind, n, block);
+                else
+                    fold_parts(&rule, (enum ulp_fold)kind, n, block, block / 8 ? 8 : 1);
                 strip_get(&rule, out, 0, got);
                 if (!oracle_same(got, tree[0]))
                     ck_abort_msg("%s: kind %d, order %d, %zu elements: %g, expected %g", arithmetics[_i], kind, order,
@@ -134,7 +151,7 @@ START_TEST(folds_do_not_depend_on_the_cuts)
     uint64_t state = 6;
     static _Alignas(16) unsigned char first[RECORD_BYTES];
     make_values(&rule, &state, COUNT, false);
-    for (int order = 0; order < 3; order++)
+    for (int order = 0; order < 4; order++)
         for (int attempt = 0; attempt < 6; attempt++) {
             static const size_t longest[] = {ULP_STRIP, 1, 3, 64, 100, 511};
             run_fold(&rule, ULP_FOLD_SUM, (enum ulp_order)order, 32, COUNT, longest[attempt], &state,
@@ -151,7 +168,7 @@ START_TEST(empty_folds)
     static const double neutral[ULP_FOLD_COUNT] = {0, -__builtin_inf(), __builtin_inf(), 1};
     for (int a = 0; a < ARITHMETICS; a++)
         for (int kind = 0; kind < ULP_FOLD_COUNT; kind++)
-            for (int order = 0; order < 3; order++) {
+            for (int order = 0; order < 4; order++) {
                 const struct ulp_strip_rule rule = oracle_rule(arithmetics[a]);
                 uint64_t state = 0;
                 mpfr_t got, want;

@@ -241,7 +241,7 @@ def compare_layers(program, folder, data, options):
         values = {name: round_inputs(inputs[name]) for name in used}
         exact = run(program, folder, "mpfr:128", values)
         ours = run(program, folder, options.arithmetics.get(mode, arithmetic), values)
-        plain = run(program, folder, "fp32", values) if mode == "tf32" else None
+        plain = run(program, folder, options.arithmetics.get("f32", "fp32,reduce=warp"), values) if mode == "tf32" else None
         for name in names:
             theirs = data[f"{mode}.{name}"]
             lane, label = ours, mode

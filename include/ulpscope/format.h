@@ -74,6 +74,7 @@ enum ulp_order {
     ULP_ORDER_SEQUENTIAL, /* ((x0 + x1) + x2) + ... in increasing index */
     ULP_ORDER_PAIRWISE,   /* neighbours added level by level; an odd last one moves up unchanged */
     ULP_ORDER_BLOCKED,    /* sequential inside blocks of order_block, block sums added sequentially */
+    ULP_ORDER_WARP,       /* of rows only: the partial sums of a GPU's threads, src/number/README.md section 5.1 */
 };
 
 /* How products are summed in MatMul, Gemm, Conv, ...: a chain of scalar operations, or a matrix unit
@@ -99,8 +100,10 @@ struct ulp_arithmetic {
     struct ulp_format compute; /* of steps inside an operator; equals storage when place is EACH_STEP */
     enum ulp_rounding rounding; /* of every rounding to storage, and to accumulator and compute */
     enum ulp_rounding_place place;
-    enum ulp_order order;
+    enum ulp_order order;  /* of scalar chains of products; and what reduce is unless it is set */
     int order_block;
+    enum ulp_order reduce; /* of rows: ReduceSum, Softmax, normalisations, ... */
+    int reduce_block;
     uint64_t seed; /* of stochastic rounding */
     struct ulp_schedule schedule;
 };
@@ -113,7 +116,7 @@ struct ulp_arithmetic {
  *   step rounded, accumulator of that format, scalar chains), tf32-trunc, mpfr:P, or "model" (no parts): the types the model declares.
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
- *   order=sequential|pairwise|blocked:N, fma, nofma, unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz,
+ *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma, unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz,
  *   promote=N, split-k=N, epilogue=fused|rounded.
  * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of the same
  * format but a unit's accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes no parts. More in

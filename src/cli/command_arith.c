@@ -12,7 +12,8 @@ static const char documentation[] =
     "  ulpscope arith fp16-strict,order=pairwise\n"
     "Parts are appended with commas: round=rne|rna|rz|ru|rd|sr  seed=N  each-step  result-only\n"
     "subnormals=keep|flush  overflow=inf|nan|saturate  acc=FORMAT  compute=FORMAT  factor=FORMAT\n"
-    "order=sequential|pairwise|blocked:N  fma  nofma  unit=mma|wgmma|tcgen05|none\n"
+    "order=sequential|pairwise|blocked:N  reduce=sequential|pairwise|blocked:N|warp  fma  nofma\n"
+    "unit=mma|wgmma|tcgen05|none\n"
     "operands=rna|rne|rz  promote=N  split-k=N  epilogue=fused|rounded\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
     "model: exactly the types the model declares";

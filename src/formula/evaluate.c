@@ -113,7 +113,7 @@ static void run_row_value(struct worker *worker, const struct step *step)
 static void begin_fold(const struct worker *worker, const struct step *step)
 {
     const struct plan *plan = worker->plan;
-    ulp_fold_begin(slot_of(worker, step->fold), &plan->sum_rule, step->fold_kind, plan->order, plan->order_block);
+    ulp_fold_begin(slot_of(worker, step->fold), &plan->sum_rule, step->fold_kind, plan->order);
 }
 
 static void add_fold(const struct worker *worker, const struct step *step, size_t first, size_t n)

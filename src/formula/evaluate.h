@@ -58,8 +58,7 @@ struct plan {
     size_t element_bytes, sum_bytes;
     bool same_carrier; /* folds take strips as they are */
     bool narrow;       /* results of folds are rounded to the compute format */
-    enum ulp_order order;
-    int order_block;
+    struct ulp_fold_order order;
     bool has_folds;
     bool tiles;        /* strips hold positions of several rows, tile_rows at most */
     bool keep;         /* all positions of a tile fit in memory at once */
@@ -117,6 +116,8 @@ ulp_work_fn ulp_evaluate_tiles;
 void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n, struct ulp_strip_place place);
 /* n values as the accumulator's carrier has them: themselves, or converted into the worker's memory. */
 const void *ulp_evaluate_widen(const struct worker *worker, const void *values, size_t n);
+/* a * (1 / b): how GPU kernels divide a sum by the count. */
+ulp_strip_fn ulp_evaluate_scale;
 /* n copies of the row's size. */
 void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n, struct ulp_strip_place place);
 

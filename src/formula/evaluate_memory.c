@@ -69,7 +69,8 @@ static void lay_worker(struct plan *plan)
         if (step->reach == REACH_RUN)
             step->one = step->strip;
         if (step->kind == ULP_TAPE_FOLD)
-            step->fold = take_slot(plan, plan->tiles ? rows * plan->sum_bytes : ulp_fold_bytes(&plan->sum_rule));
+            step->fold = take_slot(plan, plan->tiles ? rows * (size_t)plan->order.parts * plan->sum_bytes
+                                                     : ulp_fold_bytes(&plan->sum_rule, plan->order));
     }
     plan->size_slot = take_slot(plan, plan->element_bytes);
     plan->offsets_slot = take_slot(plan, plan->width * sizeof(int64_t));

@@ -46,8 +46,8 @@ static bool is_subset(const struct ulp_format *inner, const struct ulp_format *o
 static void choose_rules(struct plan *plan, const struct ulp_arithmetic *arithmetic,
                          const struct ulp_operand *operands, int operand_count)
 {
-    plan->order = arithmetic->order;
-    plan->order_block = arithmetic->order_block;
+    plan->order =
+        (struct ulp_fold_order){.order = arithmetic->reduce, .block = arithmetic->reduce_block, .parts = 1, .group = 1};
     if (!choose_integers(plan, operands, operand_count)) {
         plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
         plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->accumulator);
@@ -245,20 +245,58 @@ static enum ulp_status check_addresses(struct plan *plan, const struct ulp_arith
     return ULP_OK;
 }
 
-/* Tiles form sums in sequential order (extremes do not depend on the order), many rows at a time. */
+/* The rows' elements are neighbours in memory, in an operand at least. */
+static bool is_contiguous(const struct plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct ulp_operand *operand = plan->steps[i].needed ? plan->steps[i].operand : NULL;
+        if (!operand || !operand->tensor || !has_positions(operand) || plan->rows->row_length < 2)
+            continue;
+        if (operand->position_offset ? operand->position_offset[1] - operand->position_offset[0] == 1
+                                     : operand->position_stride == 1)
+            return true;
+    }
+    return false;
+}
+
+/* ULP_ORDER_WARP is of whole rows of floats: a window, also one inside the input everywhere, is summed by one thread, in
+ * order. */
+static void choose_order(struct plan *plan, const struct ulp_tape *tape)
+{
+    const bool integers = plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
+    if (plan->order.order != ULP_ORDER_WARP)
+        return;
+    if (integers || plan->rows->window || plan->rows->window_classes) {
+        plan->order.order = ULP_ORDER_SEQUENTIAL;
+        return;
+    }
+    plan->order = ulp_fold_order_warp(plan->rows->row_length, is_contiguous(plan));
+    for (int i = 0; i < plan->step_count; i++) {
+        const int *arguments = tape->instructions[i].arguments;
+        if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_PRIMITIVE &&
+            tape->instructions[i].primitive == ULP_PRIMITIVE_DIV &&
+            tape->instructions[arguments[0]].kind == ULP_TAPE_FOLD &&
+            tape->instructions[arguments[1]].kind == ULP_TAPE_ROW_SIZE)
+            plan->steps[i].function = ulp_evaluate_scale;
+    }
+}
+
+/* Tiles form sums in sequential order or in parts (extremes do not depend on the order), many rows at a time. */
 #define TILE_ROWS_MIN 8
 #define TILE_ELEMENTS 16384   /* kept values of one instruction: some of them fit in the second-level cache */
 
 static bool can_tile(const struct plan *plan)
 {
     const struct ulp_rows *rows = plan->rows;
+    const enum ulp_order order = plan->order.order;
     if (!plan->has_folds || rows->row_count < TILE_ROWS_MIN || rows->row_length == 0 ||
         plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR ||
         plan->rule.rounding == ULP_ROUND_STOCHASTIC || (rows->window && !rows->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {
         const struct step *step = &plan->steps[i];
-        if (step->needed && step->kind == ULP_TAPE_FOLD && plan->order != ULP_ORDER_SEQUENTIAL &&
+        if (step->needed && step->kind == ULP_TAPE_FOLD && order != ULP_ORDER_SEQUENTIAL &&
+            order != ULP_ORDER_WARP &&
             (step->fold_kind == ULP_FOLD_SUM || step->fold_kind == ULP_FOLD_PRODUCT))
             return false;
     }
@@ -284,6 +322,8 @@ static void choose_tiles(struct plan *plan)
     const size_t keeping = TILE_ELEMENTS / rows->row_length;
     size_t count = keeping < least || plan->phase_count == 1 ? most : keeping < most ? keeping : most;
     const size_t share = (rows->row_count + (size_t)plan->worker_count - 1) / (size_t)plan->worker_count;
+    if (count > TILE_ELEMENTS / (size_t)plan->order.parts)
+        count = TILE_ELEMENTS / (size_t)plan->order.parts;
     if (count > share)
         count = share > TILE_ROWS_MIN ? share : TILE_ROWS_MIN;
     plan->tile_rows = count;
@@ -344,6 +384,7 @@ enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape
         status = check_addresses(plan, arithmetic, tape, error);
     if (status != ULP_OK)
         return status;
+    choose_order(plan, tape);
     choose_tiles(plan);
     plan->width = rows->row_length < 1 ? 1 : rows->row_length < ULP_STRIP ? rows->row_length : ULP_STRIP;
     if (plan->tiles)

@@ -210,6 +210,7 @@ static void run_row_value(const struct tile *tile, int index)
     spread_rows(tile, step);
 }
 
+/* A sequential fold has one part. */
 static void add_fold(const struct tile *tile, const struct step *step, struct span span)
 {
     static const enum ulp_primitive combine[ULP_FOLD_COUNT] = {
@@ -222,11 +223,14 @@ static void add_fold(const struct tile *tile, const struct step *step, struct sp
     const struct ulp_strip_place place = {.stream = step->stream};
     void *sums = slot_of(tile->worker, step->fold);
     const char *values = ulp_evaluate_widen(tile->worker, tile->worker->values[step->arguments[0]], n * span.count);
-    for (size_t t = 0; t < span.count; t++, values += n * plan->sum_bytes)
-        if (span.first + t == 0)
-            memcpy(sums, values, n * plan->sum_bytes);
+    const size_t parts = (size_t)plan->order.parts, bytes = n * plan->sum_bytes;
+    for (size_t t = 0; t < span.count; t++, values += bytes) {
+        void *sum = (char *)sums + (span.first + t) % parts * bytes;
+        if (span.first + t < parts)
+            memcpy(sum, values, bytes);
         else
-            function(&plan->sum_rule, sums, sums, values, NULL, n, place);
+            function(&plan->sum_rule, sum, sum, values, NULL, n, place);
+    }
 }
 
 static void end_fold(const struct tile *tile, const struct step *step)
@@ -237,6 +241,9 @@ static void end_fold(const struct tile *tile, const struct step *step)
     void *sums = slot_of(tile->worker, step->fold);
     if (tile->position_count == 0)
         plan->sum_table->constant(&plan->sum_rule, sums, empty[step->fold_kind], tile->row_count);
+    else if (plan->order.parts > 1)
+        ulp_fold_join(&plan->sum_rule, step->fold_kind, plan->order, sums, tile->row_count, tile->position_count,
+                      (struct ulp_strip_place){.stream = step->stream});
     ulp_evaluate_narrow(tile->worker, slot_of(tile->worker, step->one), sums, tile->row_count,
                         (struct ulp_strip_place){.stream = step->stream});
     spread_rows(tile, step);

@@ -1,6 +1,8 @@
 /* A worker's memory brought to life, and the conversions between the compute format and the accumulator. */
 #include "formula/evaluate.h"
 
+#include <stdalign.h>
+
 #include "base/error.h"
 
 /* A strip seen as a tensor: converting between carriers is loading. */
@@ -36,6 +38,17 @@ void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n, str
     }
     if (n > 1)
         plan->table->spread(&plan->rule, out, out, 0, n);
+}
+
+void ulp_evaluate_scale(const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c,
+                        size_t n, struct ulp_strip_place place)
+{
+    alignas(64) unsigned char factor[ULP_STRIP * sizeof(double)], one[ULP_STRIP * sizeof(double)];
+    const struct ulp_strip_table *table = ulp_strip_tables[rule->carrier];
+    table->constant(rule, one, "1", n);
+    table->primitive[ULP_PRIMITIVE_DIV](rule, factor, one, b, c, n,
+                                        (struct ulp_strip_place){~place.stream, place.first});
+    table->primitive[ULP_PRIMITIVE_MUL](rule, out, a, factor, c, n, place);
 }
 
 const void *ulp_evaluate_widen(const struct worker *worker, const void *values, size_t n)

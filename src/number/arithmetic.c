@@ -84,7 +84,8 @@ static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_a
     return equal_formats(&a->storage, &b->storage) && equal_formats(&a->factor, &b->factor) &&
            equal_formats(&a->accumulator, &b->accumulator) && equal_formats(&a->compute, &b->compute) &&
            a->rounding == b->rounding && a->place == b->place && a->order == b->order &&
-           a->order_block == b->order_block && a->seed == b->seed && strcmp(s->gpu, t->gpu) == 0 &&
+           a->order_block == b->order_block && a->reduce == b->reduce && a->reduce_block == b->reduce_block &&
+           a->seed == b->seed && strcmp(s->gpu, t->gpu) == 0 &&
            strcmp(s->unit_class, t->unit_class) == 0 && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k &&
            s->epilogue_rounded == t->epilogue_rounded;
@@ -233,6 +234,20 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
     return ULP_OK;
 }
 
+/* The order of rows: as said; else that of order=; else what kernels do on a GPU whose matrix unit is named. */
+static void resolve_rows(struct ulp_arithmetic *out, const struct ulp_request *request, bool has_unit)
+{
+    if (request->given[PART_REDUCE]) {
+        out->reduce = (enum ulp_order)request->choice[PART_REDUCE];
+        out->reduce_block = out->reduce == ULP_ORDER_BLOCKED ? request->reduce_block : 0;
+    } else if (!request->given[PART_ORDER] && has_unit) {
+        out->reduce = ULP_ORDER_WARP;
+    } else {
+        out->reduce = out->order;
+        out->reduce_block = out->order_block;
+    }
+}
+
 /* Factor, accumulator, unit and the rest of the schedule. */
 static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp_request *request,
                                     const struct base *base, struct ulp_error *error)
@@ -251,6 +266,7 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
         out->order = (enum ulp_order)request->choice[PART_ORDER];
         out->order_block = request->order_block;
     }
+    resolve_rows(out, request, has_unit);
     const bool pairwise = out->order == ULP_ORDER_PAIRWISE;
     if (request->given[PART_FUSED] && has_unit)
         return ulp_fail(
@@ -354,7 +370,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     const bool unit = a->schedule.gpu[0] != 0;
     struct ulp_format plain;
     ulp_format_find(a->storage.name, &plain, NULL);
-    struct ulp_request request = {.seed = a->seed, .order_block = a->order_block};
+    struct ulp_request request = {.seed = a->seed, .order_block = a->order_block, .reduce_block = a->reduce_block};
     ulp_format_find(a->compute.name, &request.compute, NULL);
     ulp_format_find(a->factor.name, &request.factor, NULL);
     ulp_format_find(a->accumulator.name, &request.accumulator, NULL);
@@ -372,6 +388,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[PART_OVERFLOW] = a->storage.overflow;
     choice[PART_OPERANDS] = a->schedule.operand_rounding;
     choice[PART_ORDER] = a->order;
+    choice[PART_REDUCE] = a->reduce;
     choice[PART_FUSED] = a->schedule.fused;
     choice[PART_PROMOTE] = a->schedule.promote;
     choice[PART_SPLIT] = a->schedule.split_k;
@@ -382,6 +399,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[PART_SEED] = a->rounding == ULP_ROUND_STOCHASTIC;
     request.given[PART_OVERFLOW] = a->storage.overflow != plain.overflow;
     request.given[PART_OPERANDS] = !ulp_format_holds(&request.factor, &plain);
+    request.given[PART_ORDER] = a->order != ULP_ORDER_SEQUENTIAL; /* every base's; else it would set reduce, too */
     request.given[PART_FUSED] = !unit && a->order != ULP_ORDER_PAIRWISE;
     request.given[PART_PROMOTE] = a->schedule.promote > 0;
     request.given[PART_SPLIT] = a->schedule.split_k > 0;

@@ -172,21 +172,36 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
                       accumulator);
 }
 
+static void describe_sums(struct page *page, const char *title, const char *who, const char *accumulator,
+                          enum ulp_order order, int block)
+{
+    if (order == ULP_ORDER_BLOCKED)
+        put_paragraph(page, title,
+                      "%s are added in %s in blocks of %d elements, each in index order; then the block sums in order.",
+                      who, accumulator, block);
+    else if (order == ULP_ORDER_WARP)
+        put_paragraph(page, title,
+                      "%s are added in %s as the threads of a GPU's warp do: partial sums of every 32nd element (of every "
+                      "128th in rows of 128 or more), then halves onto halves; a mean is the sum times the reciprocal of "
+                      "the count.",
+                      who, accumulator);
+    else
+        put_paragraph(page, title, "%s are added in %s %s.", who, accumulator,
+                      order == ULP_ORDER_PAIRWISE ? "pairwise: neighbours level by level" : "in increasing index");
+}
+
 static void describe_order(struct page *page, const struct ulp_arithmetic *a)
 {
     char accumulator[24];
     spell(accumulator, &a->accumulator);
     const struct ulp_schedule *s = &a->schedule;
-    const char *who = s->gpu[0] ? "Row sums (ReduceSum, Softmax, normalisations)"
-                                : "Sums, also of rows (ReduceSum, Softmax, normalisations),";
-    if (a->order == ULP_ORDER_BLOCKED)
-        put_paragraph(page, "order",
-                      "%s are added in %s in blocks of %d elements, each in index order; then the block sums "
-                      "in order.",
-                      who, accumulator, a->order_block);
-    else
-        put_paragraph(page, "order", "%s are added in %s %s.", who, accumulator,
-                      a->order == ULP_ORDER_PAIRWISE ? "pairwise: neighbours level by level" : "in increasing index");
+    const bool alike = a->order == a->reduce && a->order_block == a->reduce_block;
+    if (!s->gpu[0] && !alike)
+        describe_sums(page, "order", "Products", accumulator, a->order, a->order_block);
+    describe_sums(page, alike || s->gpu[0] ? "order" : "",
+                  !s->gpu[0] && alike ? "Sums, also of rows (ReduceSum, Softmax, normalisations),"
+                                      : "Row sums (ReduceSum, Softmax, normalisations)",
+                  accumulator, a->reduce, a->reduce_block);
     if (s->promote)
         put_paragraph(page, "promotion",
                       "After every %d products the chain's sum is added to a separate FP32 sum and the "

@@ -19,6 +19,7 @@ struct ulp_fold_state {
     ulp_strip_fn *combine;
     enum ulp_fold kind;
     enum ulp_order order;
+    struct ulp_fold_order parts; /* warp */
     uint64_t block;  /* elements in a block: blocked order */
     uint64_t count;  /* elements so far */
     uint64_t stream; /* of the last strip */
@@ -26,29 +27,33 @@ struct ulp_fold_state {
     size_t element_bytes;
     /* Sequential: values[0] is the partial result. Blocked: values[0] that of whole blocks, values[1] that of the
      * running block. Pairwise: values[l] is that of an aligned group of 2^l elements, present when bit l of count is
-     * set (a binary counter; adding an element carries as adding 1 does). */
+     * set (a binary counter; adding an element carries as adding 1 does). Warp: the partial results. */
     alignas(64) unsigned char values[];
 };
 
-size_t ulp_fold_bytes(const struct ulp_strip_rule *rule)
+static const enum ulp_primitive combinations[ULP_FOLD_COUNT] = {
+    [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD,
+    [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
+    [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
+    [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
+};
+
+size_t ulp_fold_bytes(const struct ulp_strip_rule *rule, struct ulp_fold_order order)
 {
-    return sizeof(struct ulp_fold_state) + LEVELS * ulp_strip_element_bytes(rule->carrier, rule->precision);
+    const size_t parts = order.order == ULP_ORDER_WARP ? (size_t)order.parts : 0;
+    return sizeof(struct ulp_fold_state) +
+           (parts > LEVELS ? parts : LEVELS) * ulp_strip_element_bytes(rule->carrier, rule->precision);
 }
 
 void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *rule, enum ulp_fold kind,
-                    enum ulp_order order, int order_block)
+                    struct ulp_fold_order order)
 {
-    static const enum ulp_primitive combine[ULP_FOLD_COUNT] = {
-        [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD,
-        [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
-        [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
-        [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
-    };
     state->rule = rule;
-    state->combine = ulp_strip_tables[rule->carrier]->primitive[combine[kind]];
+    state->combine = ulp_strip_tables[rule->carrier]->primitive[combinations[kind]];
     state->kind = kind;
-    state->order = order;
-    state->block = order_block > 0 ? (uint64_t)order_block : 1;
+    state->order = order.order;
+    state->parts = order;
+    state->block = order.block > 0 ? (uint64_t)order.block : 1;
     state->count = 0;
     state->stream = 0;
     state->origin = 0;
@@ -205,6 +210,64 @@ static void add_pairwise(struct ulp_fold_state *state, const unsigned char *x, s
     }
 }
 
+/* Elements go to the partial results in turn, as many at a time as are left before the last one. */
+static void add_parts(struct ulp_fold_state *state, const unsigned char *x, size_t n, struct ulp_strip_place place)
+{
+    const size_t parts = (size_t)state->parts.parts;
+    while (n > 0) {
+        const size_t part = (size_t)(state->count % parts), room = parts - part;
+        size_t length = room < n ? room : n;
+        length = length < ULP_STRIP ? length : ULP_STRIP;
+        if (state->count < parts)
+            memcpy(value_at(state, part), x, length * state->element_bytes);
+        else
+            state->combine(state->rule, value_at(state, part), value_at(state, part), x, NULL, length, place);
+        state->count += length;
+        place.first += length;
+        x += length * state->element_bytes;
+        n -= length;
+    }
+}
+
+struct ulp_fold_order ulp_fold_order_warp(size_t row_length, bool contiguous)
+{
+    struct ulp_fold_order order = {.order = ULP_ORDER_WARP, .parts = 1, .group = 1};
+    if (!contiguous)
+        order.parts = order.group = 4;
+    else if (row_length >= 128)
+        order = (struct ulp_fold_order){.order = ULP_ORDER_WARP, .parts = 128, .group = 4};
+    else
+        while (order.parts < 32 && 2 * (size_t)order.parts <= row_length)
+            order.parts *= 2;
+    return order;
+}
+
+void ulp_fold_join(const struct ulp_strip_rule *rule, enum ulp_fold kind, struct ulp_fold_order order, void *parts,
+                   size_t n, uint64_t count, struct ulp_strip_place place)
+{
+    const size_t bytes = n * ulp_strip_element_bytes(rule->carrier, rule->precision);
+    ulp_strip_fn *const add = ulp_strip_tables[rule->carrier]->primitive[combinations[kind]];
+    const size_t group = (size_t)order.group, threads = (size_t)order.parts / group;
+    unsigned char *const values = parts;
+    uint64_t level = 0;
+    struct ulp_strip_place at = {.first = place.first};
+    for (size_t t = 0; t < threads && t * group < count; t++) {
+        unsigned char *const sum = values + t * bytes;
+        if (t)
+            memcpy(sum, values + t * group * bytes, bytes);
+        for (size_t k = 1; k < group && t * group + k < count; k++) {
+            at.stream = place.stream ^ (LEVEL_STREAM + t * group + k);
+            add(rule, sum, sum, values + (t * group + k) * bytes, NULL, n, at);
+        }
+    }
+    const uint64_t sums = (count + group - 1) / group;
+    for (size_t half = threads / 2; half > 0; half /= 2, level++)
+        for (size_t t = 0; t < half && t + half < sums; t++) {
+            at.stream = place.stream ^ (LEVEL_STREAM + (size_t)order.parts * (level + 1) + t);
+            add(rule, values + t * bytes, values + t * bytes, values + (t + half) * bytes, NULL, n, at);
+        }
+}
+
 /* Extrema do not depend on the order: halves of a strip are combined until one value is left. */
 static void add_extremum(struct ulp_fold_state *state, const unsigned char *x, size_t n)
 {
@@ -245,6 +308,7 @@ void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n, str
     case ULP_ORDER_SEQUENTIAL: add_sequential(state, strip, n, place.first); break;
     case ULP_ORDER_BLOCKED: add_blocked(state, strip, n, place.first); break;
     case ULP_ORDER_PAIRWISE: add_pairwise(state, strip, n); break;
+    case ULP_ORDER_WARP: add_parts(state, strip, n, place); break;
     }
 }
 
@@ -281,6 +345,9 @@ void ulp_fold_end(struct ulp_fold_state *state, void *out)
         end_pairwise(state, out);
         return;
     }
+    if (state->order == ULP_ORDER_WARP && !is_extremum(state))
+        ulp_fold_join(state->rule, state->kind, state->parts, state->values, 1, state->count,
+                      (struct ulp_strip_place){state->stream, state->origin});
     if (state->order == ULP_ORDER_BLOCKED && !is_extremum(state) && state->count % state->block != 0)
         end_block(state, state->origin + state->count - 1);
     copy_value(state, out, value_at(state, 0));

@@ -12,6 +12,7 @@ static const char *const rounding_names[] = {"rne", "rna", "rz", "ru", "rd", "sr
 static const char *const overflow_names[] = {"inf", "nan", "saturate", NULL};
 static const char *const subnormal_names[] = {"flush", "keep", NULL};
 static const char *const order_names[] = {"sequential", "pairwise", "blocked", NULL};
+static const char *const reduce_names[] = {"sequential", "pairwise", "blocked", "warp", NULL};
 static const char *const place_names[] = {"result-only", "each-step", NULL};
 static const char *const fused_names[] = {"nofma", "fma", NULL};
 static const char *const epilogue_names[] = {"fused", "rounded", NULL};
@@ -28,13 +29,14 @@ static const char *const part_keys[] = {
     [PART_UNIT] = "unit=",
     [PART_OPERANDS] = "operands=",
     [PART_ORDER] = "order=",
+    [PART_REDUCE] = "reduce=",
     [PART_FUSED] = "",
     [PART_PROMOTE] = "promote=",
     [PART_SPLIT] = "split-k=",
     [PART_EPILOGUE] = "epilogue=",
 };
 static const char *const part_words[] = {"round=", "seed=",     "each-step", "result-only", "subnormals=", "overflow=",
-                                         "acc=",   "compute=",  "factor=",   "order=",      "fma",         "nofma",
+                                         "acc=",   "compute=",  "factor=",   "order=",      "reduce=",     "fma",         "nofma",
                                          "unit=",  "operands=", "promote=",  "split-k=",
                                          "epilogue=", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
@@ -42,11 +44,12 @@ const char *const ulp_gpu_names[] = {"v100", "t4", "a100", "a2", "ada", "l40s", 
 
 #define PARTS_KNOWN                                                                                                    \
     "round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush, overflow=inf|nan|saturate, "    \
-    "acc=FORMAT, compute=FORMAT, factor=FORMAT, order=sequential|pairwise|blocked:N, fma, nofma, "                     \
+    "acc=FORMAT, compute=FORMAT, factor=FORMAT, order=sequential|pairwise|blocked:N, "                     \
+    "reduce=sequential|pairwise|blocked:N|warp, fma, nofma, "                     \
     "unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N, epilogue=fused|rounded"
 #define GPUS_KNOWN "v100, t4, a100, a2, ada, l40s, h100, h200, b200"
 
-enum { NUMBER_MAX = 1 << 30 }; /* of order=blocked:N, promote=N, split-k=N */
+enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */
 
 /* Levenshtein's distance, of words shorter than 32 characters. */
 static int measure_distance(const char *a, const char *b)
@@ -122,6 +125,23 @@ static enum ulp_status read_number(uint64_t *out, const char *key, const char *v
     return ULP_OK;
 }
 
+/* order= and reduce=: a word, or blocked:N. */
+static enum ulp_status read_order(int *choice, int *block, const char *key, const char *value,
+                                  const char *const *words, struct ulp_error *error)
+{
+    uint64_t number = 0;
+    if (strcmp(value, "blocked") == 0)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%sblocked needs a block length, as %sblocked:128", key, key);
+    if (strncmp(value, "blocked:", 8) != 0)
+        return read_choice(choice, key, value, words, error);
+    char name[32];
+    snprintf(name, sizeof name, "%sblocked:", key);
+    const enum ulp_status status = read_number(&number, name, value + 8, 1, NUMBER_MAX, error);
+    *choice = ULP_ORDER_BLOCKED;
+    *block = (int)number;
+    return status;
+}
+
 static enum ulp_status read_part(struct ulp_request *request, const char *word, struct ulp_error *error)
 {
     int part = find_word(word, place_names) >= 0 ? PART_PLACE : find_word(word, fused_names) >= 0 ? PART_FUSED : -1;
@@ -159,16 +179,8 @@ static enum ulp_status read_part(struct ulp_request *request, const char *word, 
         if (status == ULP_OK && *choice > ULP_ROUND_TOWARD_ZERO)
             return ulp_fail(error, ULP_ERROR_USAGE, "%s: operands are rounded by rne, rna or rz", word);
         return status;
-    case PART_ORDER:
-        if (strncmp(value, "blocked:", 8) == 0) {
-            status = read_number(&number, "order=blocked:", value + 8, 1, NUMBER_MAX, error);
-            *choice = ULP_ORDER_BLOCKED;
-            request->order_block = (int)number;
-            return status;
-        }
-        if (strcmp(value, "blocked") == 0)
-            return ulp_fail(error, ULP_ERROR_USAGE, "order=blocked needs a block length, as order=blocked:128");
-        return read_choice(choice, name, value, order_names, error);
+    case PART_ORDER: return read_order(choice, &request->order_block, name, value, order_names, error);
+    case PART_REDUCE: return read_order(choice, &request->reduce_block, name, value, reduce_names, error);
     case PART_PROMOTE:
     case PART_SPLIT:
         status = read_number(&number, name, value, 1, NUMBER_MAX, error);
@@ -227,9 +239,10 @@ static const char *find_value(const struct ulp_request *request, enum ulp_part p
     case PART_FUSED: return fused_names[choice];
     case PART_EPILOGUE: return epilogue_names[choice];
     case PART_ORDER:
+    case PART_REDUCE:
         if (choice != ULP_ORDER_BLOCKED)
-            return order_names[choice];
-        snprintf(number, 32, "blocked:%d", request->order_block);
+            return reduce_names[choice];
+        snprintf(number, 32, "blocked:%d", part == PART_ORDER ? request->order_block : request->reduce_block);
         return number;
     case PART_SEED: snprintf(number, 32, "%llu", (unsigned long long)request->seed); return number;
     case PART_PROMOTE:

@@ -7,7 +7,7 @@
 /* In the order in which canonical names spell them. */
 enum ulp_part {
     PART_GPU, PART_ROUND, PART_SEED, PART_PLACE, PART_SUBNORMALS, PART_OVERFLOW, PART_COMPUTE, PART_FACTOR,
-    PART_ACCUMULATOR, PART_UNIT, PART_OPERANDS, PART_ORDER, PART_FUSED, PART_PROMOTE, PART_SPLIT, PART_EPILOGUE,
+    PART_ACCUMULATOR, PART_UNIT, PART_OPERANDS, PART_ORDER, PART_REDUCE, PART_FUSED, PART_PROMOTE, PART_SPLIT, PART_EPILOGUE,
     PART_COUNT
 };
 
@@ -22,7 +22,7 @@ struct ulp_request {
     int choice[PART_COUNT];
     uint64_t seed;
     struct ulp_format compute, factor, accumulator;
-    int order_block;
+    int order_block, reduce_block;
 };
 
 extern const char *const ulp_gpu_names[GPU_COUNT + 1];

@@ -79,13 +79,27 @@ struct ulp_strip_rule ulp_strip_rule_integer(enum ulp_type type);
 /* A running reduction in the arithmetic's accumulator and order. Kinds as in formulas. */
 enum ulp_fold { ULP_FOLD_SUM, ULP_FOLD_MAX, ULP_FOLD_MIN, ULP_FOLD_PRODUCT, ULP_FOLD_COUNT };
 
-/* State of one fold; zero-initialise size ulp_fold_bytes(rule), then begin, add strips in order, end. */
+/* The order of one fold. WARP: `parts` (a power of two) partial results, element i in number i mod parts; each
+ * `group` neighbours of them join in order, then halves join: j with j + half, until one is left. */
+struct ulp_fold_order {
+    enum ulp_order order;
+    int block;        /* elements in a block: BLOCKED */
+    int parts, group; /* WARP; group divides parts */
+};
+/* What ULP_ORDER_WARP is for rows of that many elements, neighbours in memory or not (README.md, 5.1). */
+struct ulp_fold_order ulp_fold_order_warp(size_t row_length, bool contiguous);
+
+/* State of one fold; zero-initialise size ulp_fold_bytes(rule, order), then begin, add strips in order, end. */
 struct ulp_fold_state;
-size_t ulp_fold_bytes(const struct ulp_strip_rule *rule);
+size_t ulp_fold_bytes(const struct ulp_strip_rule *rule, struct ulp_fold_order order);
 void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *rule, enum ulp_fold kind,
-                    enum ulp_order order, int order_block);
+                    struct ulp_fold_order order);
 /* Elements are values of rule's carrier, already exact in it. */
 void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n, struct ulp_strip_place place);
+/* WARP: the partial results of n rows, n values for each part, become one for each row in the first n places; parts
+ * from number `count` on hold none. */
+void ulp_fold_join(const struct ulp_strip_rule *rule, enum ulp_fold kind, struct ulp_fold_order order, void *parts,
+                   size_t n, uint64_t count, struct ulp_strip_place place);
 /* The result as a one-element strip. Empty: sum 0, product 1, max -infinity, min +infinity (integers: their type's ends). */
 void ulp_fold_end(struct ulp_fold_state *state, void *out);
 

@@ -84,6 +84,9 @@ static void compare(const struct laid *laid, const struct ulp_tape *tape, const 
     struct oracle oracle = {.tape = tape, .arithmetic = &laid->arithmetic, .row_length = length,
                             .operands = (const double *const *)laid->values, .constant = CONSTANT};
     mpfr_t expected;
+    for (int i = 0; i < tape->instruction_count; i++)
+        oracle.contiguous |= tape->instructions[i].kind == ULP_TAPE_OPERAND &&
+                             laid->operands[tape->instructions[i].index].position_stride == 1;
     oracle_init(&oracle);
     mpfr_init2(expected, 700);
     for (size_t row = 0; row < laid->rows.row_count; row++)
@@ -165,12 +168,13 @@ START_TEST(test_rows)
 }
 END_TEST
 
-static const char *const orders[] = {"order=pairwise", "order=blocked:3", "order=blocked:64"};
+static const char *const orders[] = {"order=pairwise", "order=blocked:3", "order=blocked:64", "reduce=warp",
+                                     "order=blocked:7,reduce=pairwise"};
 
 START_TEST(test_orders)
 {
     static const char *const bases[] = {"fp32", "fp16-strict", "bf16", "fp64"};
-    static const size_t lengths[] = {1, 2, 3, 4, 5, 7, 8, 9, 63, 64, 65, 511, 512, 513, 1025};
+    static const size_t lengths[] = {1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1025};
     for (size_t b = 0; b < sizeof bases / sizeof *bases; b++) {
         char name[64];
         snprintf(name, sizeof name, "%s,%s", bases[b], orders[_i]);
@@ -178,6 +182,9 @@ START_TEST(test_orders)
             check_case(name, "row_sum(x)", 1, lengths[i], false);
         check_case(name, "row_sum(x*y) - row_max(x)", 40, 5, false);
         check_case(name, "row_product(x)", 2, 33, false);
+        check_case(name, "x - row_mean(x)", 20, 131, false);
+        check_case(name, "row_mean(x)", 2, 700, false);
+        check_case(name, "row_sum(z)", 3, 9, false);
     }
 }
 END_TEST
@@ -204,7 +211,7 @@ START_TEST(test_order_matters)
 END_TEST
 
 static const char *const threaded[] = {"fp32", "fp16-strict", "mpfr:70", "fp16,round=sr,seed=3", "fp16-strict,round=sr",
-                                       "fp32,order=pairwise"};
+                                       "fp32,order=pairwise", "fp32,reduce=warp", "fp16"};
 
 START_TEST(test_threads)
 {

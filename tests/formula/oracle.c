@@ -93,11 +93,36 @@ static void combine(const struct oracle *oracle, enum ulp_fold fold, mpfr_t a, c
     mpfr_clear(result);
 }
 
+/* number/README.md section 5.1, as a GPU's threads would: thread t of T has `own` partial sums, of elements congruent to
+ * own * t + k modulo own * T. */
+static void fold_threads(const struct oracle *oracle, enum ulp_fold fold, mpfr_t *values, size_t n)
+{
+    size_t threads = 1, own = 1;
+    if (!oracle->contiguous)
+        own = 4;
+    else if (n >= 128)
+        threads = 32, own = 4;
+    else
+        while (threads < 32 && threads * 2 <= n)
+            threads *= 2;
+    const size_t stride = threads * own;
+    for (size_t part = 0; part < stride; part++)
+        for (size_t i = part + stride; i < n; i += stride)
+            combine(oracle, fold, values[part], values[i]);
+    for (size_t t = 0; t < threads; t++)
+        for (size_t k = 1; k < own && t * own + k < n; k++)
+            combine(oracle, fold, values[t * own], values[t * own + k]);
+    for (size_t half = threads / 2; half > 0; half /= 2)
+        for (size_t t = 0; t < half; t++)
+            if ((t + half) * own < n)
+                combine(oracle, fold, values[t * own], values[(t + half) * own]);
+}
+
 /* The orders as format.h words them, on an array of all n values, destroyed; the result is values[0]. */
 static void fold_values(const struct oracle *oracle, enum ulp_fold fold, mpfr_t *values, size_t n)
 {
-    const size_t block = (size_t)oracle->arithmetic->order_block;
-    switch (oracle->arithmetic->order) {
+    const size_t block = (size_t)oracle->arithmetic->reduce_block;
+    switch (oracle->arithmetic->reduce) {
     case ULP_ORDER_SEQUENTIAL:
         for (size_t i = 1; i < n; i++)
             combine(oracle, fold, values[0], values[i]);
@@ -120,6 +145,7 @@ static void fold_values(const struct oracle *oracle, enum ulp_fold fold, mpfr_t 
         for (size_t first = block; first < n; first += block)
             combine(oracle, fold, values[0], values[first]);
         return;
+    case ULP_ORDER_WARP: fold_threads(oracle, fold, values, n); return;
     }
 }
 
@@ -152,6 +178,13 @@ static void find_constant(const struct oracle *oracle, mpfr_t out, const char *t
 {
     make_odd(out, mpfr_strtofr(out, text, NULL, 0, MPFR_RNDZ));
     round_in_place(oracle, &oracle->arithmetic->compute, out);
+}
+
+static bool is_mean(const struct oracle *oracle, const struct ulp_instruction *instruction)
+{
+    const struct ulp_instruction *all = oracle->tape->instructions;
+    return instruction->primitive == ULP_PRIMITIVE_DIV && all[instruction->arguments[0]].kind == ULP_TAPE_FOLD &&
+           all[instruction->arguments[1]].kind == ULP_TAPE_ROW_SIZE;
 }
 
 static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row, size_t position)
@@ -195,9 +228,16 @@ static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row,
             if (instruction->arguments[k] >= 0)
                 find_value(oracle, arguments[k], instruction->arguments[k], row, position);
         }
-        if (apply(instruction->primitive, out, arguments[0], instruction->arguments[1] < 0 ? NULL : arguments[1],
-                  arguments[2]))
+        if (oracle->arithmetic->reduce == ULP_ORDER_WARP && is_mean(oracle, instruction)) {
+            mpfr_set_ui(arguments[2], 1, MPFR_RNDZ);
+            apply(ULP_PRIMITIVE_DIV, arguments[2], arguments[2], arguments[1], NULL);
+            round_in_place(oracle, &oracle->arithmetic->compute, arguments[2]);
+            apply(ULP_PRIMITIVE_MUL, out, arguments[0], arguments[2], NULL);
             round_in_place(oracle, &oracle->arithmetic->compute, out);
+        } else if (apply(instruction->primitive, out, arguments[0],
+                         instruction->arguments[1] < 0 ? NULL : arguments[1], arguments[2])) {
+            round_in_place(oracle, &oracle->arithmetic->compute, out);
+        }
         for (int k = 0; k < 3; k++)
             mpfr_clear(arguments[k]);
         return;

@@ -14,6 +14,7 @@ struct oracle {
     size_t row_length;
     const double *const *operands;
     const char *constant;
+    bool contiguous;   /* rows lie in memory element by element: ULP_ORDER_WARP depends on it */
     size_t folded_row; /* the row that `folded` holds; set to SIZE_MAX before the first call */
     bool known[64];
     mpfr_t folded[64];
