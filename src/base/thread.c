@@ -8,8 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <mpfr.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 struct job {
@@ -29,9 +31,11 @@ struct ulp_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     struct job *job;
-    uint64_t generation;
-    int busy; /* workers that have not finished the current generation */
+    _Atomic uint64_t generation; /* changes under the lock, like busy; both are watched without it */
+    atomic_int busy;             /* workers that have not finished the current generation */
     bool stop;
+    bool spins;
+    struct ulp_budget scratch;
 };
 
 struct worker {
@@ -83,14 +87,47 @@ static void work_on(struct ulp_pool *pool, struct job *job, int number)
     working_number = outer_number;
 }
 
+/* A wait shorter than this is cheaper watched than slept: the next node's work comes within microseconds. */
+#define SPIN_NANOSECONDS 20000
+
+static uint64_t nanoseconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void pause_processor(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Watch for a new generation, or for all workers to be done, before the caller sleeps. Not with more threads than processors: the
+ * one watched may need this processor. */
+static void spin(struct ulp_pool *pool, bool for_job, uint64_t seen)
+{
+    if (!pool->spins)
+        return;
+    for (uint64_t end = nanoseconds_now() + SPIN_NANOSECONDS; nanoseconds_now() < end;)
+        for (int i = 0; i < 32; i++) {
+            if (for_job ? atomic_load_explicit(&pool->generation, memory_order_relaxed) != seen
+                        : atomic_load_explicit(&pool->busy, memory_order_relaxed) == 0)
+                return;
+            pause_processor();
+        }
+}
+
 static void *run_worker(void *argument)
 {
     struct worker worker = *(struct worker *)argument;
     struct ulp_pool *pool = worker.pool;
     free(argument);
     uint64_t seen = 0;
-    pthread_mutex_lock(&pool->lock);
     for (;;) {
+        spin(pool, true, seen);
+        pthread_mutex_lock(&pool->lock);
         while (!pool->stop && pool->generation == seen)
             pthread_cond_wait(&pool->wake, &pool->lock);
         if (pool->stop)
@@ -102,6 +139,7 @@ static void *run_worker(void *argument)
         pthread_mutex_lock(&pool->lock);
         if (--pool->busy == 0)
             pthread_cond_signal(&pool->done);
+        pthread_mutex_unlock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
     mpfr_free_cache();
@@ -131,6 +169,8 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->done, NULL);
     pool->thread_count = 1;
+    pool->spins = wanted <= processor_count();
+    pool->scratch.keeps_blocks = true;
     for (int i = 1; i < wanted; i++) {
         struct worker *worker = malloc(sizeof *worker);
         if (worker)
@@ -159,8 +199,14 @@ void ulp_pool_free(struct ulp_pool *pool)
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->wake);
     pthread_cond_destroy(&pool->done);
+    ulp_budget_clear(&pool->scratch);
     free(pool->threads);
     free(pool);
+}
+
+struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool)
+{
+    return pool ? &pool->scratch : NULL;
 }
 
 int ulp_pool_thread_count(const struct ulp_pool *pool)
@@ -192,6 +238,7 @@ enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t gra
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
     work_on(pool, &job, 0);
+    spin(pool, false, 0);
     pthread_mutex_lock(&pool->lock);
     while (pool->busy)
         pthread_cond_wait(&pool->done, &pool->lock);

@@ -7,11 +7,15 @@
 #include <ulpscope/status.h>
 
 struct ulp_pool;
+struct ulp_budget;
 
 /* thread_count 0: as many as the machine has processors available to this process. */
 enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct ulp_error *error);
 void ulp_pool_free(struct ulp_pool *pool);
 int ulp_pool_thread_count(const struct ulp_pool *pool);
+/* The budget to charge scratch memory to: without a limit, it keeps freed blocks for the next call. NULL for no pool. What is charged
+ * to it is freed before the pool. */
+struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool);
 
 /* Work on items [first, last); worker is 0 .. thread_count - 1 and stable during the call, for
  * per-worker scratch. Returns a status; the error of the lowest item that failed is kept. */

@@ -72,13 +72,20 @@ struct job {
     size_t element_bytes, tile_rows, tile_columns, tile_bytes;
     size_t row_block, column_block, row_blocks, column_blocks, k_block;
     bool meets_padding;
+    bool nan_shows;     /* where padding met a non-finite element the sum is NaN: only such outputs need a second look */
+    bool column_run;    /* out_column counts up by one everywhere */
     struct ulp_output output;
+    struct ulp_pool *pool;
+    char *shared; /* the side all blocks need whole, packed once; NULL: every block packs both sides */
+    bool share_rows;
+    size_t shared_lines, batch; /* of shared: lines with those that fill the last tile, and the batch it holds */
 };
 
 /* A worker's memory: packed panels of a block of k, and the sums of tiles, all levels of one tile together. */
 struct scratch {
     void *memory;
     char *rows, *columns, *sums, *stack;
+    bool nan; /* a sum of the block is NaN */
 };
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
@@ -97,7 +104,7 @@ static enum ulp_status scratch_create(struct scratch *out, const struct job *job
         !ulp_size_mul(round_up(column_panels * job->tile_columns * job->element_bytes, 64), job->k_block, &columns) ||
         !ulp_size_add(rows, columns, &total) || !ulp_size_add(total, sums + stack, &total))
         total = SIZE_MAX;
-    enum ulp_status status = ulp_allocate(&out->memory, total, 1, NULL, "contraction scratch", error);
+    enum ulp_status status = ulp_allocate(&out->memory, total, 1, ulp_pool_scratch(job->pool), "contraction scratch", error);
     if (status != ULP_OK)
         return status;
     out->rows = out->memory;
@@ -213,7 +220,7 @@ static void store_tile(const struct job *job, const char *sums, size_t batch, si
     struct ulp_draw draw = {.first = place_of(job, batch, row, column).output,
                             .number = job->k_count * ULP_DRAWS + ULP_DRAW_STORE};
     const int64_t *out_column = job->out_column + column;
-    bool run = job->output.rounding != ULP_ROUND_STOCHASTIC && ulp_output_is_run(out_column, column_count);
+    bool run = job->output.rounding != ULP_ROUND_STOCHASTIC && (job->column_run || ulp_output_is_run(out_column, column_count));
     for (size_t i = 0; i < row_count; i++, draw.first += job->row_pitch)
         if (run)
             ulp_output_run(&job->output, base + job->out_row[row + i] + out_column[0], result + i * strip,
@@ -223,29 +230,75 @@ static void store_tile(const struct job *job, const char *sums, size_t batch, si
                              draw);
 }
 
+/* Is any of the tile's sums NaN? Columns beyond the last are sums of zeros. */
+static bool has_nan(const struct job *job, const char *sums, size_t row_count)
+{
+    const void *result = sums + (size_t)job->chains->cuts.level_count * job->tile_bytes;
+    size_t count = row_count * job->tile_columns;
+    int found = 0;
+    if (job->element == ULP_ELEMENT_F32)
+        for (size_t i = 0; i < count; i++)
+            found |= ((const float *)result)[i] != ((const float *)result)[i];
+    else
+        for (size_t i = 0; i < count; i++)
+            found |= ((const double *)result)[i] != ((const double *)result)[i];
+    return found;
+}
+
 /* A block of outputs: rows [row, row + row_count), columns likewise. */
 struct block {
     size_t batch, row, row_count, column, column_count;
 };
 
-static void pack_block(const struct job *job, const struct scratch *scratch, const struct block *block, size_t first,
+/* Panels of lines [line, line + count) of the rows or the columns, k in [first, last). */
+static void pack_lines(const struct job *job, char *out, bool rows, size_t batch, size_t line, size_t count, size_t first,
                        size_t last)
 {
-    struct ulp_pack_range range = {.batch = block->batch, .line = block->row, .k = first, .k_count = last - first};
-    size_t full = block->row_count / job->tile_rows * job->tile_rows, rest = block->row_count - full;
+    struct ulp_pack_range range = {.batch = batch, .line = line, .k = first, .k_count = last - first, .line_count = count};
+    if (!rows) {
+        ulp_pack_panels(out, job->element, &job->columns, range, job->tile_columns);
+        return;
+    }
+    size_t full = count / job->tile_rows * job->tile_rows, rest = count - full;
     range.line_count = full;
-    ulp_pack_panels(scratch->rows, job->element, &job->rows, range, job->tile_rows);
+    ulp_pack_panels(out, job->element, &job->rows, range, job->tile_rows);
     range.line += full;
     range.line_count = rest;
     if (rest)
-        ulp_pack_panels(scratch->rows + full * range.k_count * job->element_bytes, job->element, &job->rows, range,
+        ulp_pack_panels(out + full * range.k_count * job->element_bytes, job->element, &job->rows, range,
                         ulp_tile_rows(job->tile, rest));
-    range.line = block->column;
-    range.line_count = block->column_count;
-    ulp_pack_panels(scratch->columns, job->element, &job->columns, range, job->tile_columns);
 }
 
-static void run_block(const struct job *job, const struct scratch *scratch, const struct block *block)
+/* The side's panels for k in [first, last) from the block's first line on, packed now unless they are shared. */
+static const char *pack_side(const struct job *job, const struct scratch *scratch, const struct block *block, bool rows,
+                             size_t first, size_t last)
+{
+    size_t line = rows ? block->row : block->column;
+    if (job->shared && rows == job->share_rows)
+        return job->shared + (first * job->shared_lines + line * (last - first)) * job->element_bytes;
+    char *out = rows ? scratch->rows : scratch->columns;
+    pack_lines(job, out, rows, block->batch, line, rows ? block->row_count : block->column_count, first, last);
+    return out;
+}
+
+/* Pieces of the shared side: some panels of one block of k. */
+#define SHARED_PANELS 4
+
+static enum ulp_status pack_shared(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    const struct job *job = context;
+    size_t width = SHARED_PANELS * (job->share_rows ? job->tile_rows : job->tile_columns);
+    size_t line_count = job->share_rows ? job->row_count : job->column_count, pieces = divide_up(line_count, width);
+    (void)worker, (void)error;
+    for (size_t item = first; item < last; item++) {
+        size_t line = item % pieces * width, k = item / pieces * job->k_block, end = min_size(k + job->k_block, job->k_count);
+        pack_lines(job, job->shared + (k * job->shared_lines + line * (end - k)) * job->element_bytes, job->share_rows,
+                   job->batch, line, min_size(width, line_count - line), k, end);
+    }
+    return ULP_OK;
+}
+
+static void run_block(const struct job *job, struct scratch *scratch, const struct block *block)
 {
     size_t k_length, tile_stride = job->tile_bytes * (size_t)(job->chains->cuts.level_count + 1);
     bool whole = job->k_block >= job->k_count;
@@ -253,15 +306,18 @@ static void run_block(const struct job *job, const struct scratch *scratch, cons
         k_length = min_size(job->k_block, job->k_count - first);
         size_t last = first + k_length;
         char *sums = scratch->sums;
-        pack_block(job, scratch, block, first, last);
+        const char *packed_rows = pack_side(job, scratch, block, true, first, last);
+        const char *packed_columns = pack_side(job, scratch, block, false, first, last);
         if (job->k_count == 0)
             memset(sums, 0, tile_stride);
         for (size_t column = 0; column < block->column_count; column += job->tile_columns)
             for (size_t row = 0; row < block->row_count; row += job->tile_rows) {
                 size_t rows = min_size(job->tile_rows, block->row_count - row);
-                run_tile(job, sums, ulp_tile_rows(job->tile, rows), scratch->rows + row * k_length * job->element_bytes,
-                         scratch->columns + column * k_length * job->element_bytes, first, last,
+                run_tile(job, sums, ulp_tile_rows(job->tile, rows), packed_rows + row * k_length * job->element_bytes,
+                         packed_columns + column * k_length * job->element_bytes, first, last,
                          place_of(job, block->batch, block->row + row, block->column + column), scratch->stack);
+                if (last == job->k_count && job->meets_padding && job->nan_shows && !scratch->nan)
+                    scratch->nan = has_nan(job, sums, rows);
                 if (last == job->k_count)
                     store_tile(job, sums, block->batch, block->row + row, rows, block->column + column,
                                min_size(job->tile_columns, block->column_count - column));
@@ -341,13 +397,14 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
     for (size_t item = first; item < last && status == ULP_OK; item++) {
         size_t row = item % job->row_blocks * job->row_block, rest = item / job->row_blocks;
         size_t column = rest % job->column_blocks * job->column_block;
-        struct block block = {.batch = rest / job->column_blocks,
+        struct block block = {.batch = job->batch + rest / job->column_blocks,
                               .row = row,
                               .column = column,
                               .row_count = min_size(job->row_block, job->row_count - row),
                               .column_count = min_size(job->column_block, job->column_count - column)};
+        scratch.nan = false;
         run_block(job, &scratch, &block);
-        if (job->meets_padding)
+        if (job->meets_padding && (scratch.nan || !job->nan_shows))
             status = repair_block(job, &scratch, &block, error);
     }
     ulp_free(scratch.memory);
@@ -365,17 +422,19 @@ static bool is_contiguous(const int64_t *offset, size_t count)
 /* Share of a tile's work that is not spent on lines that do not exist. */
 static double filled(size_t count, size_t tile) { return (double)count / (double)round_up(count, tile); }
 
-/* Which side becomes the columns? Full tiles first, then an output that is written in runs. Stochastic rounding counts
- * its numbers along b's lines, so it does not choose. */
+/* Work of a product, relative, when tiles are `columns` wide: what lines that do not exist cost, and what it costs to write an output
+ * that does not lie in runs (about as much as 48 products). */
+static double estimate_work(const struct job *job, const struct ulp_contraction *problem, size_t count, const int64_t *out)
+{
+    return 1 / filled(count, job->tile_columns) + (is_contiguous(out, count) ? 0 : 48 / ((double)problem->k + 1));
+}
+
+/* Which side becomes the columns? Stochastic rounding counts its numbers along b's lines, so it does not choose. */
 static bool prefers_swap(const struct job *job, const struct ulp_contraction *problem)
 {
-    if (job->chains->rule.rounding == ULP_ROUND_STOCHASTIC)
-        return false;
-    double straight = filled(problem->n, job->tile_columns) *
-                      (is_contiguous(problem->out_column_offset, problem->n) ? 1 : 0.8);
-    double swapped = filled(problem->m, job->tile_columns) *
-                     (is_contiguous(problem->out_row_offset, problem->m) ? 1 : 0.8);
-    return swapped > straight;
+    return job->chains->rule.rounding != ULP_ROUND_STOCHASTIC &&
+           estimate_work(job, problem, problem->m, problem->out_row_offset) <
+               estimate_work(job, problem, problem->n, problem->out_column_offset);
 }
 
 static void choose_sides(struct job *job, const struct ulp_arithmetic *arithmetic,
@@ -392,6 +451,30 @@ static void choose_sides(struct job *job, const struct ulp_arithmetic *arithmeti
     job->k_count = problem->k;
 }
 
+/* How many parts: at least `wanted` of them if there are so many panels, none longer than `limit`. */
+static size_t cut_evenly(size_t panels, size_t limit, size_t wanted)
+{
+    size_t parts = divide_up(panels, limit);
+    return parts >= wanted ? parts : min_size(wanted, panels);
+}
+
+/* Several blocks of one product pack the smaller side once, together, when all of it fits in the outer caches and a block of k of it
+ * beside a block of the other side in the second-level cache. */
+#define SHARED_BYTES ((size_t)8 << 20)
+#define SHARED_SLICE_BYTES ((size_t)1 << 20)
+
+static void choose_shared(struct job *job, size_t batch_count, size_t thread_count)
+{
+    size_t rows = round_up(job->row_count, job->tile_rows), columns = round_up(job->column_count, job->tile_columns);
+    size_t lines = min_size(rows, columns);
+    job->share_rows = rows <= columns;
+    job->shared_lines = 0;
+    if (thread_count > 1 && batch_count < 2 * thread_count && !job->chains->pairwise && job->k_count &&
+        lines <= SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) && lines <= SHARED_BYTES / job->element_bytes / job->k_count &&
+        (double)rows * (double)columns * (double)job->k_count > 1e6)
+        job->shared_lines = lines;
+}
+
 /* Even blocks below the limits; more of them when there are too few for the threads. */
 static void choose_blocks(struct job *job, size_t batch_count, size_t thread_count)
 {
@@ -401,18 +484,57 @@ static void choose_blocks(struct job *job, size_t batch_count, size_t thread_cou
     size_t row_limit = job->chains->pairwise ? 1 : divide_up(ROW_BLOCK, job->tile_rows);
     size_t column_limit = job->chains->pairwise ? 1 : divide_up(COLUMN_BLOCK, job->tile_columns);
     size_t row_blocks = divide_up(rows, row_limit), column_blocks = divide_up(columns, column_limit);
+    /* Cutting one side packs the other once more: cut the one that has more lines. */
     while (thread_count > 1 && batch_count * row_blocks * column_blocks < 4 * thread_count) {
-        if (columns / column_blocks >= 4)
+        bool cut_columns = columns / column_blocks >= 2, cut_rows = rows / row_blocks >= 2;
+        if (cut_columns && (!cut_rows || job->column_count / column_blocks >= job->row_count / row_blocks))
             column_blocks *= 2;
-        else if (rows / row_blocks >= 2)
+        else if (cut_rows)
             row_blocks *= 2;
         else
             break;
+    }
+    choose_shared(job, batch_count, thread_count);
+    if (job->shared_lines && job->share_rows) {
+        row_blocks = 1;
+        column_blocks = cut_evenly(columns, column_limit, 4 * thread_count);
+    } else if (job->shared_lines) {
+        column_blocks = 1;
+        row_blocks = cut_evenly(rows, row_limit, 4 * thread_count);
     }
     job->row_block = divide_up(rows, row_blocks) * job->tile_rows;
     job->column_block = divide_up(columns, column_blocks) * job->tile_columns;
     job->row_blocks = divide_up(job->row_count, job->row_block);
     job->column_blocks = divide_up(job->column_count, job->column_block);
+}
+
+/* Batch after batch: the shared side first, then all blocks. */
+static enum ulp_status run_shared(struct job *job, size_t batch_count, struct ulp_error *error)
+{
+    void *memory;
+    enum ulp_status status = ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
+                                          ulp_pool_scratch(job->pool), "packed lines", error);
+    size_t panels = divide_up(job->shared_lines, job->share_rows ? job->tile_rows : job->tile_columns);
+    size_t pieces = divide_up(panels, SHARED_PANELS) * divide_up(job->k_count, job->k_block);
+    job->shared = memory;
+    for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch++) {
+        status = ulp_parallel_for(job->pool, pieces, 1, pack_shared, job, error);
+        if (status == ULP_OK)
+            status = ulp_parallel_for(job->pool, job->row_blocks * job->column_blocks, 1, work_on_blocks, job, error);
+    }
+    ulp_free(memory);
+    return status;
+}
+
+/* Steps in the carrier's own arithmetic give NaN for 0 * Inf and keep it. */
+static bool shows_nan(const struct ulp_chains *chains)
+{
+    bool shows = chains->rule.step == ULP_STEP_FLOAT || chains->rule.step == ULP_STEP_DOUBLE;
+    for (int level = 0; level < chains->cuts.level_count; level++) {
+        enum ulp_step step = chains->cuts.partial[level].step;
+        shows = shows && (step == ULP_STEP_FLOAT || step == ULP_STEP_DOUBLE);
+    }
+    return shows;
 }
 
 enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp_arithmetic *arithmetic,
@@ -422,7 +544,7 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
     if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
         return ULP_OK;
     /* Only chains have fast tiles: partial sums and pairwise sums are formed by the plain steps. */
-    struct job job = {.chains = chains, .problem = problem};
+    struct job job = {.chains = chains, .problem = problem, .pool = pool};
     job.tile = ulp_tile_find(&chains->rule, chains->pairwise ? ULP_TILE_PLAIN : cpu);
     job.element = job.tile->element;
     job.element_bytes = ulp_element_bytes(job.element, 0);
@@ -430,7 +552,8 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
     job.tile_columns = job.tile->columns;
     job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
     choose_sides(&job, arithmetic, problem);
-    job.meets_padding = ulp_element_is_float(job.element) && ulp_pack_meets_padding(&job.rows, &job.columns);
+    job.nan_shows = shows_nan(chains);
+    job.column_run = ulp_output_is_run(job.out_column, job.column_count);
     enum ulp_status status = ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error);
     if (status != ULP_OK)
         return status;
@@ -447,10 +570,14 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
         .column_count = job.column_count,
         .k_count = job.k_count,
     };
-    if (!chains->pairwise && chains->cuts.level_count == 0 && !job.meets_padding &&
-        ulp_direct_serves(&direct, job.tile))
+    bool has_padding = ulp_element_is_float(job.element) && (problem->a.padding || problem->b.padding);
+    if (!chains->pairwise && chains->cuts.level_count == 0 && ulp_direct_serves(&direct, job.tile) &&
+        !(has_padding && ulp_pack_meets_padding(&job.rows, &job.columns)))
         return ulp_direct_run(&direct, job.tile, pool, error);
+    job.meets_padding = has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns));
     choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_thread_count(pool));
+    if (job.shared_lines)
+        return run_shared(&job, problem->batch_count, error);
     size_t items = problem->batch_count * job.row_blocks * job.column_blocks;
     double item_steps = (double)job.row_block * (double)job.column_block * (double)(job.k_count + 1);
     size_t grain = item_steps < 65536 ? (size_t)(65536 / item_steps) : 1;

@@ -7,6 +7,8 @@
 #define ULP_STRIP_X86
 #endif
 
+#include "base/cpu.h"
+
 #define STRIP_ARGUMENTS                                                                                                \
     const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c, size_t n,               \
         struct ulp_strip_place place
@@ -21,17 +23,44 @@
         y[i] = EXPRESSION;                                                                                             \
     }
 
-#define MAP_EXACT(NAME, ARITY, EXPRESSION)                                                                             \
-    static void run_##NAME(STRIP_ARGUMENTS)                                                                            \
-    {                                                                                                                  \
-        (void)rule, (void)b, (void)c, (void)place;                                                                     \
-        MAP_LOOP(ARITY, EXPRESSION)                                                                                    \
-    }
-
-#define MAP_ROUNDED(NAME, ARITY, EXPRESSION)                                                                           \
-    static void run_##NAME(STRIP_ARGUMENTS)                                                                            \
+/* Each loop is compiled twice, for any processor and for AVX2: the same operations, so the same bits. */
+#ifdef ULP_STRIP_X86
+#define MAP_TWICE(NAME, ARITY, EXPRESSION)                                                                             \
+    __attribute__((target("avx2"))) static void map_avx2_##NAME(void *out, const void *a, const void *b,               \
+                                                                const void *c, size_t n)                               \
     {                                                                                                                  \
         (void)b, (void)c;                                                                                              \
         MAP_LOOP(ARITY, EXPRESSION)                                                                                    \
-        round_results(rule, y, n, place);                                                                              \
+    }                                                                                                                  \
+    static void map_##NAME(void *out, const void *a, const void *b, const void *c, size_t n)                           \
+    {                                                                                                                  \
+        if (ulp_cpu_features() & ULP_CPU_AVX2) {                                                                       \
+            map_avx2_##NAME(out, a, b, c, n);                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
+        MAP_LOOP(ARITY, EXPRESSION)                                                                                    \
+    }
+#else
+#define MAP_TWICE(NAME, ARITY, EXPRESSION)                                                                             \
+    static void map_##NAME(void *out, const void *a, const void *b, const void *c, size_t n)                           \
+    {                                                                                                                  \
+        (void)b, (void)c;                                                                                              \
+        MAP_LOOP(ARITY, EXPRESSION)                                                                                    \
+    }
+#endif
+
+#define MAP_EXACT(NAME, ARITY, EXPRESSION)                                                                             \
+    MAP_TWICE(NAME, ARITY, EXPRESSION)                                                                                 \
+    static void run_##NAME(STRIP_ARGUMENTS)                                                                            \
+    {                                                                                                                  \
+        (void)rule, (void)place;                                                                                       \
+        map_##NAME(out, a, b, c, n);                                                                                   \
+    }
+
+#define MAP_ROUNDED(NAME, ARITY, EXPRESSION)                                                                           \
+    MAP_TWICE(NAME, ARITY, EXPRESSION)                                                                                 \
+    static void run_##NAME(STRIP_ARGUMENTS)                                                                            \
+    {                                                                                                                  \
+        map_##NAME(out, a, b, c, n);                                                                                   \
+        round_results(rule, (REAL *)out, n, place);                                                                    \
     }

@@ -14,6 +14,24 @@ struct padded {
     int64_t channel;               /* elements of one */
 };
 
+/* 1 where an axis' table says ULP_NOWHERE, for every element of dims: one channel, then copies of it. */
+static void mark_padding(uint8_t *mark, const int64_t *dims, const int64_t *const *tables, int rank)
+{
+    size_t channel = (size_t)ulp_product(dims + 2, rank - 2), row = rank > 2 ? (size_t)dims[rank - 1] : 1;
+    for (size_t r = 0; r * row < channel && dims[0] * dims[1] > 0; r++) {
+        size_t rest = r;
+        bool exists = true;
+        for (int d = rank - 2; d >= 2; d--) {
+            exists = exists && tables[d][rest % (size_t)dims[d]] != ULP_NOWHERE;
+            rest /= (size_t)dims[d];
+        }
+        for (size_t i = 0; i < row; i++)
+            mark[r * row + i] = !exists || (rank > 2 && tables[rank - 1][i] == ULP_NOWHERE);
+    }
+    for (int64_t c = 1; c < dims[0] * dims[1]; c++)
+        memcpy(mark + (size_t)c * channel, mark, channel);
+}
+
 static enum ulp_status pad_input(struct ulp_call *call, const struct ulp_tensor *in, int rank, const int64_t *before,
                                  const int64_t *size, struct padded *out, struct ulp_error *error)
 {
@@ -31,7 +49,7 @@ static enum ulp_status pad_input(struct ulp_call *call, const struct ulp_tensor 
     memcpy(out->strides, strides + 2, (size_t)rank * sizeof *strides);
     if (same)
         return ULP_OK;
-    struct ulp_tensor zero, mark, one = {.element = ULP_ELEMENT_BOOL, .element_bytes = 1, .data = (uint8_t[]){0}};
+    struct ulp_tensor zero, mark;
     enum ulp_status status =
         ulp_tensor_describe(&out->tensor, in->type, in->element, in->precision, rank + 2, dims, error);
     if (status == ULP_OK)
@@ -57,13 +75,10 @@ static enum ulp_status pad_input(struct ulp_call *call, const struct ulp_tensor 
             tables[d][i] = start + i >= 0 && start + i < in->dims[d] ? (start + i) * strides[d] : ULP_NOWHERE;
     }
     status = ulp_move_axes(&out->tensor, in, (const int64_t *const *)tables, zero.data, call->pool, error);
-    for (int d = 0; d < rank + 2; d++)
-        for (int64_t i = 0; i < dims[d]; i++)
-            tables[d][i] = tables[d][i] == ULP_NOWHERE ? ULP_NOWHERE : 0;
+    if (status == ULP_OK)
+        mark_padding(mark.data, dims, (const int64_t *const *)tables, rank + 2);
     out->padding = mark.data;
-    return status == ULP_OK
-               ? ulp_move_axes(&mark, &one, (const int64_t *const *)tables, (uint8_t[]){1}, call->pool, error)
-               : status;
+    return status;
 }
 
 /* Positions of a box of `rank` axes, row-major: table[i] = sum of (start[d] + index[d] * step[d]) * strides[d]. */

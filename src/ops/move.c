@@ -47,7 +47,8 @@ struct axes_job {
     const int64_t *const *tables;
     const void *fill;
     size_t row; /* of out's last axis */
-    bool contiguous; /* the last table counts up by one: a row is one block */
+    bool contiguous; /* a row is one block, at [first, last), with places that do not exist before and behind it */
+    size_t first, last;
 };
 
 /* out[i] = in[base + table[i]], i < count, specialised for the sizes that matter. */
@@ -96,9 +97,13 @@ static enum ulp_status move_rows(void *context, size_t first, size_t last, int w
         char *to = ulp_element_at(out, r * job->row);
         if (!exists)
             ulp_move_fill(job->out, r * job->row, job->row, job->fill);
-        else if (job->contiguous)
-            memcpy(to, ulp_element_at(job->in, (size_t)(base + (last_table ? last_table[0] : 0))),
-                   job->row * out->element_bytes);
+        else if (job->contiguous) {
+            ulp_move_fill(job->out, r * job->row, job->first, job->fill);
+            memcpy(to + job->first * out->element_bytes,
+                   ulp_element_at(job->in, (size_t)(base + (last_table ? last_table[job->first] : 0))),
+                   (job->last - job->first) * out->element_bytes);
+            ulp_move_fill(job->out, r * job->row + job->last, job->row - job->last, job->fill);
+        }
         else if (!last_table)
             ulp_move_fill(job->out, r * job->row, job->row, ulp_element_at(job->in, (size_t)base));
         else
@@ -107,16 +112,20 @@ static enum ulp_status move_rows(void *context, size_t first, size_t last, int w
     return ULP_OK;
 }
 
-static bool counts_up(const int64_t *table, size_t count)
+/* Does the table count up by one, but for places that do not exist at its ends? */
+static bool find_block(struct axes_job *job, const int64_t *table)
 {
+    job->last = job->row;
     if (!table)
-        return count == 1;
-    if (count && table[0] == ULP_NOWHERE)
-        return false;
-    for (size_t i = 1; i < count; i++)
+        return job->row == 1;
+    while (job->first < job->last && table[job->first] == ULP_NOWHERE)
+        job->first++;
+    while (job->last > job->first && table[job->last - 1] == ULP_NOWHERE)
+        job->last--;
+    for (size_t i = job->first + 1; i < job->last; i++)
         if (table[i] == ULP_NOWHERE || table[i] != table[i - 1] + 1)
             return false;
-    return true;
+    return job->first < job->last;
 }
 
 enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *in, const int64_t *const *tables,
@@ -125,7 +134,8 @@ enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *i
     if (out->count == 0)
         return ULP_OK;
     size_t row = out->rank ? (size_t)out->dims[out->rank - 1] : 1;
-    struct axes_job job = {out, in, tables, fill, row, counts_up(out->rank ? tables[out->rank - 1] : NULL, row)};
+    struct axes_job job = {.out = out, .in = in, .tables = tables, .fill = fill, .row = row};
+    job.contiguous = find_block(&job, out->rank ? tables[out->rank - 1] : NULL);
     return ulp_parallel_for(pool, out->count / row, GRAIN / row + 1, move_rows, &job, error);
 }
 

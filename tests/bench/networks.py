@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Whole networks beside ONNX Runtime, in one run.
+
+    networks.py [--ulpscope PROGRAM] [--repeat N] [--json FILE] [--no-audit] [MODEL.onnx [INPUTS]]...
+
+Without models: those found in $ULPSCOPE_TEST_DATA (ResNet-50 of onnx/light.tar.xz, and models/NAME). For each: milliseconds of one
+inference by ONNX Runtime with one and two threads (session creation excluded) and by ulpscope in each arithmetic (loading and planning
+excluded), seconds of an audit and its peak resident memory, and ratios to ONNX Runtime with the same number of threads. The programs
+take turns, and of all turns the fastest counts, so that other work on the machine counts least. JSON goes to FILE, or - for stdout.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+NAMES = "tinybert_1l", "nanogpt_4l", "deimv2_atto_coco", "ultraface_rfb_320"
+ARITHMETICS = ("fp32", 1), ("fp32", 2), ("fp16", 2), ("mpfr:128", 2)
+AUDITED = "fp16,tf32,fp32"
+
+
+def find_models(folder):
+    """(name, model, inputs or None) of what the data folder has; ResNet-50 is unpacked into `folder`."""
+    data = os.environ.get("ULPSCOPE_TEST_DATA", "")
+    archive = os.path.join(data, "onnx", "light.tar.xz")
+    if os.path.exists(archive):
+        with tarfile.open(archive) as tar:
+            member = next((m for m in tar if m.name.endswith("light_resnet50.onnx")), None)
+            if member:
+                member.name = "light_resnet50.onnx"
+                tar.extract(member, folder)
+                yield "light_resnet50", os.path.join(folder, member.name), None
+    for name in NAMES:
+        model = os.path.join(data, "models", name, "model.onnx")
+        inputs = os.path.join(data, "models", name, "inputs.npz")
+        if os.path.exists(model):
+            yield name, model, inputs if os.path.exists(inputs) else None
+
+
+def random_inputs(model, folder):
+    """One random sample for both programs; symbolic dimensions take 1."""
+    import numpy
+    import onnxruntime
+    kinds = {"tensor(float)": numpy.float32, "tensor(double)": numpy.float64, "tensor(int64)": numpy.int64, "tensor(int32)": numpy.int32}
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    generator = numpy.random.default_rng(1)
+    arrays = {}
+    for item in session.get_inputs():
+        shape = [d if isinstance(d, int) else 1 for d in item.shape]
+        arrays[item.name] = generator.random(shape).astype(kinds[item.type])
+    path = os.path.join(folder, "inputs.npz")
+    numpy.savez(path, **arrays)
+    return path
+
+
+class OnnxRuntime:
+    def __init__(self, model, inputs, threads):
+        import numpy
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        wanted = {item.name for item in self.session.get_inputs()}
+        self.inputs = {name: value for name, value in numpy.load(inputs).items() if name in wanted}
+
+    def seconds(self):
+        best = float("inf")
+        for _ in range(5):
+            begun = time.perf_counter()
+            self.session.run(None, self.inputs)
+            best = min(best, time.perf_counter() - begun)
+        return best
+
+
+def run_program(command):
+    """stderr, seconds, peak resident bytes of one process."""
+    begun = time.perf_counter()
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        elapsed = time.perf_counter() - begun
+        errors.seek(0)
+        text = errors.read().decode()
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}: {text.strip()}")
+    return text, elapsed, usage.ru_maxrss * 1024
+
+
+def run_ulpscope(program, model, inputs, arithmetic, threads, repeat):
+    text, _, _ = run_program([program, "run", model, "--inputs", inputs, "--arith", arithmetic, "--threads", str(threads), "--quiet",
+                              "--timings", "--repeat", str(repeat)])
+    return min(float(seconds) for seconds in re.findall(r"^run (\S+) s", text, re.M))
+
+
+def measure(name, model, inputs, options, folder):
+    row = {"model": name, "audited": AUDITED}
+    inputs = inputs or random_inputs(model, folder)
+    peers = {threads: OnnxRuntime(model, inputs, threads) for threads in (1, 2)}
+    for turn in range(options.repeat):
+        for threads, peer in peers.items():
+            key = f"onnxruntime.{threads}"
+            row[key] = min(row.get(key, float("inf")), peer.seconds())
+        for arithmetic, threads in ARITHMETICS:
+            key = f"{arithmetic}.{threads}"
+            if turn and row[key] > 5:
+                continue
+            repeat = 1 if turn == 0 and arithmetic != "fp32" else 1 if row.get(key, 0) > 0.5 else 5
+            row[key] = min(row.get(key, float("inf")), run_ulpscope(options.ulpscope, model, inputs, arithmetic, threads, repeat))
+    if not options.no_audit:
+        output = os.path.join(folder, "audit")
+        _, row["audit.2"], row["audit.peak_bytes"] = run_program(
+            [options.ulpscope, "audit", model, "--inputs", inputs, "--arith", AUDITED, "--threads", "2", "--quiet", "--out", output])
+    return row
+
+
+def print_table(rows):
+    columns = ["model", "ORT 1t", "ORT 2t", "fp32 1t", "fp32 2t", "/ORT 2t", "1t/2t", "fp16 2t", "/fp32", "mpfr:128 2t", "audit s", "peak MiB"]
+    lines = []
+    for row in rows:
+        ms = {key: value * 1e3 for key, value in row.items() if isinstance(value, float)}
+        lines.append([row["model"]] + [f"{ms[key]:.2f}" for key in ("onnxruntime.1", "onnxruntime.2", "fp32.1", "fp32.2")] +
+                     [f"{row['fp32.2'] / row['onnxruntime.2']:.2f}", f"{row['fp32.1'] / row['fp32.2']:.2f}", f"{ms['fp16.2']:.1f}",
+                      f"{row['fp16.2'] / row['fp32.2']:.1f}", f"{ms['mpfr:128.2']:.1f}"] +
+                     ([f"{row['audit.2']:.2f}", f"{row['audit.peak_bytes'] / 2**20:.0f}"] if "audit.2" in row else ["-", "-"]))
+    widths = [max(len(line[i]) for line in [columns] + lines) for i in range(len(columns))]
+    print("milliseconds of one inference unless said (t: threads)")
+    for line in [columns] + lines:
+        print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="MODEL.onnx [INPUTS.npz]")
+    parser.add_argument("--ulpscope", default="./ulpscope")
+    parser.add_argument("--repeat", type=int, default=3, help="turns (default 3)")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--no-audit", action="store_true")
+    options = parser.parse_args()
+    try:
+        import numpy  # noqa: F401
+        import onnxruntime  # noqa: F401
+    except ImportError as missing:
+        print(f"networks: not measured: {missing} (pip install onnxruntime numpy)")
+        return 0
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        models = []
+        for path in options.models:
+            if path.endswith(".npz") and models:
+                models[-1] = models[-1][:2] + (path,)
+            else:
+                models.append((os.path.splitext(os.path.basename(path))[0], path, None))
+        models = models or list(find_models(folder))
+        if not models:
+            print("networks: not measured: no model was given, and ULPSCOPE_TEST_DATA has none")
+            return 0
+        for model in models:
+            rows.append(measure(*model, options, folder))
+            print(f"networks: {model[0]} measured", file=sys.stderr)
+    print_table(rows)
+    if options.json:
+        text = json.dumps({"networks": rows}, indent=2)
+        if options.json == "-":
+            print(text)
+        else:
+            with open(options.json, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
