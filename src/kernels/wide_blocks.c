@@ -12,7 +12,7 @@
 /* Panels of one factor and their memory. */
 struct panels {
     struct ulp_wide_panel *items;
-    void *data, *half_sums;
+    void *data, *half_sums, *sets;
     size_t count, width; /* panels allocated, lines of each */
 };
 
@@ -46,6 +46,7 @@ static void free_panels(struct panels *panels)
     ulp_free(panels->items);
     ulp_free(panels->data);
     ulp_free(panels->half_sums);
+    ulp_free(panels->sets);
 }
 
 static enum ulp_status create_panels(struct panels *panels, const struct ulp_wide_plan *plan, size_t count,
@@ -54,18 +55,22 @@ static enum ulp_status create_panels(struct panels *panels, const struct ulp_wid
 {
     const char *what = "digits of a contraction's factors";
     size_t data = ulp_wide_panel_data_bytes(plan, width), half = ulp_wide_panel_half_bytes(plan);
+    size_t sets = ulp_wide_panel_set_bytes(plan);
     void *items = NULL;
     enum ulp_status status = ulp_allocate(&items, count, sizeof *panels->items, NULL, what, error);
     if (status == ULP_OK)
         status = ulp_allocate(&panels->data, count, data, NULL, what, error);
     if (status == ULP_OK)
         status = ulp_allocate(&panels->half_sums, count, half, NULL, what, error);
+    if (status == ULP_OK && sets)
+        status = ulp_allocate(&panels->sets, count, sets, NULL, what, error);
     panels->items = items;
     panels->count = count;
     panels->width = width;
     for (size_t i = 0; i < count && status == ULP_OK; i++) {
         panels->items[i].data = (uint64_t *)((char *)panels->data + i * data);
         panels->items[i].half_sums = (int64_t *)((char *)panels->half_sums + i * half);
+        panels->items[i].sets = sets ? (uint64_t *)((char *)panels->sets + i * sets) : NULL;
     }
     return status;
 }
@@ -133,7 +138,8 @@ static enum ulp_status meet_columns(const struct run *run, struct worker *worker
                    (size_t)(plan->positions + 2) * worker->rows.items[r].width * b->width * sizeof(int64_t));
         for (size_t block = 0; block < blocks; block++)
             for (size_t r = 0; r < row_panels; r++)
-                ulp_wide_tile_add(worker->sums + r * sums_size, plan, &worker->rows.items[r], b, block);
+                if (!b->settled && !worker->rows.items[r].settled)
+                    ulp_wide_tile_add(worker->sums + r * sums_size, plan, &worker->rows.items[r], b, block);
         for (size_t r = 0; r < row_panels; r++) {
             enum ulp_status status = ulp_wide_tile_store(worker->sums + r * sums_size, plan, run->call, batch,
                                                          &worker->rows.items[r], b, worker->direct, error);

@@ -302,9 +302,16 @@ void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *pla
                    size_t batch)
 {
     int64_t sums[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2] = {{0}};
-    for (size_t i = 0; i < panel->count; i++)
+    panel->settled = true;
+    for (size_t i = 0; i < panel->count; i++) {
         panel->lines[i] = ulp_wide_scan(factor, batch, panel->first + i, plan->k);
+        panel->settled &= panel->lines[i].irregular;
+    }
+    if (plan->special)
+        ulp_wide_sort(panel, plan, factor, batch);
     choose_digits(panel, plan);
+    if (panel->settled)
+        return;
     struct stretch stretch = {.tensor = factor->tensor, .offset = factor->k_offset, .width = panel->width,
                               .digits = panel->digits, .bits = plan->digit_bits};
     bool floats_once = factor->tensor->element == ULP_ELEMENT_F32 && plan->tile->integer && panel->exact &&

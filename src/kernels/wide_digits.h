@@ -20,6 +20,7 @@ struct ulp_wide_plan {
     int digit_bits;
     int positions; /* digits of a line, and positions of a sum, that are kept */
     size_t k, k_block;
+    bool special; /* a factor holds infinities or NaN */
 };
 
 /* A line's scale, and what is unusual about it. */
@@ -40,15 +41,27 @@ struct ulp_wide_panel {
      * Position -1 has weight 1. */
     int64_t *half_sums;
     uint64_t *data; /* blocks of k: [digit][k][width] */
+    uint64_t *sets; /* what ulp_wide_sort found, where the plan is special */
+    bool settled;   /* every line is irregular: digits are not looked at */
 };
 
 /* Bytes of a panel's data and half_sums under the plan. */
 size_t ulp_wide_panel_data_bytes(const struct ulp_wide_plan *plan, size_t width);
 size_t ulp_wide_panel_half_bytes(const struct ulp_wide_plan *plan);
 
-/* Fills in the panel, whose first, count, width, half_sums and data are set. */
+size_t ulp_wide_panel_set_bytes(const struct ulp_wide_plan *plan);
+
+/* Fills in the panel, whose first, count, width, half_sums, data and sets are set. */
 void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
                    size_t batch);
+
+/* Does the tensor hold an infinity or NaN? */
+bool ulp_wide_is_special(const struct ulp_tensor *tensor);
+/* Fills in the panel's sets: which elements are which kind. */
+void ulp_wide_sort(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor, size_t batch);
+/* Stores an output of sorted panels when it is an infinity or NaN; false: it is neither, and nothing is stored. */
+bool ulp_wide_store_sorted(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call, int64_t element,
+                           const struct ulp_wide_panel *a, size_t row, const struct ulp_wide_panel *b, size_t column);
 
 /* The scale of a line, elements' exponents and lowest bits looked at. */
 struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch, size_t line, size_t k);

@@ -117,6 +117,7 @@ bool ulp_wide_plan_make(struct ulp_wide_plan *plan, const struct ulp_wide_call *
 {
     const struct ulp_contraction *problem = &call->problem;
     *plan = (struct ulp_wide_plan){.tile = tile, .k = problem->k};
+    plan->special = ulp_wide_is_special(problem->a.tensor) || ulp_wide_is_special(problem->b.tensor);
     double need = find_need(call);
     if (need > 4 * ULP_MPFR_PRECISION_MAX || !choose_positions(plan, call->precision + GUARD_BITS + (int)need))
         return false;

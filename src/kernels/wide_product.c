@@ -171,12 +171,16 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
         if (plan->tile->integer)
             for (int p = 0; p <= ending.positions; p++)
                 constants[p] = ending.constant[p] - a->half_sums[(size_t)p * a->width + row];
-        plan->tile->carry(limbs, sums + row * b->width, a->width * b->width, plan->tile->integer ? constants : NULL,
+        if (!a->settled && !b->settled)
+            plan->tile->carry(limbs, sums + row * b->width, a->width * b->width, plan->tile->integer ? constants : NULL,
                           b->half_sums, ending.positions, ending.bits, b->width);
         for (size_t column = 0; column < b->count; column++) {
             struct ulp_wide_place place = {batch, a->first + row, b->first + column};
             if (store_output(call, ulp_wide_out(&call->problem, place), &ending, limbs + column, b->width,
                              &a->lines[row], &b->lines[column]))
+                continue;
+            if (plan->special &&
+                ulp_wide_store_sorted(plan, call, ulp_wide_out(&call->problem, place), a, row, b, column))
                 continue;
             exact_count++;
             enum ulp_status status = ulp_wide_direct_element(direct, call, place, error);
