@@ -167,6 +167,18 @@ static enum ulp_status lay_sink(struct ulp_call *call, const struct ulp_attentio
     return status;
 }
 
+/* Offsets of the rows (batch, head, position) in a tensor. */
+static enum ulp_status list_rows(struct ulp_call *call, const struct ulp_heads *h, int64_t **out,
+                                 struct ulp_error *error)
+{
+    const int64_t count = h->batch * h->heads * h->length;
+    enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof **out, out, error);
+    for (int64_t r = 0; status == ULP_OK && r < count; r++)
+        (*out)[r] = r / (h->heads * h->length) * h->batch_step + r / h->length % h->heads * h->head_step +
+                    r % h->length * h->step;
+    return status;
+}
+
 /* ---- the two products ---- */
 
 /* out[b, h, i, j] = sum over c of a(b, h, i, c) * b(b, h / repeat, j, c); the steps say where. */
@@ -211,10 +223,12 @@ static enum ulp_status multiply(struct ulp_call *call, const struct product *p, 
     return ulp_contract(call->arithmetic, &problem, call->pool, error);
 }
 
-/* Rows are queries, positions keys. A query that sees no key has only zeros. */
+/* Rows are queries, positions keys. A query that sees no key has only zeros. With sums (one a row, values as sums are
+ * held) the probabilities are not yet divided by them. */
 static enum ulp_status softmax_scores(struct ulp_call *call, const struct ulp_attention *a, int64_t total,
                                       const struct ulp_tensor *acc, const struct ulp_tensor *allowed,
-                                      struct ulp_tensor *probabilities, struct ulp_error *error)
+                                      struct ulp_tensor *probabilities, struct ulp_tensor *sums,
+                                      struct ulp_error *error)
 {
     char text[512], number[40], cap[40], filter[40];
     struct ulp_operand bias, hidden, sink;
@@ -224,10 +238,11 @@ static enum ulp_status softmax_scores(struct ulp_call *call, const struct ulp_at
     snprintf(filter, sizeof filter, "%a", (double)a->filter);
     snprintf(text, sizeof text,
              "raw = acc * %s; capped = %s; masked = allowed ? capped + bias%s : -inf; top = %s; "
-             "sees = !(top == -inf); e = sees ? exp(masked - top) : 0; p = sees ? e / (row_sum(e)%s) : 0; p",
+             "sees = !(top == -inf); e = sees ? exp(masked - top) : 0; all = row_sum(e)%s; p = sees ? e / all : 0; %s",
              scaled ? "number" : "(1 / sqrt(number))", a->softcap > 0 ? "cap * tanh(raw / cap)" : "raw",
              a->hidden ? " + (hidden == 0 ? 0 : filter)" : "",
-             has_sink ? "max(row_max(masked), sink)" : "row_max(masked)", has_sink ? " + exp(sink - top)" : "");
+             has_sink ? "max(row_max(masked), sink)" : "row_max(masked)", has_sink ? " + exp(sink - top)" : "",
+             sums ? "e" : "p");
     enum ulp_status status = lay_mask(call, a, total, a->mask, &bias, error);
     if (status == ULP_OK)
         status = lay_mask(call, a, total, a->hidden, &hidden, error);
@@ -247,15 +262,47 @@ static enum ulp_status softmax_scores(struct ulp_call *call, const struct ulp_at
     struct ulp_named_operand outputs[] = {{"", full}, {a->show, full}};
     outputs[0].operand.tensor = probabilities;
     outputs[1].operand.tensor = a->shown;
-    return ulp_call_formula(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands, operands,
-                            a->shown ? 2 : 1, outputs, error);
+    status = ulp_call_formula(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands, operands,
+                              a->shown ? 2 : 1, outputs, error);
+    if (status != ULP_OK || !sums)
+        return status;
+    struct ulp_arithmetic inner = *call->arithmetic;
+    inner.storage = inner.accumulator;
+    const struct ulp_named_operand results[] = {{"", {.position_stride = 1}}, {"all", {.tensor = sums, .row_stride = 1}}};
+    return ulp_call_formula(call, text, &inner, &rows, sizeof operands / sizeof *operands, operands, 2, results, error);
+}
+
+/* The second product, in acc, divided: one sum a row. */
+static enum ulp_status divide_by_sums(struct ulp_call *call, const struct ulp_tensor *acc, const struct ulp_tensor *sums,
+                                      const struct ulp_heads *y, struct ulp_tensor *out, struct ulp_error *error)
+{
+    int64_t *places;
+    enum ulp_status status = list_rows(call, y, &places, error);
+    const struct ulp_rows rows = {.row_count = (size_t)(y->batch * y->heads * y->length), .row_length = (size_t)y->size};
+    const struct ulp_named_operand operands[] = {{"acc", {.tensor = acc, .row_stride = y->size, .position_stride = 1}},
+                                                 {"all", {.tensor = sums, .row_stride = 1}}};
+    const struct ulp_named_operand result = {"y", {.tensor = out, .row_offset = places, .position_stride = 1}};
+    return status == ULP_OK ? ulp_call_formula(call, "all == 0 ? 0 : acc / all", call->arithmetic, &rows, 2, operands, 1,
+                                               &result, error)
+                            : status;
+}
+
+/* A temporary that holds sums of products, heads first. */
+static enum ulp_status make_sums(struct ulp_call *call, enum ulp_type type, const struct ulp_heads *h,
+                                 struct ulp_tensor *out, struct ulp_error *error)
+{
+    const int64_t dims[] = {h->batch, h->heads, h->length, h->size};
+    const enum ulp_status status = ulp_tensor_describe(out, type, ulp_accumulator_element(call->arithmetic),
+                                                       call->arithmetic->accumulator.precision, 4, dims, error);
+    return status == ULP_OK ? ulp_call_temporary(call, out, error) : status;
 }
 
 enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a, struct ulp_error *error)
 {
     const enum ulp_type type = a->query->type;
     struct ulp_heads k = a->k, v = a->v;
-    struct ulp_tensor keys, values, acc, allowed, probabilities;
+    struct ulp_tensor keys, values, acc, allowed, probabilities, weighted, sums;
+    const bool flash = call->arithmetic->reduce == ULP_ORDER_WARP && a->out;
     enum ulp_status status = ulp_attention_check(a, error);
     if (status != ULP_OK ||
         (status = join_past(call, a->past_key, a->past, a->key, &k, a->present_key, &keys, error)) != ULP_OK ||
@@ -263,21 +310,31 @@ enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
         return status;
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, k.length};
     const struct ulp_heads scores = ulp_heads_first(dims[0], dims[1], dims[2], dims[3]);
-    if ((status = ulp_tensor_describe(&acc, type, ulp_accumulator_element(call->arithmetic),
-                                      call->arithmetic->accumulator.precision, 4, dims, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &acc, error)) != ULP_OK ||
+    if ((status = make_sums(call, type, &scores, &acc, error)) != ULP_OK ||
         (status = ulp_call_describe_tensor(call, &probabilities, type, 4, dims, error)) != ULP_OK ||
         (status = ulp_call_temporary(call, &probabilities, error)) != ULP_OK ||
         (status = make_allowed(call, a, &k, &allowed, error)) != ULP_OK)
         return status;
     const struct product first = {.a = a->query, .b = &keys, .a_heads = a->q, .b_heads = k, .b_line_step = k.step,
                                   .b_k_step = 1, .n = k.length, .k = a->q.size, .out = &acc, .out_heads = scores};
-    const struct product second = {.a = &probabilities, .b = &values, .a_heads = scores, .b_heads = v, .b_line_step = 1,
+    struct product second = {.a = &probabilities, .b = &values, .a_heads = scores, .b_heads = v, .b_line_step = 1,
                                    .b_k_step = v.step, .n = v.size, .k = v.length, .out = a->out, .out_heads = a->y,
                                    .store = true};
+    if (flash) {
+        const struct ulp_heads whole = ulp_heads_first(a->y.batch, a->y.heads, a->y.length, a->y.size);
+        const struct ulp_heads one = ulp_heads_first(a->y.batch, a->y.heads, a->y.length, 1);
+        if ((status = make_sums(call, type, &whole, &weighted, error)) != ULP_OK ||
+            (status = make_sums(call, type, &one, &sums, error)) != ULP_OK)
+            return status;
+        second.out = &weighted;
+        second.out_heads = whole;
+        second.store = false;
+    }
     if ((status = multiply(call, &first, error)) == ULP_OK)
-        status = softmax_scores(call, a, k.length, &acc, &allowed, &probabilities, error);
-    return status == ULP_OK && a->out ? multiply(call, &second, error) : status;
+        status = softmax_scores(call, a, k.length, &acc, &allowed, &probabilities, flash ? &sums : NULL, error);
+    if (status == ULP_OK && a->out)
+        status = multiply(call, &second, error);
+    return status == ULP_OK && flash ? divide_by_sums(call, &weighted, &sums, &a->y, a->out, error) : status;
 }
 
 /* ---- ai.onnx Attention ---- */
@@ -358,18 +415,6 @@ static enum ulp_status run_attention(struct ulp_call *call, struct ulp_error *er
 }
 
 /* ---- RotaryEmbedding ---- */
-
-/* Offsets of the rows (batch, head, position) in a tensor. */
-static enum ulp_status list_rows(struct ulp_call *call, const struct ulp_heads *h, int64_t **out,
-                                 struct ulp_error *error)
-{
-    const int64_t count = h->batch * h->heads * h->length;
-    enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof **out, out, error);
-    for (int64_t r = 0; status == ULP_OK && r < count; r++)
-        (*out)[r] = r / (h->heads * h->length) * h->batch_step + r / h->length % h->heads * h->head_step +
-                    r % h->length * h->step;
-    return status;
-}
 
 enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rotation, struct ulp_tensor *out,
                            const struct ulp_heads *out_heads, const struct ulp_tensor *in, const struct ulp_heads *h,

@@ -1,5 +1,7 @@
 /* Attention, for the operators that only prepare its parts: two contractions around a softmax. As in a fused kernel,
- * scores are not rounded to storage; probabilities are, as factors of the second product. */
+ * scores are not rounded to storage; probabilities are, as factors of the second product. Where rows are added as a GPU
+ * does (reduce=warp), the factors are exp(score - top), and the second product is divided by their sum before it is
+ * rounded to storage: FlashAttention. */
 #ifndef ULP_OPS_ATTENTION_H
 #define ULP_OPS_ATTENTION_H
 
