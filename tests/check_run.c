@@ -429,6 +429,69 @@ START_TEST(rounded_epilogues_round_twice)
 }
 END_TEST
 
+/* 4096 sums of 1 + 2^-11, half way between FP16's neighbours, in two nodes: each result is either neighbour, and the two nodes
+ * agree in half of them; so do a sum's rounding and that of its bias, 2^-11 (epilogue=rounded): equally often both are up, one, or
+ * none. Limits are five standard deviations of 4096 fair coins, 32. */
+START_TEST(stochastic_roundings_draw_their_own_numbers)
+{
+    enum { COUNT = 4096 };
+    static float a[COUNT][2];
+    static const float b[] = {1, 0x1p-5f}, bias = 0x1p-11f, none = 0;
+    static const char *const arithmetics[] = {"fp16,round=sr", "fp16,round=sr,epilogue=rounded", "fp16,round=sr,unit=none"};
+    const char *const arithmetic = arithmetics[_i];
+    const struct {
+        const char *name;
+        int rank;
+        int64_t dims[2];
+        const void *values;
+        size_t bytes;
+    } constants[] = {{"a", 2, {COUNT, 2}, a, sizeof a}, {"b", 2, {2, 1}, b, sizeof b}, {"bias", 1, {1}, &bias, sizeof bias},
+                     {"none", 1, {1}, &none, sizeof none}};
+    static const char *const names[][3] = {{"first", "a b none", "y"}, {"second", "a b none", "z"}, {"third", "a b bias", "w"}};
+    for (size_t i = 0; i < COUNT; i++) {
+        a[i][0] = 1;
+        a[i][1] = 0x1p-6f;
+    }
+    struct proto graph = {0};
+    for (int i = 0; i < 4; i++) {
+        struct proto tensor = proto_tensor(constants[i].name, ULP_TYPE_FLOAT, constants[i].rank, constants[i].dims);
+        proto_bytes(&tensor, TENSOR_RAW, constants[i].values, constants[i].bytes);
+        proto_message(&graph, GRAPH_INITIALIZER, &tensor);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct proto node = proto_node("Gemm", names[i][0], names[i][1], names[i][2]);
+        proto_value(&graph, GRAPH_OUTPUT, names[i][2], ULP_TYPE_FLOAT, 2, (const int64_t[]){COUNT, 1});
+        proto_message(&graph, GRAPH_NODE, &node);
+    }
+    struct proto bytes = proto_model(8, 13, &graph);
+    struct ulp_model *model;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_load_bytes("stochastic.onnx", bytes.data, bytes.count, &model, &error), error);
+    struct ulp_tensor_set inputs = {0}, outputs = {0};
+    const struct ulp_run_options options = {.thread_count = 1};
+    run_network(model, &inputs, &arithmetic, 1, &options, (struct ulp_observer){0}, &outputs);
+    ck_assert_uint_eq(outputs.count, 3);
+    int up = 0, equal = 0, once = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        const double y = ulp_tensor_get(&outputs.items[0].tensor, i), z = ulp_tensor_get(&outputs.items[1].tensor, i),
+                     w = ulp_tensor_get(&outputs.items[2].tensor, i);
+        ck_assert(y == 1 || y == 1 + 0x1p-10);
+        up += y > 1;
+        equal += y == z;
+        once += w == 1 + 0x1p-10;
+    }
+    ck_assert_msg(abs(up - COUNT / 2) < 160, "%s: %d up", arithmetic, up);
+    ck_assert_msg(abs(equal - COUNT / 2) < 160, "%s: two nodes agree in %d", arithmetic, equal);
+    if (_i == 1)
+        ck_assert_msg(abs(once - COUNT / 2) < 160, "%s: sum and bias agree in %d", arithmetic, COUNT - once);
+    else
+        ck_assert_int_eq(once, COUNT); /* exact */
+    ulp_tensor_set_free(&outputs);
+    ulp_model_free(model);
+    proto_free(&bytes);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("run");
@@ -442,6 +505,7 @@ int main(void)
     tcase_add_test(tests, declared_types_are_obeyed);
     tcase_add_test(tests, the_reference_has_no_error);
     tcase_add_loop_test(tests, rounded_epilogues_round_twice, 0, 2);
+    tcase_add_loop_test(tests, stochastic_roundings_draw_their_own_numbers, 0, 3);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

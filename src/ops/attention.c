@@ -215,7 +215,7 @@ static enum ulp_status multiply(struct ulp_call *call, const struct product *p, 
     }
     const struct ulp_contraction problem = {
         .batch_count = (size_t)batches, .m = (size_t)m, .n = (size_t)p->n, .k = (size_t)p->k,
-        .out = p->out, .store = p->store,
+        .out = p->out, .store = p->store, .node_key = ulp_call_stream(call),
         .a = {.tensor = p->a, .batch_offset = a_batch, .line_offset = a_line, .k_offset = a_k},
         .b = {.tensor = p->b, .batch_offset = b_batch, .line_offset = b_line, .k_offset = b_k},
         .out_batch_offset = o_batch, .out_row_offset = row, .out_column_offset = column,

@@ -223,6 +223,15 @@ struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call)
     return arithmetic;
 }
 
+/* splitmix64's mixer: streams of contractions are ranges of numbers from here on, which must not meet. */
+uint64_t ulp_call_stream(struct ulp_call *call)
+{
+    uint64_t z = call->bound->key + UINT64_C(0xd1342543de82ef95) * ++call->draws;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
 enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text, const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_rows *rows, size_t operand_count,
                                  const struct ulp_named_operand *operands, size_t output_count,
@@ -244,7 +253,7 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text, const 
     }
     status = ulp_tape_create(&tape, text, names, (int)operand_count, names + operand_count, (int)output_count, error);
     if (status == ULP_OK)
-        status = ulp_tape_run(tape, arithmetic, rows, laid, laid + operand_count, call->bound->key, call->pool, error);
+        status = ulp_tape_run(tape, arithmetic, rows, laid, laid + operand_count, ulp_call_stream(call), call->pool, error);
     ulp_tape_free(tape);
     return status;
 }
@@ -266,7 +275,7 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     enum ulp_status status = ULP_OK;
     if (ulp_type_is_float(call->out[0].type))
         status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
-    return status == ULP_OK ? ulp_tape_run(call->bound->tape, &arithmetic, rows, operands, outputs, call->bound->key,
+    return status == ULP_OK ? ulp_tape_run(call->bound->tape, &arithmetic, rows, operands, outputs, ulp_call_stream(call),
                                            call->pool, error)
                             : status;
 }

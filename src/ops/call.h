@@ -73,6 +73,9 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out, 
 
 /* ---- formulas other than the row's own ---- */
 
+/* A stochastic stream of its own, for each contraction and formula that the operator runs. */
+uint64_t ulp_call_stream(struct ulp_call *call);
+
 struct ulp_named_operand {
     const char *name;
     struct ulp_operand operand;

@@ -28,6 +28,7 @@ enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums, struc
 {
     problem->out = sums->out;
     problem->store = sums->store;
+    problem->node_key = ulp_call_stream(call);
     return ulp_contract(call->arithmetic, problem, call->pool, error);
 }
 

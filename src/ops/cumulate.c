@@ -1,5 +1,5 @@
 /* CumSum and CumProd: one accumulator a line, stepped along the axis; results are rounded to storage, the accumulator
- * is not. Col2Im: sums of the blocks that overlap in a pixel. */
+ * is not. Where rows are added as a GPU does (reduce=warp): as PyTorch's scan kernels, in storage. Col2Im: sums of the blocks that overlap in a pixel. */
 #include <string.h>
 
 #include "base/error.h"
@@ -7,14 +7,15 @@
 #include "ops/move.h"
 #include "ops/window.h"
 
-/* Values of in's type as sums hold them, and the arithmetic that rounds to that. */
-static enum ulp_status make_accumulator(struct ulp_call *call, enum ulp_type type, int rank, const int64_t *dims,
+/* Values of in's type as sums hold them (`wide`; else as tensors do), and the arithmetic that rounds to that. */
+static enum ulp_status make_accumulator(struct ulp_call *call, bool wide, enum ulp_type type, int rank, const int64_t *dims,
                                         struct ulp_tensor *out, struct ulp_arithmetic *arithmetic,
                                         struct ulp_error *error)
 {
     *arithmetic = *call->arithmetic;
     if (ulp_type_is_float(type)) {
-        arithmetic->storage = arithmetic->accumulator;
+        if (wide)
+            arithmetic->storage = arithmetic->accumulator;
         return ulp_call_temporary_in(call, out, &arithmetic->storage, rank, dims, error);
     }
     enum ulp_status status = ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
@@ -44,6 +45,71 @@ static struct ulp_operand line_operand(const struct ulp_tensor *view, const stru
                              : (struct ulp_operand){.tensor = view, .row_stride = step, .position_stride = 1};
 }
 
+/* Threads of PyTorch's scan along the last axis (get_log_num_threads_x_inner_scan in ScanUtils.cuh): about 512 in a block,
+ * shared between lines and positions as these are. */
+static size_t count_scan_threads(size_t lines, size_t size)
+{
+    int columns = 0, rows = 0;
+    while ((size_t)1 << columns < size)
+        columns++;
+    while ((size_t)1 << rows < lines)
+        rows++;
+    const int log = (9 + columns - rows) / 2;
+    return (size_t)1 << (log < 4 ? 4 : log > 9 ? 9 : log);
+}
+
+/* The positions [first, last) that a step of width s adds to, and what it adds to them. Returns their number. */
+static size_t list_scan(int64_t *to, int64_t *from, size_t first, size_t last, size_t s, size_t size, bool reverse)
+{
+    size_t count = 0;
+    for (size_t i = 0; first + i < last; i++)
+        if (i & s) {
+            const size_t source = first + (i & ~(2 * s - 1)) + s - 1;
+            to[count] = (int64_t)(reverse ? size - 1 - first - i : first + i);
+            from[count++] = (int64_t)(reverse ? size - 1 - source : source);
+        }
+    return count;
+}
+
+/* Sklansky's prefix sum in blocks of two positions a thread, the total of those before added to a block's first. Bits of
+ * an H200: tests/compare_h200.py, layer cumsum. */
+static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split *split, bool product,
+                                  struct ulp_error *error)
+{
+    const size_t size = split->size, block = 2 * count_scan_threads(split->outer, size);
+    const bool reverse = ulp_call_int(call, "reverse");
+    const char *const combine = product ? "a * b" : "a + b";
+    struct ulp_rows rows = {.row_count = split->outer, .row_length = size};
+    struct ulp_named_operand x = {"a", {.tensor = call->in[0], .row_stride = (int64_t)size, .position_stride = 1}};
+    struct ulp_named_operand y = x, other = {"b", {.constant = product ? "1" : "0"}};
+    int64_t *to, *from;
+    y.operand.tensor = &call->out[0];
+    enum ulp_status status = ulp_call_take(call, block, sizeof *to, &to, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, block, sizeof *from, &from, error);
+    if (status == ULP_OK) /* the kernel starts from a zero, too */
+        status = ulp_call_formula(call, combine, call->arithmetic, &rows, 2, (struct ulp_named_operand[]){x, other}, 1, &y,
+                                  error);
+    y.operand.position_offset = to;
+    other = y;
+    other.name = "b";
+    other.operand.position_offset = from;
+    for (size_t first = 0; first < size && status == ULP_OK; first += block) {
+        const size_t last = first + block < size ? first + block : size;
+        to[0] = (int64_t)(reverse ? size - 1 - first : first);
+        from[0] = to[0] + (reverse ? 1 : -1);
+        rows.row_length = first > 0;
+        for (size_t s = 0; s < block && status == ULP_OK; s = s ? 2 * s : 1) {
+            if (s)
+                rows.row_length = list_scan(to, from, first, last, s, size, reverse);
+            if (rows.row_length)
+                status = ulp_call_formula(call, combine, call->arithmetic, &rows, 2,
+                                          (struct ulp_named_operand[]){y, other}, 1, &y, error);
+        }
+    }
+    return status;
+}
+
 static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0], *axis_input = call->in[1];
@@ -57,10 +123,13 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
     if (status != ULP_OK)
         return status;
     const struct ulp_split split = ulp_split_at(in, axis);
+    const bool as_gpu = call->arithmetic->reduce == ULP_ORDER_WARP && ulp_type_is_float(in->type);
+    if (as_gpu && split.inner == 1 && !exclusive)
+        return scan_lines(call, &split, product, error);
     const int64_t lines[2] = {(int64_t)split.outer, (int64_t)split.inner};
     struct ulp_tensor sums;
     struct ulp_arithmetic inner;
-    if ((status = make_accumulator(call, in->type, 2, lines, &sums, &inner, error)) != ULP_OK ||
+    if ((status = make_accumulator(call, !as_gpu, in->type, 2, lines, &sums, &inner, error)) != ULP_OK ||
         (status = fill_from(call, &sums, product, error)) != ULP_OK)
         return status;
     const struct ulp_rows rows = {.row_count = split.inner == 1 ? 1 : split.outer,
@@ -166,7 +235,7 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
     enum ulp_status status = read_blocks(call, &b, error);
     if (status != ULP_OK || out->count == 0 ||
         (status = ulp_call_take(call, in->count, sizeof *places, &places, error)) != ULP_OK ||
-        (status = make_accumulator(call, in->type, out->rank, out->dims, &sums, &inner, error)) != ULP_OK ||
+        (status = make_accumulator(call, true, in->type, out->rank, out->dims, &sums, &inner, error)) != ULP_OK ||
         (status = fill_from(call, &sums, 0, error)) != ULP_OK)
         return status;
     const int64_t steps = in->dims[2], taps = ulp_product(b.block, b.rank), pixels = ulp_product(b.image, b.rank);

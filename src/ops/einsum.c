@@ -229,6 +229,7 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
         .b = {.tensor = b->tensor, .batch_offset = bt[BATCH], .line_offset = bt[LINE_B], .k_offset = bt[SUM]},
         .out = tensor,
         .store = true,
+        .node_key = ulp_call_stream(call),
         .out_batch_offset = ot[BATCH],
         .out_row_offset = ot[LINE_A],
         .out_column_offset = ot[LINE_B],

@@ -78,6 +78,7 @@ struct ulp_call {
     struct ulp_pool *pool;
     const struct ulp_host *host;        /* runs subgraphs for If, Loop, Scan; NULL while planning */
     struct ulp_temporary *temporaries;  /* of ulp_call_temporary; NULL when the caller makes the call */
+    uint64_t draws;                     /* stochastic streams taken so far: ulp_call_stream */
 };
 
 /* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the values of inputs

@@ -210,6 +210,7 @@ static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out, c
         return status;
     const struct ulp_contraction problem = {
         .batch_count = 1, .m = rows, .n = lines, .k = k, .out = out, .out_row_offset = row, .out_column_offset = column,
+        .node_key = ulp_call_stream(call),
         .a = {.tensor = a, .line_offset = a_line, .k_offset = k_offset},
         .b = {.tensor = b, .line_offset = b_line, .k_offset = k_offset},
     };
