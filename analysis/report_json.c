@@ -165,6 +165,13 @@ static json_t *make_spreads(const struct ulp_spreads *spreads)
     return object;
 }
 
+/* A piece of the text as jansson writes it. */
+static int add_text(const char *piece, size_t size, void *out)
+{
+    ulp_text_add(out, "%.*s", (int)size, piece);
+    return ((const struct ulp_text *)out)->failed ? -1 : 0;
+}
+
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error)
 {
     json_t *root = json_object(), *model = json_object(), *samples = json_array(), *lanes = json_array();
@@ -189,11 +196,10 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
             json_array_append_new(spreads, make_spreads(&audit->spreads[i]));
         json_object_set_new(root, "schedules", spreads);
     }
-    char *text = json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+    int failed = json_dump_callback(root, add_text, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
     json_decref(root);
-    if (!text)
+    if (failed || out->failed)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json");
-    ulp_text_add(out, "%s\n", text);
-    free(text);
+    ulp_text_add(out, "\n");
     return ULP_OK;
 }

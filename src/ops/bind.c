@@ -370,7 +370,7 @@ static void write_out(struct ulp_text *out, const char *formula, size_t count)
 
 static size_t collect_names(const char **names, size_t used, const struct ulp_slot *slots, size_t count)
 {
-    for (size_t i = 0; i < count && used < OPERANDS_MAX; i++)
+    for (size_t i = 0; i < count; i++)
         names[used++] = slots[i].name;
     return used;
 }
@@ -381,9 +381,15 @@ static enum ulp_status make_tape(const struct binding *b)
     const char *formula = bound->op->formula ? bound->op->formula : bound->op->epilogue;
     if (!formula)
         return ULP_OK;
-    const char **names = ulp_arena_take(b->arena, OPERANDS_MAX, sizeof *names);
     const struct ulp_slot *outputs = NULL;
     size_t used = 0, output_count = 0;
+    enum ulp_status status = read_slots(b, bound->op->outputs, bound->node->output_count, &outputs, &output_count);
+    if (status != ULP_OK)
+        return status;
+    size_t most = 1 + bound->input_slot_count + bound->attribute_count + bound->derived_count + output_count;
+    if (most > OPERANDS_MAX)
+        return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "more than %d inputs and outputs", OPERANDS_MAX);
+    const char **names = ulp_arena_take(b->arena, most, sizeof *names);
     if (!names)
         return fail_memory(b);
     if (bound->op->epilogue)
@@ -391,14 +397,7 @@ static enum ulp_status make_tape(const struct binding *b)
     used = collect_names(names, used, bound->inputs, bound->input_slot_count);
     used = collect_names(names, used, bound->attribute_slots, bound->attribute_count);
     used = collect_names(names, used, bound->derived, bound->derived_count);
-    if (used == OPERANDS_MAX)
-        return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "more than %d inputs", OPERANDS_MAX);
-    enum ulp_status status = read_slots(b, bound->op->outputs, bound->node->output_count, &outputs, &output_count);
-    if (status != ULP_OK)
-        return status;
     const char **output_names = names + used;
-    if (used + output_count > OPERANDS_MAX)
-        return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "more than %d inputs and outputs", OPERANDS_MAX);
     collect_names(names, used, outputs, output_count);
     struct ulp_text text = {0};
     if (strstr(formula, ", ..."))

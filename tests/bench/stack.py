@@ -41,7 +41,7 @@ def make_model(path, layers, width):
     shape = [1, 32, width]
     graph = helper.make_graph(nodes, "stack", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
                               [helper.make_tensor_value_info(value, TensorProto.FLOAT, shape)], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), path)
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)]), path)
 
 
 def audit(options, model, output):
