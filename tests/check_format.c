@@ -32,6 +32,7 @@ static const struct encoding {
     {"fp8-e5m2", 2, 5, 0, 0x1p-16, 0x7b, 0x7c, 0x7d, 0x7f, true},
     {"fp8-e4m3fnuz", 3, 4, 0, 0x1p-10, 0x7f, 0, 0, 0, false},
     {"fp8-e5m2fnuz", 2, 5, 0, 0x1p-17, 0x7f, 0, 0, 0, false},
+    {"fp4-e2m1", 1, 2, 0, 0.5, 0x7, 0, 0, 0, true},
     {"e2m3", 3, 2, 0, 0x1p-3, 0x17, 0x18, 0x19, 0x1f, true},
     {"e5m10", 10, 5, 0, 0x1p-24, 0x7bff, 0x7c00, 0x7c01, 0x7fff, true},
 };
@@ -77,6 +78,81 @@ START_TEST(patterns_by_counting)
     if (!e->minus_zero) {
         expect_pattern(&format, sign, NAN, true);
         ck_assert_uint_eq(ulp_format_encode(&format, -0.0), 0);
+    }
+}
+END_TEST
+
+/* E8M0: pattern p is 2^(p - 127), 255 is NaN. What it lacks is replaced, in each carrier and by the oracle alike. */
+START_TEST(powers_of_two)
+{
+    static const struct {
+        enum ulp_rounding rounding;
+        bool saturate;
+        double x, want;
+    } cases[] = {
+        {ULP_ROUND_UP, true, 0, 0x1p-127},             {ULP_ROUND_UP, true, 0x1p-140, 0x1p-127},
+        {ULP_ROUND_UP, true, INFINITY, 0x1p127},       {ULP_ROUND_UP, true, 0x1.8p127, 0x1p127},
+        {ULP_ROUND_UP, true, NAN, NAN},                {ULP_ROUND_UP, true, 1.0625, 2},
+        {ULP_ROUND_UP, true, -1, NAN},                 {ULP_ROUND_NEAREST_AWAY, false, 0, NAN},
+        {ULP_ROUND_NEAREST_AWAY, false, INFINITY, NAN}, {ULP_ROUND_NEAREST_AWAY, false, 0x1.8p127, NAN},
+        {ULP_ROUND_NEAREST_AWAY, false, 0x1p-129, NAN}, {ULP_ROUND_NEAREST_AWAY, false, 1.5, 2},
+        {ULP_ROUND_NEAREST_AWAY, true, 0x1.7fffp-3, 0x1p-3}, {ULP_ROUND_TOWARD_ZERO, true, 1.99, 1},
+        {ULP_ROUND_TOWARD_ZERO, true, 0x1p-130, 0x1p-127},
+    };
+    struct ulp_format format = get_format("fp8-e8m0");
+    for (uint32_t pattern = 0; pattern < 256; pattern++)
+        expect_pattern(&format, pattern, pattern == 255 ? NAN : ldexp(1.0, (int)pattern - 127), true);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const double x = cases[i].x, want = cases[i].want;
+        double got[3];
+        float lanes[16];
+        mpfr_t exact;
+        format.overflow = cases[i].saturate ? ULP_OVERFLOW_SATURATE : ULP_OVERFLOW_NAN;
+        got[0] = ulp_format_round(&format, cases[i].rounding, x, 0, 0);
+        for (int j = 0; j < 16; j++)
+            lanes[j] = (float)x;
+        ulp_round_floats(&format, cases[i].rounding, lanes, 16, 0, 0, 0);
+        got[1] = lanes[15];
+        mpfr_init2(exact, 64);
+        mpfr_set_d(exact, x, MPFR_RNDN);
+        ulp_round_mpfr(&format, cases[i].rounding, exact, exact, 0, 0, 0);
+        got[2] = mpfr_get_d(exact, MPFR_RNDN);
+        mpfr_clear(exact);
+        for (int j = 0; j < 3; j++)
+            ck_expect(isnan(want) ? isnan(got[j]) : got[j] == want, "%a, case %zu, way %d: %a, not %a", x, i, j, got[j],
+                      want);
+    }
+}
+END_TEST
+
+/* All of FP4's neighbours, halfway points and NaN, which it lacks. */
+START_TEST(four_bits)
+{
+    static const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    const struct ulp_format format = get_format("fp4-e2m1");
+    for (int i = 0; i + 1 < 8; i++)
+        for (int part = 0; part <= 4; part++) {
+            const double x = values[i] + (values[i + 1] - values[i]) * part / 4;
+            const double want = part < 2 || (part == 2 && i % 2 == 0) ? values[i] : values[i + 1];
+            ck_assert_double_eq(ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0), want);
+            ck_assert_double_eq(ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, -x, 0, 0), -want);
+        }
+    ck_assert_double_eq(ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, INFINITY, 0, 0), 6);
+    ck_assert_double_eq(ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, -1e30, 0, 0), -6);
+    ck_assert_double_eq(ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, NAN, 0, 0), 0);
+    ck_assert_uint_eq(ulp_format_encode(&format, NAN), 8);
+}
+END_TEST
+
+START_TEST(for_storage_only)
+{
+    static const char *const names[] = {"fp4-e2m1", "fp8-e8m0", "fp4-e2m1-strict", "fp16,acc=fp4-e2m1",
+                                        "fp32,factor=fp8-e8m0"};
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        ck_assert_int_eq(ulp_arithmetic_find(names[i], &arithmetic, &error), ULP_ERROR_USAGE);
+        ck_expect(strstr(error.message, "for storage only"), "%s: %s", names[i], error.message);
     }
 }
 END_TEST
@@ -146,7 +222,7 @@ START_TEST(formats_by_name)
         ck_assert_int_eq(memcmp(&found, row, sizeof found), 0);
         ck_assert_double_eq(ulp_format_round(row, ULP_ROUND_NEAREST_EVEN, row->max_finite, 0, 0), row->max_finite);
     }
-    ck_assert_uint_eq(count, 9);
+    ck_assert_uint_eq(count, 11);
     ck_assert_double_eq(ulp_format_ulp(&fp16, 1), 0x1p-10);
     ck_assert_double_eq(ulp_format_ulp(&fp16, -0x1.ffep0), 0x1p-10);
     ck_assert_double_eq(ulp_format_ulp(&fp16, 0x1p-30), 0x1p-24);
@@ -202,6 +278,9 @@ int main(void)
     suite_add_tcase(suite, formats);
     tcase_add_loop_test(formats, patterns_by_counting, 0, ENCODING_COUNT);
     tcase_add_test(formats, known_patterns);
+    tcase_add_test(formats, powers_of_two);
+    tcase_add_test(formats, four_bits);
+    tcase_add_test(formats, for_storage_only);
     tcase_add_test(formats, formats_by_name);
     tcase_add_test(formats, formats_hold_formats);
     return test_run(suite, NULL);

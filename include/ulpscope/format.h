@@ -30,6 +30,13 @@ enum ulp_overflow {
     ULP_OVERFLOW_SATURATE, /* the largest finite number, also for an infinite operand */
 };
 
+/* What a format is without, beside infinity. */
+enum ulp_lack {
+    ULP_LACKS_NOTHING,
+    ULP_LACKS_NAN,           /* FP4 E2M1: NaN becomes -0 */
+    ULP_LACKS_ZERO_AND_SIGN, /* E8M0: what rounds to zero becomes 2^emin (NaN without saturation), a negative NaN */
+};
+
 /* Which C type carries the format's values: code exists for these three only. A value is always
  * exactly representable in its carrier. */
 enum ulp_carrier {
@@ -50,11 +57,13 @@ struct ulp_format {
     enum ulp_overflow overflow;
     bool subnormals;  /* kept; false: results below 2^emin are flushed to a zero of their sign */
     bool signed_zero;
+    enum ulp_lack lacks;
     enum ulp_carrier carrier; /* the smallest one that holds every value */
     int storage_bits;         /* of the encoding; 0 when the format has none */
 };
 
-/* Find a format: fp64, fp32, fp16, bf16, tf32, fp8-e4m3 (OCP, largest 448), fp8-e5m2, fp8-e4m3fnuz, fp8-e5m2fnuz, eXmY
+/* Find a format: fp64, fp32, fp16, bf16, tf32, fp8-e4m3 (OCP, largest 448), fp8-e5m2, fp8-e4m3fnuz, fp8-e5m2fnuz,
+ * fp8-e8m0 (powers of two) and fp4-e2m1 (largest 6), which are for storage only, eXmY
  * (2 <= X <= 11 exponent bits, 1 <= Y <= 52 stored significand bits, IEEE-like: e4m3 ends at 240), mpfr:P. Unknown:
  * ULP_ERROR_USAGE with the list. */
 ULP_API enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct ulp_error *error);

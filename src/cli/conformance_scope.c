@@ -10,6 +10,8 @@
 #define STRINGS "strings"
 #define TRAINING "training"
 #define MACHINE_LEARNING "ai.onnx.ml"
+#define TRUNCATED "wrong expectation, corrected in ONNX 1.19: BFLOAT16 truncated instead of rounded to nearest"
+#define NO_NAN "undefined: it expects NaN, which FP4 lacks, to become 6; since ONNX 1.19 it is 0"
 
 const struct excuse excused_operators[] = {
     {"Adagrad", TRAINING},
@@ -47,16 +49,23 @@ const struct excuse excused_types[] = {
     {"STRING", STRINGS},
     {"COMPLEX64", "complex numbers"},
     {"COMPLEX128", "complex numbers"},
-    /* floats of 16 bits and more are computed in the format of the lane, so that rounding to these is not reproduced */
-    {"BFLOAT16", "lowered to the lane's format"},
-    {"FLOAT8E8M0", "no number format of this version"},
-    {"FLOAT4E2M1", "no number format of this version"},
     {0},
 };
 
 const struct excuse excused_cases[] = {
     {"v1.16.2/test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
      "wrong expectation, corrected in ONNX 1.17: it counts elements beyond the padding"},
+    {"v1.13.1/test_cast_FLOAT_to_BFLOAT16", TRUNCATED},
+    {"v1.15.0/test_cast_FLOAT_to_BFLOAT16", TRUNCATED},
+    {"v1.15.0/test_castlike_FLOAT_to_BFLOAT16", TRUNCATED},
+    {"v1.17.0/test_cast_FLOAT_to_BFLOAT16", TRUNCATED},
+    {"v1.17.0/test_castlike_FLOAT_to_BFLOAT16", TRUNCATED},
+    {"v1.18.0/test_cast_FLOAT_to_BFLOAT16", TRUNCATED},
+    {"v1.18.0/test_castlike_FLOAT_to_BFLOAT16", TRUNCATED},
+    {"v1.13.1/test_castlike_BFLOAT16_to_FLOAT", "its arrays do not have the shapes it declares"},
+    {"v1.13.1/test_castlike_FLOAT_to_BFLOAT16", "its arrays do not have the shapes it declares"},
+    {"v1.18.0/test_cast_FLOAT_to_FLOAT4E2M1", NO_NAN},
+    {"v1.18.0/test_cast_FLOAT16_to_FLOAT4E2M1", NO_NAN},
     {"node/test_dft_inverse", "the expectation is off by 1.9e-7 from an exact 0: the exact result fails atol 1e-7"},
     {"test_bernoulli", "random numbers: another generator"},
     {"test_training_dropout", "random numbers: another generator"},

@@ -22,7 +22,7 @@ static const enum ulp_attribute_kind kinds[TYPE_COUNT] = {
     [TYPE_STRINGS] = ULP_ATTRIBUTE_STRINGS,
     [TYPE_TENSORS] = ULP_ATTRIBUTE_OTHER,
     [TYPE_GRAPHS] = ULP_ATTRIBUTE_OTHER,
-    [TYPE_SPARSE_TENSOR] = ULP_ATTRIBUTE_OTHER,
+    [TYPE_SPARSE_TENSOR] = ULP_ATTRIBUTE_TENSOR,
     [TYPE_SPARSE_TENSORS] = ULP_ATTRIBUTE_OTHER,
     [TYPE_TYPE_PROTO] = ULP_ATTRIBUTE_OTHER,
     [TYPE_TYPE_PROTOS] = ULP_ATTRIBUTE_OTHER,
@@ -98,6 +98,20 @@ static enum ulp_status load_subgraph(struct ulp_loader *loader, struct ulp_attri
     return status;
 }
 
+/* Dense from here on. */
+static enum ulp_status load_sparse(struct ulp_loader *loader, struct ulp_attribute *out,
+                                   const Ulp__AttributeProto *proto, struct ulp_error *error)
+{
+    void *message;
+    enum ulp_status status = ulp_unpack(&loader->unpacker, &message, &ulp__sparse_tensor_proto__descriptor,
+                                        proto->sparse_tensor.data, proto->sparse_tensor.len, "sparse tensor", error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_load_sparse_tensor(loader, &out->tensor, message, error);
+    ulp_unpack_free(&loader->unpacker, message);
+    return status;
+}
+
 static enum ulp_status load_value(struct ulp_loader *loader, struct ulp_attribute *out,
                                   const Ulp__AttributeProto *proto, struct ulp_scope *scope, struct ulp_error *error)
 {
@@ -114,6 +128,8 @@ static enum ulp_status load_value(struct ulp_loader *loader, struct ulp_attribut
         out->kind = ULP_ATTRIBUTE_OTHER;
         return ULP_OK;
     case ULP_ATTRIBUTE_TENSOR:
+        if (proto->has_sparse_tensor && !proto->t)
+            return load_sparse(loader, out, proto, error);
         if (!proto->t)
             return ulp_fail(error, ULP_ERROR_INPUT, "is a tensor, but there is none");
         return ulp_load_tensor(loader, &out->tensor, proto->t, error);

@@ -110,6 +110,9 @@ static enum ulp_status find_base(struct base *out, char name[32], const char *wo
     const enum ulp_status status = ulp_format_find(name, &format, error);
     if (status != ULP_OK && pattern)
         return status;
+    if (status == ULP_OK && format.lacks)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s is a format for storage only, of a model's own types; known: " BASES_KNOWN, name);
     const bool wide = status == ULP_OK && format.carrier == ULP_CARRIER_MPFR;
     if (status != ULP_OK || (strict && wide)) {
         static const char *const words[] = {"fp64",        "fp32",         "fp16",         "bf16",        "tf32",

@@ -40,6 +40,13 @@ static const struct ulp_format formats[] = {
     {.name = "fp8-e5m2fnuz", .precision = 3, .emin = -15, .emax = 15, .max_finite = 57344,
      .overflow = ULP_OVERFLOW_NAN, .subnormals = true, .signed_zero = false, .carrier = ULP_CARRIER_FLOAT,
      .storage_bits = 8},
+    /* OCP's scales of blocks: 2^-127 to 2^127 and NaN. */
+    {.name = "fp8-e8m0", .precision = 1, .emin = -127, .emax = 127, .max_finite = 0x1p127,
+     .overflow = ULP_OVERFLOW_NAN, .lacks = ULP_LACKS_ZERO_AND_SIGN, .carrier = ULP_CARRIER_FLOAT, .storage_bits = 8},
+    /* All 16 patterns are numbers. */
+    {.name = "fp4-e2m1", .precision = 2, .emin = 0, .emax = 2, .max_finite = 6,
+     .overflow = ULP_OVERFLOW_SATURATE, .subnormals = true, .signed_zero = true, .lacks = ULP_LACKS_NAN,
+     .carrier = ULP_CARRIER_FLOAT, .storage_bits = 4},
 };
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
 
@@ -112,8 +119,8 @@ enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct
     }
     return ulp_fail(error, ULP_ERROR_USAGE,
                     "unknown number format \"%.40s\"; known: fp64, fp32, fp16, bf16, tf32, fp8-e4m3, fp8-e5m2, "
-                    "fp8-e4m3fnuz, fp8-e5m2fnuz, eXmY (X exponent bits, Y stored significand bits, as e5m7), mpfr:P "
-                    "(P bits of precision, as mpfr:128)", name);
+                    "fp8-e4m3fnuz, fp8-e5m2fnuz, fp8-e8m0, fp4-e2m1, eXmY (X exponent bits, Y stored significand "
+                    "bits, as e5m7), mpfr:P (P bits of precision, as mpfr:128)", name);
 }
 
 double ulp_format_ulp(const struct ulp_format *format, double x)
@@ -131,7 +138,8 @@ double ulp_format_ulp(const struct ulp_format *format, double x)
 }
 
 /* Where the parts of a pattern lie: sign, `exponent_bits`, precision - 1 bits of fraction, `unused` bits. The top
- * exponent field is Inf and NaN (IEEE), or holds numbers too: then NaN is the last pattern, or that of -0. */
+ * exponent field is Inf and NaN (IEEE), or holds numbers too: then NaN is the last pattern, or that of -0, or there is
+ * none. E8M0, one exponent field, is apart. */
 struct layout {
     int fraction_bits, exponent_bits, bias, unused;
     bool ieee, nan_is_minus_zero;
@@ -164,15 +172,28 @@ bool ulp_format_holds(const struct ulp_format *wide, const struct ulp_format *na
                                       : wide->emin <= (narrow->subnormals ? narrow_grid + 1 : narrow->emin);
     return wide->precision >= narrow->precision && wide->max_finite >= narrow->max_finite && low &&
            (ulp_format_has_infinity(wide) || !ulp_format_has_infinity(narrow)) &&
-           (wide->signed_zero || !narrow->signed_zero);
+           (wide->signed_zero || !narrow->signed_zero) &&
+           (wide->lacks == ULP_LACKS_NOTHING || wide->lacks == narrow->lacks);
+}
+
+/* E8M0: the exponent, from -127 on; 255 is NaN. */
+static uint32_t encode_power(double x)
+{
+    int exponent;
+    frexp(x, &exponent);
+    return isfinite(x) && x > 0 ? (uint32_t)(exponent + 126) : 0xff;
 }
 
 uint32_t ulp_format_encode(const struct ulp_format *format, double x)
 {
+    if (format->lacks == ULP_LACKS_ZERO_AND_SIGN)
+        return encode_power(x);
     const struct layout layout = find_layout(format);
     const uint32_t sign = (uint32_t)1 << (layout.exponent_bits + layout.fraction_bits);
     const uint32_t infinity = sign - ((uint32_t)1 << layout.fraction_bits);
     uint32_t bits;
+    if (isnan(x) && format->lacks == ULP_LACKS_NAN)
+        x = -0.0;
     if (isnan(x) || (isinf(x) && !layout.ieee)) {
         bits = layout.ieee ? infinity | (uint32_t)1 << (layout.fraction_bits - 1)
                : layout.nan_is_minus_zero ? sign : sign - 1;
@@ -198,6 +219,8 @@ uint32_t ulp_format_encode(const struct ulp_format *format, double x)
 
 double ulp_format_decode(const struct ulp_format *format, uint32_t bits)
 {
+    if (format->lacks == ULP_LACKS_ZERO_AND_SIGN)
+        return bits == 0xff ? NAN : ldexp(1.0, (int)bits - 127);
     const struct layout layout = find_layout(format);
     bits >>= layout.unused;
     const uint32_t sign = (uint32_t)1 << (layout.exponent_bits + layout.fraction_bits);
@@ -206,7 +229,8 @@ double ulp_format_decode(const struct ulp_format *format, uint32_t bits)
     const int field = (int)(magnitude >> layout.fraction_bits);
     const bool top = field == (1 << layout.exponent_bits) - 1;
     double x;
-    if (layout.nan_is_minus_zero ? (bits & (2 * sign - 1)) == sign : !layout.ieee && magnitude == sign - 1)
+    const bool last_is_nan = !layout.ieee && format->lacks != ULP_LACKS_NAN;
+    if (layout.nan_is_minus_zero ? (bits & (2 * sign - 1)) == sign : last_is_nan && magnitude == sign - 1)
         x = NAN;
     else if (layout.ieee && top)
         x = fraction ? NAN : INFINITY;

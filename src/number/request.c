@@ -142,6 +142,14 @@ static enum ulp_status read_order(int *choice, int *block, const char *key, cons
     return status;
 }
 
+static enum ulp_status read_format(struct ulp_format *out, const char *key, const char *value, struct ulp_error *error)
+{
+    const enum ulp_status status = ulp_format_find(value, out, error);
+    return status != ULP_OK || !out->lacks
+               ? status
+               : ulp_fail(error, ULP_ERROR_USAGE, "%s%s: a format for storage only, of a model's own types", key, value);
+}
+
 static enum ulp_status read_part(struct ulp_request *request, const char *word, struct ulp_error *error)
 {
     int part = find_word(word, place_names) >= 0 ? PART_PLACE : find_word(word, fused_names) >= 0 ? PART_FUSED : -1;
@@ -168,9 +176,9 @@ static enum ulp_status read_part(struct ulp_request *request, const char *word, 
     case PART_PLACE: return read_choice(choice, name, value, place_names, error);
     case PART_SUBNORMALS: return read_choice(choice, name, value, subnormal_names, error);
     case PART_OVERFLOW: return read_choice(choice, name, value, overflow_names, error);
-    case PART_COMPUTE: return ulp_format_find(value, &request->compute, error);
-    case PART_FACTOR: return ulp_format_find(value, &request->factor, error);
-    case PART_ACCUMULATOR: return ulp_format_find(value, &request->accumulator, error);
+    case PART_COMPUTE: return read_format(&request->compute, name, value, error);
+    case PART_FACTOR: return read_format(&request->factor, name, value, error);
+    case PART_ACCUMULATOR: return read_format(&request->accumulator, name, value, error);
     case PART_UNIT: return read_choice(choice, name, value, ulp_unit_names, error);
     case PART_FUSED: return read_choice(choice, name, value, fused_names, error);
     case PART_EPILOGUE: return read_choice(choice, name, value, epilogue_names, error);

@@ -1,8 +1,9 @@
 /* Rounding values to a format, once, in every mode. The rules shared by all code here and by the oracle:
  * |x| is rounded on the format's grid as if max_finite did not exist; then a result beyond max_finite becomes what
  * IEEE 754 section 7.4 says for the mode (with the format's overflow value in the place of infinity), and, without
- * subnormals, a result below 2^emin becomes zero. Stochastic rounding goes up when the fraction cut off exceeds the
- * element's uniform number of 53 bits, so the probability of "up" is the fraction rounded up to a multiple of 2^-53. */
+ * subnormals, a result below 2^emin becomes zero. Last, what the format lacks is replaced as enum ulp_lack says.
+ * Stochastic rounding goes up when the fraction cut off exceeds the element's uniform number of 53 bits, so the
+ * probability of "up" is the fraction rounded up to a multiple of 2^-53. */
 #include "number/round.h"
 
 #include <math.h>
@@ -116,6 +117,16 @@ static double round_one(const struct ulp_format *format, enum ulp_rounding round
     return negative && (magnitude != 0 || format->signed_zero) ? -magnitude : magnitude;
 }
 
+/* What a rounded value becomes in a format that lacks it. */
+static double replace(const struct ulp_format *format, double x)
+{
+    if (format->lacks == ULP_LACKS_NAN)
+        return isnan(x) ? -0.0 : x;
+    if (x < 0)
+        return NAN;
+    return x == 0 ? format->overflow == ULP_OVERFLOW_SATURATE ? ldexp(1.0, format->emin) : NAN : x;
+}
+
 /* Is every value of a carrier with these parameters, of either sign, a value of the format, whatever its size? */
 static bool holds_carrier(const struct ulp_format *format, int digits, int lowest, double largest)
 {
@@ -127,12 +138,12 @@ static bool holds_carrier(const struct ulp_format *format, int digits, int lowes
 /* Fewer elements than this do not pay for making a plan. */
 static bool are_few(size_t n, enum ulp_rounding rounding) { return n < 8 && rounding != ULP_ROUND_STOCHASTIC; }
 
-void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x, size_t n, uint64_t seed,
-                      uint64_t stream, uint64_t first)
+static void round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x, size_t n,
+                         uint64_t seed, uint64_t stream, uint64_t first)
 {
     if (holds_carrier(format, 24, -126, 0x1.fffffep127))
         return;
-    if (format->carrier != ULP_CARRIER_FLOAT || are_few(n, rounding)) {
+    if (format->carrier != ULP_CARRIER_FLOAT || format->precision == 1 || are_few(n, rounding)) {
         struct draw draw = {.seed = seed, .stream = stream, .index = first};
         for (size_t i = 0; i < n; i++)
             x[i] = (float)round_one(format, rounding, x[i], rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
@@ -145,12 +156,12 @@ void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding roundin
         round_array_float(&plan, rounding, x, n);
 }
 
-void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x, size_t n, uint64_t seed,
-                       uint64_t stream, uint64_t first)
+static void round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x, size_t n,
+                          uint64_t seed, uint64_t stream, uint64_t first)
 {
     if (holds_carrier(format, 53, -1022, 0x1.fffffffffffffp1023))
         return;
-    if (format->carrier == ULP_CARRIER_MPFR || are_few(n, rounding)) {
+    if (format->carrier == ULP_CARRIER_MPFR || format->precision == 1 || are_few(n, rounding)) {
         struct draw draw = {.seed = seed, .stream = stream, .index = first};
         for (size_t i = 0; i < n; i++)
             x[i] = round_one(format, rounding, x[i], rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
@@ -161,6 +172,22 @@ void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding roundi
         round_stochastic_double(&plan, x, n, (struct draw){.seed = seed, .stream = stream, .index = first});
     else
         round_array_double(&plan, rounding, x, n);
+}
+
+void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x, size_t n, uint64_t seed,
+                      uint64_t stream, uint64_t first)
+{
+    round_floats(format, rounding, x, n, seed, stream, first);
+    for (size_t i = 0; format->lacks && i < n; i++)
+        x[i] = (float)replace(format, x[i]);
+}
+
+void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x, size_t n, uint64_t seed,
+                       uint64_t stream, uint64_t first)
+{
+    round_doubles(format, rounding, x, n, seed, stream, first);
+    for (size_t i = 0; format->lacks && i < n; i++)
+        x[i] = replace(format, x[i]);
 }
 
 float ulp_round_sum_floats(const struct ulp_format *format, float sum, const float *x, size_t n)

@@ -44,8 +44,8 @@ static void set_overflow(const struct ulp_format *format, mpfr_t out, bool negat
         mpfr_set_inf(out, negative ? -1 : 1);
 }
 
-void ulp_round_mpfr(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out, const mpfr_t x,
-                    uint64_t seed, uint64_t stream, uint64_t index)
+static void round_value(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out, const mpfr_t x,
+                        uint64_t seed, uint64_t stream, uint64_t index)
 {
     const bool negative = mpfr_signbit(x);
     if (mpfr_nan_p(x)) {
@@ -82,4 +82,18 @@ void ulp_round_mpfr(const struct ulp_format *format, enum ulp_rounding rounding,
         if (!format->subnormals && mpfr_regular_p(out) && mpfr_get_exp(out) - 1 < format->emin)
             mpfr_set_zero(out, negative && format->signed_zero ? -1 : 1);
     }
+}
+
+void ulp_round_mpfr(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out, const mpfr_t x,
+                    uint64_t seed, uint64_t stream, uint64_t index)
+{
+    round_value(format, rounding, out, x, seed, stream, index);
+    if (format->lacks == ULP_LACKS_NAN && mpfr_nan_p(out))
+        mpfr_set_zero(out, -1);
+    if (format->lacks != ULP_LACKS_ZERO_AND_SIGN || mpfr_nan_p(out))
+        return;
+    if (mpfr_sgn(out) < 0 || (mpfr_zero_p(out) && format->overflow != ULP_OVERFLOW_SATURATE))
+        mpfr_set_nan(out);
+    else if (mpfr_zero_p(out))
+        mpfr_set_ui_2exp(out, 1, format->emin, MPFR_RNDN);
 }

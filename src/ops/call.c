@@ -128,18 +128,9 @@ static enum ulp_status describe_in(struct ulp_tensor *out, enum ulp_type type, c
     return ulp_tensor_describe(out, type, ulp_storage_element(format), format->precision, rank, dims, error);
 }
 
-/* A float type whose format this version has not. */
-static bool lacks_format(enum ulp_type type)
-{
-    struct ulp_format format;
-    return ulp_type_is_float(type) && ulp_format_find(ulp_type_rows[type].format, &format, NULL) != ULP_OK;
-}
-
 enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out, enum ulp_type type,
                                          int rank, const int64_t *dims, struct ulp_error *error)
 {
-    if (lacks_format(type))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported", ulp_type_name(type));
     if (ulp_type_is_float(type) && !call->arithmetic->as_declared)
         return describe_in(out, type, &call->arithmetic->storage, rank, dims, error);
     return ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
@@ -199,7 +190,12 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out, 
     enum ulp_status status = is_float ? ulp_call_storage(call, out->type, &storage, error) : ULP_OK;
     if (status != ULP_OK)
         return status;
-    return ulp_tensor_convert(out, in, is_float ? &storage : NULL, call->arithmetic->rounding,
+    enum ulp_rounding rounding = call->arithmetic->rounding;
+    if (out->type == ULP_TYPE_FLOAT8E8M0)
+        rounding = ulp_call_is(call, "round_mode", "nearest") ? ULP_ROUND_NEAREST_AWAY
+                   : ulp_call_is(call, "round_mode", "down")  ? ULP_ROUND_TOWARD_ZERO
+                                                               : ULP_ROUND_UP;
+    return ulp_tensor_convert(out, in, is_float ? &storage : NULL, rounding,
                               call->arithmetic->seed ^ call->bound->key, call->pool, error);
 }
 

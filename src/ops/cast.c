@@ -33,7 +33,8 @@ static enum ulp_status run_cast(struct ulp_call *call, struct ulp_error *error)
 static enum ulp_status run_cast_low_bits(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
-    if (!ulp_type_is_float(in->type) || ulp_type_rows[call->out[0].type].file_bits > 4)
+    const enum ulp_type to = call->out[0].type;
+    if (!ulp_type_is_float(in->type) || ulp_type_is_float(to) || ulp_type_rows[to].file_bits > 4)
         return run_cast(call, error);
     struct ulp_tensor whole;
     enum ulp_status status = ulp_call_describe_tensor(call, &whole, ULP_TYPE_INT8, in->rank, in->dims, error);

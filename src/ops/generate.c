@@ -22,14 +22,15 @@ static enum ulp_status read_type(const struct ulp_call *call, const char *name, 
 /* The attribute that is given, as a tensor over the model's memory. */
 static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_tensor *out, struct ulp_error *error)
 {
-    const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
+    const struct ulp_attribute_value *value = ulp_call_attribute(call, "value"),
+                                     *sparse = ulp_call_attribute(call, "sparse_value");
     const struct ulp_attribute_value *one_float = ulp_call_attribute(call, "value_float"),
                                      *floats = ulp_call_attribute(call, "value_floats"),
                                      *one_int = ulp_call_attribute(call, "value_int"),
                                      *ints = ulp_call_attribute(call, "value_ints");
     const struct ulp_attribute_value *list = floats->present ? floats : ints;
-    if (value->present && value->tensor) {
-        *out = ulp_tensor_view(value->tensor);
+    if (value->tensor || sparse->tensor) {
+        *out = ulp_tensor_view(value->tensor ? value->tensor : sparse->tensor);
         return ULP_OK;
     }
     if (!one_float->present && !one_int->present && !list->present)
@@ -304,9 +305,10 @@ const struct ulp_operator ulp_ops_generate[] = {
      .infer = infer_like, .rows = rows_random, .derived = "u", .formula = "u < input"},
     {.name = "BlackmanWindow", .since = 17, WINDOW, .formula = ANGLE "0.42 - 0.5 * cos(a) + 0.08 * cos(2 * a)"},
     {.name = "Constant", .since = 1, CONSTANT, .attributes = "value:!tensor"},
-    {.name = "Constant", .since = 11, CONSTANT, .attributes = "value:tensor"},
+    {.name = "Constant", .since = 11, CONSTANT, .attributes = "sparse_value:tensor; value:tensor"},
     {.name = "Constant", .since = 12, CONSTANT,
-     .attributes = "value:tensor; value_float:float; value_floats:floats; value_int:int; value_ints:ints"},
+     .attributes = "sparse_value:tensor; value:tensor; value_float:float; value_floats:floats; value_int:int; "
+                   "value_ints:ints"},
     {.name = "ConstantOfShape", .since = 9, .inputs = "input:i", .outputs = "output", .attributes = "value:tensor",
      .infer = infer_constant_of_shape, .run = run_constant_of_shape},
     {.name = "EyeLike", .since = 9, .inputs = "input:*", .outputs = "output", .attributes = "dtype:int; k:int=0",

@@ -66,10 +66,13 @@ static bool is_constant_fill(const struct ulp_step *step, const struct ulp_tenso
            output->type != ULP_TYPE_DOUBLE && output->count <= FILL_COUNT_MAX;
 }
 
-/* The tensor a Constant node holds as the model has it (its row's first attribute), or NULL. */
+/* The tensor a Constant node holds as the model has it, or NULL. */
 static const struct ulp_tensor *constant_tensor(const struct ulp_step *step)
 {
-    return is_constant_node(step) ? step->bound.attributes[0].tensor : NULL;
+    const struct ulp_tensor *tensor = NULL;
+    for (size_t i = 0; is_constant_node(step) && !tensor && i < step->bound.attribute_count; i++)
+        tensor = step->bound.attributes[i].tensor;
+    return tensor;
 }
 
 /* Keep a computed output in its slot; it becomes a constant of all lanes when it holds integers or the node is one. */

@@ -57,13 +57,14 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
         return status;
     enum ulp_element element = ulp_storage_element(&storage);
     bool same = value->element == element && (element != ULP_ELEMENT_WIDE || value->precision == storage.precision);
-    if (ulp_format_contains(&storage, from) && (same || mixed))
+    const bool narrow = ulp_type_rows[value->type].file_bits <= 8; /* keeps its own format: ulp_call_storage */
+    if ((narrow || ulp_format_contains(&storage, from)) && (same || mixed))
         return ULP_OK;
     status = ulp_tensor_describe(out, value->type, element, storage.precision, value->rank, value->dims, error);
     if (status == ULP_OK)
         status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
-        status = ulp_tensor_convert(out, value, &storage, arithmetic->rounding, arithmetic->seed, pool, error);
+        status = ulp_tensor_convert(out, value, narrow ? NULL : &storage, arithmetic->rounding, arithmetic->seed, pool, error);
     if (status != ULP_OK)
         ulp_tensor_free(out);
     return status;

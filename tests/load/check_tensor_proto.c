@@ -95,6 +95,7 @@ START_TEST(every_code_of_small_floats)
     check_every_code(ULP_TYPE_FLOAT8E5M2, "fp8-e5m2");
     check_every_code(ULP_TYPE_FLOAT8E4M3FNUZ, "fp8-e4m3fnuz");
     check_every_code(ULP_TYPE_FLOAT8E5M2FNUZ, "fp8-e5m2fnuz");
+    check_every_code(ULP_TYPE_FLOAT8E8M0, "fp8-e8m0");
 }
 END_TEST
 
@@ -384,6 +385,36 @@ START_TEST(sparse_initializers_become_dense)
 }
 END_TEST
 
+/* A Constant's sparse_value is an attribute of type SPARSE_TENSOR (11), loaded as the dense tensor. */
+START_TEST(sparse_attributes_become_dense)
+{
+    static const float values[2] = {7, 8}, expected[6] = {0, 7, 0, 0, 0, 8};
+    static const int64_t indices[2] = {1, 5}, dims[2] = {2, 3}, count = 2;
+    struct proto graph = {0}, node = {0}, attribute = {0}, sparse = {0};
+    struct proto value = proto_tensor("", ULP_TYPE_FLOAT, 1, &count);
+    struct proto index = proto_tensor("", ULP_TYPE_INT64, 1, &count);
+    proto_bytes(&value, TENSOR_RAW, values, sizeof values);
+    proto_bytes(&index, TENSOR_RAW, indices, sizeof indices);
+    proto_message(&sparse, SPARSE_VALUES, &value);
+    proto_message(&sparse, SPARSE_INDICES, &index);
+    proto_int(&sparse, SPARSE_DIMS, dims[0]);
+    proto_int(&sparse, SPARSE_DIMS, dims[1]);
+    proto_text(&attribute, ATTRIBUTE_NAME, "sparse_value");
+    proto_int(&attribute, ATTRIBUTE_TYPE, 11);
+    proto_message(&attribute, ATTRIBUTE_SPARSE, &sparse);
+    proto_text(&node, NODE_OUTPUT, "y");
+    proto_text(&node, NODE_OP, "Constant");
+    proto_message(&node, NODE_ATTRIBUTE, &attribute);
+    proto_message(&graph, GRAPH_NODE, &node);
+    struct proto message = proto_model(8, 13, &graph);
+    struct ulp_model *model = load_proto(&message);
+    const struct ulp_attribute *loaded = &model->graph->nodes[0].attributes[0];
+    ck_assert_int_eq(loaded->kind, ULP_ATTRIBUTE_TENSOR);
+    check_floats(loaded->tensor, expected, 6);
+    ulp_model_free(model);
+}
+END_TEST
+
 Suite *load_tensor_suite(void)
 {
     Suite *suite = suite_create("load tensor");
@@ -398,6 +429,7 @@ Suite *load_tensor_suite(void)
     tcase_add_test(tests, numbers_beyond_their_type);
     tcase_add_test(tests, strings_and_complex_are_described_only);
     tcase_add_test(tests, sparse_initializers_become_dense);
+    tcase_add_test(tests, sparse_attributes_become_dense);
     suite_add_tcase(suite, tests);
     return suite;
 }
