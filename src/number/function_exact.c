@@ -61,7 +61,9 @@ static int round_estimate(mpfr_t out, bool (*estimate)(mpfr_t, const mpfr_t), co
             ternary = mpfr_exp(out, x, rounding);
             break;
         }
-        if (mpfr_can_round(y, working - 4, MPFR_RNDN, rounding, precision + (rounding == MPFR_RNDN))) {
+        /* To nearest, y must not lie on a tie: cut off one bit lower the neighbours have to agree. */
+        const bool nearest = rounding == MPFR_RNDN;
+        if (mpfr_can_round(y, working - 4, MPFR_RNDN, nearest ? MPFR_RNDZ : rounding, precision + nearest)) {
             ternary = mpfr_set(out, y, rounding);
             break;
         }

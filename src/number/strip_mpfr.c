@@ -1,8 +1,9 @@
-/* The MPFR carrier: flat records of the rule's precision. each_step false: every primitive rounded by MPFR to nearest
- * even at that precision. each_step true: computed to odd with guard bits, then rounded once to the format. */
+/* The MPFR carrier: flat records of the rule's precision. each_step false: every primitive rounded by MPFR, or by the
+ * fast path to the same bits (wide_function.h), to nearest even at that precision. each_step true: computed to odd with guard bits, then rounded once to the format. */
 #include "number/function.h"
 #include "number/round.h"
 #include "number/strip_access.h"
+#include "number/wide_function.h"
 
 #include <string.h>
 
@@ -29,13 +30,20 @@ static void make_odd(mpfr_t x, int ternary)
     ((mp_limb_t *)mpfr_custom_get_significand(x))[0] |= (mp_limb_t)1 << (whole - precision);
 }
 
-static void run(compute_fn *compute, int arity, const struct ulp_strip_rule *rule, void *out, const void *a,
-                const void *b, const void *c, size_t n, struct ulp_strip_place place)
+static void run(compute_fn *compute, enum ulp_primitive primitive, int arity, const struct ulp_strip_rule *rule,
+                void *out, const void *a, const void *b, const void *c, size_t n, struct ulp_strip_place place)
 {
     const int precision = rule->precision;
     const size_t step = ulp_record_bytes(precision);
     const char *const operands[3] = {a, arity > 1 ? b : a, arity > 2 ? c : a};
+    ulp_wide_fn *const fast = rule->each_step ? NULL : ulp_wide_function(primitive, precision);
     for (size_t i = 0; i < n; i++) {
+        if (fast) {
+            const size_t skip = i * step;
+            i += fast(precision, (char *)out + skip, operands[0] + skip, operands[1] + skip, n - i);
+            if (i == n)
+                break;
+        }
         struct ulp_record *record = (struct ulp_record *)((char *)out + i * step);
         mpfr_t variables[3], result;
         /* MPFR's destination may be an operand's variable, but not another variable on the same limbs: one for each
@@ -164,7 +172,7 @@ ULP_UNARY_FUNCTIONS(FUNCTION)
     static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c,  \
                            size_t n, struct ulp_strip_place place)                                                     \
     {                                                                                                                  \
-        run(compute_##NAME, ARITY, rule, out, a, b, c, n, place);                                                      \
+        run(compute_##NAME, ULP_PRIMITIVE_##NAME, ARITY, rule, out, a, b, c, n, place);                                                      \
     }
 #define BINARY_STRIPS(X)                                                                                               \
     X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(POW) X(MOD) X(FMOD) X(LESS) X(LESS_EQUAL) X(EQUAL) X(AND) X(OR) X(XOR)

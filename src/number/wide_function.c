@@ -1,0 +1,54 @@
+/* Which primitives have a fast path, and their instances for records of one to four limbs. */
+#include "number/wide_function.h"
+
+#include "number/wide_series.h"
+
+#ifdef ULP_WIDE_LIMBS
+
+#define ERROR (UINT64_C(1) << 13) /* ulp, of every fraction before its rounding (README.md, section 9) */
+#define SHIFT_MAX 40              /* leading zeros of a fraction that leave enough bits behind the result's */
+#define ARGUMENT_BITS 14          /* of arguments that are reduced: |x| < 2^14 */
+#define EXPONENT_MAX 0x10000      /* of operands and results, far inside MPFR's range */
+#define EXPONENT_MIN (-0x10000)
+
+WIDE_INLINE const struct ulp_record *record_at_const(const void *records, size_t i, int limbs)
+{
+    return ulp_record_at_const(records, i, 64 * limbs);
+}
+WIDE_INLINE struct ulp_record *record_at(void *records, size_t i, int limbs)
+{
+    return ulp_record_at(records, i, 64 * limbs);
+}
+WIDE_INLINE bool is_regular(const struct ulp_record *x)
+{
+    return x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND;
+}
+
+#define SIGNIFICAND 1
+#define NAME(x) x##_1
+#include "number/wide_element_template.h"
+#define SIGNIFICAND 2
+#define NAME(x) x##_2
+#include "number/wide_element_template.h"
+#define SIGNIFICAND 3
+#define NAME(x) x##_3
+#include "number/wide_element_template.h"
+#define SIGNIFICAND 4
+#define NAME(x) x##_4
+#include "number/wide_element_template.h"
+
+ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
+{
+    ulp_wide_fn *const *const functions[] = {functions_1, functions_2, functions_3, functions_4};
+    return precision <= 256 ? functions[(precision - 1) / 64][primitive] : NULL;
+}
+
+#else
+
+ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
+{
+    (void)primitive, (void)precision;
+    return NULL;
+}
+
+#endif
