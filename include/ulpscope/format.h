@@ -95,6 +95,8 @@ struct ulp_schedule {
     enum ulp_rounding operand_rounding; /* of factors, to the factor format, while packing */
     int promote;          /* > 0: after so many k the chain's sum is added to an FP32 sum and restarts */
     int split_k;          /* > 1: contiguous slices of k, each a chain from 0, added in order */
+    bool qdq_integer;      /* DequantizeLinear -> MatMul, Gemm or Conv (-> Relu) -> QuantizeLinear in INT32 sums over the quantised
+                              values, as an INT8 kernel does; false: in floats, as the graph is written */
     bool epilogue_rounded; /* the sum is rounded to storage before the bias and what else Conv and Gemm add */
 };
 
@@ -126,7 +128,7 @@ struct ulp_arithmetic {
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma, unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz,
- *   promote=N, split-k=N, epilogue=fused|rounded.
+ *   promote=N, split-k=N, epilogue=fused|rounded, qdq=float|integer.
  * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of the same
  * format but a unit's accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes no parts. More in
  * src/number/README.md section 5.

@@ -15,6 +15,7 @@ static const char documentation[] =
     "order=sequential|pairwise|blocked:N  reduce=sequential|pairwise|blocked:N|warp  fma  nofma\n"
     "unit=mma|wgmma|tcgen05|none\n"
     "operands=rna|rne|rz  promote=N  split-k=N  epilogue=fused|rounded\n"
+    "qdq=float|integer: a Q/DQ graph in floats as it is written, or its products in INT32 as an INT8 kernel sums them\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
     "model: exactly the types the model declares";
 

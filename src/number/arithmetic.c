@@ -88,7 +88,8 @@ static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_a
            a->seed == b->seed && strcmp(s->gpu, t->gpu) == 0 &&
            strcmp(s->unit_class, t->unit_class) == 0 && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k &&
-           s->epilogue_rounded == t->epilogue_rounded;
+           s->epilogue_rounded == t->epilogue_rounded &&
+           s->qdq_integer == t->qdq_integer;
 }
 
 /* The row of a base; names outside the table (eXmY, NAME-strict, mpfr:P) become a row in which all is one format,
@@ -300,6 +301,7 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
     }
     if (request->given[PART_SPLIT] && request->choice[PART_SPLIT] > 1)
         out->schedule.split_k = request->choice[PART_SPLIT];
+    out->schedule.qdq_integer = request->given[PART_QDQ] && request->choice[PART_QDQ];
     out->schedule.epilogue_rounded = request->given[PART_EPILOGUE] && request->choice[PART_EPILOGUE];
     if (out->schedule.epilogue_rounded && ulp_format_holds(&out->storage, &out->accumulator) &&
         !out->schedule.promote && !out->schedule.split_k)
@@ -396,6 +398,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[PART_PROMOTE] = a->schedule.promote;
     choice[PART_SPLIT] = a->schedule.split_k;
     choice[PART_EPILOGUE] = a->schedule.epilogue_rounded;
+    choice[PART_QDQ] = a->schedule.qdq_integer;
     for (int part = 0; part < PART_COUNT; part++)
         request.given[part] = true;
     request.given[PART_GPU] = unit;
@@ -407,6 +410,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[PART_PROMOTE] = a->schedule.promote > 0;
     request.given[PART_SPLIT] = a->schedule.split_k > 0;
     request.given[PART_EPILOGUE] = a->schedule.epilogue_rounded;
+    request.given[PART_QDQ] = a->schedule.qdq_integer;
     return request;
 }
 

@@ -212,6 +212,11 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
                       "The k range is cut into %d contiguous slices; each is a chain from zero, and the "
                       "slices' sums are added in order.",
                       s->split_k);
+    if (s->qdq_integer)
+        put_paragraph(page, "Q/DQ",
+                      "MatMul, Gemm and Conv whose two factors come from DequantizeLinear are summed in INT32 over the quantised "
+                      "values and scaled once; with a QuantizeLinear after them (a Relu between is taken along), "
+                      "round(sum * (x_scale * w_scale / y_scale)) is one step, as an INT8 kernel does.");
     if (s->epilogue_rounded)
         put_paragraph(page, "epilogue",
                       "Conv, ConvTranspose and Gemm round the sum to %s before they scale it or add a bias, as a "

@@ -414,9 +414,16 @@ static enum ulp_status make_tape(const struct binding *b)
 enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
                          struct ulp_error *error)
 {
-    *out = (struct ulp_bound){.node = node, .opset = opset, .key = ulp_hash(node->name, strlen(node->name))};
+    return ulp_bind_row(out, NULL, node, opset, arena, error);
+}
+
+enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *row, const struct ulp_node *node,
+                             int64_t opset, struct ulp_arena *arena, struct ulp_error *error)
+{
+    *out = (struct ulp_bound){.op = row, .node = node, .opset = opset,
+                              .key = ulp_hash(node->name, strlen(node->name))};
     const struct binding b = {out, arena, error};
-    enum ulp_status status = choose_row(&b, opset);
+    enum ulp_status status = row ? ULP_OK : choose_row(&b, opset);
     if (status == ULP_OK)
         status = read_attributes(&b);
     if (status == ULP_OK)

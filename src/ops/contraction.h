@@ -28,6 +28,14 @@ enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor 
                                  enum ulp_type type, struct ulp_error *error);
 enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
                                 struct ulp_sums *sums, struct ulp_error *error);
+enum ulp_status ulp_gemm_infer(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
+                               enum ulp_type type, struct ulp_error *error);
+enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
+                              struct ulp_sums *sums, struct ulp_error *error);
+/* "x - zero" or "x + zero" as INT32, a temporary; zero (NULL: 0) has one element, or one for each index of axis. */
+enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,
+                                    const struct ulp_tensor *in, const struct ulp_tensor *zero, int axis,
+                                    struct ulp_error *error);
 /* A product of integers, MatMul or Conv, after both factors have lost their zero points (NULL: 0), then the row's
  * epilogue (places NULL: none). */
 enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],

@@ -19,6 +19,7 @@ libcore_la_SOURCES += \
 	%D%/gather.c \
 	%D%/generate.c \
 	%D%/infer.c %D%/infer.h \
+	%D%/integer.c \
 	%D%/interpolate.c %D%/interpolate.h \
 	%D%/matmul.c \
 	%D%/microsoft.c \

@@ -118,10 +118,9 @@ static enum ulp_status run_matmul(struct ulp_call *call, struct ulp_error *error
 
 /* ---- Gemm ---- */
 
-static enum ulp_status read_gemm(const struct ulp_call *call, int64_t *m, int64_t *n, int64_t *k,
-                                 struct ulp_error *error)
+static enum ulp_status read_gemm(const struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
+                                 int64_t *m, int64_t *n, int64_t *k, struct ulp_error *error)
 {
-    const struct ulp_tensor *a = call->in[0], *b = call->in[1];
     bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
     if (a->rank != 2 || b->rank != 2)
         return ulp_fail(error, ULP_ERROR_INPUT, "A and B have ranks %d and %d: expected 2", a->rank, b->rank);
@@ -134,36 +133,49 @@ static enum ulp_status read_gemm(const struct ulp_call *call, int64_t *m, int64_
     return ULP_OK;
 }
 
-static enum ulp_status infer_gemm(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_gemm_infer(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
+                               enum ulp_type type, struct ulp_error *error)
 {
     int64_t m = 0, n = 0, k = 0;
-    enum ulp_status status = read_gemm(call, &m, &n, &k, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, call->in[0]->type, 2, (int64_t[]){m, n}, error) : status;
+    enum ulp_status status = read_gemm(call, a, b, &m, &n, &k, error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, type, 2, (int64_t[]){m, n}, error) : status;
 }
 
-static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_gemm(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_gemm_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+}
+
+enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
+                              struct ulp_sums *sums, struct ulp_error *error)
 {
     bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
     int64_t m = 0, n = 0, k = 0, *a_line, *a_k, *b_line, *b_k, *row, *column;
-    struct ulp_sums sums;
-    bool plain = !ulp_call_in(call, 2) && ulp_call_attribute(call, "alpha")->f == 1;
-    enum ulp_status status = read_gemm(call, &m, &n, &k, error);
+    enum ulp_status status = read_gemm(call, a, b, &m, &n, &k, error);
     if (status != ULP_OK || call->out[0].count == 0 ||
         (status = ulp_move_table(call, &a_line, (size_t)m, 0, turn_a ? 1 : k, error)) != ULP_OK ||
         (status = ulp_move_table(call, &a_k, (size_t)k, 0, turn_a ? m : 1, error)) != ULP_OK ||
         (status = ulp_move_table(call, &b_line, (size_t)n, 0, turn_b ? k : 1, error)) != ULP_OK ||
         (status = ulp_move_table(call, &b_k, (size_t)k, 0, turn_b ? 1 : n, error)) != ULP_OK ||
         (status = ulp_move_table(call, &row, (size_t)m, 0, n, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, (size_t)n, 0, 1, error)) != ULP_OK ||
-        (status = ulp_sums_begin(call, call->in[0]->type, !plain, &sums, error)) != ULP_OK)
+        (status = ulp_move_table(call, &column, (size_t)n, 0, 1, error)) != ULP_OK)
         return status;
     struct ulp_contraction problem = {
         .batch_count = 1, .m = (size_t)m, .n = (size_t)n, .k = (size_t)k,
-        .a = {.tensor = call->in[0], .line_offset = a_line, .k_offset = a_k},
-        .b = {.tensor = call->in[1], .line_offset = b_line, .k_offset = b_k},
+        .a = {.tensor = a, .line_offset = a_line, .k_offset = a_k},
+        .b = {.tensor = b, .line_offset = b_line, .k_offset = b_k},
         .out_row_offset = row, .out_column_offset = column,
     };
-    status = ulp_sums_add(call, &sums, &problem, error);
+    return ulp_sums_add(call, sums, &problem, error);
+}
+
+static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_sums sums;
+    bool plain = !ulp_call_in(call, 2) && ulp_call_attribute(call, "alpha")->f == 1;
+    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, !plain, &sums, error);
+    if (status == ULP_OK)
+        status = ulp_gemm_sums(call, call->in[0], call->in[1], &sums, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, "--b", error) : status;
 }
 

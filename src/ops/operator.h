@@ -128,6 +128,11 @@ struct ulp_operator {
     int parameter;             /* for infer, rows and run functions that serve several rows */
 };
 
+/* How an INT8 kernel computes `op_type` ("MatMul", "Gemm", "Conv") between DequantizeLinear and what follows: an operator that is in no
+ * model, so in no table. Its inputs: see integer.c. NULL: there is none. */
+enum ulp_integer_end { ULP_INTEGER_FLOAT, ULP_INTEGER_QUANTIZED, ULP_INTEGER_RELU };
+const struct ulp_operator *ulp_operator_integer(const char *op_type, enum ulp_integer_end end);
+
 /* The row for (domain, name) at that opset, or NULL. */
 const struct ulp_operator *ulp_operator_find(const char *domain, const char *name, int64_t opset);
 /* All rows, by index, until NULL: for `ulpscope ops` and the harness. */
@@ -137,6 +142,9 @@ const struct ulp_operator *ulp_operator_row(size_t index);
  * is found here. Memory from arena, except for the tape: ulp_unbind frees it. */
 enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
                          struct ulp_error *error);
+/* The same to a given row; NULL: the table's. */
+enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *row, const struct ulp_node *node,
+                             int64_t opset, struct ulp_arena *arena, struct ulp_error *error);
 void ulp_unbind(struct ulp_bound *bound);
 /* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure outputs are freed. The
  * message carries the node's name and operator. */

@@ -112,9 +112,9 @@ static enum ulp_status rows_all(struct ulp_call *call, struct ulp_rows *rows, st
 
 /* ---- products of integers ---- */
 
-/* in - zero as INT32, a temporary; zero (NULL: 0) has one element, or one for each index of axis. */
-static enum ulp_status subtract_zero(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in,
-                                     const struct ulp_tensor *zero, int axis, struct ulp_error *error)
+enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,
+                                    const struct ulp_tensor *in, const struct ulp_tensor *zero, int axis,
+                                    struct ulp_error *error)
 {
     enum ulp_status status = ulp_tensor_describe(out, ULP_TYPE_INT32, ULP_ELEMENT_I32, 0, in->rank, in->dims, error);
     if (status == ULP_OK)
@@ -133,7 +133,7 @@ static enum ulp_status subtract_zero(struct ulp_call *call, struct ulp_tensor *o
     if (status != ULP_OK)
         return status;
     const struct ulp_named_operand named[] = {{"x", operands[0]}, {"zero", operands[1]}}, result = {"y", output};
-    return ulp_call_formula(call, "x - zero", call->arithmetic, &rows, 2, named, 1, &result, error);
+    return ulp_call_formula(call, text, call->arithmetic, &rows, 2, named, 1, &result, error);
 }
 
 enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
@@ -143,9 +143,9 @@ enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor 
     struct ulp_tensor first, second;
     struct ulp_sums sums;
     enum ulp_status status =
-        subtract_zero(call, &first, factors[0], zeros[0], is_conv ? 0 : factors[0]->rank - 2, error);
+        ulp_integer_combine(call, &first, "x - zero", factors[0], zeros[0], is_conv ? 0 : factors[0]->rank - 2, error);
     if (status == ULP_OK)
-        status = subtract_zero(call, &second, factors[1], zeros[1], is_conv ? 0 : factors[1]->rank - 1, error);
+        status = ulp_integer_combine(call, &second, "x - zero", factors[1], zeros[1], is_conv ? 0 : factors[1]->rank - 1, error);
     if (status == ULP_OK)
         status = ulp_sums_begin(call, ULP_TYPE_INT32, places != NULL, &sums, error);
     if (status == ULP_OK)

@@ -55,7 +55,7 @@ static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *so
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
         int slot = step->inputs[i];
         if (slot < 0 || lane->block->slots[slot].constant) {
-            status = ulp_lane_value(lane, slot, step->bound.op, &inputs[i], error);
+            status = ulp_lane_input(lane, step, i, &inputs[i], error);
             continue;
         }
         const struct ulp_tensor *value = &source->values[slot];
@@ -170,7 +170,7 @@ static enum ulp_status tell(struct walk *walk, size_t index, const struct ulp_st
     int *input_slots = ulp_arena_take(arena, step->input_count + 1, sizeof *input_slots);
     if (!input_slots)
         return out_of_memory(error);
-    for (size_t i = 0; i < step->input_count; i++)
+    for (size_t i = 0; i < (step->bound.blocks ? step->input_count : step->own_input_count); i++)
         if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant) {
             input_names[inputs] = block->slots[step->inputs[i]].name;
             input_slots[inputs++] = step->inputs[i];

@@ -233,6 +233,8 @@ enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_optio
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "%s", plan->model->path);
         drop_constant_nodes(block);
+        if ((status = ulp_plan_fuse(plan, block, error)) != ULP_OK)
+            return status;
         for (size_t s = 0; s < block->step_count; s++) {
             block->steps[s].cost = block->steps[s].folded ? 0 : estimate_cost(block, &block->steps[s]);
             if (block == plan->main)

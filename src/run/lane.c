@@ -103,7 +103,8 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
                                struct ulp_error *error)
 {
     int slot = step->inputs[i];
-    bool parameter = i < step->bound.input_slot_count && step->bound.inputs[i].kind == 'p';
+    bool parameter = (i < step->bound.input_slot_count && step->bound.inputs[i].kind == 'p') ||
+                     (i >= step->own_input_count && !step->bound.blocks);
     const struct ulp_tensor *constant = slot >= 0 && parameter ? lane->block->slots[slot].constant : NULL;
     if (!constant)
         return ulp_lane_value(lane, slot, step->bound.op, out, error);

@@ -23,7 +23,8 @@ void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp_operator *op, const struct ulp_tensor **out,
                                struct ulp_error *error);
 
-/* Input i of a step, as ulp_lane_value; a constant parameter (kind 'p' of its row) is given as the model has it. */
+/* Input i of a step, as ulp_lane_value; a constant parameter (kind 'p' of its row, or one only the integer form reads) is given as the
+ * model has it. */
 enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i, const struct ulp_tensor **out,
                                struct ulp_error *error);
 

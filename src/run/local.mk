@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/execute.c \
 	%D%/expand.c \
 	%D%/fold.c \
+	%D%/fuse.c \
 	%D%/info.c \
 	%D%/lane.c %D%/lane.h \
 	%D%/memory.c \

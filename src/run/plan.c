@@ -56,8 +56,11 @@ void ulp_plan_free(struct ulp_plan *plan)
         struct ulp_block *block = plan->blocks[b];
         for (size_t v = 0; v < block->slot_count; v++)
             ulp_tensor_free(block->slots[v].folded);
-        for (size_t s = 0; s < block->step_count; s++)
+        for (size_t s = 0; s < block->step_count; s++) {
             ulp_unbind(&block->steps[s].bound);
+            if (block->steps[s].integer)
+                ulp_unbind(&block->steps[s].integer->bound);
+        }
     }
     ulp_arena_free(plan->arena);
     free(plan);

@@ -21,11 +21,18 @@ struct ulp_plan_slot {
     int last_use;                      /* step after which no one needs it; INT_MAX: block output; -1: never used */
 };
 
+/* What a step computes in arithmetics with qdq=integer instead: a row of ops/integer.c. */
+struct ulp_integer_form {
+    struct ulp_bound bound;
+    size_t input_count;
+    const int *from; /* the step's input that is each of its inputs; -1: omitted */
+};
+
 struct ulp_step {
     struct ulp_bound bound;
     const char *name;              /* functions expanded: "call/inner" */
     int64_t opset;
-    size_t input_count;            /* with captured values */
+    size_t input_count;            /* with captured values, and those only the integer form reads */
     size_t own_input_count;        /* the node's own */
     size_t output_count;
     const int *inputs, *outputs;   /* slots; -1: omitted */
@@ -33,6 +40,7 @@ struct ulp_step {
     size_t dead_count;
     bool folded;                   /* every output is a constant slot: nothing to run */
     bool constant;                 /* a value, not work: Constant, or ConstantOfShape of a known shape */
+    struct ulp_integer_form *integer; /* NULL: none */
     double cost;                   /* estimated multiply-adds and element operations */
 };
 
@@ -70,6 +78,8 @@ struct ulp_plan {
 enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error);
 /* fold.c: shapes, constants known before the run, last uses and costs. */
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error);
+/* fuse.c: find the block's quantised contractions and give their steps integer forms, when a lane wants them. After folding, before last uses. */
+enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error);
 /* memory.c: ULP_ERROR_MEMORY when the values known to be alive at one step exceed the limit (0: none). A lower bound of the run's need:
  * scratch, converted weights and shapes unknown before the run come on top, and are charged as they come. */
 enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes, struct ulp_error *error);
