@@ -82,32 +82,62 @@ static void run_element(struct worker *worker, int index, size_t first, size_t n
                    place_of(worker, step->stream, first));
 }
 
+static void *row_value(const struct worker *worker, const struct step *step)
+{
+    return (char *)slot_of(worker, step->one) + worker->ahead * worker->plan->element_bytes;
+}
+
 /* A REACH_ROW value is there: spread it when strips of elements use it. */
 static void spread_row(const struct worker *worker, const struct step *step)
 {
     const struct plan *plan = worker->plan;
     if (step->wide)
-        plan->table->spread(&plan->rule, slot_of(worker, step->strip), slot_of(worker, step->one), 0,
+        plan->table->spread(&plan->rule, slot_of(worker, step->strip), row_value(worker, step), 0,
                             worker->length < plan->width ? worker->length : plan->width);
 }
 
-static void run_row_value(struct worker *worker, const struct step *step)
+/* The values of n rows from the worker's on; more than one only without folds. */
+static void run_row_values(struct worker *worker, const struct step *step, size_t n)
 {
     const struct plan *plan = worker->plan;
+    const struct ulp_operand *operand = step->operand;
     void *out = slot_of(worker, step->one);
     const void *arguments[3] = {NULL, NULL, NULL};
     if (step->kind == ULP_TAPE_OPERAND) {
-        plan->table->load(&plan->rule, out, step->operand->tensor, row_base(step->operand, worker->row), NULL, 0, 1);
+        const int64_t *offsets = operand->row_offset ? operand->row_offset + worker->row : NULL;
+        plan->table->load(&plan->rule, out, operand->tensor, offsets ? 0 : row_base(operand, worker->row), offsets,
+                          operand->row_stride, n);
     } else if (step->kind == ULP_TAPE_ROW_SIZE) {
-        ulp_evaluate_row_size(worker, out, 1, place_of(worker, step->stream, 0));
+        ulp_evaluate_row_size(worker, out, n, place_of(worker, step->stream, 0));
     } else {
         for (int k = 0; k < 3; k++)
             if (step->arguments[k] >= 0)
                 arguments[k] = slot_of(worker, plan->steps[step->arguments[k]].one);
-        step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], 1,
+        step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], n,
                        place_of(worker, step->stream, 0));
     }
+}
+
+static void run_row_value(struct worker *worker, const struct step *step)
+{
+    run_row_values(worker, step, 1);
     spread_row(worker, step);
+}
+
+/* The worker's row's values, computed for more rows, below `last`, when they are not there. */
+static void prepare_row(struct worker *worker, size_t last)
+{
+    const struct plan *plan = worker->plan;
+    const struct step_list *part = &plan->row_part[0];
+    if (worker->row - worker->prepared_row >= worker->prepared_count) {
+        worker->prepared_row = worker->row;
+        worker->prepared_count = last - worker->row < plan->rows_ahead ? last - worker->row : plan->rows_ahead;
+        for (int i = 0; i < part->count; i++)
+            run_row_values(worker, &plan->steps[part->items[i]], worker->prepared_count);
+    }
+    worker->ahead = worker->row - worker->prepared_row;
+    for (int i = 0; i < part->count; i++)
+        spread_row(worker, &plan->steps[part->items[i]]);
 }
 
 static void begin_fold(const struct worker *worker, const struct step *step)
@@ -147,7 +177,7 @@ static void store_row(struct worker *worker)
     const struct plan *plan = worker->plan;
     for (int i = 0; i < plan->output_count; i++)
         if (!plan->outputs[i].per_position)
-            store_output(worker, &plan->outputs[i], slot_of(worker, plan->steps[plan->outputs[i].step].one), 0, 1);
+            store_output(worker, &plan->outputs[i], row_value(worker, &plan->steps[plan->outputs[i].step]), 0, 1);
 }
 
 /* A row that fits in a strip: every instruction once, in the tape's order. */
@@ -233,14 +263,14 @@ static enum ulp_status run_strips(void *context, size_t first, size_t last, int 
     const enum ulp_status status = ulp_evaluate_worker(&worker, plan, number, error);
     if (status != ULP_OK)
         return status;
-    size_t row = first / strips, position = first % strips * plan->width;
+    size_t row = first / strips, position = first % strips * plan->width, spread = SIZE_MAX;
+    const size_t row_last = (last - 1) / strips + 1;
     for (size_t item = first; item < last; item++) {
         const size_t n = length - position < plan->width ? length - position : plan->width;
         worker->row = row;
-        if (worker->prepared_row != row) {
-            for (int i = 0; i < plan->row_part[0].count; i++)
-                run_row_value(worker, &plan->steps[plan->row_part[0].items[i]]);
-            worker->prepared_row = row;
+        if (spread != row) {
+            prepare_row(worker, row_last);
+            spread = row;
         }
         for (int i = 0; i < plan->element_part[0].count; i++)
             run_element(worker, plan->element_part[0].items[i], position, n);

@@ -29,7 +29,7 @@ struct step {
     const struct ulp_operand *operand;
     const char *constant;
     uint64_t stream;
-    size_t one;        /* REACH_ROW: the value; in tiles one value for each row */
+    size_t one;        /* REACH_ROW: the value, of rows_ahead rows; in tiles one value for each row */
     size_t strip;      /* REACH_ELEMENT: a register, or all positions kept; wide and REACH_RUN: the value spread */
     size_t fold;       /* of folds: their state; in tiles the partial results of the rows */
 };
@@ -63,6 +63,7 @@ struct plan {
     bool tiles;        /* strips hold positions of several rows, tile_rows at most */
     bool keep;         /* all positions of a tile fit in memory at once */
     size_t tile_rows;
+    size_t rows_ahead; /* without folds REACH_ROW values are computed for so many rows at once */
     size_t width;      /* values in a strip */
     int step_count, output_count, phase_count;
     struct step *steps;
@@ -85,7 +86,8 @@ struct worker {
     const void **values;  /* by instruction: what strips of elements read */
     size_t row, length;   /* the row and its number of positions */
     const int32_t *positions; /* those that exist; NULL: all of them */
-    size_t prepared_row;      /* whose REACH_ROW values are there, in a tape without folds; SIZE_MAX: none */
+    size_t prepared_row, prepared_count; /* rows whose REACH_ROW values are there, in a tape without folds */
+    size_t ahead;             /* this row's place among them */
 };
 
 /* A tile's rows in a tensor: row i's offset is base + (offsets ? offsets[i] : i * stride). */

@@ -57,7 +57,7 @@ static void lay_tiles(struct plan *plan)
 
 static void lay_worker(struct plan *plan)
 {
-    const size_t strip_bytes = plan->width * plan->element_bytes, rows = plan->tiles ? plan->tile_rows : 1;
+    const size_t strip_bytes = plan->width * plan->element_bytes, rows = plan->tiles ? plan->tile_rows : plan->rows_ahead;
     for (int i = 0; i < plan->step_count; i++) {
         struct step *step = &plan->steps[i];
         if (!step->needed || step->reach == REACH_ELEMENT)

@@ -283,6 +283,7 @@ static void choose_order(struct plan *plan, const struct ulp_tape *tape)
 
 /* Tiles form sums in sequential order or in parts (extremes do not depend on the order), many rows at a time. */
 #define TILE_ROWS_MIN 8
+#define ROWS_AHEAD 64
 #define TILE_ELEMENTS 16384   /* kept values of one instruction: some of them fit in the second-level cache */
 
 static bool can_tile(const struct plan *plan)
@@ -390,6 +391,10 @@ enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape
     if (plan->tiles)
         plan->width = rows->row_length < ULP_STRIP / plan->tile_rows ? plan->tile_rows * rows->row_length
                                                                      : ULP_STRIP / plan->tile_rows * plan->tile_rows;
+    /* Strips of REACH_RUN values, their operands, are as long as the width. */
+    plan->rows_ahead = plan->has_folds || rows->window || plan->rule.rounding == ULP_ROUND_STOCHASTIC ? 1
+                       : plan->width < ROWS_AHEAD                                                     ? plan->width
+                                                                                                      : ROWS_AHEAD;
     choose_direct(plan);
     return ulp_evaluate_lay(plan, arena) ? ULP_OK : fail_memory(error);
 }

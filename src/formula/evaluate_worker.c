@@ -113,7 +113,7 @@ enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan
             return status;
         struct worker *worker = memory;
         *worker = (struct worker){.plan = plan, .values = slot_of(memory, plan->values_slot),
-                                  .length = plan->rows->row_length, .prepared_row = SIZE_MAX};
+                                  .length = plan->rows->row_length};
         for (int i = 0; i < plan->step_count; i++)
             worker->values[i] = plan->steps[i].strip ? slot_of(worker, plan->steps[i].strip) : NULL;
         if (plan->narrow && plan->has_folds)

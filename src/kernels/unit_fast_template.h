@@ -97,9 +97,11 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
             op_store(before + W, c_high);
             op_store(after, d_low);
             op_store(after + W, d_high);
-            settle_lanes(tile, row, block, column, 2 * W, slow_low | slow_high << W, before, after);
+            const bool ended = settle_lanes(tile, row, block, column, 2 * W, slow_low | slow_high << W, before, after);
             d_low = op_load(after);
             d_high = op_load(after + W);
+            if (ended)
+                block = tile->block_last;
         }
         c_low = d_low;
         c_high = d_high;

@@ -51,8 +51,9 @@ TARGET static void settle_specials(const struct ulp_unit_tile *tile, size_t row,
 }
 
 /* after[] of one row and block, `count` columns from `column` on: replace the lanes of `slow` by the oracle's results
- * from before[], and, where the row's or the panel's block is special, give special lanes theirs. */
-TARGET static void settle_lanes(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, size_t count,
+ * from before[], and, where the row's or the panel's block is special, give special lanes theirs. True when all are NaN
+ * now, which no later block changes. */
+TARGET static bool settle_lanes(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, size_t count,
                                 uint32_t slow, const float *before, float *after)
 {
     const bool special = tile->rows.special[row * tile->layout->block_count + block] || tile->panel.special[block];
@@ -75,5 +76,9 @@ TARGET static void settle_lanes(const struct ulp_unit_tile *tile, size_t row, si
         else if (slow >> j & 1)
             after[j] = ulp_unit_settle_by_oracle(tile, row, block, column + j, before[j]);
     }
+    bool numbers = false;
+    for (size_t j = 0; j < count; j++)
+        numbers |= after[j] == after[j];
+    return !numbers;
 }
 

@@ -1,7 +1,7 @@
 /* How much memory a plan will need: the largest set of values alive at one step, over all lanes, with the audit's extra evaluations. */
 
 #include "base/error.h"
-#include "run/plan.h"
+#include "run/lane.h"
 
 /* Bytes of a slot's value in a lane; 0 for constants, which are the model's, and for shapes not known yet. */
 static double slot_bytes(const struct ulp_plan_slot *slot, const struct ulp_arithmetic *lane)
@@ -18,6 +18,26 @@ static double lanes_bytes(const struct ulp_plan *plan, const struct ulp_plan_slo
     double bytes = 0;
     for (size_t l = 0; l < plan->lane_count; l++)
         bytes += slot_bytes(slot, &plan->lanes[l]);
+    return bytes;
+}
+
+/* The lane's own copies of constants that the step uses and the lane cannot take as the model has them. */
+static double converted_bytes(const struct ulp_plan *plan, const struct ulp_step *step, const struct ulp_arithmetic *lane)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < step->input_count; i++) {
+        const struct ulp_tensor *constant = step->inputs[i] >= 0 ? plan->main->slots[step->inputs[i]].constant : NULL;
+        bool parameter = i < step->bound.input_slot_count && step->bound.inputs[i].kind == 'p';
+        struct ulp_format from, storage;
+        if (!constant || parameter || !ulp_element_is_float(constant->element) ||
+            ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
+            ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)
+            continue;
+        enum ulp_element element = ulp_storage_element(&storage);
+        bool same = constant->element == element && (element != ULP_ELEMENT_WIDE || constant->precision == storage.precision);
+        if (!ulp_format_contains(&storage, &from) || !(same || ulp_takes_mixed(step->bound.op)))
+            bytes += (double)constant->count * (double)ulp_element_bytes(element, storage.precision);
+    }
     return bytes;
 }
 
@@ -47,6 +67,8 @@ enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, s
             if (step->outputs[o] >= 0)
                 live += lanes_bytes(plan, &block->slots[step->outputs[o]]);
         double now = live + (audit ? audit_bytes(plan, step) : 0);
+        for (size_t l = 0; l < plan->lane_count && !step->folded; l++)
+            now += converted_bytes(plan, step, &plan->lanes[l]);
         if (now > peak) {
             peak = now;
             peak_step = s;
