@@ -1,8 +1,8 @@
 /* Measures of a difference of tensors.
  *
  * Each difference is formed exactly and rounded once to double (in doubles where that is certain, else by MPFR subtraction into
- * 53 bits; between two float carriers the double subtraction is that rounding). Sums run over chunks of fixed size that are added in order, so figures do not depend on
- * threads; they are scaled by the largest term, so that squares neither overflow nor vanish. */
+ * 53 bits; between two float carriers the double subtraction is that rounding). Sums run over chunks of fixed size that are added
+ * in order, so figures do not depend on threads; they are scaled by the largest term, so that squares neither overflow nor vanish. */
 #include "metrics.h"
 
 #include <float.h>
@@ -17,14 +17,15 @@
 #include "tensor/tensor.h"
 
 #define CHUNK 4096
-#define BIN_SHIFT 51 /* bins of half a binade */
-#define BIN_COUNT ((size_t)1 << (63 - BIN_SHIFT))
+#define BIN_SHIFT 50 /* bins of a quarter of a binade */
+#define BINNED_COUNT ((size_t)1 << 16) /* fewer elements have one bin */
 
 /* Of one chunk. Scaled sums are of (d / max_abs)^2 and so on with the chunk's own maxima. */
 struct partial {
     double max_abs, max_value, max_base, max_rel, max_ulp;
     double sum_d2, sum_d, sum_b2, sum_v2, sum_vb; /* d scaled by max_abs, b by max_base, v by max_value; sum_d by max_abs */
     size_t nonfinite, first_nonfinite, worst, count;
+    size_t middling; /* ulps in the median's bin, moved to the chunk's front */
     bool integer_differs;
 };
 
@@ -37,7 +38,8 @@ struct measuring {
     bool units; /* ulps of the format are normal doubles, and wanted */
     const struct ulp_metrics_code *code;
     size_t *bins; /* of each worker: how many ulps it found in each bin */
-    size_t worker_count;
+    size_t worker_count, bin_count, bin; /* the median's bin */
+    int bin_shift;
 };
 
 static bool is_plain(const struct ulp_tensor *tensor)
@@ -224,25 +226,25 @@ static void measure_chunk(const struct measuring *m, size_t chunk)
     *p = sums;
 }
 
-/* Ulps by their patterns' upper bits, for the median; those left out are negative. */
-static size_t bin_of(double ulps)
+/* Ulps by their patterns' upper bits, for the median. */
+static size_t bin_of(const struct measuring *m, double ulps)
 {
     uint64_t bits;
     memcpy(&bits, &ulps, sizeof bits);
-    return bits >> BIN_SHIFT;
+    return bits >> m->bin_shift;
 }
 
 static enum ulp_status measure_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     (void)error;
     const struct measuring *m = context;
-    size_t *bins = m->bins + (size_t)worker % m->worker_count * BIN_COUNT;
+    size_t *bins = m->bins + (size_t)worker % m->worker_count * m->bin_count;
     for (size_t chunk = first; chunk < last; chunk++) {
         measure_chunk(m, chunk);
         const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
         for (size_t i = begin; i < end; i++)
             if (m->ulps[i] >= 0)
-                bins[bin_of(m->ulps[i])]++;
+                bins[bin_of(m, m->ulps[i])]++;
     }
     return ULP_OK;
 }
@@ -274,25 +276,46 @@ static double select_kth(double *a, size_t count, size_t k)
     return a[k];
 }
 
-/* The lower median of m->ulps, which is overwritten: the bin that holds it, then the place in the bin. */
-static double median_ulp(const struct measuring *m)
+static enum ulp_status gather_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
-    size_t kept = 0, below = 0, bin = 0, found = 0;
-    for (size_t w = 1; w < m->worker_count; w++)
-        for (size_t i = 0; i < BIN_COUNT; i++)
-            m->bins[i] += m->bins[w * BIN_COUNT + i];
-    for (size_t i = 0; i < BIN_COUNT; i++)
-        kept += m->bins[i];
-    if (!kept)
-        return NAN;
-    const size_t middle = (kept - 1) / 2;
-    while (below + m->bins[bin] <= middle)
-        below += m->bins[bin++];
-    for (size_t i = 0; i < m->value->count; i++) {
-        m->ulps[found] = m->ulps[i];
-        found += bin_of(m->ulps[i]) == bin;
+    (void)worker, (void)error;
+    const struct measuring *m = context;
+    for (size_t chunk = first; chunk < last; chunk++) {
+        const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
+        size_t found = begin;
+        for (size_t i = begin; i < end; i++) {
+            m->ulps[found] = m->ulps[i];
+            found += m->ulps[i] >= 0 && bin_of(m, m->ulps[i]) == m->bin;
+        }
+        m->partials[chunk].middling = found - begin;
     }
-    return select_kth(m->ulps, found, middle - below);
+    return ULP_OK;
+}
+
+/* The lower median of m->ulps, which is overwritten: the bin that holds it, then the place in the bin. */
+static enum ulp_status find_median(struct measuring *m, size_t chunk_count, struct ulp_pool *pool, double *out, struct ulp_error *error)
+{
+    size_t kept = 0, below = 0, found = 0;
+    for (size_t w = 1; w < m->worker_count; w++)
+        for (size_t i = 0; i < m->bin_count; i++)
+            m->bins[i] += m->bins[w * m->bin_count + i];
+    for (size_t i = 0; i < m->bin_count; i++)
+        kept += m->bins[i];
+    *out = NAN;
+    if (!kept)
+        return ULP_OK;
+    const size_t middle = (kept - 1) / 2;
+    for (m->bin = 0; below + m->bins[m->bin] <= middle; m->bin++)
+        below += m->bins[m->bin];
+    enum ulp_status status = ulp_parallel_for(pool, chunk_count, 1, gather_chunks, m, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t chunk = 0; chunk < chunk_count; chunk++) {
+        memmove(m->ulps + found, m->ulps + chunk * CHUNK, m->partials[chunk].middling * sizeof *m->ulps);
+        found += m->partials[chunk].middling;
+    }
+    *out = select_kth(m->ulps, found, middle - below);
+    return ULP_OK;
 }
 
 /* The rounding of its sums must not carry a cosine beyond 1; NaN stays. */
@@ -351,6 +374,8 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const str
     }
     struct measuring m = {.value = value, .base = base, .format = format, .integers = !ulp_element_is_float(value->element),
                           .code = ulp_metrics_code_find(), .worker_count = (size_t)ulp_pool_thread_count(pool)};
+    m.bin_shift = value->count < BINNED_COUNT ? 63 : BIN_SHIFT;
+    m.bin_count = (size_t)1 << (63 - m.bin_shift);
     m.units = !m.integers && format->emin - format->precision + 1 >= -1022;
     size_t chunk_count = (value->count + CHUNK - 1) / CHUNK;
     void *partials, *ulps = NULL, *bins = NULL;
@@ -358,7 +383,7 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const str
     if (status == ULP_OK)
         status = ulp_allocate(&ulps, value->count, sizeof(double), NULL, "measures", error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&bins, m.worker_count * BIN_COUNT, sizeof(size_t), NULL, "measures", error);
+        status = ulp_allocate_zero(&bins, m.worker_count * m.bin_count, sizeof(size_t), NULL, "measures", error);
     m.partials = partials;
     m.ulps = ulps;
     m.bins = bins;
@@ -366,7 +391,7 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const str
         status = ulp_parallel_for(pool, chunk_count, 1, measure_chunks, &m, error);
     if (status == ULP_OK && chunk_count) {
         combine(&m, chunk_count, out);
-        out->median_ulp = median_ulp(&m);
+        status = find_median(&m, chunk_count, pool, &out->median_ulp, error);
     }
     ulp_free(bins);
     ulp_free(ulps);

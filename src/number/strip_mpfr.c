@@ -209,6 +209,7 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
 {
     const size_t step = ulp_record_bytes(rule->precision);
     const bool same = tensor->element == ULP_ELEMENT_WIDE && tensor->precision == rule->precision;
+    const bool floats = rule->precision >= 53 && (tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64);
     if (same && !offset && stride == 1) {
         memcpy(out, (const char *)tensor->data + (size_t)base * step, n * step);
         return;
@@ -217,7 +218,17 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
         const size_t at = ulp_strip_at(base, offset, stride, i);
         struct ulp_record *record = (struct ulp_record *)((char *)out + i * step);
         if (same) {
-            memcpy(record, (const char *)tensor->data + at * step, step);
+            const char *from = (const char *)tensor->data + at * step;
+            if (step == 32) /* 128 bits */
+                memcpy(record, from, 32);
+            else
+                memcpy(record, from, step);
+            continue;
+        }
+        if (floats) {
+            const double value = tensor->element == ULP_ELEMENT_F32 ? (double)((const float *)tensor->data)[at]
+                                                                    : ((const double *)tensor->data)[at];
+            ulp_record_set_double(record, value, rule->precision);
             continue;
         }
         mp_limb_t limbs[ULP_STRIP_LIMBS(64)];

@@ -129,37 +129,12 @@ static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
         mpfr_set_si(x->value, ulp_tensor_get_int(in, i), MPFR_RNDN);
 }
 
-/* The record of a float: exact, whatever its precision from 53 bits on. */
-static void set_record(struct ulp_record *record, double x, int precision)
-{
-    const size_t top = ((size_t)precision + 63) / 64 - 1;
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    const uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
-    const int biased = (int)(bits >> 52 & 0x7FF);
-    int64_t kind = MPFR_REGULAR_KIND, exponent = biased - 1022;
-    uint64_t limb = fraction << 11 | (uint64_t)1 << 63;
-    if (biased == 0x7FF || (biased | fraction) == 0) {
-        kind = biased == 0 ? MPFR_ZERO_KIND : fraction ? MPFR_NAN_KIND : MPFR_INF_KIND;
-        exponent = 0;
-        limb = 0;
-    } else if (biased == 0) {
-        const int shift = __builtin_clzll(fraction);
-        limb = fraction << shift;
-        exponent = -1010 - shift;
-    }
-    record->exponent = exponent;
-    record->kind = bits >> 63 && kind != MPFR_NAN_KIND ? -kind : kind;
-    memset(record->limbs, 0, top * sizeof(mp_limb_t));
-    record->limbs[top] = limb;
-}
-
 static void widen_floats(const struct conversion *c, size_t first, size_t last)
 {
     const int precision = c->out->precision;
     for (size_t i = first; i < last; i++) {
         const double x = c->in->element == ULP_ELEMENT_F32 ? (double)((const float *)c->in->data)[i] : ((const double *)c->in->data)[i];
-        set_record(ulp_record_at(c->out->data, i, precision), x, precision);
+        ulp_record_set_double(ulp_record_at(c->out->data, i, precision), x, precision);
     }
 }
 
