@@ -16,7 +16,7 @@ struct excuse {
 /* Each ends in a row without `what`. */
 extern const struct excuse excused_operators[]; /* by operator name */
 extern const struct excuse excused_types[];     /* by ONNX's name of the type */
-extern const struct excuse excused_cases[];     /* by the start of the last part of the folder, or of the last two */
+extern const struct excuse excused_cases[];     /* by the start of the last part of the path, or of the last few */
 
 /* The reason, or NULL: it is in scope. */
 const char *find_excuse(const struct excuse *list, const char *what);

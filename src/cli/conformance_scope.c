@@ -66,6 +66,10 @@ const struct excuse excused_cases[] = {
     {"v1.13.1/test_castlike_FLOAT_to_BFLOAT16", "its arrays do not have the shapes it declares"},
     {"v1.18.0/test_cast_FLOAT_to_FLOAT4E2M1", NO_NAN},
     {"v1.18.0/test_cast_FLOAT16_to_FLOAT4E2M1", NO_NAN},
+    /* Debian's package holds the cases of 1.13.1 */
+    {"libonnx-testdata/data/node/test_cast_FLOAT_to_BFLOAT16", TRUNCATED},
+    {"libonnx-testdata/data/node/test_castlike_BFLOAT16_to_FLOAT", "its arrays do not have the shapes it declares"},
+    {"libonnx-testdata/data/node/test_castlike_FLOAT_to_BFLOAT16", "its arrays do not have the shapes it declares"},
     {"node/test_dft_inverse", "the expectation is off by 1.9e-7 from an exact 0: the exact result fails atol 1e-7"},
     {"test_bernoulli", "random numbers: another generator"},
     {"test_training_dropout", "random numbers: another generator"},
