@@ -83,6 +83,47 @@ def cases():
     yield "Attention", "", [f32(2, 3, 8), f32(8, 24), f32(24)], heads
     yield "Attention", "mask", [f32(2, 3, 8), f32(8, 24), f32(24), np.array([[1, 1, 0], [1, 1, 1]], np.int32)], heads
     yield from attention_cases()
+    yield from layer_cases()
+
+
+def channels_last(x):
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1))
+
+
+def layer_cases():
+    ids, tables = np.array([[1, 3, 0], [5, 5, 2]], np.int32), [f32(6, 8), f32(4, 8)]
+    norm = [f32(8), f32(8)]
+    embed = dict(outputs="y,mask_index,embedding_sum")
+    yield "EmbedLayerNormalization", "", [ids, ids % 2, *tables, f32(2, 8), *norm], dict(outputs="y,mask_index")
+    yield "EmbedLayerNormalization", "sum", [ids, None, *tables, None, *norm], dict(embed, epsilon=1e-5)
+    yield "EmbedLayerNormalization", "mask", [ids, ids % 2, *tables, f32(2, 8), *norm, np.array([[1, 1, 0], [1, 0, 0]], np.int32)], embed
+    yield "EmbedLayerNormalization", "places", [ids, None, *tables, None, *norm, None, np.array([[3, 2, 1], [0, 0, 1]], np.int32)], embed
+    x, w = f32(1, 3, 5, 6), f32(4, 3, 3, 3)
+    for name, parameters in (("LeakyRelu", [0.2]), ("Clip", [-0.5, 1.5]), ("HardSigmoid", [0.2, 0.4]), ("Sigmoid", None)):
+        yield "FusedConv", name.lower(), [x, w, f32(4)], dict(activation=name, **({"activation_params": parameters} if parameters else {}))
+    yield "FusedConv", "none", [x, w, f32(4), f32(1, 4, 3, 4)], {}
+    x, w, b = f32(2, 4, 5, 6), f32(6, 2, 3, 2), f32(6)
+    how = dict(group=2, pads=[1, 0, 0, 1], strides=[2, 1])
+    yield "NhwcConv", "", [channels_last(x), channels_last(w), b], \
+        dict(how, twin=("Conv", [x, w, b], dict(how, domain=""), channels_last))
+    x, w = f32(1, 3, 7), f32(5, 3, 3)
+    yield "NhwcConv", "line", [channels_last(x), channels_last(w)], dict(twin=("Conv", [x, w], dict(domain=""), channels_last))
+    yield "FusedMatMul", "batch", [f32(3, 2, 4), f32(4, 2, 5)], dict(transBatchA=1, transBatchB=1)
+    yield "FusedMatMul", "batch_turned", [f32(4, 2, 3), f32(5, 2, 4)], dict(transBatchA=1, transBatchB=1, transA=1, transB=1, alpha=2.0)
+    bits = dict(K=32, N=5, block_size=16)
+    groups = (np.arange(32, dtype=np.int32) * 7 // 3) % 2
+    yield "MatMulNBits", "groups", [f32(3, 32), u8(5, 2, 8), np.abs(f32(5, 2)), None, groups.astype(np.int32)], dict(bits, bits=4)
+    yield "MatMulNBits", "float_zeros", [f32(3, 32), u8(5, 2, 8), np.abs(f32(5, 2)), f32(5, 2)], dict(bits, bits=4)
+    yield "MatMulNBits", "8_zeros", [f32(3, 32), u8(5, 2, 16), np.abs(f32(5, 2)), u8(5, 2)], dict(bits, bits=8)
+    yield "MatMulNBits", "2", [f32(3, 32), u8(5, 2, 4), np.abs(f32(5, 2))], dict(bits, bits=2)
+    yield "MatMulNBits", "2_zeros", [f32(3, 96), u8(5, 6, 4), np.abs(f32(5, 6)), u8(5, 2)], dict(K=96, N=5, block_size=16, bits=2)
+    conv = [s(0.02), z(120), i8(3, 4, 3, 3), np.abs(f32(3)) / 64, i8(3) * 0, s(0.05), z(110), np.array([100, -200, 300], np.int32)]
+    yield "QLinearConv", "ms", [u8(1, 4, 5, 6), *conv], dict(pads=[1, 1, 1, 1])
+    yield "QLinearConv", "ms_last", [u8(2, 5, 6, 4), *conv], dict(channels_last=1, strides=[2, 2])
+    pool = dict(kernel_shape=[2, 3], strides=[2, 1], channels_last=1)
+    yield "QLinearAveragePool", "last", [u8(2, 6, 5, 3), s(0.02), z(120), s(0.013), z(101)], pool
+    yield "QLinearAveragePool", "last_pad", [u8(1, 6, 5, 3), s(0.02), z(120), s(0.013), z(101)], dict(pool, pads=[1, 1, 0, 1], ceil_mode=1)
+    yield "QLinearGlobalAveragePool", "last", [u8(2, 6, 5, 3), s(0.02), z(120), s(0.01), z(101)], dict(channels_last=1)
 
 
 def beside(*parts):

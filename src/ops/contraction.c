@@ -1,6 +1,9 @@
 /* From an operator to ulp_contract and through its row's epilogue. */
 #include "ops/contraction.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/error.h"
 
 enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool with_epilogue, struct ulp_sums *sums,
@@ -45,6 +48,25 @@ static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_ope
     return ULP_OK;
 }
 
+/* Derived operands parameter0 and parameter1: the entries of activation_params. */
+static enum ulp_status set_parameters(struct ulp_call *call, struct ulp_operand *operands, struct ulp_error *error)
+{
+    const struct ulp_bound *bound = call->bound;
+    char *text;
+    for (size_t i = 0; i < bound->derived_count; i++) {
+        if (strncmp(bound->derived[i].name, "parameter", 9) != 0)
+            continue;
+        const struct ulp_attribute_value *given = ulp_call_attribute(call, "activation_params");
+        const size_t index = (size_t)(bound->derived[i].name[9] - '0');
+        const enum ulp_status status = ulp_call_take(call, 40, 1, &text, error);
+        if (status != ULP_OK)
+            return status;
+        snprintf(text, 40, "%a", index < given->count ? (double)given->floats[index] : 0.0);
+        operands[bound->input_slot_count + bound->attribute_count + i] = (struct ulp_operand){.constant = text};
+    }
+    return ULP_OK;
+}
+
 enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places, struct ulp_error *error)
 {
     if (sums->out == &call->out[0])
@@ -65,6 +87,8 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
         status = place_operand(call, &operands[1 + i], places[i], error);
     if (status == ULP_OK)
         status = ulp_call_set_range(call, operands + 1, call->out[0].type, error);
+    if (status == ULP_OK)
+        status = set_parameters(call, operands + 1, error);
     const struct ulp_layout layout = ulp_call_layout(call, &rows, operands, outputs);
     if (status == ULP_OK)
         status = ulp_layout_elementwise(&layout, error);

@@ -20,7 +20,8 @@ enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums, struc
                              struct ulp_error *error);
 /* The epilogue over all of output 0. places: a letter for each of the row's inputs: '-' it is no number of the
  * epilogue, 'b' it is broadcast, 'c' it lies along axis 1 (a bias), 'r' along the last axis but one. Derived operands
- * low and high are the ends of output 0's integer type. */
+ * low and high are the ends of output 0's integer type,
+ * parameter0 and parameter1 the entries of the attribute activation_params. */
 enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places, struct ulp_error *error);
 
 /* MatMul and Conv for operators around them: a and b, x and w in place of the call's inputs 0 and 1. */

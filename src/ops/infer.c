@@ -41,6 +41,15 @@ enum ulp_status ulp_infer_broadcast_bool(struct ulp_call *call, struct ulp_error
     return describe_broadcast(call, ULP_TYPE_BOOL, error);
 }
 
+enum ulp_status ulp_infer_global(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    int64_t dims[ULP_RANK_MAX];
+    for (int d = 0; d < in->rank; d++)
+        dims[d] = d < 2 ? in->dims[d] : 1;
+    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+}
+
 struct ulp_split ulp_split_at(const struct ulp_tensor *tensor, int axis)
 {
     struct ulp_split split = {1, (size_t)tensor->dims[axis], 1};

@@ -9,6 +9,7 @@ ulp_infer_fn ulp_infer_first;          /* output 0 is as input 0; further output
 ulp_infer_fn ulp_infer_first_bool;     /* the shape of input 0, BOOL */
 ulp_infer_fn ulp_infer_broadcast;      /* all inputs broadcast; the type of the first input without a kind letter */
 ulp_infer_fn ulp_infer_broadcast_bool; /* all inputs broadcast, BOOL */
+ulp_infer_fn ulp_infer_global;         /* as input 0, with 1 in the place of every axis from the third on */
 
 /* Elements before, at and after `axis` of a tensor: it is outer x size x inner. */
 struct ulp_split {

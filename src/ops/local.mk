@@ -24,6 +24,7 @@ libcore_la_SOURCES += \
 	%D%/matmul.c \
 	%D%/microsoft.c \
 	%D%/microsoft_attention.c \
+	%D%/microsoft_conv.c \
 	%D%/microsoft_quantize.c \
 	%D%/move.c %D%/move.h \
 	%D%/ngram.c \

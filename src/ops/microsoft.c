@@ -44,27 +44,104 @@ static enum ulp_status rows_norm(struct ulp_call *call, struct ulp_rows *rows, s
     return ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error);
 }
 
-/* ---- FusedMatMul ---- */
+/* ---- EmbedLayerNormalization: a row is a position, its elements the features of three tables' rows ---- */
 
-static enum ulp_status check_fused_matmul(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_embed(struct ulp_call *call, struct ulp_error *error)
 {
-    return !ulp_call_int(call, "transBatchA") && !ulp_call_int(call, "transBatchB")
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "transBatchA and transBatchB are not supported");
+    const struct ulp_tensor *ids = call->in[0], *words = ulp_call_input(call, "word_embedding");
+    if (ids->rank != 2 || words->rank != 2)
+        return ulp_fail(error, ULP_ERROR_INPUT, "input_ids of rank %d, word_embedding of rank %d: expected 2 and 2",
+                        ids->rank, words->rank);
+    const int64_t dims[] = {ids->dims[0], ids->dims[1], words->dims[1]};
+    enum ulp_status status = ulp_call_describe(call, 0, words->type, 3, dims, error);
+    if (status == ULP_OK)
+        status = ulp_call_describe(call, 1, ULP_TYPE_INT32, 1, dims, error);
+    return status == ULP_OK ? ulp_call_describe(call, 2, words->type, 3, dims, error) : status;
 }
 
-/* The factor with its last two axes exchanged, when the attribute asks for it: its shape, and unless `shape_only` its elements. */
-static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, const char *attribute, bool shape_only,
-                            struct ulp_tensor *out, struct ulp_error *error)
+/* The rows of a table that ids (NULL: the position) ask for. ids may have one row for every batch. */
+static enum ulp_status lay_table(const struct ulp_call *call, const char *table, const struct ulp_tensor *ids,
+                                 struct ulp_operand *operands, struct ulp_error *error)
+{
+    struct ulp_operand *operand = &operands[ulp_call_input_index(call, table)];
+    const int64_t length = call->in[0]->dims[1], count = (int64_t)call->in[0]->count, size = call->out[0].dims[2];
+    const int64_t rows = size ? (int64_t)operand->tensor->count / size : 0;
+    int64_t *row;
+    if (operand->tensor->rank != 2 || operand->tensor->dims[1] != size ||
+        (ids && (int64_t)ids->count != count && (int64_t)ids->count != length))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s or its ids do not fit %lld positions of %lld features", table,
+                        (long long)count, (long long)size);
+    enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof *row, &row, error);
+    for (int64_t i = 0; status == ULP_OK && i < count; i++) {
+        const int64_t id = ids ? ulp_tensor_get_int(ids, (size_t)(i % (int64_t)ids->count)) : i % length;
+        if (id < 0 || id >= rows)
+            return ulp_fail(error, ULP_ERROR_INPUT, "%s: row %lld of %lld", table, (long long)id, (long long)rows);
+        row[i] = id * size;
+    }
+    *operand = (struct ulp_operand){.tensor = operand->tensor, .row_offset = row, .position_stride = 1};
+    return status;
+}
+
+/* mask_index: how many of a batch's positions have mask 1. */
+static void count_mask(const struct ulp_call *call, const struct ulp_tensor *mask)
+{
+    const size_t length = (size_t)call->in[0]->dims[1];
+    for (size_t b = 0; b < call->out[1].count; b++) {
+        int64_t count = 0;
+        for (size_t i = 0; mask && i < length && b * length + i < mask->count; i++)
+            count += ulp_tensor_get_int(mask, b * length + i) == 1;
+        ulp_tensor_set_int(&call->out[1], b, count);
+    }
+}
+
+static enum ulp_status rows_embed(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
+                                  struct ulp_operand *outputs, struct ulp_error *error)
+{
+    const struct ulp_tensor *ids = call->in[0], *segments = ulp_call_input(call, "segment_embedding");
+    const int64_t size = call->out[0].dims[2];
+    *rows = (struct ulp_rows){.row_count = ids->count, .row_length = (size_t)size};
+    enum ulp_status status = lay_table(call, "word_embedding", ids, operands, error);
+    if (status == ULP_OK)
+        status = lay_table(call, "position_embedding", ulp_call_input(call, "position_ids"), operands, error);
+    if (status == ULP_OK && segments && !ulp_call_input(call, "segment_ids"))
+        return ulp_fail(error, ULP_ERROR_INPUT, "segment_embedding is there without segment_ids");
+    if (status == ULP_OK && segments)
+        status = lay_table(call, "segment_embedding", ulp_call_input(call, "segment_ids"), operands, error);
+    for (size_t i = 0; i < call->bound->input_slot_count; i++) {
+        const char *name = call->bound->inputs[i].name;
+        if (strcmp(name, "gamma") == 0 || strcmp(name, "beta") == 0) {
+            if (operands[i].tensor->count != (size_t)size)
+                return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu elements: expected %lld", name,
+                                operands[i].tensor->count, (long long)size);
+            operands[i].position_stride = 1;
+        } else if (!strstr(name, "_embedding")) {
+            operands[i] = (struct ulp_operand){.constant = "0"}; /* ids and mask are no numbers of the formula */
+        }
+    }
+    if (ulp_call_wants(call, 1))
+        count_mask(call, ulp_call_input(call, "mask"));
+    for (size_t i = 0; i < 3 && i < (size_t)call->bound->tape->output_count; i++)
+        outputs[i] = (struct ulp_operand){.tensor = i == 1 ? NULL : outputs[i].tensor, .row_stride = size, .position_stride = 1};
+    return status;
+}
+
+/* ---- FusedMatMul ---- */
+
+/* A factor with axis 0 moved behind the batch axes (`batch`), then its last two axes exchanged (`last`), as the attributes
+ * of these names ask: its shape, and unless `shape_only` its elements. */
+static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, const char *last, const char *batch,
+                            bool shape_only, struct ulp_tensor *out, struct ulp_error *error)
 {
     *out = ulp_tensor_view(in);
     const int rank = in->rank;
-    if (!ulp_call_int(call, attribute) || rank < 2)
+    const bool exchange = ulp_call_int(call, last), move = ulp_call_int(call, batch);
+    if (rank < 2 || (!exchange && !move))
         return ULP_OK;
     int64_t dims[ULP_RANK_MAX];
     int perm[ULP_RANK_MAX];
     for (int d = 0; d < rank; d++) {
-        perm[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
+        const int place = exchange && d >= rank - 2 ? 2 * rank - 3 - d : d;
+        perm[d] = !move || place == rank - 1 ? place : place == rank - 2 ? 0 : place + 1;
         dims[d] = in->dims[perm[d]];
     }
     enum ulp_status status = ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error);
@@ -74,12 +151,17 @@ static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, 
     return status == ULP_OK ? ulp_move_permuted(call, out, in, rank, in->dims, perm, error) : status;
 }
 
+static enum ulp_status turn_both(struct ulp_call *call, bool shape_only, struct ulp_tensor *a, struct ulp_tensor *b,
+                                 struct ulp_error *error)
+{
+    enum ulp_status status = turn(call, call->in[0], "transA", "transBatchA", shape_only, a, error);
+    return status == ULP_OK ? turn(call, call->in[1], "transB", "transBatchB", shape_only, b, error) : status;
+}
+
 static enum ulp_status infer_fused_matmul(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_tensor a, b;
-    enum ulp_status status = turn(call, call->in[0], "transA", true, &a, error);
-    if (status == ULP_OK)
-        status = turn(call, call->in[1], "transB", true, &b, error);
+    enum ulp_status status = turn_both(call, true, &a, &b, error);
     return status == ULP_OK ? ulp_matmul_infer(call, &a, &b, call->in[0]->type, error) : status;
 }
 
@@ -87,30 +169,12 @@ static enum ulp_status run_fused_matmul(struct ulp_call *call, struct ulp_error 
 {
     struct ulp_tensor a, b;
     struct ulp_sums sums;
-    enum ulp_status status = turn(call, call->in[0], "transA", false, &a, error);
-    if (status == ULP_OK)
-        status = turn(call, call->in[1], "transB", false, &b, error);
+    enum ulp_status status = turn_both(call, false, &a, &b, error);
     if (status == ULP_OK)
         status = ulp_sums_begin(call, call->in[0]->type, ulp_call_attribute(call, "alpha")->f != 1, &sums, error);
     if (status == ULP_OK)
         status = ulp_matmul_sums(call, &a, &b, &sums, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, "--", error) : status;
-}
-
-/* ---- FusedConv ---- */
-
-static enum ulp_status infer_fused_conv(struct ulp_call *call, struct ulp_error *error)
-{
-    return ulp_conv_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
-}
-
-static enum ulp_status run_fused_conv(struct ulp_call *call, struct ulp_error *error)
-{
-    struct ulp_sums sums;
-    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, true, &sums, error);
-    if (status == ULP_OK)
-        status = ulp_conv_sums(call, call->in[0], call->in[1], &sums, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, "--cb", error) : status;
 }
 
 /* ---- MatMulNBits: B is (N, blocks, bytes of a block), K values packed from the low bits up; a scale for each row and block ---- */
@@ -123,19 +187,18 @@ static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p
 {
     *p = (struct packed){.n = ulp_call_int(call, "N"), .k = ulp_call_int(call, "K"), .bits = ulp_call_int(call, "bits"),
                          .block = ulp_call_int(call, "block_size")};
-    const struct ulp_tensor *a = call->in[0], *b = call->in[1], *zero = ulp_call_in(call, 3);
+    const struct ulp_tensor *a = call->in[0], *b = call->in[1], *zero = ulp_call_in(call, 3), *groups = ulp_call_in(call, 4);
     const int64_t size_max = 1 << 30, block_max = 1 << 16;
     if (p->n < 1 || p->n > size_max || p->k < 1 || p->k > size_max || p->block < 16 || p->block > block_max ||
         (p->block & (p->block - 1)) || (p->bits != 2 && p->bits != 4 && p->bits != 8))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "N %lld, K %lld, %lld bits, blocks of %lld: expected N and K from 1 to 2^30, 2, 4 or 8 "
                         "bits, blocks of 2^4 to 2^16", (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
-    if (ulp_call_in(call, 4))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "g_idx is not supported");
     p->blocks = (p->k + p->block - 1) / p->block;
     const int64_t packed_zeros = p->n * ((p->blocks * p->bits + 7) / 8), entries = p->n * p->blocks;
     if (a->rank < 1 || a->dims[a->rank - 1] != p->k || (int64_t)b->count != entries * (p->block * p->bits / 8) ||
         (int64_t)call->in[2]->count != entries ||
-        (zero && (int64_t)zero->count != (zero->type == ULP_TYPE_UINT8 ? packed_zeros : entries)))
+        (zero && (int64_t)zero->count != (zero->type == ULP_TYPE_UINT8 ? packed_zeros : entries)) ||
+        (groups && (int64_t)groups->count < p->k))
         return ulp_fail(error, ULP_ERROR_INPUT, "A, B, scales or zero points do not fit N %lld, K %lld and blocks of %lld", (long long)p->n,
                         (long long)p->k, (long long)p->block);
     return ULP_OK;
@@ -172,7 +235,7 @@ static enum ulp_status unpack(struct ulp_call *call, const struct ulp_tensor *in
 static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p, struct ulp_tensor *out, struct ulp_error *error)
 {
     static const char *const middle[] = {[2] = "2", [4] = "8", [8] = "128"};
-    const struct ulp_tensor *given = ulp_call_in(call, 3);
+    const struct ulp_tensor *given = ulp_call_in(call, 3), *groups = ulp_call_in(call, 4);
     struct ulp_tensor values, zeros;
     int64_t *column;
     enum ulp_status status = unpack(call, call->in[1], p->n, p->k, p->blocks * (p->block * p->bits / 8), p->bits, &values, error);
@@ -186,8 +249,12 @@ static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p,
         status = ulp_call_temporary(call, out, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, (size_t)p->k, sizeof *column, &column, error);
-    for (int64_t i = 0; status == ULP_OK && i < p->k; i++)
-        column[i] = i / p->block;
+    for (int64_t i = 0; status == ULP_OK && i < p->k; i++) {
+        column[i] = groups ? ulp_tensor_get_int(groups, (size_t)i) : i / p->block;
+        if (column[i] < 0 || column[i] >= p->blocks)
+            return ulp_fail(error, ULP_ERROR_INPUT, "g_idx[%lld] is %lld: there are %lld blocks", (long long)i,
+                            (long long)column[i], (long long)p->blocks);
+    }
     if (status != ULP_OK)
         return status;
     const struct ulp_rows rows = {.row_count = (size_t)p->n, .row_length = (size_t)p->k};
@@ -222,25 +289,26 @@ static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error
 #define NORM .infer = infer_norm, .rows = rows_norm
 #define LAYER_NORM(x) "mean = row_mean(" x "); d = " x " - mean; s = sqrt(row_mean(d * d) + epsilon); inv_std_dev = 1 / s; "
 #define RMS(x) "s = sqrt(row_mean(" x " * " x ") + epsilon); inv_std_dev = 1 / s; " x " / s * scale"
-#define FUSED_CONV(name_, epilogue_) {.name = "FusedConv", MS, .when = "activation=" name_, .inputs = "x w bias?=-0 z?=-0", .outputs = "y", \
-     .attributes = "activation:!string; auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; strides:ints", \
-     .infer = infer_fused_conv, .run = run_fused_conv, .mixed = true, .epilogue = epilogue_}
 
 const struct ulp_operator ulp_ops_microsoft[] = {
     {.name = "BiasGelu", MS, .inputs = "a b", .outputs = "c", .infer = ulp_infer_broadcast, .formula = "x = a + b; " ERF_GELU("x")},
+    {.name = "EmbedLayerNormalization", MS,
+     .inputs = "input_ids:i segment_ids:i? word_embedding position_embedding segment_embedding?=-0 gamma beta mask:i? "
+               "position_ids:i?",
+     .outputs = "y mask_index? embedding_sum?", .attributes = "epsilon:float=1e-12; mask_index_type:int",
+     .infer = infer_embed, .rows = rows_embed,
+     .formula = "embedding_sum = word_embedding + position_embedding + segment_embedding; "
+                LAYER_NORM("embedding_sum") "d / s * gamma + beta"},
     {.name = "FastGelu", MS, .inputs = "x bias?=-0", .outputs = "y", .infer = ulp_infer_first,
      .formula = "v = x + bias; 0.5 * v * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 * pow(v, 3))))"},
-    FUSED_CONV("Relu", "max(acc + bias + z, 0)"),
-    FUSED_CONV("Sigmoid", "sigmoid(acc + bias + z)"),
-    FUSED_CONV("Tanh", "tanh(acc + bias + z)"),
     {.name = "FusedMatMul", MS, .inputs = "a b", .outputs = "y",
      .attributes = "alpha:float=1; transA:int=0; transB:int=0; transBatchA:int=0; transBatchB:int=0", .infer = infer_fused_matmul,
-     .run = run_fused_matmul, .mixed = true, .check = check_fused_matmul, .epilogue = "alpha * acc"},
+     .run = run_fused_matmul, .mixed = true, .epilogue = "alpha * acc"},
     {.name = "Gelu", MS, UNARY, .formula = ERF_GELU("x")},
     {.name = "LayerNormalization", .since = 1, .until = 16, .inputs = "x scale bias?=-0", .outputs = "y mean? inv_std_dev?",
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM, .formula = LAYER_NORM("x") "d / s * scale + bias"},
     {.name = "MatMulNBits", MS, .inputs = "a b:i scales zero_points:*? g_idx:i? bias?=-0", .outputs = "y",
-     .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int", .infer = infer_packed, .run = run_packed,
+     .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; weight_prepacked:int=0", .infer = infer_packed, .run = run_packed,
      .mixed = true, .epilogue = "acc + bias"},
     {.name = "QuickGelu", MS, UNARY, .attributes = "alpha:float=1.702", .formula = "x * sigmoid(alpha * x)"},
     {.name = "SimplifiedLayerNormalization", .since = 1, .inputs = "x scale:f", .outputs = "y inv_std_dev?",

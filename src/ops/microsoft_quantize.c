@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/contraction.h"
+#include "ops/move.h"
 #include "ops/window.h"
 
 /* ---- scales and zero points: one for the tensor ---- */
@@ -43,33 +44,70 @@ static enum ulp_status infer_two(struct ulp_call *call, struct ulp_error *error)
 
 /* ---- pooling ---- */
 
-static enum ulp_status check_channels_first(struct ulp_call *call, struct ulp_error *error)
+/* The input with channels as axis 1, where windows want them: its shape, and unless `shape_only` its elements. */
+static enum ulp_status read_channels_first(struct ulp_call *call, bool shape_only, struct ulp_tensor *out,
+                                           struct ulp_error *error)
 {
-    return !ulp_call_int(call, "channels_last")
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "channels_last=1 is not supported: channels must be axis 1");
+    const struct ulp_tensor *in = call->in[0];
+    int64_t dims[ULP_RANK_MAX];
+    int perm[ULP_RANK_MAX];
+    *out = ulp_tensor_view(in);
+    if (!ulp_call_int(call, "channels_last"))
+        return ULP_OK;
+    if (in->rank < 3)
+        return ulp_fail(error, ULP_ERROR_INPUT, "an input of rank %d: expected at least 3", in->rank);
+    for (int d = 0; d < in->rank; d++) {
+        perm[d] = d == 0 ? 0 : d == 1 ? in->rank - 1 : d - 1;
+        dims[d] = in->dims[perm[d]];
+    }
+    enum ulp_status status = ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error);
+    if (status != ULP_OK || shape_only)
+        return status;
+    status = ulp_call_temporary(call, out, error);
+    return status == ULP_OK ? ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error) : status;
 }
 
 static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error)
 {
-    const struct ulp_tensor *in = call->in[0];
+    const int last = ulp_call_int(call, "channels_last") ? 1 : 2; /* the axes of windows come from here on */
+    struct ulp_tensor in;
     struct ulp_windows w;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_windows_read(call, in, NULL, &w, error);
+    enum ulp_status status = read_channels_first(call, true, &in, error);
+    if (status == ULP_OK)
+        status = ulp_windows_read(call, &in, NULL, &w, error);
     if (status != ULP_OK)
         return status;
-    memcpy(dims, in->dims, 2 * sizeof *dims);
-    memcpy(dims + 2, w.out, (size_t)w.rank * sizeof *dims);
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+    dims[0] = in.dims[0];
+    dims[last == 1 ? in.rank - 1 : 1] = in.dims[1];
+    memcpy(dims + last, w.out, (size_t)w.rank * sizeof *dims);
+    return ulp_call_describe(call, 0, in.type, in.rank, dims, error);
+}
+
+/* Rows are (image, channel, place); with channels last they lie in the output at (image, place, channel). */
+static enum ulp_status place_rows(struct ulp_call *call, const struct ulp_tensor *in, size_t row_count,
+                                  struct ulp_operand *output, struct ulp_error *error)
+{
+    const int64_t channels = in->dims[1], places = (int64_t)row_count / (in->dims[0] * channels);
+    int64_t *row;
+    enum ulp_status status = ulp_call_take(call, row_count, sizeof *row, &row, error);
+    for (int64_t r = 0; status == ULP_OK && r < (int64_t)row_count; r++)
+        row[r] = (r / (channels * places) * places + r % places) * channels + r / places % channels;
+    output->row_offset = row;
+    return status;
 }
 
 static enum ulp_status rows_pool(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
                                  struct ulp_operand *outputs, struct ulp_error *error)
 {
-    const struct ulp_tensor *in = call->in[0];
+    struct ulp_tensor *in;
     struct ulp_windows w;
     char *area;
-    enum ulp_status status = ulp_windows_read(call, in, NULL, &w, error);
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *in, &in, error);
+    if (status == ULP_OK)
+        status = read_channels_first(call, false, in, error);
+    if (status == ULP_OK)
+        status = ulp_windows_read(call, in, NULL, &w, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, 24, 1, &area, error);
     if (status == ULP_OK)
@@ -86,16 +124,22 @@ static enum ulp_status rows_pool(struct ulp_call *call, struct ulp_rows *rows, s
     memcpy(shape.pads, w.pads, bytes);
     snprintf(area, 24, "%lld", (long long)ulp_product(w.kernel, w.rank));
     operands[call->bound->input_slot_count + call->bound->attribute_count] = (struct ulp_operand){.constant = area};
+    operands[0].tensor = in;
     const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    return ulp_layout_window(&layout, &shape, error);
+    status = ulp_layout_window(&layout, &shape, error);
+    return status == ULP_OK && ulp_call_int(call, "channels_last")
+               ? place_rows(call, in, rows->row_count, &outputs[0], error)
+               : status;
 }
 
 static enum ulp_status infer_global(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
+    if (!ulp_call_int(call, "channels_last"))
+        return ulp_infer_global(call, error);
     for (int d = 0; d < in->rank; d++)
-        dims[d] = d < 2 ? in->dims[d] : 1;
+        dims[d] = d == 0 || d == in->rank - 1 ? in->dims[d] : 1;
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
@@ -110,9 +154,10 @@ static enum ulp_status rows_reduced(struct ulp_call *call, struct ulp_rows *rows
 static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
                                    struct ulp_operand *outputs, struct ulp_error *error)
 {
+    const int last = ulp_call_int(call, "channels_last") ? call->in[0]->rank - 1 : 1;
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < call->in[0]->rank; d++)
-        reduced[d] = d >= 2;
+        reduced[d] = d != 0 && d != last;
     return rows_reduced(call, rows, operands, outputs, reduced, error);
 }
 
@@ -255,15 +300,15 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
     {.name = "QLinearAdd", Q, .inputs = BINARY, .outputs = "y", .derived = "low high", .infer = infer_two, .rows = rows_each,
      .formula = REQUANTIZE("(a - a_zero_point) * a_scale + (b - b_zero_point) * b_scale")},
     {.name = "QLinearAveragePool", Q, .when = "count_include_pad=0", .inputs = UNARY, .outputs = "y", .attributes = POOL,
-     .derived = "area low high", .infer = infer_pool, .rows = rows_pool, .check = check_channels_first,
+     .derived = "area low high", .infer = infer_pool, .rows = rows_pool,
      .formula = "q = round(row_mean(" X ") / y_scale + y_zero_point); min(max(q, low), high)"},
     {.name = "QLinearAveragePool", Q, .when = "count_include_pad=1", .inputs = UNARY, .outputs = "y", .attributes = POOL,
-     .derived = "area low high", .infer = infer_pool, .rows = rows_pool, .check = check_channels_first,
+     .derived = "area low high", .infer = infer_pool, .rows = rows_pool,
      .formula = "q = round(row_sum(" X ") / area / y_scale + y_zero_point); min(max(q, low), high)"},
     {.name = "QLinearConcat", Q, .inputs = "y_scale:p y_zero_point:i x:**", .outputs = "y", .attributes = "axis:!int",
      .infer = infer_concat, .run = run_concat},
     {.name = "QLinearGlobalAveragePool", Q, .inputs = UNARY, .outputs = "y", .attributes = "channels_last:int=0",
-     .derived = "low high", .infer = infer_global, .rows = rows_global, .check = check_channels_first,
+     .derived = "low high", .infer = infer_global, .rows = rows_global,
      .formula = "q = round(row_sum(x - x_zero_point) * (x_scale / (y_scale * row_size()))) + y_zero_point; min(max(q, low), high)"},
     {.name = "QLinearLeakyRelu", Q, .inputs = UNARY, .outputs = "y", .attributes = "alpha:float=0.01", .derived = "low high",
      .infer = ulp_infer_first, .rows = rows_each, .formula = "v = " X "; " REQUANTIZE("v < 0 ? alpha * v : v")},

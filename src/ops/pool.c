@@ -54,15 +54,6 @@ static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
     return ulp_layout_window(&layout, &shape, error);
 }
 
-static enum ulp_status infer_global(struct ulp_call *call, struct ulp_error *error)
-{
-    const struct ulp_tensor *in = call->in[0];
-    int64_t dims[ULP_RANK_MAX];
-    for (int d = 0; d < in->rank; d++)
-        dims[d] = d < 2 ? in->dims[d] : 1;
-    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
-}
-
 static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
                                    struct ulp_operand *outputs, struct ulp_error *error)
 {
@@ -202,7 +193,7 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
 }
 
 #define POOL .inputs = "x", .outputs = "y", .infer = infer_pool, .rows = rows_window
-#define GLOBAL .inputs = "x", .outputs = "y", .infer = infer_global, .rows = rows_global
+#define GLOBAL .inputs = "x", .outputs = "y", .infer = ulp_infer_global, .rows = rows_global
 #define GEOMETRY "auto_pad:string=NOTSET; kernel_shape:!ints; pads:ints; strides:ints"
 #define WITH_CEIL GEOMETRY "; ceil_mode:int=0"
 #define WITH_DILATIONS WITH_CEIL "; dilations:ints"

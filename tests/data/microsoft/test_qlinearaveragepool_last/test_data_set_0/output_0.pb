@@ -1,0 +1,1 @@
+ByJ6J‹vTnNjP@u–KJy@b†Ie7¹nY®€[‘Oƒ;c”{7–aÀ‘óˆªÇ~¥J¤–kŸ¥Wx
