@@ -1,6 +1,6 @@
-/* Domain com.microsoft: what ONNX Runtime's optimiser fuses. Each is the sequence of ONNX operators it replaces, written as one
- * formula or one contraction with an epilogue. And LayerNormalization before opset 17 and SimplifiedLayerNormalization, which ONNX
- * Runtime added to ai.onnx itself. */
+/* Domain com.microsoft: what ONNX Runtime's optimiser fuses. Each is the sequence of ONNX operators it replaces,
+ * written as one formula or one contraction with an epilogue. And LayerNormalization before opset 17 and
+ * SimplifiedLayerNormalization, which ONNX Runtime added to ai.onnx itself. */
 #include <string.h>
 
 #include "base/error.h"
@@ -120,15 +120,17 @@ static enum ulp_status rows_embed(struct ulp_call *call, struct ulp_rows *rows, 
     }
     if (ulp_call_wants(call, 1))
         count_mask(call, ulp_call_input(call, "mask"));
-    for (size_t i = 0; i < 3 && i < (size_t)call->bound->tape->output_count; i++)
-        outputs[i] = (struct ulp_operand){.tensor = i == 1 ? NULL : outputs[i].tensor, .row_stride = size, .position_stride = 1};
+    for (int i = 0; i < call->bound->tape->output_count; i++) {
+        const struct ulp_tensor *tensor = i == 1 ? NULL : outputs[i].tensor;
+        outputs[i] = (struct ulp_operand){.tensor = tensor, .row_stride = size, .position_stride = 1};
+    }
     return status;
 }
 
 /* ---- FusedMatMul ---- */
 
-/* A factor with axis 0 moved behind the batch axes (`batch`), then its last two axes exchanged (`last`), as the attributes
- * of these names ask: its shape, and unless `shape_only` its elements. */
+/* A factor with axis 0 moved behind the batch axes (`batch`), then its last two axes exchanged (`last`), as the
+ * attributes of these names ask: its shape, and unless `shape_only` its elements. */
 static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, const char *last, const char *batch,
                             bool shape_only, struct ulp_tensor *out, struct ulp_error *error)
 {
@@ -177,7 +179,7 @@ static enum ulp_status run_fused_matmul(struct ulp_call *call, struct ulp_error 
     return status == ULP_OK ? ulp_sums_end(call, &sums, "--", error) : status;
 }
 
-/* ---- MatMulNBits: B is (N, blocks, bytes of a block), K values packed from the low bits up; a scale for each row and block ---- */
+/* ---- MatMulNBits: B is (N, blocks, bytes of a block), K values packed from the low bits up ---- */
 
 struct packed {
     int64_t n, k, bits, block, blocks;
@@ -187,19 +189,23 @@ static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p
 {
     *p = (struct packed){.n = ulp_call_int(call, "N"), .k = ulp_call_int(call, "K"), .bits = ulp_call_int(call, "bits"),
                          .block = ulp_call_int(call, "block_size")};
-    const struct ulp_tensor *a = call->in[0], *b = call->in[1], *zero = ulp_call_in(call, 3), *groups = ulp_call_in(call, 4);
+    const struct ulp_tensor *a = call->in[0], *b = call->in[1], *zero = ulp_call_in(call, 3),
+                            *groups = ulp_call_in(call, 4);
     const int64_t size_max = 1 << 30, block_max = 1 << 16;
     if (p->n < 1 || p->n > size_max || p->k < 1 || p->k > size_max || p->block < 16 || p->block > block_max ||
         (p->block & (p->block - 1)) || (p->bits != 2 && p->bits != 4 && p->bits != 8))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "N %lld, K %lld, %lld bits, blocks of %lld: expected N and K from 1 to 2^30, 2, 4 or 8 "
-                        "bits, blocks of 2^4 to 2^16", (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "N %lld, K %lld, %lld bits, blocks of %lld: expected N and K from 1 to 2^30, 2, 4 or 8 "
+                        "bits, blocks of 2^4 to 2^16",
+                        (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
     p->blocks = (p->k + p->block - 1) / p->block;
     const int64_t packed_zeros = p->n * ((p->blocks * p->bits + 7) / 8), entries = p->n * p->blocks;
     if (a->rank < 1 || a->dims[a->rank - 1] != p->k || (int64_t)b->count != entries * (p->block * p->bits / 8) ||
         (int64_t)call->in[2]->count != entries ||
         (zero && (int64_t)zero->count != (zero->type == ULP_TYPE_UINT8 ? packed_zeros : entries)) ||
         (groups && (int64_t)groups->count < p->k))
-        return ulp_fail(error, ULP_ERROR_INPUT, "A, B, scales or zero points do not fit N %lld, K %lld and blocks of %lld", (long long)p->n,
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "A, B, scales or zero points do not fit N %lld, K %lld and blocks of %lld", (long long)p->n,
                         (long long)p->k, (long long)p->block);
     return ULP_OK;
 }
@@ -218,27 +224,30 @@ static enum ulp_status infer_packed(struct ulp_call *call, struct ulp_error *err
 }
 
 /* rows x columns values of `bits` bits as UINT8, each row starting at a byte. */
-static enum ulp_status unpack(struct ulp_call *call, const struct ulp_tensor *in, int64_t rows, int64_t columns, int64_t row_bytes,
-                              int64_t bits, struct ulp_tensor *out, struct ulp_error *error)
+static enum ulp_status unpack(struct ulp_call *call, const struct ulp_tensor *in, int64_t rows, int64_t columns,
+                              int64_t row_bytes, int64_t bits, struct ulp_tensor *out, struct ulp_error *error)
 {
     enum ulp_status status = ulp_call_describe_tensor(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, out, error);
     for (int64_t i = 0; status == ULP_OK && i < rows * columns; i++) {
-        const int64_t at = i % columns * bits, byte = ulp_tensor_get_int(in, (size_t)(i / columns * row_bytes + at / 8));
+        const int64_t at = i % columns * bits,
+                      byte = ulp_tensor_get_int(in, (size_t)(i / columns * row_bytes + at / 8));
         ulp_tensor_set_int(out, (size_t)i, byte >> at % 8 & ((1 << bits) - 1));
     }
     return status;
 }
 
 /* B as a K x N matrix of the lane's storage: (q - zero) * scale, rounded once. */
-static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p, struct ulp_tensor *out, struct ulp_error *error)
+static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p, struct ulp_tensor *out,
+                                  struct ulp_error *error)
 {
     static const char *const middle[] = {[2] = "2", [4] = "8", [8] = "128"};
     const struct ulp_tensor *given = ulp_call_in(call, 3), *groups = ulp_call_in(call, 4);
     struct ulp_tensor values, zeros;
     int64_t *column;
-    enum ulp_status status = unpack(call, call->in[1], p->n, p->k, p->blocks * (p->block * p->bits / 8), p->bits, &values, error);
+    enum ulp_status status =
+        unpack(call, call->in[1], p->n, p->k, p->blocks * (p->block * p->bits / 8), p->bits, &values, error);
     if (status == ULP_OK && given && given->type == ULP_TYPE_UINT8) {
         status = unpack(call, given, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits, &zeros, error);
         given = &zeros;
@@ -259,8 +268,8 @@ static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p,
         return status;
     const struct ulp_rows rows = {.row_count = (size_t)p->n, .row_length = (size_t)p->k};
     const struct ulp_operand blocks = {.row_stride = p->blocks, .position_offset = column};
-    struct ulp_named_operand operands[] = {{"q", {.tensor = &values, .row_stride = p->k, .position_stride = 1}}, {"scale", blocks},
-                                           {"zero", blocks}};
+    struct ulp_named_operand operands[] = {
+        {"q", {.tensor = &values, .row_stride = p->k, .position_stride = 1}}, {"scale", blocks}, {"zero", blocks}};
     const struct ulp_named_operand result = {"y", {.tensor = out, .row_stride = 1, .position_stride = p->n}};
     operands[1].operand.tensor = call->in[2];
     operands[2].operand = given ? blocks : (struct ulp_operand){.constant = middle[p->bits]};
@@ -287,11 +296,13 @@ static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error
 #define UNARY .inputs = "x", .outputs = "y", .infer = ulp_infer_first
 #define ERF_GELU(x) "0.5 * " x " * (1 + erf(" x " / sqrt(2)))"
 #define NORM .infer = infer_norm, .rows = rows_norm
-#define LAYER_NORM(x) "mean = row_mean(" x "); d = " x " - mean; s = sqrt(row_mean(d * d) + epsilon); inv_std_dev = 1 / s; "
+#define LAYER_NORM(x) "mean = row_mean(" x "); d = " x " - mean; s = sqrt(row_mean(d * d) + epsilon); " \
+    "inv_std_dev = 1 / s; "
 #define RMS(x) "s = sqrt(row_mean(" x " * " x ") + epsilon); inv_std_dev = 1 / s; " x " / s * scale"
 
 const struct ulp_operator ulp_ops_microsoft[] = {
-    {.name = "BiasGelu", MS, .inputs = "a b", .outputs = "c", .infer = ulp_infer_broadcast, .formula = "x = a + b; " ERF_GELU("x")},
+    {.name = "BiasGelu", MS, .inputs = "a b", .outputs = "c", .infer = ulp_infer_broadcast,
+     .formula = "x = a + b; " ERF_GELU("x")},
     {.name = "EmbedLayerNormalization", MS,
      .inputs = "input_ids:i segment_ids:i? word_embedding position_embedding segment_embedding?=-0 gamma beta mask:i? "
                "position_ids:i?",
@@ -302,13 +313,17 @@ const struct ulp_operator ulp_ops_microsoft[] = {
     {.name = "FastGelu", MS, .inputs = "x bias?=-0", .outputs = "y", .infer = ulp_infer_first,
      .formula = "v = x + bias; 0.5 * v * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 * pow(v, 3))))"},
     {.name = "FusedMatMul", MS, .inputs = "a b", .outputs = "y",
-     .attributes = "alpha:float=1; transA:int=0; transB:int=0; transBatchA:int=0; transBatchB:int=0", .infer = infer_fused_matmul,
+     .attributes = "alpha:float=1; transA:int=0; transB:int=0; transBatchA:int=0; transBatchB:int=0",
+     .infer = infer_fused_matmul,
      .run = run_fused_matmul, .mixed = true, .epilogue = "alpha * acc"},
     {.name = "Gelu", MS, UNARY, .formula = ERF_GELU("x")},
-    {.name = "LayerNormalization", .since = 1, .until = 16, .inputs = "x scale bias?=-0", .outputs = "y mean? inv_std_dev?",
-     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM, .formula = LAYER_NORM("x") "d / s * scale + bias"},
+    {.name = "LayerNormalization", .since = 1, .until = 16, .inputs = "x scale bias?=-0",
+     .outputs = "y mean? inv_std_dev?",
+     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM,
+     .formula = LAYER_NORM("x") "d / s * scale + bias"},
     {.name = "MatMulNBits", MS, .inputs = "a b:i scales zero_points:*? g_idx:i? bias?=-0", .outputs = "y",
-     .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; weight_prepacked:int=0", .infer = infer_packed, .run = run_packed,
+     .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; weight_prepacked:int=0",
+     .infer = infer_packed, .run = run_packed,
      .mixed = true, .epilogue = "acc + bias"},
     {.name = "QuickGelu", MS, UNARY, .attributes = "alpha:float=1.702", .formula = "x * sigmoid(alpha * x)"},
     {.name = "SimplifiedLayerNormalization", .since = 1, .inputs = "x scale:f", .outputs = "y inv_std_dev?",
@@ -318,6 +333,7 @@ const struct ulp_operator ulp_ops_microsoft[] = {
      .formula = "input_skip_bias_sum = x + skip + bias; " LAYER_NORM("input_skip_bias_sum") "d / s * scale + beta"},
     {.name = "SkipSimplifiedLayerNormalization", MS, .inputs = "x skip scale bias?=-0",
      .outputs = "y mean? inv_std_dev? input_skip_bias_sum?", .attributes = "epsilon:float=1e-12", NORM,
-     .formula = "input_skip_bias_sum = x + skip + bias; mean = row_mean(input_skip_bias_sum); " RMS("input_skip_bias_sum")},
+     .formula = "input_skip_bias_sum = x + skip + bias; mean = row_mean(input_skip_bias_sum); "
+                RMS("input_skip_bias_sum")},
     {0},
 };

@@ -89,7 +89,8 @@ static enum ulp_status view_from(const struct ulp_call *call, const struct ulp_t
 
 /* Part `part` of the `parts` that lie beside each other for every head: B x S x N x parts x H. */
 static enum ulp_status read_packed(const struct ulp_call *call, const struct ulp_tensor *in, int64_t parts,
-                                   int64_t part, const struct ulp_tensor **out, struct ulp_heads *h, struct ulp_error *error)
+                                   int64_t part, const struct ulp_tensor **out, struct ulp_heads *h,
+                                   struct ulp_error *error)
 {
     if (in->rank != 5 || in->dims[3] != parts)
         return ulp_fail(error, ULP_ERROR_INPUT, "packed heads of rank %d: expected batch x positions x heads x %lld x "

@@ -1,5 +1,5 @@
-/* Domain com.microsoft: Conv with an activation (FusedConv), and with channels as the last axis (NhwcConv, QLinearConv),
- * which is Conv between two transpositions. */
+/* Domain com.microsoft: Conv with an activation (FusedConv), and with channels as the last axis (NhwcConv,
+ * QLinearConv), which is Conv between two transpositions. */
 #include <string.h>
 
 #include "base/error.h"
@@ -74,7 +74,8 @@ static enum ulp_status run_channels_first(struct ulp_call *call, const struct ul
         return ulp_integer_sums(call, (const struct ulp_tensor *[]){&factors[0], &factors[1]},
                                 (const struct ulp_tensor *[]){ulp_call_in(call, 2), ulp_call_in(call, 5)}, true,
                                 "-b--c-bbc", error);
-    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, kind == FUSED || ulp_call_in(call, 2), &sums, error);
+    enum ulp_status status =
+        ulp_sums_begin(call, call->in[0]->type, kind == FUSED || ulp_call_in(call, 2), &sums, error);
     if (status == ULP_OK)
         status = ulp_conv_sums(call, &factors[0], &factors[1], &sums, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, kind == FUSED ? "--cb" : "--c", error) : status;
@@ -103,10 +104,12 @@ static enum ulp_status check_activation(struct ulp_call *call, struct ulp_error 
                                      *given = ulp_call_attribute(call, "activation_params");
     const size_t needed = !op->derived ? 0 : strchr(op->derived, ' ') ? 2 : 1;
     if (!op->when && name->present && *name->s)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "activation %.40s is not supported: Clip, HardSigmoid, LeakyRelu, "
-                        "Relu, Sigmoid and Tanh are", name->s);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "activation %.40s is not supported: Clip, HardSigmoid, LeakyRelu, Relu, Sigmoid and Tanh are",
+                        name->s);
     if (given->count < needed)
-        return ulp_fail(error, ULP_ERROR_INPUT, "activation_params has %zu entries: expected %zu", given->count, needed);
+        return ulp_fail(error, ULP_ERROR_INPUT, "activation_params has %zu entries: expected %zu", given->count,
+                        needed);
     return ULP_OK;
 }
 

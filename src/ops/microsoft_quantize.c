@@ -1,5 +1,5 @@
-/* Domain com.microsoft: operators on quantised values, as ONNX Runtime's quantiser writes them. Each is the operator of its name
- * between (x - zero) * scale and a rounding: QLinearConv's form. */
+/* Domain com.microsoft: operators on quantised values, as ONNX Runtime's quantiser writes them. Each is the operator of
+ * its name between (x - zero) * scale and a rounding: QLinearConv's form. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ static enum ulp_status lay_parameters(struct ulp_call *call, struct ulp_operand 
         if (!operands[i].tensor || (!strstr(name, "_scale") && !strstr(name, "_zero_point")))
             continue;
         if (operands[i].tensor->count != 1)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s has %zu elements: only one for the whole tensor is supported", name,
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "%s has %zu elements: only one for the whole tensor is supported", name,
                             operands[i].tensor->count);
         status = ulp_call_along(call, &operands[i], call->out[0].rank, 0, error);
     }
@@ -38,7 +39,8 @@ static enum ulp_status infer_two(struct ulp_call *call, struct ulp_error *error)
 {
     int rank;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_broadcast_shape(2, (const struct ulp_tensor *[]){call->in[0], call->in[3]}, &rank, dims, error);
+    enum ulp_status status =
+        ulp_broadcast_shape(2, (const struct ulp_tensor *[]){call->in[0], call->in[3]}, &rank, dims, error);
     return status == ULP_OK ? ulp_call_describe(call, 0, call->in[0]->type, rank, dims, error) : status;
 }
 
@@ -183,16 +185,16 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
     int64_t dims[ULP_RANK_MAX];
     int axis;
     if (!first || call->input_count % 3 != 2)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu inputs: expected y_scale, y_zero_point, then three for each tensor",
-                        call->input_count);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%zu inputs: expected y_scale, y_zero_point, then three for each tensor", call->input_count);
     enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), first->rank, &axis, error);
     if (status != ULP_OK)
         return status;
     memcpy(dims, first->dims, sizeof dims);
     for (size_t i = 0; i < call->input_count; i++)
         if ((i < 2 || i % 3 != 2) && call->in[i]->count != 1)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "input %zu, a scale or zero point, has %zu elements: expected one", i,
-                            call->in[i]->count);
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "input %zu, a scale or zero point, has %zu elements: expected one", i, call->in[i]->count);
     for (size_t i = 5; i < call->input_count; i += 3) {
         bool fits = call->in[i] && call->in[i]->rank == first->rank;
         for (int d = 0; fits && d < first->rank; d++)
@@ -228,8 +230,9 @@ static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error
             {"low", {.constant = is_signed ? "-128" : "0"}}, {"high", {.constant = is_signed ? "127" : "255"}},
         }, result = {"y", {.tensor = &part, .row_stride = (int64_t)(whole.size * whole.inner), .position_stride = 1}};
         if (in->count)
-            status = ulp_call_formula(call, "q = round((x - x_zero_point) * x_scale / y_scale) + y_zero_point; min(max(q, low), high)",
-                                      call->arithmetic, &rows, sizeof operands / sizeof *operands, operands, 1, &result, error);
+            status = ulp_call_formula(
+                call, "q = round((x - x_zero_point) * x_scale / y_scale) + y_zero_point; min(max(q, low), high)",
+                call->arithmetic, &rows, sizeof operands / sizeof *operands, operands, 1, &result, error);
     }
     return status;
 }
@@ -243,7 +246,8 @@ static enum ulp_status infer_to_float(struct ulp_call *call, struct ulp_error *e
 static enum ulp_status run_to_float(struct ulp_call *call, struct ulp_error *error)
 {
     return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[0], call->in[1]},
-                            (const struct ulp_tensor *[]){ulp_call_in(call, 4), ulp_call_in(call, 5)}, false, "--rb--b", error);
+                            (const struct ulp_tensor *[]){ulp_call_in(call, 4), ulp_call_in(call, 5)}, false, "--rb--b",
+                            error);
 }
 
 /* ---- DynamicQuantizeMatMul: DynamicQuantizeLinear of a, then the same ---- */
@@ -263,16 +267,20 @@ static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_erro
     if ((status = ulp_call_describe_tensor(call, &values, ULP_TYPE_UINT8, a->rank, a->dims, error)) != ULP_OK ||
         (status = ulp_call_describe_tensor(call, &scale, a->type, 0, NULL, error)) != ULP_OK ||
         (status = ulp_call_describe_tensor(call, &zero, ULP_TYPE_UINT8, 0, NULL, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &values, error)) != ULP_OK || (status = ulp_call_temporary(call, &scale, error)) != ULP_OK ||
+        (status = ulp_call_temporary(call, &values, error)) != ULP_OK ||
+        (status = ulp_call_temporary(call, &scale, error)) != ULP_OK ||
         (status = ulp_call_temporary(call, &zero, error)) != ULP_OK ||
         (status = ulp_call_take(call, call->input_count, sizeof *in, &in, error)) != ULP_OK)
         return status;
     const struct ulp_rows rows = {.row_count = 1, .row_length = a->count};
     const struct ulp_named_operand operand = {"x", {.tensor = a, .position_stride = 1}};
-    const struct ulp_named_operand outputs[] = {{"", {.tensor = &values, .position_stride = 1}}, {"scale", {.tensor = &scale}},
-                                                {"zero", {.tensor = &zero}}};
-    status = ulp_call_formula(call, "top = max(0, row_max(x)); bottom = min(0, row_min(x)); scale = (top == bottom ? 1 : top - bottom) / 255; "
-                                    "zero = round(min(max(0 - bottom / scale, 0), 255)); min(max(round(x / scale) + zero, 0), 255)",
+    const struct ulp_named_operand outputs[] = {
+        {"", {.tensor = &values, .position_stride = 1}}, {"scale", {.tensor = &scale}}, {"zero", {.tensor = &zero}}};
+    status = ulp_call_formula(call,
+                              "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
+                              "scale = (top == bottom ? 1 : top - bottom) / 255; "
+                              "zero = round(min(max(0 - bottom / scale, 0), 255)); "
+                              "min(max(round(x / scale) + zero, 0), 255)",
                               call->arithmetic, &rows, 1, &operand, 3, outputs, error);
     if (status != ULP_OK)
         return status;
@@ -287,37 +295,46 @@ static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_erro
 #define Q .domain = "com.microsoft", .since = 1
 #define UNARY "x:i x_scale:p x_zero_point:i?=0 y_scale:p y_zero_point:i?=0"
 #define BINARY "a:i a_scale:p a_zero_point:i?=0 b:i b_scale:p b_zero_point:i?=0 y_scale:p y_zero_point:i?=0"
-#define POOL "auto_pad:string=NOTSET; ceil_mode:int=0; channels_last:int=0; count_include_pad:int=0; kernel_shape:!ints; pads:ints; " \
-             "strides:ints"
+#define POOL "auto_pad:string=NOTSET; ceil_mode:int=0; channels_last:int=0; count_include_pad:int=0; " \
+             "kernel_shape:!ints; pads:ints; strides:ints"
 #define REQUANTIZE(value) "q = round((" value ") / y_scale) + y_zero_point; min(max(q, low), high)"
 #define X "(x - x_zero_point) * x_scale"
 
 const struct ulp_operator ulp_ops_microsoft_quantize[] = {
     {.name = "DynamicQuantizeMatMul", Q, .inputs = "a b:i b_scale:p b_zero_point:i? bias?=-0", .outputs = "y",
      .infer = infer_dynamic_matmul, .run = run_dynamic_matmul, .epilogue = "acc * (a * b_scale) + bias"},
-    {.name = "MatMulIntegerToFloat", Q, .inputs = "a:i b:i a_scale:p b_scale:p a_zero_point:i? b_zero_point:i? bias?=-0", .outputs = "y",
+    {.name = "MatMulIntegerToFloat", Q,
+     .inputs = "a:i b:i a_scale:p b_scale:p a_zero_point:i? b_zero_point:i? bias?=-0", .outputs = "y",
      .infer = infer_to_float, .run = run_to_float, .epilogue = "acc * (a_scale * b_scale) + bias"},
-    {.name = "QLinearAdd", Q, .inputs = BINARY, .outputs = "y", .derived = "low high", .infer = infer_two, .rows = rows_each,
+    {.name = "QLinearAdd", Q, .inputs = BINARY, .outputs = "y", .derived = "low high", .infer = infer_two,
+     .rows = rows_each,
      .formula = REQUANTIZE("(a - a_zero_point) * a_scale + (b - b_zero_point) * b_scale")},
-    {.name = "QLinearAveragePool", Q, .when = "count_include_pad=0", .inputs = UNARY, .outputs = "y", .attributes = POOL,
+    {.name = "QLinearAveragePool", Q, .when = "count_include_pad=0", .inputs = UNARY, .outputs = "y",
+     .attributes = POOL,
      .derived = "area low high", .infer = infer_pool, .rows = rows_pool,
      .formula = "q = round(row_mean(" X ") / y_scale + y_zero_point); min(max(q, low), high)"},
-    {.name = "QLinearAveragePool", Q, .when = "count_include_pad=1", .inputs = UNARY, .outputs = "y", .attributes = POOL,
+    {.name = "QLinearAveragePool", Q, .when = "count_include_pad=1", .inputs = UNARY, .outputs = "y",
+     .attributes = POOL,
      .derived = "area low high", .infer = infer_pool, .rows = rows_pool,
      .formula = "q = round(row_sum(" X ") / area / y_scale + y_zero_point); min(max(q, low), high)"},
     {.name = "QLinearConcat", Q, .inputs = "y_scale:p y_zero_point:i x:**", .outputs = "y", .attributes = "axis:!int",
      .infer = infer_concat, .run = run_concat},
     {.name = "QLinearGlobalAveragePool", Q, .inputs = UNARY, .outputs = "y", .attributes = "channels_last:int=0",
      .derived = "low high", .infer = infer_global, .rows = rows_global,
-     .formula = "q = round(row_sum(x - x_zero_point) * (x_scale / (y_scale * row_size()))) + y_zero_point; min(max(q, low), high)"},
-    {.name = "QLinearLeakyRelu", Q, .inputs = UNARY, .outputs = "y", .attributes = "alpha:float=0.01", .derived = "low high",
+     .formula = "q = round(row_sum(x - x_zero_point) * (x_scale / (y_scale * row_size()))) + y_zero_point; "
+                "min(max(q, low), high)"},
+    {.name = "QLinearLeakyRelu", Q, .inputs = UNARY, .outputs = "y", .attributes = "alpha:float=0.01",
+     .derived = "low high",
      .infer = ulp_infer_first, .rows = rows_each, .formula = "v = " X "; " REQUANTIZE("v < 0 ? alpha * v : v")},
-    {.name = "QLinearMul", Q, .inputs = BINARY, .outputs = "y", .derived = "low high", .infer = infer_two, .rows = rows_each,
+    {.name = "QLinearMul", Q, .inputs = BINARY, .outputs = "y", .derived = "low high", .infer = infer_two,
+     .rows = rows_each,
      .formula = "q = round((a - a_zero_point) * (b - b_zero_point) * (a_scale * b_scale / y_scale)) + y_zero_point; "
                 "min(max(q, low), high)"},
-    {.name = "QLinearSigmoid", Q, .inputs = UNARY, .outputs = "y", .derived = "low high", .infer = ulp_infer_first, .rows = rows_each,
+    {.name = "QLinearSigmoid", Q, .inputs = UNARY, .outputs = "y", .derived = "low high", .infer = ulp_infer_first,
+     .rows = rows_each,
      .formula = REQUANTIZE("sigmoid(" X ")")},
-    {.name = "QLinearSoftmax", Q, .inputs = UNARY, .outputs = "y", .attributes = "axis:int; opset:!int", .derived = "low high",
+    {.name = "QLinearSoftmax", Q, .inputs = UNARY, .outputs = "y", .attributes = "axis:int; opset:!int",
+     .derived = "low high",
      .infer = ulp_infer_first, .rows = rows_softmax,
      .formula = "e = exp((x - row_max(x)) * x_scale); " REQUANTIZE("e / row_sum(e)")},
     {0},
