@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "metrics.h"
+#include "parting.h"
 #include "run/plan.h"
 #include "tensor/tensor.h"
 
@@ -68,17 +69,18 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the audit");
 }
 
-static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ulp_plan *plan, const struct ulp_arithmetic *arithmetic,
-                                    struct ulp_error *error)
+static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ulp_plan *plan, size_t index, struct ulp_error *error)
 {
+    const struct ulp_arithmetic *arithmetic = &plan->lanes[index];
     *lane = (struct ulp_audit_lane){.arithmetic = *arithmetic, .node_count = ulp_plan_node_count(plan), .first_born = -1,
-                                    .first_decided = -1};
+                                    .first_decided = -1, .parting = {.other = -1, .first = -1, .first_step = -1}};
     lane->nodes = calloc(lane->node_count + 1, sizeof *lane->nodes);
     if (!lane->nodes)
         return out_of_memory(error);
     for (size_t n = 0; n < lane->node_count; n++) {
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
+        ulp_plan_node_types(plan, index, n, &node->types);
         node->name = strdup(ulp_plan_node_name(plan, n));
         node->op = strdup(ulp_plan_node_op(plan, n));
         if (!node->name || !node->op)
@@ -106,7 +108,9 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
     audit->opset = ulp_model_opset(plan->model, "");
     enum ulp_status status = audit->lanes && auditor->taints && audit->model_path && audit->reference ? ULP_OK : out_of_memory(error);
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++)
-        status = prepare_lane(&audit->lanes[l], plan, &plan->lanes[l + 1], error);
+        status = prepare_lane(&audit->lanes[l], plan, l + 1, error);
+    if (status == ULP_OK)
+        ulp_parting_prepare(audit);
     if (status == ULP_OK)
         *out = auditor;
     else
@@ -325,7 +329,8 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event, 
         ulp_range_measure(event->values[o].entire, &event->arithmetics[0].storage, &ranges[o]);
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
-        status = audit_lane(auditor, event, l, ranges, error);
+        if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
+            ulp_parting_measure(&auditor->audit.lanes[l], event, l);
     free(ranges);
     return status;
 }

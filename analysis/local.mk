@@ -4,6 +4,7 @@ libcore_la_SOURCES += \
 	%D%/limit.c \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_strip.c %D%/metrics_strip.h %D%/metrics_strip_template.h \
+	%D%/parting.c %D%/parting.h \
 	%D%/report_csv.c \
 	%D%/report_json.c \
 	%D%/report_text.c \

@@ -101,6 +101,16 @@ static json_t *make_lane(const struct ulp_audit *audit, const struct ulp_audit_l
                         lane->first_born < 0 ? json_null() : make_text(lane->nodes[lane->first_born].name));
     json_object_set_new(object, "first_diverged",
                         lane->first_decided < 0 ? json_null() : make_text(lane->nodes[lane->first_decided].name));
+    if (lane->parting.other >= 0) {
+        const struct ulp_parting *parting = &lane->parting;
+        json_t *parts = json_object();
+        json_object_set_new(parts, "from", make_text(audit->lanes[parting->other].arithmetic.name));
+        json_object_set_new(parts, "first", parting->first < 0 ? json_null() : make_text(lane->nodes[parting->first].name));
+        json_object_set_new(parts, "first_step", parting->first_step < 0 ? json_null() : make_text(lane->nodes[parting->first_step].name));
+        json_object_set_new(parts, "steps", json_integer((json_int_t)parting->steps));
+        json_object_set_new(parts, "count", json_integer((json_int_t)parting->count));
+        json_object_set_new(object, "parts", parts);
+    }
     json_object_set_new(object, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
@@ -108,6 +118,11 @@ static json_t *make_lane(const struct ulp_audit *audit, const struct ulp_audit_l
         json_object_set_new(entry, "index", json_integer((json_int_t)node->index));
         json_object_set_new(entry, "name", make_text(node->name));
         json_object_set_new(entry, "op", make_text(node->op));
+        if (node->types.product) {
+            json_object_set_new(entry, "weight_type",
+                                node->types.weight == ULP_TYPE_UNDEFINED ? json_null() : make_text(ulp_type_name(node->types.weight)));
+            json_object_set_new(entry, "compute_type", make_text(node->types.compute));
+        }
         if (node->born)
             json_object_set_new(entry, "nonfinite_born", json_true());
         if (node->poisoned)

@@ -173,10 +173,58 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
                      style->off);
 }
 
-static void add_lane(struct ulp_text *out, const struct ulp_audit_lane *lane, const struct style *style)
+/* What products compute in beside what their weights are stored in, where these are integers or were asked to be. */
+static void add_types(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    size_t products = 0, integer_weights = 0, integer = 0;
+    const char *compute = "";
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_node_types *types = &lane->nodes[n].types;
+        products += types->product;
+        integer += types->product && types->integer;
+        integer_weights += types->product && types->weight != ULP_TYPE_UNDEFINED && !ulp_type_is_float(types->weight);
+        if (types->product && !types->integer)
+            compute = types->compute;
+    }
+    if (integer_weights || integer) {
+        ulp_text_add(out, "  %zu product%s, %zu of integer weights: ", products, products == 1 ? "" : "s", integer_weights);
+        if (integer)
+            ulp_text_add(out, "%zu computed in int8 with INT32 sums%s", integer, products > integer ? ", " : "");
+        if (products > integer)
+            ulp_text_add(out, "%zu computed in %s", products - integer, compute);
+        ulp_text_add(out, "\n");
+    }
+    if (lane->arithmetic.schedule.qdq_integer && !integer)
+        ulp_text_add(out, "  qdq=integer: nothing to fuse, no product has DequantizeLinear on both factors\n");
+}
+
+static void add_parting(struct ulp_text *out, const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_parting *parting = &lane->parting;
+    if (parting->other < 0)
+        return;
+    const char *other = audit->lanes[parting->other].arithmetic.name;
+    char name[61];
+    if (parting->first < 0) {
+        ulp_text_add(out, "  equals %s in every bit\n", other);
+        return;
+    }
+    ulp_text_add(out, "  parts from %s at node %td %s (%s)\n", other, parting->first, fit_name(lane->nodes[parting->first].name, 60, name, sizeof name),
+                 lane->nodes[parting->first].op);
+    if (parting->first_step >= 0)
+        ulp_text_add(out, "    by quantisation steps first at node %td %s (%s); %zu of %zu integers differ\n", parting->first_step,
+                     fit_name(lane->nodes[parting->first_step].name, 60, name, sizeof name), lane->nodes[parting->first_step].op, parting->steps,
+                     parting->count);
+    else if (parting->count)
+        ulp_text_add(out, "    by roundings only: all %zu integers are equal\n", parting->count);
+}
+
+static void add_lane(struct ulp_text *out, const struct ulp_audit *audit, const struct ulp_audit_lane *lane, const struct style *style)
 {
     ulp_text_add(out, "\n%s%s%s\n", style->bold, lane->arithmetic.name, style->off);
     add_graph_outputs(out, lane, style);
+    add_types(out, lane);
+    add_parting(out, audit, lane);
     add_overflow(out, lane, style);
     add_ranking(out, lane, true, style);
     add_ranking(out, lane, false, style);
@@ -275,7 +323,7 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, stru
         ulp_text_add(out, "  and %zu more\n", audit->sample_count - SAMPLES_SHOWN);
     add_reference(out, audit);
     for (size_t l = 0; l < audit->lane_count; l++)
-        add_lane(out, &audit->lanes[l], style);
+        add_lane(out, audit, &audit->lanes[l], style);
     for (size_t i = 0; i < audit->spread_count; i++)
         add_spreads(out, &audit->spreads[i], style);
     ulp_text_add(out,

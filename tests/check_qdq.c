@@ -278,6 +278,52 @@ START_TEST(nothing_to_fuse_changes_nothing)
 }
 END_TEST
 
+/* The audit says what was stored, what computed, and where the views part: at the product, unless nothing was fused. */
+START_TEST(the_audit_shows_types_and_parting)
+{
+    static const char *const names[] = {"mpfr:128", "fp32", "fp32,qdq=integer"};
+    for (int plain = 0; plain < 2; plain++) {
+        struct sample s = {0};
+        struct ulp_tensor_set inputs;
+        struct ulp_arithmetic lanes[3];
+        struct ulp_plan *plan;
+        struct ulp_auditor *auditor;
+        struct ulp_audit audit;
+        struct ulp_error error;
+        make_sample(&s, &specs[_i], 1);
+        struct ulp_model *model = make_model(&s, &specs[_i], plain);
+        set_input(&inputs, &s, &specs[_i]);
+        for (int l = 0; l < 3; l++)
+            ck_ulp_ok(ulp_arithmetic_find(names[l], &lanes[l], &error), error);
+        const struct ulp_plan_options options = {.inputs = &inputs};
+        const struct ulp_run_options run = {.thread_count = 1, .audit = true};
+        ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
+        ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+        ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+        const struct ulp_observer observer = ulp_auditor_observer(auditor);
+        ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+        ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
+        size_t product = 0;
+        while (strcmp(audit.lanes[0].nodes[product].name, "product") != 0)
+            product++;
+        for (int l = 0; l < 2; l++) {
+            const struct ulp_node_types *types = &audit.lanes[l].nodes[product].types;
+            ck_assert(types->product && types->weight == ULP_TYPE_INT8);
+            ck_assert(types->integer == (l == 1 && !plain));
+            ck_assert_str_eq(types->compute, l == 1 && !plain ? "int8" : "fp32");
+        }
+        ck_assert_int_eq(audit.lanes[0].parting.other, -1);
+        ck_assert_int_eq(audit.lanes[1].parting.other, 0);
+        ck_assert_int_eq(audit.lanes[1].parting.first, plain ? -1 : (ptrdiff_t)product);
+        ulp_audit_free(&audit);
+        ulp_auditor_free(auditor);
+        ulp_plan_free(plan);
+        ulp_tensor_set_free(&inputs);
+        ulp_model_free(model);
+    }
+}
+END_TEST
+
 /* Wrong steps of each QuantizeLinear beside the reference's, which are those of exact sums. */
 struct steps {
     size_t wrong[2];
@@ -359,6 +405,7 @@ int main(void)
     tcase_set_timeout(tests, test_long() ? 600 : 60);
     tcase_add_loop_test(tests, integer_view_is_the_integers_own, 0, SPEC_COUNT);
     tcase_add_loop_test(tests, nothing_to_fuse_changes_nothing, 0, SPEC_COUNT);
+    tcase_add_loop_test(tests, the_audit_shows_types_and_parting, 0, SPEC_COUNT);
     tcase_add_loop_test(tests, networks_run_in_both_views, 0, 4);
     tcase_add_test(tests, mobilenet_agrees_with_its_recording);
     suite_add_tcase(suite, tests);

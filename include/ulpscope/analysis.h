@@ -44,6 +44,7 @@ struct ulp_audit_output {
 struct ulp_audit_node {
     size_t index;
     char *name, *op;
+    struct ulp_node_types types;
     size_t output_count;
     struct ulp_audit_output *outputs;
     bool born;      /* some output is not finite although all the lane's inputs and the reference's outputs are finite */
@@ -59,6 +60,12 @@ struct ulp_audit_lane {
     ptrdiff_t first_born;          /* index into nodes of the first born non-finite; -1: none */
     ptrdiff_t first_decided;       /* of the first that decides otherwise than the reference; -1: none */
     size_t poisoned_count;
+    struct ulp_parting {           /* of an arithmetic with qdq=integer from the same without it, when that is audited, too */
+        ptrdiff_t other;           /* index of that lane; -1: there is none */
+        ptrdiff_t first;           /* the first node whose results are not equal bits; -1: none */
+        ptrdiff_t first_step;      /* the first whose integers are not: another quantisation step */
+        size_t steps, count;       /* over all samples: unequal integers, of how many in nodes that give any */
+    } parting;
 };
 
 /* How much a contraction's result depends on the schedule of its sum: over a set of schedules, each on the reference's inputs,

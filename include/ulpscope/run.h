@@ -34,6 +34,16 @@ ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
 ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
 ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
 
+/* What a node works on and with, in one lane. */
+struct ulp_node_types {
+    bool product;          /* MatMul, Conv and their like: the rest is theirs */
+    bool integer;          /* computed in INT32 sums over quantised values: by the operator's definition, or by qdq=integer */
+    enum ulp_type weight;  /* in which the model stores the second factor when it is a constant (behind a DequantizeLinear: the quantised
+                              type); UNDEFINED: it is computed */
+    char compute[24];      /* "int8", the format of the factors, or "declared" of the arithmetic `model` */
+};
+ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index, struct ulp_node_types *out);
+
 /* One lane's values of one node output. Pointers are NULL when not computed. */
 struct ulp_lane_value {
     const struct ulp_tensor *entire; /* P(p); for the reference lane R(r) */

@@ -82,6 +82,8 @@ static const char documentation[] =
     "      two samples; how many digits the reference is good for\n"
     "  ulpscope audit model.onnx --arith tf32 --schedules\n"
     "      which layers depend on the kernel that happens to be picked, and on A100 against H200\n"
+    "  ulpscope audit model.onnx --arith fp32,fp32,qdq=integer\n"
+    "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two part\n"
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
     "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB";
 

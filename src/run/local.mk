@@ -7,4 +7,5 @@ libcore_la_SOURCES += \
 	%D%/info.c \
 	%D%/lane.c %D%/lane.h \
 	%D%/memory.c \
-	%D%/plan.c %D%/plan.h
+	%D%/plan.c %D%/plan.h \
+	%D%/types.c

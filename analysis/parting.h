@@ -1,0 +1,12 @@
+/* Where an arithmetic with qdq=integer parts from the same without it. */
+#ifndef ULP_ANALYSIS_PARTING_H
+#define ULP_ANALYSIS_PARTING_H
+
+#include <ulpscope/analysis.h>
+
+/* Find each lane's other lane. */
+void ulp_parting_prepare(struct ulp_audit *audit);
+/* Compare the two lanes' results of a node; index: of the lane among the audited ones. */
+void ulp_parting_measure(struct ulp_audit_lane *lane, const struct ulp_event *event, size_t index);
+
+#endif
