@@ -7,7 +7,14 @@ bench_wide_SOURCES = %D%/bench_wide.c
 bench_wide_CPPFLAGS = $(AM_CPPFLAGS)
 bench_wide_LDADD = libcore.la $(FLINT_LIBS) -lm
 
-bench: bench_contract bench_wide
+EXTRA_DIST += %D%/networks.py %D%/stack.py
+
+# The scripts say so when python3 lacks onnxruntime or onnx.
+bench: bench_contract bench_wide ulpscope
 	./bench_contract
 	./bench_wide
+	@if command -v python3 >/dev/null; then \
+	    python3 $(srcdir)/tests/bench/networks.py --ulpscope ./ulpscope && \
+	    python3 $(srcdir)/tests/bench/stack.py --ulpscope ./ulpscope; \
+	else echo "networks, stack: not measured: no python3"; fi
 .PHONY: bench
