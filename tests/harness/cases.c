@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-#define DEFAULT_INPUT "f[2,3,4]"
+#define DEFAULT_INPUT "g[2,3,4]"
 
 static const char *name_of(const struct ulp_operator *row)
 {
@@ -38,7 +38,8 @@ const char *case_exemption(const struct ulp_operator *row)
 static enum ulp_type type_of(char letter)
 {
     switch (letter) {
-    case 'f': return ULP_TYPE_FLOAT;
+    case 'f':
+    case 'g': return ULP_TYPE_FLOAT;
     case 'i': return ULP_TYPE_INT64;
     case 'j': return ULP_TYPE_INT32;
     case 'u': return ULP_TYPE_UINT8;
@@ -61,6 +62,13 @@ static void set_element(struct ulp_tensor *tensor, size_t i, double value)
     at.count = 1;
     at.data = (char *)tensor->data + i * tensor->element_bytes;
     ck_assert_msg(ulp_tensor_convert(&at, &one, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, &error) == ULP_OK, "%s", error.message);
+}
+
+/* 8 significant bits, exponents from -6 to 0, so that sums round. */
+static double random_float(uint64_t stream, uint64_t i)
+{
+    const uint64_t bits = ulp_random_bits(stream, i);
+    return ldexp(1 + (double)(bits & 127) / 128, -(int)((bits >> 8) % 7)) * (bits >> 63 ? -1 : 1);
 }
 
 /* One word of a hint. lane NULL: elements as the model has them. stream: of the random values. */
@@ -86,7 +94,7 @@ static void make_tensor(struct ulp_tensor *out, const char *word, const struct u
     const char *values = *p == '{' ? p + 1 : NULL, *next = values;
     for (size_t i = 0; i < out->count; i++) {
         const double unit = is_float ? 16 : 1, span = (high - low) * unit + 1;
-        double value = low + floor(ulp_random_uniform(stream, i) * span) / unit;
+        double value = *word == 'g' ? random_float(stream, i) : low + floor(ulp_random_uniform(stream, i) * span) / unit;
         if (values) {
             char *end;
             value = strtod(next, &end);
