@@ -50,6 +50,7 @@ const struct hint hints[] = {
     {"SimplifiedLayerNormalization", 0, "g[2,3,4] g[4]"},
     {"ms.SkipLayerNormalization", 0, "g[2,3,4] g[2,3,4] g[4] g[4] g[4]"},
     {"ms.SkipSimplifiedLayerNormalization", 0, "g[2,3,4] g[2,3,4] g[4] g[4]"},
+    {"ms.EmbedLayerNormalization", 0, "j[2,3](0,4) j[2,3](0,1) g[5,4] g[6,4] g[2,4] g[4] g[4] j[2,3](0,1)"},
     {"ms.BiasGelu", 0, "g[2,3,4] g[4]"},
     {"AveragePool", 0, POOL},
     {"LpPool", 0, POOL},
@@ -92,6 +93,7 @@ const struct hint hints[] = {
     {"ConvInteger", 0, "u[1,1,4,4](0,255) u[1,1,2,2](0,255)"},
     {"MatMulInteger", 0, "u[3,4](0,255) u[4,2](0,255)"},
     {"QLinearConv", 0, "u[1,1,4,4](126,130) f[]{0.5} u[]{128} u[2,1,2,2](118,122) f[]{0.25} u[]{120} f[]{0.5} u[]{100}"},
+    {"ms.QLinearConv", 0, "u[1,1,4,4](126,130) f[]{0.5} u[]{128} u[2,1,2,2](118,122) f[]{0.25} u[]{120} f[]{0.5} u[]{100}"},
     {"QLinearMatMul", 0, "u[3,4](126,130) f[]{0.5} u[]{128} u[4,2](118,122) f[]{0.25} u[]{120} f[]{0.5} u[]{100}"},
 
     /* movement, selection, shapes: exact */
@@ -145,7 +147,8 @@ const struct hint hints[] = {
     {"Conv", 0, "g[1,2,5,5] g[3,2,3,3] g[3]", NULL, 20, 74, true},
     {"ConvTranspose", 0, "g[1,2,3,3] g[2,3,3,3] g[3]", NULL, 20, 74, true},
     {"Einsum", 0, "g[3,4] g[4,5]", "equation=ij,jk->ik", 6, 16, true},
-    {"ms.FusedConv", 0, "g[1,2,5,5] g[3,2,3,3] g[3]", NULL, 22, 74}, /* activations have slopes of 1 at most and round twice */
+    {"ms.FusedConv", 0, "g[1,2,5,5] g[3,2,3,3] g[3]", "activation_params=0.25,0.5", 22, 74}, /* activations: slopes of 1 at most, rounded twice */
+    {"ms.NhwcConv", 0, "g[1,5,5,2] g[3,3,3,2] g[3]", NULL, 20, 74, true},
     {"ms.FusedMatMul", 0, "g[2,3,4] g[2,4,5]", NULL, 6, 16, true},
     {"ms.MatMulNBits", 0, "g[3,32] u[5,2,8](0,255) f[5,2](0,1)", "K=32; N=5; bits=4; block_size=16", 36, 512}, /* |w| <= 8 */
     {"ms.MatMulIntegerToFloat", 0, "u[3,8](0,8) s[8,5](-8,8) f[]{0.0625} f[]{0.125}", NULL, 12, 4},
