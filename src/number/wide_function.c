@@ -1,6 +1,7 @@
 /* Which primitives have a fast path, and their instances for records of one to four limbs. */
 #include "number/wide_function.h"
 
+#include "number/wide_arithmetic.h"
 #include "number/wide_series.h"
 
 #ifdef ULP_WIDE_LIMBS
@@ -11,14 +12,6 @@
 #define EXPONENT_MAX 0x10000      /* of operands and results, far inside MPFR's range */
 #define EXPONENT_MIN (-0x10000)
 
-WIDE_INLINE const struct ulp_record *record_at_const(const void *records, size_t i, int limbs)
-{
-    return ulp_record_at_const(records, i, 64 * limbs);
-}
-WIDE_INLINE struct ulp_record *record_at(void *records, size_t i, int limbs)
-{
-    return ulp_record_at(records, i, 64 * limbs);
-}
 WIDE_INLINE bool is_regular(const struct ulp_record *x)
 {
     return x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND;
@@ -40,7 +33,8 @@ WIDE_INLINE bool is_regular(const struct ulp_record *x)
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
 {
     ulp_wide_fn *const *const functions[] = {functions_1, functions_2, functions_3, functions_4};
-    return precision <= 256 ? functions[(precision - 1) / 64][primitive] : NULL;
+    ulp_wide_fn *const arithmetic = ulp_wide_arithmetic(primitive, precision);
+    return arithmetic || precision > 256 ? arithmetic : functions[(precision - 1) / 64][primitive];
 }
 
 #else

@@ -16,6 +16,16 @@
 
 __extension__ typedef unsigned __int128 wide_pair;
 
+/* Records of so many limbs, whatever their precision. */
+WIDE_INLINE const struct ulp_record *record_at_const(const void *records, size_t i, int limbs)
+{
+    return ulp_record_at_const(records, i, 64 * limbs);
+}
+WIDE_INLINE struct ulp_record *record_at(void *records, size_t i, int limbs)
+{
+    return ulp_record_at(records, i, 64 * limbs);
+}
+
 WIDE_INLINE void wide_copy(uint64_t *y, const uint64_t *a, int n)
 {
     WIDE_UNROLL for (int i = 0; i < n; i++) y[i] = a[i];

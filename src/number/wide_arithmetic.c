@@ -1,0 +1,125 @@
+/* The fast path's sums, products, quotients and roots, for records of one to four limbs. */
+#include "number/wide_arithmetic.h"
+
+#include "number/wide_limbs.h"
+
+#ifdef ULP_WIDE_LIMBS
+
+#include <math.h>
+
+/* s = floor(sqrt(h)) for h >= 2^126, and h - s^2. The root in double errs by less than 2^12 after conversion, the second
+ * estimate by the square of that over 2 s and its own rounding: by less than 2. */
+static inline uint64_t take_small_root(wide_pair *remainder, wide_pair h)
+{
+    const double high = (double)(uint64_t)(h >> 64) * 0x1p64, root = sqrt(high);
+    uint64_t s = root >= 0x1p64 ? ~UINT64_C(0) : (uint64_t)root;
+    const wide_pair square = (wide_pair)s * s;
+    const bool above = square > h;
+    const wide_pair difference = above ? square - h : h - square;
+    const double size = ((double)(uint64_t)(difference >> 64) * 0x1p64 + (double)(uint64_t)difference) / (2 * root);
+    const uint64_t move = (uint64_t)size;
+    if (above)
+        s = s - move - 1;
+    else if (__builtin_add_overflow(s, move, &s))
+        s = ~UINT64_C(0);
+    while ((wide_pair)s * s > h)
+        s--;
+    wide_pair r = h - (wide_pair)s * s;
+    for (; r > 2 * (wide_pair)s; s++)
+        r -= 2 * (wide_pair)s + 1;
+    *remainder = r;
+    return s;
+}
+
+/* s = floor(sqrt(h 2^128 + low 2^64)), h >= 2^126, and whether the remainder is above s, that is the root above s + 1/2:
+ * *compared > 0. One step of P. Zimmermann's Karatsuba square root (INRIA RR-3805, 1999). false: a digit of 2^64. */
+static inline bool take_root(wide_pair *s, int *compared, wide_pair h, uint64_t low)
+{
+    wide_pair r1;
+    const uint64_t s1 = take_small_root(&r1, h);
+    uint64_t u;
+    /* (r1 2^64 + low) / (2 s1); low has its last 63 bits clear. */
+    if (r1 >> 1 >= s1)
+        return false;
+    const uint64_t q = wide_divide_pair(&u, (uint64_t)(r1 >> 1), (uint64_t)r1 << 63 | low >> 1, s1);
+    wide_pair root = (wide_pair)s1 << 64 | q, square = (wide_pair)q * q;
+    /* The remainder is 2 u 2^64 - q^2, in 129 bits and a sign. */
+    wide_pair r = (wide_pair)u << 65;
+    int top = (int)(u >> 63) - (r < square);
+    r -= square;
+    if (top < 0) {
+        root--;
+        const wide_pair twice = root << 1 | 1;
+        r += twice;
+        top += (r < twice) + (int)(root >> 127);
+    }
+    *s = root;
+    *compared = top > 0 || r > root;
+    return true;
+}
+
+/* Regular, with an exponent far inside MPFR's range, so that no result leaves it. */
+WIDE_INLINE bool is_ordinary(const struct ulp_record *x)
+{
+    return (x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND) && x->exponent < 0x1000000 &&
+           x->exponent > -0x1000000;
+}
+
+#define SIGNIFICAND 1
+#define NAME(x) x##_1
+#include "number/wide_arithmetic_template.h"
+#define SIGNIFICAND 2
+#define NAME(x) x##_2
+#include "number/wide_arithmetic_template.h"
+#define SIGNIFICAND 3
+#define NAME(x) x##_3
+#include "number/wide_arithmetic_template.h"
+#define SIGNIFICAND 4
+#define NAME(x) x##_4
+#include "number/wide_arithmetic_template.h"
+
+/* x^2 is the correctly rounded product. */
+#define SQUARE(LIMBS)                                                                                                  \
+    static size_t run_pow_##LIMBS(int precision, void *out, const void *a, const void *b, size_t n)                    \
+    {                                                                                                                  \
+        const struct ulp_record *y = b;                                                                                \
+        for (size_t i = 0; i < n; i++, y = record_at_const(y, 1, LIMBS))                                               \
+            if (!is_two(y, LIMBS))                                                                                     \
+                return run_mul_##LIMBS(precision, out, a, a, i);                                                       \
+        return run_mul_##LIMBS(precision, out, a, a, n);                                                               \
+    }
+WIDE_INLINE bool is_two(const struct ulp_record *x, int limbs)
+{
+    uint64_t rest = 0;
+    for (int i = 0; i + 1 < limbs; i++)
+        rest |= x->limbs[i];
+    return x->kind == MPFR_REGULAR_KIND && x->exponent == 2 && x->limbs[limbs - 1] == UINT64_C(1) << 63 && rest == 0;
+}
+SQUARE(1)
+SQUARE(2)
+SQUARE(3)
+SQUARE(4)
+
+ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
+{
+    static ulp_wide_fn *const functions[4][ULP_PRIMITIVE_COUNT] = {
+#define ROW(LIMBS)                                                                                                     \
+    [ULP_PRIMITIVE_ADD] = run_add_##LIMBS, [ULP_PRIMITIVE_SUB] = run_sub_##LIMBS,                                      \
+    [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, [ULP_PRIMITIVE_POW] = run_pow_##LIMBS
+        {ROW(1), [ULP_PRIMITIVE_SQRT] = run_sqrt_1},
+        {ROW(2), [ULP_PRIMITIVE_SQRT] = run_sqrt_2},
+        {ROW(3)},
+        {ROW(4)},
+    };
+    return precision <= 256 ? functions[(precision - 1) / 64][primitive] : NULL;
+}
+
+#else
+
+ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
+{
+    (void)primitive, (void)precision;
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* Sums, products, quotients and roots of one element, exact up to the one rounding. Parameters as of
+ * wide_element_template.h: SIGNIFICAND, NAME(x). A quotient or root of values of one precision is never a tie. */
+
+#define LIMBS (SIGNIFICAND + 1)
+#define DIVISOR (SIGNIFICAND > 2 ? SIGNIFICAND : 2) /* limbs that wide_divide and the root work on */
+
+/* *out = (y + low 2^-64 ulp) 2^exponent rounded to nearest even; y has its top bit set; sticky: something follows low. */
+WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t low, bool sticky, int64_t exponent,
+                             bool negative, int precision)
+{
+    const int unused = 64 * SIGNIFICAND - precision;
+    uint64_t window = low, rest = sticky, z[SIGNIFICAND];
+    if (unused) {
+        window = y[0] << (64 - unused);
+        rest |= low;
+    }
+    const uint64_t half = UINT64_C(1) << 63, odd = y[0] >> unused & 1;
+    const uint64_t up = window > half || (window == half && (odd | rest) != 0);
+    wide_copy(z, y, SIGNIFICAND);
+    z[0] &= ~UINT64_C(0) << unused;
+    if (wide_add_one(z, z, up << unused, SIGNIFICAND)) {
+        z[SIGNIFICAND - 1] = half;
+        exponent++;
+    }
+    wide_copy(out->limbs, z, SIGNIFICAND);
+    out->exponent = exponent;
+    out->kind = negative ? -MPFR_REGULAR_KIND : MPFR_REGULAR_KIND;
+    return true;
+}
+
+/* x + y or, flip = true, x - y. Exponents that differ by less than 64: the smaller operand, moved, fits LIMBS limbs. */
+WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision,
+                           bool flip)
+{
+    const bool swap = x->exponent < y->exponent;
+    const struct ulp_record *big = swap ? y : x, *small = swap ? x : y;
+    const int64_t distance = big->exponent - small->exponent, exponent = big->exponent;
+    if (distance >= 64)
+        return false;
+    const bool subtract = (x->kind ^ y->kind) < 0 ? !flip : flip;
+    bool negative = (big->kind < 0) ^ (flip && swap);
+    const uint64_t mask = subtract ? ~UINT64_C(0) : 0;
+    uint64_t a[LIMBS], b[LIMBS];
+    a[0] = b[0] = 0;
+    wide_copy(a + 1, big->limbs, SIGNIFICAND);
+    wide_copy(b + 1, small->limbs, SIGNIFICAND);
+    WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) b[i] = b[i] >> distance | b[i + 1] << 1 << (63 - distance);
+    b[LIMBS - 1] >>= distance;
+    WIDE_UNROLL for (int i = 0; i < LIMBS; i++) b[i] ^= mask;
+    uint64_t carry = mask & 1;
+    WIDE_UNROLL for (int i = 0; i < LIMBS; i++)
+    {
+        const wide_pair s = (wide_pair)a[i] + b[i] + carry;
+        a[i] = (uint64_t)s;
+        carry = (uint64_t)(s >> 64);
+    }
+    if (subtract && !carry) { /* equal exponents, the second is larger */
+        uint64_t zero[LIMBS];
+        wide_zero(zero, LIMBS);
+        wide_sub(a, zero, a, LIMBS);
+        negative = !negative;
+    }
+    if (!subtract) { /* at most one bit more, and the last of LIMBS limbs is 0 */
+        const int more = (int)carry;
+        WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) a[i] = a[i] >> more | a[i + 1] << 1 << (63 - more);
+        a[LIMBS - 1] = a[LIMBS - 1] >> more | carry << 63;
+        return NAME(round)(out, a + 1, a[0], false, exponent + more, negative, precision);
+    }
+    if (a[LIMBS - 1] == 0)
+        return false;
+    const int shift = __builtin_clzll(a[LIMBS - 1]);
+    wide_shift_left(a, a, shift, LIMBS);
+    return NAME(round)(out, a + 1, a[0], false, exponent - shift, negative, precision);
+}
+
+WIDE_INLINE bool NAME(add)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+{
+    return NAME(sum)(out, x, y, precision, false);
+}
+WIDE_INLINE bool NAME(sub)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+{
+    return NAME(sum)(out, x, y, precision, true);
+}
+
+WIDE_INLINE bool NAME(mul)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+{
+    uint64_t p[2 * SIGNIFICAND];
+    wide_multiply(p, x->limbs, y->limbs, SIGNIFICAND);
+    const int shift = 1 - (int)(p[2 * SIGNIFICAND - 1] >> 63);
+    wide_shift_left(p, p, shift, 2 * SIGNIFICAND);
+    uint64_t rest = 0;
+    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND - 1; i++) rest |= p[i];
+    return NAME(round)(out, p + SIGNIFICAND, p[SIGNIFICAND - 1], rest != 0, x->exponent + y->exponent - shift,
+                       (x->kind ^ y->kind) < 0, precision);
+}
+
+WIDE_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+{
+    uint64_t a[DIVISOR], b[DIVISOR], less[DIVISOR], z[DIVISOR + 1];
+    a[0] = b[0] = 0;
+    wide_copy(a + DIVISOR - SIGNIFICAND, x->limbs, SIGNIFICAND);
+    wide_copy(b + DIVISOR - SIGNIFICAND, y->limbs, SIGNIFICAND);
+    const uint64_t whole = 1 - wide_sub(less, a, b, DIVISOR); /* the quotient's integer part */
+    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) a[i] = whole ? less[i] : a[i];
+    wide_divide(z + 1, a, b, DIVISOR);
+    uint64_t rest = 0;
+    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) rest |= a[i];
+    const uint64_t top = a[DIVISOR - 1] >> 63;
+    wide_shift_left(less, a, 1, DIVISOR);
+    z[0] = (uint64_t)(top | !wide_less(less, b, DIVISOR)) << 63;
+    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) z[i] = z[i] >> whole | z[i + 1] << 1 << (63 - whole);
+    z[DIVISOR] = z[DIVISOR] >> whole | whole << 63;
+    if (DIVISOR > SIGNIFICAND)
+        rest |= z[0];
+    return NAME(round)(out, z + DIVISOR + 1 - SIGNIFICAND, z[DIVISOR - SIGNIFICAND], rest != 0,
+                       x->exponent - y->exponent + (int64_t)whole, (x->kind ^ y->kind) < 0, precision);
+}
+
+#if SIGNIFICAND <= 2
+WIDE_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+{
+    (void)y;
+    if (x->kind < 0)
+        return false;
+    const int64_t odd = x->exponent & 1;
+    const wide_pair m = (wide_pair)x->limbs[SIGNIFICAND - 1] << 64 | (SIGNIFICAND > 1 ? x->limbs[0] : 0);
+    wide_pair s;
+    int compared;
+    if (!take_root(&s, &compared, m >> odd, (uint64_t)(m & (uint64_t)odd) << 63))
+        return false;
+    const uint64_t z[3] = {compared > 0 ? UINT64_C(1) << 63 : 0, (uint64_t)s, (uint64_t)(s >> 64)};
+    return NAME(round)(out, z + 3 - SIGNIFICAND, z[2 - SIGNIFICAND], true, (x->exponent + odd) / 2, false, precision);
+}
+#endif
+
+/* Strips. */
+#define BINARY(FUNCTION, ARITY)                                                                                        \
+    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, size_t n)               \
+    {                                                                                                                  \
+        size_t i = 0;                                                                                                  \
+        for (; i < n; i++) {                                                                                           \
+            const struct ulp_record *x = record_at_const(a, i, SIGNIFICAND);                                           \
+            const struct ulp_record *y = (ARITY) > 1 ? record_at_const(b, i, SIGNIFICAND) : x;                         \
+            if (!is_ordinary(x) || !is_ordinary(y) ||                                                                  \
+                !NAME(FUNCTION)(record_at(out, i, SIGNIFICAND), x, y, precision))                                      \
+                break;                                                                                                 \
+        }                                                                                                              \
+        return i;                                                                                                      \
+    }
+BINARY(add, 2)
+BINARY(sub, 2)
+BINARY(mul, 2)
+BINARY(div, 2)
+#if SIGNIFICAND <= 2
+BINARY(sqrt, 1)
+#endif
+
+#undef BINARY
+#undef LIMBS
+#undef DIVISOR
+#undef SIGNIFICAND
+#undef NAME

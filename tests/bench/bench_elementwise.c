@@ -1,0 +1,172 @@
+/* Elementwise formulas of the reference on one core, through a tape over a tensor, each beside a loop of plain MPFR
+ * calls on the same operands in the same run.
+ *
+ *   bench_elementwise [--json] [WORD]     rows whose name contains WORD
+ *
+ * Operands have full significands: a normal about 0 with deviation 2, b between 1/2 and 4. Time is this process's on a
+ * processor, the best of several runs. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/random.h"
+#include "formula/tape.h"
+#include "number/function.h"
+#include "number/mpfr_record.h"
+
+#define COUNT 16384
+#define RUNS 7
+
+static const struct row {
+    const char *formula;
+    enum ulp_primitive primitive;
+    bool positive; /* on b instead of a */
+} rows[] = {
+    {"exp(a)", ULP_PRIMITIVE_EXP, false},         {"expm1(a)", ULP_PRIMITIVE_EXPM1, false},
+    {"tanh(a)", ULP_PRIMITIVE_TANH, false},       {"sigmoid(a)", ULP_PRIMITIVE_SIGMOID, false},
+    {"softplus(a)", ULP_PRIMITIVE_SOFTPLUS, false}, {"erf(a)", ULP_PRIMITIVE_ERF, false},
+    {"sin(a)", ULP_PRIMITIVE_SIN, false},         {"cos(a)", ULP_PRIMITIVE_COS, false},
+    {"log(b)", ULP_PRIMITIVE_LOG, true},          {"log1p(b)", ULP_PRIMITIVE_LOG1P, true},
+    {"sqrt(b)", ULP_PRIMITIVE_SQRT, true},        {"a / b", ULP_PRIMITIVE_DIV, false},
+    {"a * b", ULP_PRIMITIVE_MUL, false},          {"a + b", ULP_PRIMITIVE_ADD, false},
+    {"a - b", ULP_PRIMITIVE_SUB, false},          {"max(a, b)", ULP_PRIMITIVE_MAX, false},
+};
+static const int precisions[] = {128, 256};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void stop(const char *what)
+{
+    fprintf(stderr, "bench_elementwise: %s\n", what);
+    exit(1);
+}
+
+static void create(struct ulp_tensor *tensor, int precision)
+{
+    struct ulp_error error = {0};
+    const int64_t dim = COUNT;
+    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, precision, 1, &dim, &error) != ULP_OK)
+        stop(error.message);
+}
+
+static void fill(struct ulp_tensor *tensor, int precision, bool positive, uint64_t key)
+{
+    create(tensor, precision);
+    for (size_t i = 0; i < COUNT; i++) {
+        const double u = ulp_random_uniform(key, 2 * i), v = ulp_random_uniform(key, 2 * i + 1);
+        const double value = positive ? 0.5 + 3.5 * u : 2 * sqrt(-2 * log(1 - u)) * cos(6.28318530717958648 * v);
+        struct ulp_record *record = ulp_record_at(tensor->data, i, precision);
+        mpfr_t x;
+        ulp_record_begin(x, record, precision);
+        mpfr_set_d(x, value, MPFR_RNDN);
+        for (size_t limb = 0; limb < (size_t)precision / 64; limb++)
+            record->limbs[limb] |= ulp_random_bits(key + 1, 8 * i + limb) >> (limb + 1 == (size_t)precision / 64 ? 53 : 0);
+        ulp_record_close(record, x);
+    }
+}
+
+static void call(const struct row *row, mpfr_t z, mpfr_t x, mpfr_t y)
+{
+    switch (row->primitive) {
+    case ULP_PRIMITIVE_DIV: mpfr_div(z, x, y, MPFR_RNDN); return;
+    case ULP_PRIMITIVE_MUL: mpfr_mul(z, x, y, MPFR_RNDN); return;
+    case ULP_PRIMITIVE_ADD: mpfr_add(z, x, y, MPFR_RNDN); return;
+    case ULP_PRIMITIVE_SUB: mpfr_sub(z, x, y, MPFR_RNDN); return;
+    case ULP_PRIMITIVE_MAX: mpfr_max(z, x, y, MPFR_RNDN); return;
+    default: ulp_function_mpfr(row->primitive, z, x, y, MPFR_RNDN);
+    }
+}
+
+/* Nanoseconds an element: MPFR's on an array of mpfr_t. */
+static double time_mpfr(const struct row *row, const struct ulp_tensor *a, const struct ulp_tensor *b, int precision)
+{
+    mpfr_t *x = malloc(3 * COUNT * sizeof *x), *y = x + COUNT, *z = y + COUNT;
+    if (!x)
+        stop("out of memory");
+    for (size_t i = 0; i < COUNT; i++) {
+        ulp_record_open_const(x[i], ulp_record_at_const((row->positive ? b : a)->data, i, precision), precision);
+        ulp_record_open_const(y[i], ulp_record_at_const(b->data, i, precision), precision);
+        mpfr_init2(z[i], precision);
+    }
+    double best = INFINITY;
+    for (int run = 0; run < 3; run++) {
+        const double start = now();
+        for (size_t i = 0; i < COUNT; i++)
+            call(row, z[i], x[i], y[i]);
+        best = fmin(best, now() - start);
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        mpfr_clear(z[i]);
+    free(x);
+    return best * 1e9 / COUNT;
+}
+
+static double time_tape(const struct row *row, const struct ulp_tensor *a, const struct ulp_tensor *b,
+                        struct ulp_tensor *out, int precision)
+{
+    static const char *const names[] = {"a", "b"}, *const results[] = {"y"};
+    struct ulp_error error = {0};
+    struct ulp_tape *tape;
+    struct ulp_arithmetic arithmetic;
+    char name[32];
+    snprintf(name, sizeof name, "mpfr:%d", precision);
+    if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK ||
+        ulp_tape_create(&tape, row->formula, names, 2, results, 1, &error) != ULP_OK)
+        stop(error.message);
+    const struct ulp_rows shape = {.row_count = 1, .row_length = COUNT};
+    const struct ulp_operand operands[] = {{.tensor = a, .position_stride = 1}, {.tensor = b, .position_stride = 1}},
+                             output = {.tensor = out, .position_stride = 1};
+    double best = INFINITY;
+    for (int run = 0; run < RUNS; run++) {
+        const double start = now();
+        if (ulp_tape_run(tape, &arithmetic, &shape, operands, &output, 0, NULL, &error) != ULP_OK)
+            stop(error.message);
+        best = fmin(best, now() - start);
+    }
+    ulp_tape_free(tape);
+    return best * 1e9 / COUNT;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = "";
+    bool json = false;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            json = true;
+        else
+            word = argv[i];
+    printf(json ? "[" : "%-14s %5s %12s %12s %8s\n", "formula", "bits", "ns/element", "MPFR's ns", "ratio");
+    int printed = 0;
+    for (size_t p = 0; p < sizeof precisions / sizeof precisions[0]; p++) {
+        const int precision = precisions[p];
+        struct ulp_tensor a, b, out;
+        fill(&a, precision, false, 1);
+        fill(&b, precision, true, 11);
+        create(&out, precision);
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            if (!strstr(rows[i].formula, word))
+                continue;
+            const double own = time_tape(&rows[i], &a, &b, &out, precision),
+                         peer = time_mpfr(&rows[i], &a, &b, precision);
+            if (json)
+                printf("%s\n  {\"formula\": \"%s\", \"bits\": %d, \"ns\": %.2f, \"mpfr_ns\": %.2f, \"ratio\": %.2f}",
+                       printed++ ? "," : "", rows[i].formula, precision, own, peer, peer / own);
+            else
+                printf("%-14s %5d %12.1f %12.1f %8.1f\n", rows[i].formula, precision, own, peer, peer / own);
+            fflush(stdout);
+        }
+        ulp_tensor_free(&a);
+        ulp_tensor_free(&b);
+        ulp_tensor_free(&out);
+    }
+    printf(json ? "\n]\n" : "");
+    return 0;
+}
