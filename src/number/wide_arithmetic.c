@@ -11,17 +11,15 @@
  * estimate by the square of that over 2 s and its own rounding: by less than 2. */
 static inline uint64_t take_small_root(wide_pair *remainder, wide_pair h)
 {
-    const double high = (double)(uint64_t)(h >> 64) * 0x1p64, root = sqrt(high);
-    uint64_t s = root >= 0x1p64 ? ~UINT64_C(0) : (uint64_t)root;
-    const wide_pair square = (wide_pair)s * s;
-    const bool above = square > h;
-    const wide_pair difference = above ? square - h : h - square;
-    const double size = ((double)(uint64_t)(difference >> 64) * 0x1p64 + (double)(uint64_t)difference) / (2 * root);
-    const uint64_t move = (uint64_t)size;
-    if (above)
-        s = s - move - 1;
-    else if (__builtin_add_overflow(s, move, &s))
-        s = ~UINT64_C(0);
+    /* Conversions are of signed integers, which need no branch. */
+    const double root = sqrt((double)(int64_t)(uint64_t)(h >> 65) * 0x1p65);
+    uint64_t s = root >= 0x1p64 ? ~UINT64_C(0) : (uint64_t)(int64_t)(root / 2) << 1;
+    const wide_pair difference = h - (wide_pair)s * s; /* signed, below 2^78 */
+    const double size =
+        ((double)(int64_t)(uint64_t)(difference >> 64) * 0x1p64 + (double)(int64_t)((uint64_t)difference >> 1) * 2) / (2 * root);
+    const int64_t move = (int64_t)size - (size < 0);
+    const uint64_t moved = s + (uint64_t)move;
+    s = moved | -(uint64_t)((move > 0) & (moved < s));
     while ((wide_pair)s * s > h)
         s--;
     wide_pair r = h - (wide_pair)s * s;
@@ -47,22 +45,21 @@ static inline bool take_root(wide_pair *s, int *compared, wide_pair h, uint64_t 
     wide_pair r = (wide_pair)u << 65;
     int top = (int)(u >> 63) - (r < square);
     r -= square;
-    if (top < 0) {
-        root--;
-        const wide_pair twice = root << 1 | 1;
-        r += twice;
-        top += (r < twice) + (int)(root >> 127);
-    }
+    const uint64_t back = -(uint64_t)(top < 0);
+    root -= back & 1;
+    const wide_pair twice = (root << 1 | 1) & ((wide_pair)back << 64 | back);
+    r += twice;
+    top += (int)((r < twice) + ((uint64_t)(root >> 127) & back));
     *s = root;
-    *compared = top > 0 || r > root;
+    *compared = (top > 0) | (r > root);
     return true;
 }
 
 /* Regular, with an exponent far inside MPFR's range, so that no result leaves it. */
 WIDE_INLINE bool is_ordinary(const struct ulp_record *x)
 {
-    return (x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND) && x->exponent < 0x1000000 &&
-           x->exponent > -0x1000000;
+    return (x->kind * x->kind == MPFR_REGULAR_KIND * MPFR_REGULAR_KIND) &
+           ((uint64_t)x->exponent + 0x1000000 < 0x2000000);
 }
 
 #define SIGNIFICAND 1

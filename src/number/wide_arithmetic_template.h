@@ -1,5 +1,6 @@
 /* Sums, products, quotients and roots of one element, exact up to the one rounding. Parameters as of
- * wide_element_template.h: SIGNIFICAND, NAME(x). A quotient or root of values of one precision is never a tie. */
+ * wide_element_template.h: SIGNIFICAND, NAME(x). What depends on the operands' bits is masks and shifts: a branch that is
+ * taken as often as not costs more than a product. A quotient or root of values of one precision is never a tie. */
 
 #define LIMBS (SIGNIFICAND + 1)
 #define DIVISOR (SIGNIFICAND > 2 ? SIGNIFICAND : 2) /* limbs that wide_divide and the root work on */
@@ -15,7 +16,7 @@ WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t
         rest |= low;
     }
     const uint64_t half = UINT64_C(1) << 63, odd = y[0] >> unused & 1;
-    const uint64_t up = window > half || (window == half && (odd | rest) != 0);
+    const uint64_t up = window >> 63 & (uint64_t)((window << 1 | odd | rest) != 0);
     wide_copy(z, y, SIGNIFICAND);
     z[0] &= ~UINT64_C(0) << unused;
     if (wide_add_one(z, z, up << unused, SIGNIFICAND)) {
@@ -24,7 +25,7 @@ WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t
     }
     wide_copy(out->limbs, z, SIGNIFICAND);
     out->exponent = exponent;
-    out->kind = negative ? -MPFR_REGULAR_KIND : MPFR_REGULAR_KIND;
+    out->kind = MPFR_REGULAR_KIND * (1 - 2 * (int)negative);
     return true;
 }
 
@@ -33,13 +34,13 @@ WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x, c
                            bool flip)
 {
     const bool swap = x->exponent < y->exponent;
-    const struct ulp_record *big = swap ? y : x, *small = swap ? x : y;
+    const struct ulp_record *const both[2] = {x, y}, *big = both[swap], *small = both[!swap];
     const int64_t distance = big->exponent - small->exponent, exponent = big->exponent;
     if (distance >= 64)
         return false;
-    const bool subtract = (x->kind ^ y->kind) < 0 ? !flip : flip;
-    bool negative = (big->kind < 0) ^ (flip && swap);
-    const uint64_t mask = subtract ? ~UINT64_C(0) : 0;
+    const bool subtract = ((x->kind ^ y->kind) < 0) ^ flip;
+    bool negative = (big->kind < 0) ^ (flip & swap);
+    const uint64_t mask = -(uint64_t)subtract;
     uint64_t a[LIMBS], b[LIMBS];
     a[0] = b[0] = 0;
     wide_copy(a + 1, big->limbs, SIGNIFICAND);
@@ -60,17 +61,15 @@ WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x, c
         wide_sub(a, zero, a, LIMBS);
         negative = !negative;
     }
-    if (!subtract) { /* at most one bit more, and the last of LIMBS limbs is 0 */
-        const int more = (int)carry;
-        WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) a[i] = a[i] >> more | a[i + 1] << 1 << (63 - more);
-        a[LIMBS - 1] = a[LIMBS - 1] >> more | carry << 63;
-        return NAME(round)(out, a + 1, a[0], false, exponent + more, negative, precision);
-    }
+    /* A sum has at most one bit more, and the last bit of LIMBS limbs is 0. */
+    const int more = (int)(carry & ~mask & 1);
+    WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) a[i] = a[i] >> more | a[i + 1] << 1 << (63 - more);
+    a[LIMBS - 1] = a[LIMBS - 1] >> more | (uint64_t)more << 63;
     if (a[LIMBS - 1] == 0)
         return false;
     const int shift = __builtin_clzll(a[LIMBS - 1]);
     wide_shift_left(a, a, shift, LIMBS);
-    return NAME(round)(out, a + 1, a[0], false, exponent - shift, negative, precision);
+    return NAME(round)(out, a + 1, a[0], false, exponent + more - shift, negative, precision);
 }
 
 WIDE_INLINE bool NAME(add)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
@@ -101,7 +100,7 @@ WIDE_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x, c
     wide_copy(a + DIVISOR - SIGNIFICAND, x->limbs, SIGNIFICAND);
     wide_copy(b + DIVISOR - SIGNIFICAND, y->limbs, SIGNIFICAND);
     const uint64_t whole = 1 - wide_sub(less, a, b, DIVISOR); /* the quotient's integer part */
-    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) a[i] = whole ? less[i] : a[i];
+    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) a[i] ^= (a[i] ^ less[i]) & -whole;
     wide_divide(z + 1, a, b, DIVISOR);
     uint64_t rest = 0;
     WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) rest |= a[i];

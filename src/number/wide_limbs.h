@@ -174,21 +174,14 @@ WIDE_INLINE uint64_t wide_reciprocal(wide_pair d)
 {
     const uint64_t d1 = (uint64_t)(d >> 64), d0 = (uint64_t)d;
     uint64_t unused, v = wide_divide_pair(&unused, ~d1, ~UINT64_C(0), d1), p = d1 * v + d0;
-    if (p < d0) {
-        v--;
-        if (p >= d1) {
-            v--;
-            p -= d1;
-        }
-        p -= d1;
-    }
+    /* The paper's decisions as masks: they are as likely as not. */
+    const uint64_t over = -(uint64_t)(p < d0), twice = over & -(uint64_t)(p >= d1);
+    v += over + twice;
+    p -= (d1 & over) + (d1 & twice);
     const wide_pair t = (wide_pair)v * d0;
     p += (uint64_t)(t >> 64);
-    if (p < (uint64_t)(t >> 64)) {
-        v--;
-        if (((wide_pair)p << 64 | (uint64_t)t) >= d)
-            v--;
-    }
+    const uint64_t more = -(uint64_t)(p < (uint64_t)(t >> 64));
+    v += more + (more & -(uint64_t)(((wide_pair)p << 64 | (uint64_t)t) >= d));
     return v;
 }
 
@@ -200,10 +193,10 @@ WIDE_INLINE uint64_t wide_divide_step(wide_pair *remainder, wide_pair u, uint64_
     uint64_t high = (uint64_t)(q >> 64);
     wide_pair r = ((wide_pair)((uint64_t)u - high * d1) << 64 | low) - (wide_pair)d0 * high - d;
     high++;
-    if ((uint64_t)(r >> 64) >= (uint64_t)q) {
-        high--;
-        r += d;
-    }
+    /* As likely as not: a mask, no branch. */
+    const uint64_t back = -(uint64_t)((uint64_t)(r >> 64) >= (uint64_t)q);
+    high += back;
+    r += (wide_pair)(d1 & back) << 64 | (d0 & back);
     if (__builtin_expect(r >= d, 0)) {
         high++;
         r -= d;
@@ -218,16 +211,17 @@ WIDE_INLINE void wide_divide(uint64_t *q, uint64_t *a, const uint64_t *b, int n)
 {
     const wide_pair d = (wide_pair)b[n - 1] << 64 | b[n - 2];
     const uint64_t v = wide_reciprocal(d);
+    wide_pair r = (wide_pair)a[n - 1] << 64 | a[n - 2];
+    if (n == 2) {
+        q[1] = wide_divide_step(&r, r, 0, d, v);
+        q[0] = wide_divide_step(&r, r, 0, d, v);
+        a[0] = (uint64_t)r;
+        a[1] = (uint64_t)(r >> 64);
+        return;
+    }
     WIDE_UNROLL for (int i = n - 1; i >= 0; i--)
     {
         const wide_pair u = (wide_pair)a[n - 1] << 64 | a[n - 2];
-        wide_pair r;
-        if (n == 2) {
-            q[i] = wide_divide_step(&r, u, 0, d, v);
-            a[0] = (uint64_t)r;
-            a[1] = (uint64_t)(r >> 64);
-            continue;
-        }
         uint64_t digit = u < d ? wide_divide_step(&r, u, a[n - 3], d, v) : ~UINT64_C(0);
         uint64_t product[WIDE_MAX], next[WIDE_MAX];
         next[0] = 0;
