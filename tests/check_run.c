@@ -429,6 +429,45 @@ START_TEST(rounded_epilogues_round_twice)
 }
 END_TEST
 
+/* A scale that is an input of the graph keeps its value in every lane: 240 / 1.3 is 185 (nearest), 240 / 1.25 would be 192 and
+ * 240 / 1.375 would be 175. Used as data too, it is rounded. */
+START_TEST(parameters_keep_their_values)
+{
+    static const char *const arithmetics[] = {"fp32", "fp8-e4m3", "mpfr:128", "fp16-strict"};
+    struct proto graph = {0}, quantize = proto_node("QuantizeLinear", "", "x scale", "y"), copy = proto_node("Neg", "", "scale", "z");
+    proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 1, (const int64_t[]){1});
+    proto_value(&graph, GRAPH_INPUT, "scale", ULP_TYPE_FLOAT, 0, NULL);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_UINT8, 1, (const int64_t[]){1});
+    proto_message(&graph, GRAPH_NODE, &quantize);
+    if (_i)
+        proto_message(&graph, GRAPH_NODE, &copy);
+    else
+        proto_free(&copy);
+    struct proto bytes = proto_model(8, 13, &graph);
+    struct ulp_model *model;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_load_bytes("parameter.onnx", bytes.data, bytes.count, &model, &error), error);
+    struct ulp_tensor_set inputs = {0};
+    for (int i = 0; i < 2; i++) {
+        struct ulp_tensor tensor;
+        ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1 - i, (const int64_t[]){1}, &error), error);
+        *(float *)tensor.data = i ? 1.3f : 240;
+        ck_ulp_ok(ulp_tensor_set_add(&inputs, i ? "scale" : "x", &tensor, &error), error);
+    }
+    for (size_t i = 0; i < sizeof arithmetics / sizeof *arithmetics; i++) {
+        struct ulp_tensor_set outputs = {0};
+        const struct ulp_run_options options = {.thread_count = 1};
+        run_network(model, &inputs, &arithmetics[i], 1, &options, (struct ulp_observer){0}, &outputs);
+        const double y = ulp_tensor_get(&outputs.items[0].tensor, 0), wanted = _i && i == 1 ? 192 : 185;
+        ck_assert_msg(y == wanted, "%s: %g, expected %g", arithmetics[i], y, wanted);
+        ulp_tensor_set_free(&outputs);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    proto_free(&bytes);
+}
+END_TEST
+
 /* 4096 sums of 1 + 2^-11, half way between FP16's neighbours, in two nodes: each result is either neighbour, and the two nodes
  * agree in half of them; so do a sum's rounding and that of its bias, 2^-11 (epilogue=rounded): equally often both are up, one, or
  * none. Limits are five standard deviations of 4096 fair coins, 32. */
@@ -505,6 +544,7 @@ int main(void)
     tcase_add_test(tests, declared_types_are_obeyed);
     tcase_add_test(tests, the_reference_has_no_error);
     tcase_add_loop_test(tests, rounded_epilogues_round_twice, 0, 2);
+    tcase_add_loop_test(tests, parameters_keep_their_values, 0, 2);
     tcase_add_loop_test(tests, stochastic_roundings_draw_their_own_numbers, 0, 3);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

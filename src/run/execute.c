@@ -47,6 +47,14 @@ static enum ulp_status own_inputs(struct ulp_lane *lane, const struct ulp_step *
     return status;
 }
 
+static bool is_input(const struct ulp_block *block, int slot)
+{
+    for (size_t i = 0; i < block->input_count; i++)
+        if (block->inputs[i] == slot)
+            return true;
+    return false;
+}
+
 /* The inputs of `source` for a step run in the arithmetic of `lane`: constants are lane's own. Conversions are kept in temporaries. */
 static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *source, const struct ulp_step *step,
                                       struct ulp_tensor *temporaries, const struct ulp_tensor **inputs, struct ulp_error *error)
@@ -60,6 +68,10 @@ static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *so
         }
         const struct ulp_tensor *value = &source->values[slot];
         struct ulp_format from = {0};
+        if (!lane->block->slots[slot].data && is_input(lane->block, slot)) {
+            inputs[i] = value; /* every lane has it as it was given */
+            continue;
+        }
         if (ulp_element_is_float(value->element))
             status = ulp_lane_format(source->arithmetic, value->type, &from, error);
         if (status == ULP_OK)
@@ -260,7 +272,8 @@ static enum ulp_status walk_step(struct walk *walk, size_t index, struct ulp_are
     return status;
 }
 
-/* Give the lanes the model's inputs, rounded once to each one's storage. */
+/* Give the lanes the model's inputs, rounded once to each one's storage unless they are parameters alone (the scales of
+ * Resize and QuantizeLinear, thresholds). */
 static enum ulp_status set_inputs(struct walk *walk, const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     const struct ulp_block *block = walk->plan->main;
@@ -277,7 +290,9 @@ static enum ulp_status set_inputs(struct walk *walk, const struct ulp_tensor_set
         enum ulp_status status = ULP_OK;
         if (ulp_element_is_float(given->element))
             status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
-        for (size_t l = 0; l < walk->plan->lane_count && status == ULP_OK; l++)
+        for (size_t l = 0; l < walk->plan->lane_count && !slot->data; l++)
+            walk->lanes[l].values[block->inputs[i]] = ulp_tensor_view(given);
+        for (size_t l = 0; l < walk->plan->lane_count && slot->data && status == ULP_OK; l++)
             status = ulp_adapt(&walk->lanes[l].values[block->inputs[i]], given, &from, walk->lanes[l].arithmetic, false, &walk->budget,
                                walk->pool, error);
         if (status != ULP_OK)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/plan.h"
+#include "run/lane.h"
 
 /* Larger results are left to the run. */
 #define FOLD_COUNT_MAX 65536
@@ -157,14 +157,18 @@ static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *bl
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         for (size_t i = 0; i < step->input_count; i++)
-            if (step->inputs[i] >= 0)
+            if (step->inputs[i] >= 0) {
                 block->slots[step->inputs[i]].last_use = (int)s;
+                block->slots[step->inputs[i]].data |= !ulp_is_parameter(step, i);
+            }
         for (size_t i = 0; i < step->output_count; i++)
             if (step->outputs[i] >= 0)
                 block->slots[step->outputs[i]].last_use = (int)s; /* until a later step uses it */
     }
-    for (size_t i = 0; i < block->output_count; i++)
+    for (size_t i = 0; i < block->output_count; i++) {
         block->slots[block->outputs[i]].last_use = INT_MAX;
+        block->slots[block->outputs[i]].data = true;
+    }
     for (size_t v = 0; v < block->slot_count; v++)
         if (block->slots[v].last_use >= 0 && block->slots[v].last_use != INT_MAX)
             dead_counts[block->slots[v].last_use]++;

@@ -99,13 +99,17 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp
     return ULP_OK;
 }
 
+bool ulp_is_parameter(const struct ulp_step *step, size_t i)
+{
+    return (i < step->bound.input_slot_count && i < step->own_input_count && step->bound.inputs[i].kind == 'p') ||
+           (i >= step->own_input_count && !step->bound.blocks);
+}
+
 enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i, const struct ulp_tensor **out,
                                struct ulp_error *error)
 {
     int slot = step->inputs[i];
-    bool parameter = (i < step->bound.input_slot_count && step->bound.inputs[i].kind == 'p') ||
-                     (i >= step->own_input_count && !step->bound.blocks);
-    const struct ulp_tensor *constant = slot >= 0 && parameter ? lane->block->slots[slot].constant : NULL;
+    const struct ulp_tensor *constant = slot >= 0 && ulp_is_parameter(step, i) ? lane->block->slots[slot].constant : NULL;
     if (!constant)
         return ulp_lane_value(lane, slot, step->bound.op, out, error);
     *out = constant;

@@ -23,8 +23,9 @@ void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp_operator *op, const struct ulp_tensor **out,
                                struct ulp_error *error);
 
-/* Input i of a step, as ulp_lane_value; a constant parameter (kind 'p' of its row, or one only the integer form reads) is given as the
- * model has it. */
+/* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form reads? */
+bool ulp_is_parameter(const struct ulp_step *step, size_t i);
+/* Input i of a step, as ulp_lane_value; a constant parameter is given as the model has it. */
 enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i, const struct ulp_tensor **out,
                                struct ulp_error *error);
 

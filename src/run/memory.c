@@ -27,7 +27,7 @@ static double converted_bytes(const struct ulp_plan *plan, const struct ulp_step
     double bytes = 0;
     for (size_t i = 0; i < step->input_count; i++) {
         const struct ulp_tensor *constant = step->inputs[i] >= 0 ? plan->main->slots[step->inputs[i]].constant : NULL;
-        bool parameter = i < step->bound.input_slot_count && step->bound.inputs[i].kind == 'p';
+        bool parameter = ulp_is_parameter(step, i);
         struct ulp_format from, storage;
         if (!constant || parameter || !ulp_element_is_float(constant->element) ||
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||

@@ -18,6 +18,7 @@ struct ulp_plan_slot {
     struct ulp_tensor *folded;         /* owns what constant or known point to when planning computed it */
     struct ulp_tensor shape;           /* inferred; type UNDEFINED while unknown. data is never set */
     int outer;                         /* slot of the enclosing block this one stands for; -1: none */
+    bool data;                         /* it has a use that is no parameter (ulp_is_parameter) */
     int last_use;                      /* step after which no one needs it; INT_MAX: block output; -1: never used */
 };
 
