@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 
 #define COLUMN_BLOCK_BYTES ((size_t)48 << 20) /* of all packed columns at a time, or of all workers' */
+#define FEW_ROWS_BLOCK_BYTES ((size_t)6 << 20) /* the same when one row panel meets them: none is met again */
 #define ROW_BLOCK_BYTES ((size_t)2 << 20)     /* of a worker's packed rows */
 #define ROW_PANELS_MAX 4                      /* that share a column panel's way through the cache */
 
@@ -102,6 +103,11 @@ static void pack_columns(struct run *run, struct columns *columns, size_t batch,
         panel->width = (panel->count + lanes - 1) / lanes * lanes;
         ulp_wide_pack(panel, run->plan, &run->call->problem.b, batch);
     }
+}
+
+static size_t column_block_bytes(const struct run *run)
+{
+    return run->call->problem.m <= (size_t)run->plan->tile->rows_max ? FEW_ROWS_BLOCK_BYTES : COLUMN_BLOCK_BYTES;
 }
 
 static size_t panel_count(const struct columns *columns)
@@ -242,7 +248,7 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
     if (status == ULP_OK && own_columns)
         status = create_panels_within(&worker->columns.panels, plan, problem->n,
                                       (size_t)(tile->lanes * tile->vectors_max),
-                                      COLUMN_BLOCK_BYTES / run->worker_count, SIZE_MAX, error);
+                                      column_block_bytes(run) / run->worker_count, SIZE_MAX, error);
     if (status == ULP_OK)
         status = ulp_wide_direct_create(&worker->direct, error);
     void *sums = NULL;
@@ -269,7 +275,7 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const stru
     if (status == ULP_OK && !by_batch)
         status = create_panels_within(&run.columns.panels, plan, problem->n,
                                       (size_t)(plan->tile->lanes * plan->tile->vectors_max),
-                                      COLUMN_BLOCK_BYTES, SIZE_MAX, error);
+                                      column_block_bytes(&run), SIZE_MAX, error);
     if (status == ULP_OK)
         status = by_batch ? ulp_parallel_for(pool, problem->batch_count, 1, work_on_batches, &run, error)
                           : share_batches(&run, pool, error);

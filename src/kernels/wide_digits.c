@@ -19,16 +19,32 @@ size_t ulp_wide_panel_half_bytes(const struct ulp_wide_plan *plan)
     return (size_t)(plan->positions + 2) * ULP_WIDE_COLUMNS_MAX * sizeof(int64_t);
 }
 
+/* `wanted` when that many offsets are those of neighbours, else 1. */
+static size_t count_adjacent(const int64_t *offset, size_t count, size_t wanted)
+{
+    if (count < wanted)
+        return 1;
+    int64_t differ = 0;
+    for (size_t i = 1; i < wanted; i++)
+        differ |= offset[i] ^ (offset[0] + (int64_t)i);
+    return differ ? 1 : wanted;
+}
+
 /* Floats by their bit patterns, in which zero's magnitude is 0 and less one the largest of all. */
 static struct ulp_wide_line scan_floats(const float *x, const int64_t *offset, size_t k)
 {
-    uint32_t largest = 0, smallest_less_1 = UINT32_MAX;
-    for (size_t i = 0; i < k; i++) {
-        uint32_t bits;
-        memcpy(&bits, x + offset[i], sizeof bits);
-        bits &= 0x7fffffff;
-        largest = bits > largest ? bits : largest;
-        smallest_less_1 = bits - 1 < smallest_less_1 ? bits - 1 : smallest_less_1;
+    int32_t largest = 0, smallest_less_1 = INT32_MAX;
+    for (size_t i = 0, count; i < k; i += count) {
+        /* In stretches without gaps the compiler has vectors for it. */
+        const float *here = x + offset[i];
+        count = count_adjacent(offset + i, k - i, 64);
+        for (size_t j = 0; j < count; j++) {
+            uint32_t bits;
+            memcpy(&bits, here + j, sizeof bits);
+            const int32_t magnitude = (int32_t)(bits & INT32_MAX), less_1 = (int32_t)((bits - 1) & INT32_MAX);
+            largest = magnitude > largest ? magnitude : largest;
+            smallest_less_1 = less_1 < smallest_less_1 ? less_1 : smallest_less_1;
+        }
     }
     if (largest == 0 || largest >= 0x7f800000)
         return (struct ulp_wide_line){.zero = largest == 0, .irregular = largest != 0};
@@ -181,8 +197,19 @@ static void cut_floats_once(const struct stretch *stretch)
     const float *x = (const float *)stretch->tensor->data + stretch->base;
     const double scale = ldexp(1, 51 - (int)stretch->exponent);
     uint64_t *out = stretch->out;
-    for (size_t k = stretch->first; k < stretch->first + stretch->count; k++, out += stretch->width) {
-        double sum = (double)x[stretch->offset[k]] * scale + 0x1.8p52;
+    const int64_t *offset = stretch->offset + stretch->first;
+    if (stretch->count == PACK_RUN && count_adjacent(offset, PACK_RUN, PACK_RUN) == PACK_RUN) {
+        double sums[PACK_RUN];
+        uint64_t bits[PACK_RUN];
+        for (size_t k = 0; k < PACK_RUN; k++)
+            sums[k] = (double)x[offset[0] + (int64_t)k] * scale + 0x1.8p52;
+        memcpy(bits, sums, sizeof bits);
+        for (size_t k = 0; k < PACK_RUN; k++, out += stretch->width)
+            *out = bits[k] & (((uint64_t)1 << 52) - 1);
+        return;
+    }
+    for (size_t k = 0; k < stretch->count; k++, out += stretch->width) {
+        double sum = (double)x[offset[k]] * scale + 0x1.8p52;
         uint64_t bits;
         memcpy(&bits, &sum, sizeof bits);
         *out = bits & (((uint64_t)1 << 52) - 1);

@@ -58,7 +58,8 @@ void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *pla
 /* Does the tensor hold an infinity or NaN? */
 bool ulp_wide_is_special(const struct ulp_tensor *tensor);
 /* Fills in the panel's sets: which elements are which kind. */
-void ulp_wide_sort(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor, size_t batch);
+void ulp_wide_sort(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
+                   size_t batch);
 /* Stores an output of sorted panels when it is an infinity or NaN; false: it is neither, and nothing is stored. */
 bool ulp_wide_store_sorted(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call, int64_t element,
                            const struct ulp_wide_panel *a, size_t row, const struct ulp_wide_panel *b, size_t column);

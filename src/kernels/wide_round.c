@@ -64,8 +64,10 @@ static bool is_decided(uint64_t after, uint64_t error, size_t count, int shift, 
     return error < half >> 1 && (after > half ? after - half : half - after) > error;
 }
 
-bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count, int64_t lsb,
-                    bool negative, uint64_t error)
+/* ulp_wide_round, P a constant where this is called. */
+static inline __attribute__((always_inline)) bool round_sum(const struct ulp_wide_call *call, int64_t element,
+                                                            mp_limb_t *x, size_t count, int64_t lsb, bool negative,
+                                                            uint64_t error, int precision)
 {
     while (count && x[count - 1] == 0)
         count--;
@@ -81,12 +83,12 @@ bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t
             mpn_lshift(x, x, (mp_size_t)count, (unsigned)shift);
         return round_generally(call, element, x, count, exponent, negative, error);
     }
-    const size_t kept = ((size_t)call->precision + 63) / 64;
-    const int unused = (int)(64 * kept) - call->precision;
+    const size_t kept = ((size_t)precision + 63) / 64;
+    const int unused = (int)(64 * kept) - precision;
     uint64_t last = word_from_top(x, count, kept - 1, shift), next = word_from_top(x, count, kept, shift);
     uint64_t after = unused ? last << (64 - unused) | next >> unused : next;
     const uint64_t half = (uint64_t)1 << 63;
-    if (error && !is_decided(after, error, count, shift, call->precision))
+    if (error && !is_decided(after, error, count, shift, precision))
         return false;
     bool up = after > half;
     if (after == half)
@@ -95,7 +97,7 @@ bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t
     _Alignas(struct ulp_record) char local[sizeof(struct ulp_record) + ULP_MPFR_PRECISION_MAX / 8];
     struct ulp_record *record = (struct ulp_record *)local;
     if (call->direct)
-        record = ulp_record_at(call->problem.out->data, (size_t)element, call->precision);
+        record = ulp_record_at(call->problem.out->data, (size_t)element, precision);
     uint64_t carry = (uint64_t)up << unused;
     last &= ~(uint64_t)0 << unused;
     for (size_t i = kept; i-- > 0; last = i ? word_from_top(x, count, i - 1, shift) : 0)
@@ -112,4 +114,11 @@ bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t
         ulp_wide_store(call, element, sum);
     }
     return true;
+}
+
+bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count, int64_t lsb,
+                    bool negative, uint64_t error)
+{
+    return call->precision == 128 ? round_sum(call, element, x, count, lsb, negative, error, 128)
+                                  : round_sum(call, element, x, count, lsb, negative, error, call->precision);
 }
