@@ -30,6 +30,34 @@ START_TEST(budget_is_charged_and_returned)
 }
 END_TEST
 
+/* A freed block serves the next of about its size; what is used and kept stays below the peak of what was used. */
+START_TEST(kept_blocks_serve_again_below_the_peak)
+{
+    struct ulp_budget budget = {.keeps_blocks = true};
+    struct ulp_error error;
+    void *a, *b, *c;
+    ck_ulp_ok(ulp_allocate(&a, 1 << 20, 1, &budget, "a", &error), error);
+    ck_ulp_ok(ulp_allocate(&b, 1 << 19, 1, &budget, "b", &error), error);
+    const size_t peak = budget.peak_bytes;
+    void *const first = a;
+    ulp_free(a);
+    ulp_free(b);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+    ck_assert_uint_eq(budget.kept_count, 2);
+    ck_ulp_ok(ulp_allocate(&a, 1000000, 1, &budget, "a", &error), error);
+    ck_assert_ptr_eq(a, first);
+    ck_assert_uint_eq(budget.kept_count, 1);
+    ck_ulp_ok(ulp_allocate(&c, 700000, 1, &budget, "c", &error), error);
+    ck_assert_uint_eq(budget.kept_count, 0);
+    ck_assert_uint_le(budget.used_bytes + budget.kept_bytes, peak > budget.peak_bytes ? peak : budget.peak_bytes);
+    ulp_free(a);
+    ulp_free(c);
+    ck_assert_uint_le(budget.kept_bytes, budget.peak_bytes);
+    ulp_budget_clear(&budget);
+    ck_assert_uint_eq(budget.kept_bytes, 0);
+}
+END_TEST
+
 START_TEST(arena_blocks_are_zero_and_aligned)
 {
     struct ulp_arena *arena;
@@ -142,6 +170,7 @@ int main(void)
     TCase *tests = tcase_create("base");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, budget_is_charged_and_returned);
+    tcase_add_test(tests, kept_blocks_serve_again_below_the_peak);
     tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
     tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);
     tcase_add_test(tests, philox_known_answers);
