@@ -1,7 +1,7 @@
 /* Functions of one element, for records of SIGNIFICAND limbs. The including file defines
  *   SIGNIFICAND   limbs of a record, 1 to 4; results are computed as fractions of LIMBS = SIGNIFICAND + 1 limbs
  *   NAME(x)       x with a suffix of the instance's own
- * Every error bound is in ulp of LIMBS limbs; ERROR covers all of them (README.md, section 9). */
+ * Every error bound is in ulp of LIMBS limbs; ERROR covers all of them (README.md, section 8). */
 
 #define LIMBS (SIGNIFICAND + 1)
 
