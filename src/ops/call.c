@@ -163,16 +163,16 @@ enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *ten
     enum ulp_status status = ulp_call_take(call, 1, sizeof *temporary, &temporary, error);
     if (status != ULP_OK || (status = ulp_tensor_allocate(tensor, call->budget, error)) != ULP_OK)
         return status;
-    *temporary = (struct ulp_temporary){*tensor, call->temporaries};
-    call->temporaries = temporary;
+    *temporary = (struct ulp_temporary){*tensor, *call->temporaries};
+    *call->temporaries = temporary;
     tensor->owned = false;
     return ULP_OK;
 }
 
-static void free_temporaries(struct ulp_call *call)
+static void free_temporaries(struct ulp_temporary *list)
 {
-    for (; call->temporaries; call->temporaries = call->temporaries->next)
-        ulp_tensor_free(&call->temporaries->tensor);
+    for (; list; list = list->next)
+        ulp_tensor_free(&list->tensor);
 }
 
 enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor, const struct ulp_format *format,
@@ -396,13 +396,15 @@ enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error)
 
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
 {
-    call->temporaries = NULL;
+    struct ulp_temporary *temporaries = NULL;
+    call->temporaries = &temporaries;
     enum ulp_status status = infer(call, error);
     if (status == ULP_OK && !call->bound->op->allocates)
         status = allocate_outputs(call, error);
     if (status == ULP_OK)
         status = call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);
-    free_temporaries(call);
+    free_temporaries(temporaries);
+    call->temporaries = NULL;
     for (size_t i = 0; status != ULP_OK && i < call->output_count; i++)
         ulp_tensor_free(&call->out[i]);
     return add_place(call, status, error);

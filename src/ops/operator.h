@@ -77,7 +77,7 @@ struct ulp_call {
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     const struct ulp_host *host;        /* runs subgraphs for If, Loop, Scan; NULL while planning */
-    struct ulp_temporary *temporaries;  /* of ulp_call_temporary; NULL when the caller makes the call */
+    struct ulp_temporary **temporaries; /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     uint64_t draws;                     /* stochastic streams taken so far: ulp_call_stream */
 };
 
