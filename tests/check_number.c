@@ -162,6 +162,8 @@ START_TEST(canonical_names)
         {"fp32,split-k=1", "fp32"},
         {"fp16,epilogue=fused", "fp16"},
         {"fp16,epilogue=rounded,split-k=4", "fp16,split-k=4,epilogue=rounded"},
+        {"fp16,qdq=integer,split-k=4", "fp16,split-k=4,qdq=integer"},
+        {"fp32,qdq=float", "fp32"},
         {"fp32,fma", "fp32"},
         {"fp8-e4m3,unit=wgmma", "fp8-e4m3"},
         {"fp8-e4m3@b200,unit=tcgen05", "fp8-e4m3@b200"},
