@@ -16,6 +16,8 @@ struct taint {
     const char *name;
     bool nonfinite; /* differs from the reference in being finite */
     bool diverged;  /* comes from another shape, index or decision than the reference's */
+    bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
+    enum ulp_type type;
 };
 struct taint_set {
     struct taint *slots;
@@ -267,6 +269,19 @@ static enum ulp_status prepare_outputs(struct ulp_audit_node *node, const struct
     return ULP_OK;
 }
 
+/* Integers that differ are amounts, to be measured like floats, when the node quantises or only passes such amounts on (Reshape, MaxPool);
+ * other integers are indices and decisions. */
+static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
+{
+    bool stepped = false;
+    for (int v = 0; v < VIEW_COUNT; v++)
+        if (amounts && views[v].count) { /* none are counted when the shapes differ */
+            stepped |= views[v].diverged;
+            views[v].diverged = false;
+        }
+    return stepped;
+}
+
 static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event, size_t l, const struct ulp_range *ranges,
                                   struct ulp_error *error)
 {
@@ -278,6 +293,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         const struct taint *taint = find_taint(taints, event->input_names[i]);
         from.nonfinite |= taint && taint->nonfinite;
         from.diverged |= taint && taint->diverged;
+        if (taint && taint->stepped)
+            from.stepped = true, from.type = taint->type;
     }
     enum ulp_status status = prepare_outputs(node, event, error);
     bool nonfinite = false, diverged = false;
@@ -291,12 +308,14 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             status = measure_views(auditor, value, event->values[o].entire, &format, views, error);
         if (status != ULP_OK)
             break;
+        bool stepped = clear_amounts(views, event->quantizes || (from.stepped && from.type == value->entire->type));
         if (from.diverged)
             views[ENTIRE].diverged = views[CARRIED].diverged = true;
-        struct taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0, views[ENTIRE].diverged};
+        struct taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0, views[ENTIRE].diverged, stepped,
+                              value->entire->type};
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
-        if ((taint.nonfinite || taint.diverged) && !add_taint(taints, taint))
+        if ((taint.nonfinite || taint.diverged || taint.stepped) && !add_taint(taints, taint))
             status = out_of_memory(error);
         struct ulp_range range = ranges[o];
         range.headroom_bits = range.ref_max > 0 ? log2(format.max_finite / range.ref_max) : INFINITY;

@@ -55,6 +55,7 @@ struct ulp_lane_value {
 struct ulp_event {
     size_t index, node_count;
     const char *name, *op;
+    bool quantizes;                 /* its integer outputs are amounts in steps of a scale (QuantizeLinear, QLinearConv, ...) */
     size_t output_count;            /* wanted outputs only */
     const char *const *output_names;
     const int *output_positions;    /* of each among the node's outputs */

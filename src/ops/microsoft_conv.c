@@ -133,7 +133,7 @@ const struct ulp_operator ulp_ops_microsoft_conv[] = {
     {FUSED_CONV, .epilogue = SUM},
     {.name = "NhwcConv", MS, CONV, .inputs = "x w bias?=-0", .attributes = GEOMETRY, .mixed = true, .parameter = NHWC,
      .epilogue = "acc + bias"},
-    {.name = "QLinearConv", MS, CONV, .parameter = QUANTIZED,
+    {.name = "QLinearConv", MS, .quantizes = true, CONV, .parameter = QUANTIZED,
      .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p y_zero_point:i bias:i?=0",
      .attributes = "channels_last:int=0; " GEOMETRY, .derived = "low high",
      .epilogue = "q = round((acc + bias) * (x_scale * w_scale / y_scale)) + y_zero_point; min(max(q, low), high)"},

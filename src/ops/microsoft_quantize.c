@@ -292,7 +292,7 @@ static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_erro
                             (const struct ulp_tensor *[]){&zero, ulp_call_in(call, 3)}, false, "b-b-b", error);
 }
 
-#define Q .domain = "com.microsoft", .since = 1
+#define Q .domain = "com.microsoft", .since = 1, .quantizes = true
 #define UNARY "x:i x_scale:p x_zero_point:i?=0 y_scale:p y_zero_point:i?=0"
 #define BINARY "a:i a_scale:p a_zero_point:i?=0 b:i b_scale:p b_zero_point:i?=0 y_scale:p y_zero_point:i?=0"
 #define POOL "auto_pad:string=NOTSET; ceil_mode:int=0; channels_last:int=0; count_include_pad:int=0; " \

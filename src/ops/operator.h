@@ -125,6 +125,8 @@ struct ulp_operator {
         shape_only; /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as they are */
     ulp_infer_fn *check; /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED);
                             inputs may be unknown */
+    bool quantizes; /* its integer outputs are amounts in steps of a scale: a step of difference is an error to measure, not another
+                       decision */
     int parameter;             /* for infer, rows and run functions that serve several rows */
 };
 

@@ -199,7 +199,7 @@ static enum ulp_status run_qlinear_conv(struct ulp_call *call, struct ulp_error 
     return multiply_integers(call, 0, 2, 3, 5, true, "-b--c-bbc", error);
 }
 
-#define QUANTIZE .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y", .infer = infer_quantize, \
+#define QUANTIZE .quantizes = true, .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y", .infer = infer_quantize, \
     .rows = rows_parameters, .derived = "integer low high", \
     .formula = "r = x / y_scale; q = (integer ? round(r) : r) + y_zero_point; min(max(q, low), high)"
 #define DEQUANTIZE .inputs = "x:* x_scale:p x_zero_point:*?=0", .outputs = "y", .infer = infer_dequantize, \
@@ -208,7 +208,7 @@ static enum ulp_status run_qlinear_conv(struct ulp_call *call, struct ulp_error 
 #define REQUANTIZE(sum, scale) "q = round(" sum " * (" scale ")) + y_zero_point; min(max(q, low), high)"
 
 const struct ulp_operator ulp_ops_quantize[] = {
-    {.name = "ConvInteger", .since = 10, .inputs = "x:i w:i x_zero_point:i? w_zero_point:i?", .outputs = "y",
+    {.name = "ConvInteger", .since = 10, .quantizes = true, .inputs = "x:i w:i x_zero_point:i? w_zero_point:i?", .outputs = "y",
      .attributes = GEOMETRY, .infer = infer_conv_integer, .run = run_conv_integer},
     {.name = "DequantizeLinear", .since = 10, DEQUANTIZE},
     {.name = "DequantizeLinear", .since = 13, DEQUANTIZE, .attributes = "axis:int=1"},
@@ -217,19 +217,19 @@ const struct ulp_operator ulp_ops_quantize[] = {
      .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0"},
     {.name = "DequantizeLinear", .domain = "com.microsoft", .since = 1, DEQUANTIZE,
      .attributes = "axis:int=1; block_size:int=0"},
-    {.name = "DynamicQuantizeLinear", .since = 11, .inputs = "x", .outputs = "y y_scale y_zero_point",
+    {.name = "DynamicQuantizeLinear", .since = 11, .quantizes = true, .inputs = "x", .outputs = "y y_scale y_zero_point",
      .infer = infer_dynamic, .rows = rows_all,
      .formula = "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
                 "y_scale = (top == bottom ? 1 : top - bottom) / 255; "
                 "y_zero_point = round(min(max(0 - bottom / y_scale, 0), 255)); "
                 "min(max(round(x / y_scale) + y_zero_point, 0), 255)"},
-    {.name = "MatMulInteger", .since = 10, .inputs = "a:i b:i a_zero_point:i? b_zero_point:i?", .outputs = "y",
+    {.name = "MatMulInteger", .since = 10, .quantizes = true, .inputs = "a:i b:i a_zero_point:i? b_zero_point:i?", .outputs = "y",
      .infer = infer_matmul_integer, .run = run_matmul_integer},
-    {.name = "QLinearConv", .since = 10,
+    {.name = "QLinearConv", .since = 10, .quantizes = true,
      .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p y_zero_point:i bias:i?=0",
      .outputs = "y", .attributes = GEOMETRY, .derived = "low high", .infer = infer_qlinear_conv,
      .run = run_qlinear_conv, .epilogue = REQUANTIZE("(acc + bias)", "x_scale * w_scale / y_scale")},
-    {.name = "QLinearMatMul", .since = 10,
+    {.name = "QLinearMatMul", .since = 10, .quantizes = true,
      .inputs = "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i y_scale:p y_zero_point:i", .outputs = "y",
      .derived = "low high", .infer = infer_qlinear_matmul, .run = run_qlinear_matmul,
      .epilogue = REQUANTIZE("acc", "a_scale * b_scale / y_scale")},

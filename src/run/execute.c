@@ -208,7 +208,7 @@ static enum ulp_status tell(struct walk *walk, size_t index, const struct ulp_st
     }
     struct ulp_event event = {
         .index = index, .node_count = block->step_count, .name = step->name, .op = step->bound.node->op_type,
-        .output_count = outputs, .output_names = output_names, .output_positions = positions, .lane_count = lanes,
+        .quantizes = step->bound.op->quantizes, .output_count = outputs, .output_names = output_names, .output_positions = positions, .lane_count = lanes,
         .arithmetics = walk->plan->lanes, .values = values, .input_count = inputs, .input_names = input_names,
         .inputs = input_values, .seconds = seconds,
         .progress = walk->plan->cost > 0 ? walk->cost_done / walk->plan->cost : 1,
