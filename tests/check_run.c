@@ -340,6 +340,61 @@ START_TEST(another_decision_is_a_divergence)
 }
 END_TEST
 
+/* x = [1.4999, 1.6]: FP16 stores 1.5 and quantises to [2, 2] where the reference has [1, 2]. A step of difference, also after Flatten, is an
+ * error with a size (|difference| = 1 in one of two: rms sqrt(1/2)); the ArgMax of such steps is another decision all the same. */
+START_TEST(a_step_of_a_scale_is_an_error)
+{
+    static const int64_t dims[2] = {1, 2}, one[2] = {1, 1};
+    static const float x[2] = {1.4999f, 1.6f}, scale = 1;
+    struct proto graph = {0}, attribute = {0}, axis = {0};
+    struct proto nodes[] = {proto_node("QuantizeLinear", "q", "x s p", "steps"), proto_node("Flatten", "flat", "steps", "flat"),
+                            proto_node("DequantizeLinear", "dq", "flat s p", "y"), proto_node("ArgMax", "decide", "flat", "index")};
+    proto_text(&attribute, ATTRIBUTE_NAME, "axis");
+    proto_int(&attribute, ATTRIBUTE_I, 1);
+    proto_int(&attribute, ATTRIBUTE_TYPE, 2);
+    proto_raw(&axis, attribute.data, attribute.count);
+    proto_message(&nodes[3], NODE_ATTRIBUTE, &axis);
+    proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, dims);
+    proto_value(&graph, GRAPH_INPUT, "s", ULP_TYPE_FLOAT, 0, NULL);
+    proto_value(&graph, GRAPH_INPUT, "p", ULP_TYPE_UINT8, 0, NULL);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 2, dims);
+    proto_value(&graph, GRAPH_OUTPUT, "flat", ULP_TYPE_UINT8, 2, dims);
+    proto_value(&graph, GRAPH_OUTPUT, "index", ULP_TYPE_INT64, 2, one);
+    for (size_t n = 0; n < 4; n++)
+        proto_message(&graph, GRAPH_NODE, &nodes[n]);
+    struct proto message = proto_model(10, 21, &graph);
+    struct ulp_model *model;
+    struct ulp_error error;
+    struct ulp_tensor values[3];
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_audit audit;
+    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, &model, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&values[0], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&values[1], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 0, NULL, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&values[2], ULP_TYPE_UINT8, ULP_ELEMENT_COUNT, 0, 0, NULL, &error), error);
+    memcpy(values[0].data, x, sizeof x);
+    memcpy(values[1].data, &scale, sizeof scale);
+    memset(values[2].data, 0, values[2].element_bytes);
+    static const char *const names[] = {"x", "s", "p"};
+    for (size_t i = 0; i < 3; i++)
+        ck_ulp_ok(ulp_tensor_set_add(&inputs, names[i], &values[i], &error), error);
+    audit_one(model, &inputs, "fp16", &audit);
+    const struct ulp_audit_lane *lane = &audit.lanes[0];
+    const struct ulp_audit_output *outputs = lane->outputs.outputs;
+    for (size_t o = 0; o < 2; o++) {
+        ck_assert(!outputs[o].entire.diverged && outputs[o].entire.max_abs == 1);
+        ck_assert(fabs(outputs[o].entire.rms - sqrt(0.5)) <= 1e-15); /* a few roundings of doubles */
+    }
+    ck_assert(outputs[2].entire.diverged);
+    ck_assert_int_ge(lane->first_decided, 0);
+    ck_assert_str_eq(lane->nodes[lane->first_decided].name, "decide");
+    ulp_audit_free(&audit);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    proto_free(&message);
+}
+END_TEST
+
 /* A mixed graph as its types say: the sum of squares is kept in FP32 and finite, and what overflows is the Cast back to FP16. Lowered to
  * fp16 as a converter would, it is the sum itself. */
 START_TEST(declared_types_are_obeyed)
@@ -541,6 +596,7 @@ int main(void)
     tcase_add_loop_test(tests, lanes_are_independent_of_each_other_and_of_threads, 0, network_count);
     tcase_add_loop_test(tests, overflow_is_born_where_it_is_born, 0, 2);
     tcase_add_test(tests, another_decision_is_a_divergence);
+    tcase_add_test(tests, a_step_of_a_scale_is_an_error);
     tcase_add_test(tests, declared_types_are_obeyed);
     tcase_add_test(tests, the_reference_has_no_error);
     tcase_add_loop_test(tests, rounded_epilogues_round_twice, 0, 2);
