@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef HAVE_CBLAS
@@ -21,6 +20,7 @@
 
 #include "base/cpu.h"
 #include "base/random.h"
+#include "bench.h"
 #include "kernels/contract.h"
 
 enum kind {
@@ -83,27 +83,12 @@ static const struct row {
     {"mpfr:128", "mpfr:128", MATRIX, 1, 256, 256, 256, 0, 0, 0},
 };
 
-/* Seconds: of this process on a processor when it runs alone in one thread, so that other processes do not count. */
-static clockid_t clock_used = CLOCK_PROCESS_CPUTIME_ID;
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(clock_used, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void stop(const char *what)
-{
-    fprintf(stderr, "bench_contract: %s\n", what);
-    exit(1);
-}
-
 static int64_t *offsets(size_t count, int64_t step)
 {
     int64_t *out = malloc((count + 1) * sizeof *out);
     for (size_t i = 0; out && i < count; i++)
         out[i] = (int64_t)i * step;
-    return out ? out : (stop("out of memory"), NULL);
+    return out ? out : (bench_stop("out of memory"), NULL);
 }
 
 /* Values near 1 that every storage format holds. */
@@ -115,11 +100,11 @@ static void fill(struct ulp_tensor *tensor, const struct ulp_arithmetic *arithme
     enum ulp_element element = ulp_storage_element(&arithmetic->storage);
     if (ulp_tensor_create(&plain, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, &dim, &error) != ULP_OK ||
         ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, arithmetic->storage.precision, 1, &dim, &error) != ULP_OK)
-        stop(error.message);
+        bench_stop(error.message);
     for (size_t i = 0; i < count; i++)
         ((float *)plain.data)[i] = (float)(2 * ulp_random_uniform(1, i) - 1);
     if (ulp_tensor_convert(tensor, &plain, &arithmetic->storage, ULP_ROUND_NEAREST_EVEN, 0, NULL, &error) != ULP_OK)
-        stop(error.message);
+        bench_stop(error.message);
     ulp_tensor_free(&plain);
 }
 
@@ -201,7 +186,7 @@ static void run_once(const struct row *row, const struct ulp_arithmetic *arithme
     }
 #endif
     if (ulp_contract(arithmetic, &instance->problem, pool, &error) != ULP_OK)
-        stop(error.message);
+        bench_stop(error.message);
 }
 
 /* Multiply-adds a second, in 10^9. */
@@ -211,23 +196,14 @@ static double measure(const struct row *row, struct ulp_pool *pool)
     struct ulp_error error = {0};
     const char *name = row->kind == PEER_SGEMM ? "fp32" : row->kind == PEER_DGEMM ? "fp64" : row->arithmetic;
     if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
-        stop(error.message);
+        bench_stop(error.message);
     struct instance instance;
     instance_create(&instance, row, &arithmetic);
-    double start = now();
-    run_once(row, &arithmetic, &instance, pool);
-    double best = now() - start, total = best;
-    int inner = best > 0.01 ? 1 : (int)(0.01 / (best + 1e-7)) + 1;
-    for (int run = 0; run < 30 && total < 0.5; run++) {
-        start = now();
-        for (int i = 0; i < inner; i++)
-            run_once(row, &arithmetic, &instance, pool);
-        double time = (now() - start) / inner;
-        total += time * inner;
-        best = time < best ? time : best;
-    }
+    struct bench_timer timer = {.run_max = 31, .seconds = 0.5, .batch_seconds = 0.01, .wall = ulp_pool_thread_count(pool) != 1};
+    while (bench_next(&timer))
+        run_once(row, &arithmetic, &instance, pool);
     instance_free(&instance);
-    return (double)row->batch * (double)row->m * (double)row->n * (double)row->k / best * 1e-9;
+    return (double)row->batch * (double)row->m * (double)row->n * (double)row->k / timer.best * 1e-9;
 }
 
 /* OpenBLAS takes a processor newer than itself for its oldest one, and reads the better name when it is loaded. */
@@ -252,12 +228,10 @@ int main(int argc, char **argv)
             thread_count = atoi(argv[++i]);
         else
             word = argv[i];
-    if (thread_count != 1)
-        clock_used = CLOCK_MONOTONIC;
     struct ulp_error error = {0};
     struct ulp_pool *pool = NULL;
     if (ulp_pool_create(&pool, thread_count, &error) != ULP_OK)
-        stop(error.message);
+        bench_stop(error.message);
 #ifdef HAVE_OPENBLAS
     openblas_set_num_threads(thread_count);
 #endif

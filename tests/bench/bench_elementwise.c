@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/random.h"
+#include "bench.h"
 #include "formula/tape.h"
 #include "number/function.h"
 #include "number/mpfr_record.h"
@@ -35,25 +35,12 @@ static const struct row {
 };
 static const int precisions[] = {128, 256};
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void stop(const char *what)
-{
-    fprintf(stderr, "bench_elementwise: %s\n", what);
-    exit(1);
-}
-
 static void create(struct ulp_tensor *tensor, int precision)
 {
     struct ulp_error error = {0};
     const int64_t dim = COUNT;
     if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, precision, 1, &dim, &error) != ULP_OK)
-        stop(error.message);
+        bench_stop(error.message);
 }
 
 static void fill(struct ulp_tensor *tensor, int precision, bool positive, uint64_t key)
@@ -89,23 +76,20 @@ static double time_mpfr(const struct row *row, const struct ulp_tensor *a, const
 {
     mpfr_t *x = malloc(3 * COUNT * sizeof *x), *y = x + COUNT, *z = y + COUNT;
     if (!x)
-        stop("out of memory");
+        bench_stop("out of memory");
     for (size_t i = 0; i < COUNT; i++) {
         ulp_record_open_const(x[i], ulp_record_at_const((row->positive ? b : a)->data, i, precision), precision);
         ulp_record_open_const(y[i], ulp_record_at_const(b->data, i, precision), precision);
         mpfr_init2(z[i], precision);
     }
-    double best = INFINITY;
-    for (int run = 0; run < 3; run++) {
-        const double start = now();
+    struct bench_timer timer = {.run_max = 3};
+    while (bench_next(&timer))
         for (size_t i = 0; i < COUNT; i++)
             call(row, z[i], x[i], y[i]);
-        best = fmin(best, now() - start);
-    }
     for (size_t i = 0; i < COUNT; i++)
         mpfr_clear(z[i]);
     free(x);
-    return best * 1e9 / COUNT;
+    return timer.best * 1e9 / COUNT;
 }
 
 static double time_tape(const struct row *row, const struct ulp_tensor *a, const struct ulp_tensor *b,
@@ -119,19 +103,16 @@ static double time_tape(const struct row *row, const struct ulp_tensor *a, const
     snprintf(name, sizeof name, "mpfr:%d", precision);
     if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK ||
         ulp_tape_create(&tape, row->formula, names, 2, results, 1, &error) != ULP_OK)
-        stop(error.message);
+        bench_stop(error.message);
     const struct ulp_rows shape = {.row_count = 1, .row_length = COUNT};
     const struct ulp_operand operands[] = {{.tensor = a, .position_stride = 1}, {.tensor = b, .position_stride = 1}},
                              output = {.tensor = out, .position_stride = 1};
-    double best = INFINITY;
-    for (int run = 0; run < RUNS; run++) {
-        const double start = now();
+    struct bench_timer timer = {.run_max = RUNS};
+    while (bench_next(&timer))
         if (ulp_tape_run(tape, &arithmetic, &shape, operands, &output, 0, NULL, &error) != ULP_OK)
-            stop(error.message);
-        best = fmin(best, now() - start);
-    }
+            bench_stop(error.message);
     ulp_tape_free(tape);
-    return best * 1e9 / COUNT;
+    return timer.best * 1e9 / COUNT;
 }
 
 int main(int argc, char **argv)

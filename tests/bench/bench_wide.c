@@ -7,11 +7,11 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <mpfr.h>
 #ifdef HAVE_ARB
@@ -23,6 +23,7 @@
 #endif
 
 #include "base/random.h"
+#include "bench.h"
 #include "kernels/contract.h"
 #include "number/mpfr_record.h"
 
@@ -45,25 +46,12 @@ static const struct row {
     {"1024 bits", 1024, false, 1, 256, 256, 256},
 };
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void stop(const char *what)
-{
-    fprintf(stderr, "bench_wide: %s\n", what);
-    exit(1);
-}
-
 static int64_t *offsets(size_t count, int64_t step)
 {
     int64_t *out = malloc((count + 1) * sizeof *out);
     for (size_t i = 0; out && i < count; i++)
         out[i] = (int64_t)i * step;
-    return out ? out : (stop("out of memory"), NULL);
+    return out ? out : (bench_stop("out of memory"), NULL);
 }
 
 static double normal(uint64_t key, uint64_t i)
@@ -79,7 +67,7 @@ static void fill(struct ulp_tensor *tensor, enum ulp_element element, int precis
     int64_t dim = (int64_t)count;
     if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, element == ULP_ELEMENT_WIDE ? precision : 0, 1, &dim,
                           &error) != ULP_OK)
-        stop(error.message);
+        bench_stop(error.message);
     const int unused = -precision & 63;
     for (size_t i = 0; i < count; i++) {
         if (element == ULP_ELEMENT_F32) {
@@ -141,18 +129,13 @@ static double time_contraction(struct bench *bench)
     char name[32];
     snprintf(name, sizeof name, "mpfr:%d", bench->row->precision);
     if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
-        stop(error.message);
-    double best = INFINITY, total = 0;
-    for (int run = 0; run < 20 && (run < 2 || total < 0.5); run++) {
-        double start = now();
+        bench_stop(error.message);
+    struct bench_timer timer = {.run_min = 2, .run_max = 20, .seconds = 0.5};
+    while (bench_next(&timer))
         if (ulp_contract(&arithmetic, &bench->problem, NULL, &error) != ULP_OK)
-            stop(error.message);
-        double time = now() - start;
-        total += time;
-        best = time < best ? time : best;
-    }
+            bench_stop(error.message);
     const struct row *row = bench->row;
-    return best * 1e9 / (double)(row->batch * row->m * row->n * row->k);
+    return timer.best * 1e9 / (double)(row->batch * row->m * row->n * row->k);
 }
 
 /* Element k of line i of the first batch as an mpfr_t; limb is memory for FP32. */
@@ -173,26 +156,23 @@ static double time_fma(const struct bench *bench)
     mpfr_t *x = malloc(k_count * sizeof *x), *y = malloc(k_count * sizeof *y), sum;
     mp_limb_t *limbs = malloc(k_count * sizeof *limbs);
     if (!x || !y || !limbs)
-        stop("out of memory");
+        bench_stop("out of memory");
     mpfr_init2(sum, bench->row->precision);
     for (size_t k = 0; k < k_count; k++) {
         open_element(x[k], &bench->a, k, NULL);
         open_element(y[k], &bench->b, k, &limbs[k]);
     }
-    double start = now();
-    size_t done = 0;
-    while (now() - start < 0.1) {
+    struct bench_timer timer = {.run_max = INT_MAX, .seconds = 0.1};
+    while (bench_next(&timer)) {
         mpfr_set_zero(sum, 1);
         for (size_t k = 0; k < k_count; k++)
             mpfr_fma(sum, x[k], y[k], sum, MPFR_RNDN);
-        done += k_count;
     }
-    double time = (now() - start) * 1e9 / (double)done;
     mpfr_clear(sum);
     free(x);
     free(y);
     free(limbs);
-    return time;
+    return timer.total * 1e9 / ((double)timer.run_count * (double)k_count);
 }
 
 /* arb_dot or arb_approx_dot; NAN without FLINT. */
@@ -211,20 +191,16 @@ static double time_arb(const struct bench *bench, bool approximate)
         open_element(value, &bench->b, (size_t)k, &limb);
         arf_set_mpfr(arb_midref(y + k), value);
     }
-    double start = now();
-    double done = 0;
-    while (now() - start < 0.1) {
+    struct bench_timer timer = {.run_max = INT_MAX, .seconds = 0.1};
+    while (bench_next(&timer))
         if (approximate)
             arb_approx_dot(sum, NULL, 0, x, 1, y, 1, k_count, precision);
         else
             arb_dot(sum, NULL, 0, x, 1, y, 1, k_count, precision);
-        done += (double)k_count;
-    }
-    double time = (now() - start) * 1e9 / done;
     arb_clear(sum);
     _arb_vec_clear(x, k_count);
     _arb_vec_clear(y, k_count);
-    return time;
+    return timer.total * 1e9 / ((double)timer.run_count * (double)k_count);
 #else
     (void)bench, (void)approximate;
     return NAN;

@@ -1,12 +1,12 @@
 # make bench: speeds beside their peers, measured in one run. Not part of make check.
 EXTRA_PROGRAMS += bench_contract bench_elementwise bench_wide
-bench_contract_SOURCES = %D%/bench_contract.c
+bench_contract_SOURCES = %D%/bench_contract.c %D%/bench.h
 bench_contract_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS)
 bench_contract_LDADD = libcore.la $(BLAS_LIBS)
-bench_wide_SOURCES = %D%/bench_wide.c
+bench_wide_SOURCES = %D%/bench_wide.c %D%/bench.h
 bench_wide_CPPFLAGS = $(AM_CPPFLAGS)
 bench_wide_LDADD = libcore.la $(FLINT_LIBS) -lm
-bench_elementwise_SOURCES = %D%/bench_elementwise.c
+bench_elementwise_SOURCES = %D%/bench_elementwise.c %D%/bench.h
 bench_elementwise_CPPFLAGS = $(AM_CPPFLAGS)
 bench_elementwise_LDADD = libcore.la -lm
 
