@@ -16,30 +16,6 @@
 #include "tensor/tensor.h"
 #include "test.h"
 
-static char folder[64];
-
-static const char *in_folder(const char *name)
-{
-    static char ring[16][256];
-    static unsigned next;
-    char *path = ring[next++ % 16];
-    ck_assert_int_lt(snprintf(path, sizeof ring[0], "%s/%s", folder, name), (int)sizeof ring[0]);
-    return path;
-}
-
-static void setup(void)
-{
-    snprintf(folder, sizeof folder, "/tmp/ulpscope_data_XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void teardown(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
 /* An npy file: version, literal, elements. */
 static struct proto npy(int version, const char *literal, const void *elements, size_t bytes)
 {
@@ -317,7 +293,7 @@ START_TEST(npz_comes_back)
     struct ulp_error error;
     unsigned char *first, *second;
     size_t first_count, second_count;
-    const char *path = in_folder("a.npz");
+    const char *path = test_folder("a.npz");
     ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error);
     ck_ulp_ok(ulp_tensor_set_read(path, &read, &error), error);
     check_equal_sets(&read, &set);
@@ -333,7 +309,7 @@ START_TEST(npz_comes_back)
     ck_ulp_ok(ulp_tensor_set_write_npz(path, &none, &error), error);
     ck_ulp_ok(ulp_tensor_set_read(path, &read, &error), error);
     ck_assert_uint_eq(read.count, 0);
-    ck_assert_int_eq(ulp_tensor_set_write_npz(in_folder("no/such/a.npz"), &set, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_tensor_set_write_npz(test_folder("no/such/a.npz"), &set, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "no/such/a.npz") != NULL, "%s", error.message);
     ulp_tensor_set_free(&set);
 }
@@ -347,7 +323,7 @@ START_TEST(numpy_agrees)
     struct ulp_tensor_set set = every_type(), read;
     struct ulp_error error;
     char command[1024];
-    const char *written = in_folder("a.npz"), *copied = in_folder("b.npz");
+    const char *written = test_folder("a.npz"), *copied = test_folder("b.npz");
     ck_ulp_ok(ulp_tensor_set_write_npz(written, &set, &error), error);
     snprintf(command, sizeof command,
              "python3 -c \"import numpy; a = numpy.load('%s', allow_pickle=False); "
@@ -405,10 +381,10 @@ static void patch(const char *path, uint32_t from, uint32_t to)
 
 START_TEST(bad_archives_are_explained)
 {
-    const char *path = in_folder("bad.npz");
+    const char *path = test_folder("bad.npz");
     struct ulp_error error;
     static float elements[3000] = {1};
-    expect_bad_npz(in_folder("missing.npz"), "No such file");
+    expect_bad_npz(test_folder("missing.npz"), "No such file");
     ck_ulp_ok(ulp_file_write(path, "not a zip", 9, &error), error);
     expect_bad_npz(path, "expected an .npz");
     write_zip(path, "x.txt", "abc", 3, ZIP_CM_STORE);
@@ -432,7 +408,7 @@ END_TEST
 /* An archive whose directory names one compressed megabyte 40 times: each member is honest, their sum is not. */
 START_TEST(overlapping_members_are_refused)
 {
-    const char *path = in_folder("overlap.npz");
+    const char *path = test_folder("overlap.npz");
     static float elements[1 << 18];
     struct proto file =
         npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (262144,)}", elements, sizeof elements);
@@ -465,7 +441,7 @@ END_TEST
 
 START_TEST(damaged_npz)
 {
-    const char *path = in_folder("damaged.npz");
+    const char *path = test_folder("damaged.npz");
     struct ulp_tensor_set set = every_type(), read;
     struct ulp_error error;
     unsigned char *bytes;
@@ -489,7 +465,7 @@ int main(void)
 {
     Suite *suite = suite_create("data");
     TCase *tests = tcase_create("data");
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, every_dtype_and_order, 0, sizeof dtypes / sizeof dtypes[0]);
     tcase_add_test(tests, header_spellings);

@@ -14,30 +14,6 @@
 #include "tensor/tensor.h"
 #include "test.h"
 
-static char folder[64];
-
-static const char *in_folder(const char *name)
-{
-    static char ring[16][256];
-    static unsigned next;
-    char *path = ring[next++ % 16];
-    ck_assert_int_lt(snprintf(path, sizeof ring[0], "%s/%s", folder, name), (int)sizeof ring[0]);
-    return path;
-}
-
-static void setup(void)
-{
-    snprintf(folder, sizeof folder, "/tmp/ulpscope_data_XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void teardown(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
 static struct ulp_model *load_two_inputs(void)
 {
     static const int64_t dims[2] = {-1, 3}, scalar[1] = {2};
@@ -74,24 +50,24 @@ START_TEST(test_data_sets)
     struct ulp_model *model = load_two_inputs();
     struct ulp_tensor_set set;
     struct ulp_error error = {0};
-    ck_assert_int_eq(mkdir(in_folder("test_data_set_0"), 0700), 0);
-    ck_assert_int_eq(mkdir(in_folder("test_data_set_1"), 0700), 0);
-    ck_assert_int_eq(mkdir(in_folder("test_data_set_3"), 0700), 0);
-    ck_assert_uint_eq(ulp_test_data_set_count(folder), 2);
-    const char *path = in_folder("test_data_set_0");
+    ck_assert_int_eq(mkdir(test_folder("test_data_set_0"), 0700), 0);
+    ck_assert_int_eq(mkdir(test_folder("test_data_set_1"), 0700), 0);
+    ck_assert_int_eq(mkdir(test_folder("test_data_set_3"), 0700), 0);
+    ck_assert_uint_eq(ulp_test_data_set_count(test_folder("")), 2);
+    const char *path = test_folder("test_data_set_0");
     ck_assert_int_eq(ulp_tensor_set_read(path, &set, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "no file input_0.pb") != NULL, "%s", error.message);
-    write_tensor(in_folder("test_data_set_0/input_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x3c", 2);
-    write_tensor(in_folder("test_data_set_0/input_1.pb"), "mask", ULP_TYPE_BOOL, "\1", 1);
-    write_tensor(in_folder("test_data_set_0/input_2.pb"), "other", ULP_TYPE_INT8, "\x80", 1);
-    write_tensor(in_folder("test_data_set_0/output_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
+    write_tensor(test_folder("test_data_set_0/input_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x3c", 2);
+    write_tensor(test_folder("test_data_set_0/input_1.pb"), "mask", ULP_TYPE_BOOL, "\1", 1);
+    write_tensor(test_folder("test_data_set_0/input_2.pb"), "other", ULP_TYPE_INT8, "\x80", 1);
+    write_tensor(test_folder("test_data_set_0/output_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
     ck_ulp_ok(ulp_tensor_set_read(path, &set, &error), error);
     ck_assert(set.count == 3 && ulp_tensor_set_find(&set, "input_0") && ulp_tensor_set_find(&set, "other"));
     ulp_tensor_set_free(&set);
     /* Input 2 of the model is mask, which input_1.pb is already: a file for it twice must be seen. */
     ck_assert_int_eq(ulp_test_data_set_read(path, "input", model, &set, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "input_2.pb: a second tensor for 'mask'") != NULL, "%s", error.message);
-    write_tensor(in_folder("test_data_set_0/input_2.pb"), "ids", ULP_TYPE_INT8, "\x80", 1);
+    write_tensor(test_folder("test_data_set_0/input_2.pb"), "ids", ULP_TYPE_INT8, "\x80", 1);
     ck_ulp_ok(ulp_test_data_set_read(path, "input", model, &set, &error), error);
     ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "x"), 0), 1);
     ck_assert_int_eq(ulp_tensor_get_int(ulp_tensor_set_find(&set, "ids"), 0), -128);
@@ -99,10 +75,10 @@ START_TEST(test_data_sets)
     ck_ulp_ok(ulp_test_data_set_read(path, "output", model, &set, &error), error);
     ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "y"), 0), 2);
     ulp_tensor_set_free(&set);
-    write_tensor(in_folder("test_data_set_0/output_1.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
+    write_tensor(test_folder("test_data_set_0/output_1.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
     ck_assert_int_eq(ulp_test_data_set_read(path, "output", model, &set, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "the model has only 1 outputs") != NULL, "%s", error.message);
-    write_tensor(in_folder("test_data_set_0/input_0.pb"), "", ULP_TYPE_FLOAT16, "\0", 1);
+    write_tensor(test_folder("test_data_set_0/input_0.pb"), "", ULP_TYPE_FLOAT16, "\0", 1);
     ck_assert_int_eq(ulp_tensor_set_read(path, &set, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "input_0.pb: has 1 bytes in raw_data") != NULL, "%s", error.message);
     ulp_model_free(model);
@@ -246,7 +222,7 @@ int main(void)
 {
     Suite *suite = suite_create("inputs");
     TCase *tests = tcase_create("inputs");
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_data_sets);
     tcase_add_test(tests, random_inputs_are_reproducible);

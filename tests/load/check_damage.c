@@ -113,7 +113,6 @@ END_TEST
 
 START_TEST(files_that_are_no_models)
 {
-    char folder[] = "/tmp/ulpscope_load_XXXXXX", path[64];
     struct ulp_model *model;
     struct ulp_error error;
     static const struct {
@@ -124,10 +123,10 @@ START_TEST(files_that_are_no_models)
         {"{\"not\": \"a model\"}\n", "is not valid ONNX protobuf"},
         {"\x12\x03" "abc", "no IR version"},
     };
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(ulp_model_load(folder, &model, &error), ULP_ERROR_INPUT);
+    test_folder_create();
+    const char *path = test_folder("model.onnx");
+    ck_assert_int_eq(ulp_model_load(test_folder(""), &model, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "a folder, expected an ONNX file"), "%s", error.message);
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
     ck_assert_int_eq(ulp_model_load(path, &model, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "No such file"), "%s", error.message);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -137,8 +136,7 @@ START_TEST(files_that_are_no_models)
                       error.message);
         ck_assert_int_eq(ulp_model_load(path, &model, NULL), ULP_ERROR_INPUT);
     }
-    unlink(path);
-    rmdir(folder);
+    test_folder_remove();
 }
 END_TEST
 
@@ -198,16 +196,14 @@ START_TEST(onnx_archives_load)
     } archives[] = {{"light", 9, false}, {"simple", 1, false}, {"pytorch-operator", 1, false}, {"node", 1802, true}};
     const char *folder = test_shared("onnx");
     for (size_t i = 0; folder && i < sizeof archives / sizeof archives[0]; i++) {
-        char temporary[] = "/tmp/ulpscope_load_XXXXXX", command[4300], path[64];
+        char command[4300];
         if (archives[i].is_long && !test_long())
             continue;
-        ck_assert_ptr_nonnull(mkdtemp(temporary));
-        snprintf(command, sizeof command, "tar xf '%s/%s.tar.xz' -C %s", folder, archives[i].name, temporary);
+        test_folder_create();
+        snprintf(command, sizeof command, "tar xf '%s/%s.tar.xz' -C '%s'", folder, archives[i].name, test_folder(""));
         ck_assert_int_eq(system(command), 0);
-        snprintf(path, sizeof path, "%s/%s", temporary, archives[i].name);
-        ck_assert_uint_ge(load_folder(path), archives[i].count);
-        snprintf(command, sizeof command, "rm -rf %s", temporary);
-        ck_assert_int_eq(system(command), 0);
+        ck_assert_uint_ge(load_folder(test_folder(archives[i].name)), archives[i].count);
+        test_folder_remove();
     }
 }
 END_TEST

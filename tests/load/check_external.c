@@ -7,17 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64];
-
-static void make_path(char *out, size_t size, const char *name)
-{
-    ck_assert_int_lt(snprintf(out, size, "%s/%s", folder, name), (int)size);
-}
-
 static void write_file(const char *name, const void *bytes, size_t count)
 {
-    char path[512];
-    make_path(path, sizeof path, name);
+    const char *path = test_folder(name);
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(bytes, 1, count, file), count);
@@ -28,31 +20,16 @@ static void write_file(const char *name, const void *bytes, size_t count)
 static void setup(void)
 {
     static const float weights[8] = {0.5f, 1, 2, 3, 4, 5, 6, 7};
-    char path[512], target[512];
-    snprintf(folder, sizeof folder, "/tmp/ulpscope_load_XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    make_path(path, sizeof path, "inner");
-    ck_assert_int_eq(mkdir(path, 0700), 0);
-    make_path(path, sizeof path, "inner/sub");
-    ck_assert_int_eq(mkdir(path, 0700), 0);
+    test_folder_create();
+    ck_assert_int_eq(mkdir(test_folder("inner"), 0700), 0);
+    ck_assert_int_eq(mkdir(test_folder("inner/sub"), 0700), 0);
     write_file("secret", weights, sizeof weights);
     write_file("inner/weights", weights, sizeof weights);
     write_file("inner/sub/weights", weights, sizeof weights);
     write_file("inner/empty", weights, 0);
-    make_path(path, sizeof path, "inner/link");
-    make_path(target, sizeof target, "secret");
-    ck_assert_int_eq(symlink(target, path), 0);
-    make_path(path, sizeof path, "inner/up");
-    ck_assert_int_eq(symlink("..", path), 0);
-    make_path(path, sizeof path, "inner/pipe");
-    ck_assert_int_eq(mkfifo(path, 0600), 0);
-}
-
-static void teardown(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(symlink(test_folder("secret"), test_folder("inner/link")), 0);
+    ck_assert_int_eq(symlink("..", test_folder("inner/up")), 0);
+    ck_assert_int_eq(mkfifo(test_folder("inner/pipe"), 0600), 0);
 }
 
 static void add_entry(struct proto *tensor, const char *key, const char *value)
@@ -79,8 +56,7 @@ static struct proto external_model(int type, int64_t count, const char *location
 
 static enum ulp_status load(struct proto *message, struct ulp_model **model, struct ulp_error *error)
 {
-    char path[512];
-    make_path(path, sizeof path, "inner/model.onnx");
+    const char *path = test_folder("inner/model.onnx");
     enum ulp_status status = ulp_model_load_bytes(path, message->data, message->count, model, error);
     proto_free(message);
     return status;
@@ -185,8 +161,7 @@ END_TEST
 START_TEST(files_beyond_four_gib)
 {
     static const float value = 42;
-    char path[512];
-    make_path(path, sizeof path, "inner/large");
+    const char *path = test_folder("inner/large");
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(fseeko(file, (off_t)5 << 30, SEEK_SET), 0);
@@ -207,7 +182,7 @@ Suite *load_external_suite(void)
 {
     Suite *suite = suite_create("load external data");
     TCase *tests = tcase_create("external");
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, setup, test_folder_remove);
     tcase_set_timeout(tests, 30);
     tcase_add_loop_test(tests, data_inside_the_folder, 0, sizeof good / sizeof good[0]);
     tcase_add_loop_test(tests, data_outside_the_folder, 0, sizeof bad / sizeof bad[0]);

@@ -29,10 +29,10 @@ bool test_long(void)
 
 static const char *join(const char *folder, const char *relative)
 {
-    static char ring[8][4096];
+    static char ring[16][4096];
     static unsigned next;
-    char *path = ring[next++ % 8];
-    snprintf(path, sizeof ring[0], "%s/%s", folder, relative);
+    char *path = ring[next++ % 16];
+    ck_assert_int_lt(snprintf(path, sizeof ring[0], "%s/%s", folder, relative), (int)sizeof ring[0]);
     return path;
 }
 
@@ -50,4 +50,24 @@ const char *test_shared(const char *relative)
 {
     const char *folder = getenv("ULPSCOPE_TEST_DATA");
     return folder && *folder ? join(folder, relative) : NULL;
+}
+
+static char temporary[64];
+
+void test_folder_create(void)
+{
+    snprintf(temporary, sizeof temporary, "/tmp/ulpscope_test_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(temporary));
+}
+
+void test_folder_remove(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", temporary);
+    ck_assert_int_eq(system(command), 0);
+}
+
+const char *test_folder(const char *name)
+{
+    return join(temporary, name);
 }

@@ -16,6 +16,11 @@ const char *test_data(const char *relative);
 const char *test_source(const char *relative);
 /* The measured data outside the project (ULPSCOPE_TEST_DATA/relative), or NULL when that is unset (test_run says so once). */
 const char *test_shared(const char *relative);
+/* A temporary folder, as a checked fixture; test_folder("") is its path, test_folder(name) that of a file in it, in a static
+ * ring of buffers. */
+void test_folder_create(void);
+void test_folder_remove(void);
+const char *test_folder(const char *name);
 /* Fails the test with the library's message unless status is ULP_OK. */
 #define ck_ulp_ok(status, error) ck_assert_msg((status) == ULP_OK, "%s", (error).message)
 /* ck_assert_msg for loops of many iterations: Check's own macros write to a file at every call, this at failures only. */
