@@ -58,7 +58,7 @@ expect 3 "inputs are no npz" "$program" run "$model" -i wrong.npz
 expect 5 "memory limit" "$program" run "$model" -i "$inputs" --max-memory 1K
 shows err max-memory "memory limit"
 
-expect 0 run "$program" run "$model" -i "$inputs" --outputs out.npz --quiet
+expect 0 run "$program" run "$model" -i "$inputs" -o out.npz --quiet
 [ -s out.npz ] || { echo "FAIL run: no out.npz"; failed=1; }
 expect 3 "outputs in no folder" "$program" run "$model" -i "$inputs" --outputs nowhere/out.npz
 expect 3 "outputs to a folder" "$program" run "$model" -i "$inputs" --outputs .
@@ -95,7 +95,7 @@ for arith in fp32 fp16 fp16-strict tf32 bf16-strict mpfr:128; do
     first=
 done
 
-expect 0 audit "$program" audit "$model" -i "$inputs" --arith fp32,fp16,tf32 --out report --certify
+expect 0 audit "$program" audit "$model" -i "$inputs" -a fp32,fp16,tf32 -o report --certify
 shows out "block/norm1/Sum" "audit names the overflowing node"
 shows out "digits on the outputs" "audit certifies"
 shows report/summary.txt "block/norm1/Sum" "summary.txt"

@@ -9,8 +9,9 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "tensor/tensor.h"
 
-enum { OPTION_OUTPUTS = 512, OPTION_ALL, OPTION_REPEAT, OPTION_TIMINGS };
+enum { OPTION_ALL = 512, OPTION_REPEAT, OPTION_TIMINGS };
 
 struct run_options {
     struct common_options common;
@@ -21,7 +22,7 @@ struct run_options {
 
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
-    {"outputs", OPTION_OUTPUTS, "FILE.npz", 0, "Write the graph's outputs, keyed by name", 0},
+    {"outputs", 'o', "FILE.npz", 0, "Write the graph's outputs, keyed by name", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
     {"timings", OPTION_TIMINGS, 0, 0, "Say on stderr what loading, planning, every run and each operator took", 0},
     {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings; the results are the last run's (all are equal)", 0},
@@ -38,7 +39,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'a':
         options->arithmetic = argument;
         return 0;
-    case OPTION_OUTPUTS:
+    case 'o':
         options->outputs = argument;
         return 0;
     case OPTION_ALL:
@@ -78,15 +79,12 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
-        struct ulp_tensor copy;
+        struct ulp_tensor copy = {0};
         if (ulp_tensor_set_find(set, event->output_names[o]))
             continue;
-        status = ulp_tensor_create(&copy, value->type, value->element, value->precision, value->rank, value->dims, error);
-        if (status != ULP_OK)
-            break;
-        if (copy.count)
-            memcpy(copy.data, value->data, copy.count * copy.element_bytes);
-        status = ulp_tensor_set_add(set, event->output_names[o], &copy, error);
+        status = ulp_tensor_copy(&copy, value, NULL, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_set_add(set, event->output_names[o], &copy, error);
         ulp_tensor_free(&copy);
     }
     return status;

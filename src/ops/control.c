@@ -30,17 +30,6 @@ static void free_all(struct ulp_tensor *tensors, size_t count)
         ulp_tensor_free(&tensors[i]);
 }
 
-/* A copy the caller owns. */
-static enum ulp_status copy_tensor(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in,
-                                   struct ulp_error *error)
-{
-    *out = ulp_tensor_view(in);
-    enum ulp_status status = ulp_tensor_allocate(out, call->budget, error);
-    if (status == ULP_OK)
-        ulp_move_all(out, in);
-    return status;
-}
-
 /* ---- If ---- */
 
 static enum ulp_status run_if(struct ulp_call *call, struct ulp_error *error)
@@ -183,7 +172,7 @@ static enum ulp_status give_carried(struct ulp_call *call, struct loop *loop, st
             call->out[i] = loop->carried[i];
             loop->carried[i] = (struct ulp_tensor){0};
         } else {
-            status = copy_tensor(call, &call->out[i], &loop->carried[i], error);
+            status = ulp_tensor_copy(&call->out[i], &loop->carried[i], call->budget, error);
         }
     return status;
 }
@@ -361,7 +350,7 @@ static enum ulp_status scan_item(struct ulp_call *call, size_t scan_inputs, size
             status = stack(call, &result, &loop.scans[scan], 0, false, &loop.graph->values[loop.graph->outputs[i]].info,
                            error);
         else
-            status = copy_tensor(call, &result, &loop.carried[i], error);
+            status = ulp_tensor_copy(&result, &loop.carried[i], call->budget, error);
         if (status == ULP_OK)
             status = gather_part(call, &outputs[i], &result, error);
     }

@@ -82,16 +82,8 @@ static enum ulp_status take_output(struct ulp_lane *lane, int slot, struct ulp_t
         return ULP_OK;
     }
     const struct ulp_tensor *from;
-    static const struct ulp_operator movement;
-    enum ulp_status status = ulp_lane_value(lane, slot, &movement, &from, error);
-    if (status != ULP_OK)
-        return status;
-    *out = *from;
-    out->owned = false;
-    status = ulp_tensor_allocate(out, lane->budget, error);
-    if (status == ULP_OK && from->count)
-        memcpy(out->data, from->data, from->count * from->element_bytes);
-    return status;
+    enum ulp_status status = ulp_lane_value(lane, slot, false, &from, error);
+    return status == ULP_OK ? ulp_tensor_copy(out, from, lane->budget, error) : status;
 }
 
 static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block, size_t input_count,

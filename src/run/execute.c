@@ -305,18 +305,13 @@ static enum ulp_status set_inputs(struct walk *walk, const struct ulp_tensor_set
 static enum ulp_status keep_output(struct ulp_lane *lane, int slot, const char *name, struct ulp_tensor_set *outputs,
                                    struct ulp_error *error)
 {
-    static const struct ulp_operator movement;
     const struct ulp_tensor *value;
-    enum ulp_status status = ulp_lane_value(lane, slot, &movement, &value, error);
-    if (status != ULP_OK)
-        return status;
-    struct ulp_tensor copy = *value;
-    status = ulp_tensor_allocate(&copy, NULL, error);
-    if (status != ULP_OK)
-        return status;
-    if (copy.count)
-        memcpy(copy.data, value->data, copy.count * copy.element_bytes);
-    status = ulp_tensor_set_add(outputs, name, &copy, error);
+    struct ulp_tensor copy = {0};
+    enum ulp_status status = ulp_lane_value(lane, slot, false, &value, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_copy(&copy, value, NULL, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_add(outputs, name, &copy, error);
     ulp_tensor_free(&copy);
     return status;
 }

@@ -70,8 +70,7 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
     return status;
 }
 
-enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp_operator *op, const struct ulp_tensor **out,
-                               struct ulp_error *error)
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed, const struct ulp_tensor **out, struct ulp_error *error)
 {
     *out = NULL;
     if (slot < 0)
@@ -89,7 +88,7 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp
     struct ulp_format from;
     enum ulp_status status = ulp_format_find(ulp_type_rows[constant->type].format, &from, error);
     if (status == ULP_OK)
-        status = ulp_adapt(value, constant, &from, lane->arithmetic, ulp_takes_mixed(op), lane->budget, lane->pool, error);
+        status = ulp_adapt(value, constant, &from, lane->arithmetic, mixed, lane->budget, lane->pool, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "constant '%s'", lane->block->slots[slot].name);
     if (value->owned)
@@ -111,7 +110,7 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
     int slot = step->inputs[i];
     const struct ulp_tensor *constant = slot >= 0 && ulp_is_parameter(step, i) ? lane->block->slots[slot].constant : NULL;
     if (!constant)
-        return ulp_lane_value(lane, slot, step->bound.op, out, error);
+        return ulp_lane_value(lane, slot, ulp_takes_mixed(step->bound.op), out, error);
     *out = constant;
     return ULP_OK;
 }

@@ -18,10 +18,9 @@ void ulp_lane_free(struct ulp_lane *lane);
 /* Free what no later step needs. */
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 
-/* The value a step's input needs in this lane: the lane's own, or the slot's constant in the lane's storage (converted once).
- * NULL with ULP_OK for an omitted input. Valid until the slot's last use. */
-enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, const struct ulp_operator *op, const struct ulp_tensor **out,
-                               struct ulp_error *error);
+/* The slot's value in this lane: the lane's own, or the slot's constant in the lane's storage (converted once; `mixed`: for a
+ * reader of mixed elements, as in ulp_adapt). NULL with ULP_OK for an omitted input. Valid until the slot's last use. */
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed, const struct ulp_tensor **out, struct ulp_error *error);
 
 /* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form reads? */
 bool ulp_is_parameter(const struct ulp_step *step, size_t i);

@@ -123,6 +123,16 @@ enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type, en
     return status == ULP_OK ? ulp_tensor_allocate(out, NULL, error) : status;
 }
 
+enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in, struct ulp_budget *budget,
+                                struct ulp_error *error)
+{
+    *out = *in;
+    enum ulp_status status = ulp_tensor_allocate(out, budget, error);
+    if (status == ULP_OK && in->count)
+        memcpy(out->data, in->data, in->count * in->element_bytes);
+    return status;
+}
+
 void ulp_tensor_free(struct ulp_tensor *tensor)
 {
     if (!tensor)
