@@ -32,42 +32,116 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic, 
     return ulp_chains_run(&chains, arithmetic, problem, ulp_cpu_features(), pool, error);
 }
 
-static uint64_t integer_at(const struct ulp_tensor *tensor, size_t i)
+static int64_t integer_at(const struct ulp_tensor *tensor, size_t i)
 {
-    return (uint64_t)ulp_tensor_get_int(tensor, i);
+    return tensor->element == ULP_ELEMENT_I32 ? ((const int32_t *)tensor->data)[i] : ulp_tensor_get_int(tensor, i);
 }
 
-/* *out: the factor's tensor widened to U32 or U64; sums modulo 2^bits only need the operands modulo 2^bits. */
-static enum ulp_status widen(struct ulp_tensor *out, const struct ulp_tensor *in, enum ulp_type type,
-                             struct ulp_error *error)
+/* *out: the factor's tensor in another element: U32 or U64, as sums modulo 2^bits only need the operands modulo 2^bits, or a float
+ * that holds every value. */
+static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_tensor *in, enum ulp_type type, struct ulp_error *error)
 {
-    enum ulp_element element = type == ULP_TYPE_UINT32 ? ULP_ELEMENT_U32 : ULP_ELEMENT_U64;
-    enum ulp_status status = ulp_tensor_create(out, type, element, 0, in->rank, in->dims, error);
+    enum ulp_status status = ulp_tensor_create(out, type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error);
     if (status != ULP_OK)
         return status;
-    for (size_t i = 0; i < in->count; i++)
-        if (element == ULP_ELEMENT_U32)
+    switch (out->element) {
+    case ULP_ELEMENT_F32:
+        for (size_t i = 0; i < in->count; i++)
+            ((float *)out->data)[i] = (float)integer_at(in, i);
+        break;
+    case ULP_ELEMENT_F64:
+        for (size_t i = 0; i < in->count; i++)
+            ((double *)out->data)[i] = (double)integer_at(in, i);
+        break;
+    case ULP_ELEMENT_U32:
+        for (size_t i = 0; i < in->count; i++)
             ((uint32_t *)out->data)[i] = (uint32_t)integer_at(in, i);
-        else
-            ((uint64_t *)out->data)[i] = integer_at(in, i);
+        break;
+    default:
+        for (size_t i = 0; i < in->count; i++)
+            ((uint64_t *)out->data)[i] = (uint64_t)integer_at(in, i);
+    }
     return ULP_OK;
 }
 
-static enum ulp_status contract_integers(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
-                                         struct ulp_pool *pool, struct ulp_error *error)
+static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x; }
+static double larger(double x, double y) { return x > y ? x : y; }
+
+/* The largest magnitude; 2^64 for any above 2^53. */
+static double find_largest(const struct ulp_tensor *tensor)
 {
-    bool small = problem->out->element_bytes <= sizeof(uint32_t);
-    struct ulp_tensor a = {0}, b = {0};
-    struct ulp_contraction widened = *problem;
-    widened.a.tensor = &a;
-    widened.b.tensor = &b;
-    enum ulp_status status = widen(&a, problem->a.tensor, small ? ULP_TYPE_UINT32 : ULP_TYPE_UINT64, error);
-    if (status == ULP_OK)
-        status = widen(&b, problem->b.tensor, small ? ULP_TYPE_UINT32 : ULP_TYPE_UINT64, error);
-    if (status == ULP_OK) {
-        struct ulp_chains chains = {.rule = {.step = small ? ULP_STEP_UINT32 : ULP_STEP_UINT64, .fused = true}};
-        status = ulp_chains_run(&chains, arithmetic, &widened, ulp_cpu_features(), pool, error);
+    uint64_t largest = 0;
+    for (size_t i = 0; i < tensor->count; i++) {
+        const uint64_t x = magnitude(integer_at(tensor, i));
+        largest = x > largest ? x : largest;
     }
+    return largest > (uint64_t)1 << 53 ? 0x1p64 : (double)largest;
+}
+
+/* The largest sum of a line's magnitudes, exact below 2^53: rounded sums of positive numbers do not come back below it. */
+static double find_largest_line(const struct ulp_factor *factor, size_t batch_count, size_t line_count, size_t k_count)
+{
+    double result = 0;
+    for (size_t g = 0; g < batch_count; g++)
+        for (size_t i = 0; i < line_count; i++) {
+            const int64_t first = (factor->batch_offset ? factor->batch_offset[g] : 0) + factor->line_offset[i];
+            double sum = 0;
+            for (size_t k = 0; k < k_count; k++)
+                sum += (double)magnitude(integer_at(factor->tensor, (size_t)(first + factor->k_offset[k])));
+            result = larger(result, sum);
+        }
+    return result;
+}
+
+#define FLOAT_LIMIT 0x1p24
+#define DOUBLE_LIMIT 0x1p53
+
+/* No sum of some of an output's products is above this: the largest products k times or, when that is too much for floats, the sums of
+ * one side's lines times the other side's largest element. Rounding is monotone, so what is below 2^53 here is so exactly. */
+static double bound_sums(const struct ulp_contraction *problem)
+{
+    const double a = find_largest(problem->a.tensor), b = find_largest(problem->b.tensor);
+    const double products = a * b * (double)problem->k;
+    if (products < FLOAT_LIMIT || a * b >= DOUBLE_LIMIT)
+        return products;
+    const double lines = problem->m <= problem->n ? find_largest_line(&problem->a, problem->batch_count, problem->m, problem->k) * b
+                                                  : find_largest_line(&problem->b, problem->batch_count, problem->n, problem->k) * a;
+    return lines < products ? lines : products;
+}
+
+/* Exact sums modulo 2^bits of out's type. When every partial sum is an integer that FP32 or FP64 holds, |sum| < 2^24 or 2^53, their
+ * chains are exact and far faster than the integers' own: 8-bit factors have such sums for any k there is memory for. */
+static enum ulp_status contract_integers(const struct ulp_contraction *problem, struct ulp_pool *pool, struct ulp_error *error)
+{
+    const unsigned cpu = ulp_cpu_features();
+    const bool small = problem->out->element_bytes <= sizeof(uint32_t), fused = cpu & ULP_CPU_AVX2;
+    const double bound = bound_sums(problem);
+    const bool is_float = bound < FLOAT_LIMIT, is_double = !is_float && bound < DOUBLE_LIMIT;
+    const enum ulp_type type = is_float    ? ULP_TYPE_FLOAT
+                               : is_double ? ULP_TYPE_DOUBLE
+                               : small     ? ULP_TYPE_UINT32
+                                           : ULP_TYPE_UINT64;
+    struct ulp_arithmetic arithmetic = {0};
+    struct ulp_tensor a = {0}, b = {0};
+    struct ulp_contraction converted = *problem;
+    converted.a.tensor = &a;
+    converted.b.tensor = &b;
+    converted.a.padding = converted.b.padding = NULL; /* nothing is infinite: the zeros there do */
+    converted.store = false;
+    struct ulp_chains chains = {.rule = {.step = small ? ULP_STEP_UINT32 : ULP_STEP_UINT64, .fused = true}};
+    enum ulp_status status = ULP_OK;
+    if (is_float || is_double) {
+        /* Both are exact; where there is no instruction for it, a fused step is slow. */
+        status = ulp_arithmetic_find(is_float ? (fused ? "fp32" : "fp32,nofma") : fused ? "fp64" : "fp64,nofma", &arithmetic, error);
+        if (status == ULP_OK)
+            chains = ulp_chains_make(&arithmetic, &converted);
+    }
+    if (status == ULP_OK)
+        status = convert_factor(&a, problem->a.tensor, type, error);
+    if (status == ULP_OK)
+        status = convert_factor(&b, problem->b.tensor, type, error);
+    if (status == ULP_OK)
+        status = ulp_chains_run(&chains, &arithmetic, &converted, cpu, pool, error);
     ulp_tensor_free(&a);
     ulp_tensor_free(&b);
     return status;
@@ -84,5 +158,5 @@ enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic, const stru
                         ulp_type_name(problem->a.tensor->type), ulp_type_name(problem->b.tensor->type),
                         ulp_type_name(problem->out->type));
     return float_out ? contract_floats(arithmetic, problem, pool, error)
-                     : contract_integers(arithmetic, problem, pool, error);
+                     : contract_integers(problem, pool, error);
 }

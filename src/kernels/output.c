@@ -24,7 +24,7 @@ enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithme
         .seed = arithmetic->seed,
         .stream = problem->node_key,
     };
-    if (!ulp_element_is_float(source))
+    if (!ulp_element_is_float(tensor->element))
         return ULP_OK;
     enum ulp_element wanted = problem->store ? ulp_storage_element(&arithmetic->storage)
                                              : ulp_accumulator_element(arithmetic);
@@ -116,20 +116,30 @@ static void store_records(const struct ulp_output *output, int64_t base, const i
     mpfr_clear(exact);
 }
 
+/* Sums in floats are integers below 2^63. */
 static void store_integers(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip,
                            size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        uint64_t x = output->source == ULP_ELEMENT_U32 ? ((const uint32_t *)strip)[i] : ((const uint64_t *)strip)[i];
+        uint64_t x = output->source == ULP_ELEMENT_U32   ? ((const uint32_t *)strip)[i]
+                     : output->source == ULP_ELEMENT_U64 ? ((const uint64_t *)strip)[i]
+                     : output->source == ULP_ELEMENT_F32 ? (uint64_t)(int64_t)((const float *)strip)[i]
+                                                         : (uint64_t)(int64_t)((const double *)strip)[i];
         ulp_tensor_set_int(output->tensor, (size_t)(base + offset[i]), (int64_t)x);
     }
+}
+
+static void store_integer_run(int32_t *out, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = (int32_t)x[i];
 }
 
 void ulp_output_strip(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n,
                       struct ulp_draw draw)
 {
     enum ulp_element target = output->tensor->element;
-    if (!ulp_element_is_float(output->source))
+    if (!ulp_element_is_float(target))
         store_integers(output, base, offset, strip, n);
     else if (target == ULP_ELEMENT_WIDE)
         store_records(output, base, offset, strip, n, draw);
@@ -143,6 +153,10 @@ void ulp_output_run(const struct ulp_output *output, int64_t first, const void *
 {
     if (output->source == ULP_ELEMENT_F32 && output->tensor->element == ULP_ELEMENT_F32 && !output->round) {
         store_run((float *)output->tensor->data + first, strip, n);
+        return;
+    }
+    if (output->source == ULP_ELEMENT_F32 && output->tensor->element == ULP_ELEMENT_I32) {
+        store_integer_run((int32_t *)output->tensor->data + first, strip, n);
         return;
     }
     int64_t offset[STRIP_MAX];
