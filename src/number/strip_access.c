@@ -141,3 +141,51 @@ void ulp_strip_set_int(struct ulp_tensor *tensor, size_t at, int64_t value)
     default: ((uint8_t *)tensor->data)[at] = value != 0;
     }
 }
+
+#define EACH(TYPE, STATEMENT)                                                                                          \
+    {                                                                                                                  \
+        TYPE *const data = tensor->data;                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const size_t at = ulp_strip_at(base, offset, stride, i);                                                   \
+            STATEMENT;                                                                                                 \
+        }                                                                                                              \
+        break;                                                                                                         \
+    }
+
+void ulp_strip_get_ints(int64_t *y, const struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, size_t n)
+{
+    switch (tensor->element) {
+    case ULP_ELEMENT_I8: EACH(const int8_t, y[i] = data[at])
+    case ULP_ELEMENT_U8: EACH(const uint8_t, y[i] = data[at])
+    case ULP_ELEMENT_I32: EACH(const int32_t, y[i] = data[at])
+    default: EACH(const void, ((void)data, y[i] = ulp_strip_get_int(tensor, at)))
+    }
+}
+
+void ulp_strip_set_ints(struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, const int64_t *x, size_t n)
+{
+    const bool whole = (size_t)kind_of(tensor).bits == 8 * tensor->element_bytes; /* the element wraps as the type does */
+    switch (whole ? tensor->element : ULP_ELEMENT_COUNT) {
+    case ULP_ELEMENT_I8: EACH(int8_t, data[at] = (int8_t)x[i])
+    case ULP_ELEMENT_U8: EACH(uint8_t, data[at] = (uint8_t)x[i])
+    case ULP_ELEMENT_I32: EACH(int32_t, data[at] = (int32_t)x[i])
+    default: EACH(void, ((void)data, ulp_strip_set_int(tensor, at, x[i])))
+    }
+}
+
+void ulp_strip_set_truncated(struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, const double *x, size_t n)
+{
+    const struct integer_kind kind = kind_of(tensor);
+    int64_t y[ULP_STRIP];
+    if (kind.bits > 32) { /* the ends are no doubles */
+        for (size_t i = 0; i < n; i++)
+            y[i] = ulp_strip_truncate(tensor, x[i]);
+    } else {
+        const double high = (double)(UINT64_MAX >> (64 - kind.bits + kind.is_signed)), low = kind.is_signed ? -high - 1 : 0;
+        for (size_t i = 0; i < n; i++) {
+            const double within = x[i] < low ? low : x[i] > high ? high : x[i];
+            y[i] = (int64_t)(within == within ? within : 0);
+        }
+    }
+    ulp_strip_set_ints(tensor, base, offset, stride, y, n);
+}

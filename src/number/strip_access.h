@@ -38,6 +38,10 @@ int64_t ulp_strip_truncate(const struct ulp_tensor *tensor, double x);
 /* Element `at` of an integer or boolean tensor, and writing it modulo 2^bits of the tensor's type. */
 int64_t ulp_strip_get_int(const struct ulp_tensor *tensor, size_t at);
 void ulp_strip_set_int(struct ulp_tensor *tensor, size_t at, int64_t value);
+/* The same for the strip of n elements at (base, offset, stride); reals are truncated as above. */
+void ulp_strip_get_ints(int64_t *y, const struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, size_t n);
+void ulp_strip_set_ints(struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, const int64_t *x, size_t n);
+void ulp_strip_set_truncated(struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, const double *x, size_t n);
 
 /* The tensor element of strip element i. */
 static inline size_t ulp_strip_at(int64_t base, const int64_t *offset, int64_t stride, size_t i)

@@ -16,10 +16,10 @@ static bool holds_all(const struct ulp_format *format)
            format->overflow == ULP_OVERFLOW_INFINITY;
 }
 
-static REAL real_of_int64(const struct ulp_strip_rule *rule, int64_t value, uint64_t index)
+static inline REAL real_of_int64(const struct ulp_strip_rule *rule, int64_t value, uint64_t index)
 {
     const uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    if (!rule->each_step || ulp_strip_fits(size, REAL_BITS))
+    if (size >> REAL_BITS == 0 || !rule->each_step || ulp_strip_fits(size, REAL_BITS))
         return (REAL)value;
     return (REAL)ulp_strip_round_int64(rule, value, index);
 }
@@ -135,6 +135,7 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
 {
     const REAL *x = in;
     REAL rounded[ULP_STRIP];
+    double wide[ULP_STRIP];
     const bool rounds = storage && !holds_all(storage);
     switch (tensor->element) {
     case ULP_ELEMENT_F32:
@@ -160,7 +161,8 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
         break;
     default:
         for (size_t i = 0; i < n; i++)
-            ulp_strip_set_int(tensor, ulp_strip_at(base, offset, stride, i), ulp_strip_truncate(tensor, (double)x[i]));
+            wide[i] = (double)x[i];
+        ulp_strip_set_truncated(tensor, base, offset, stride, wide, n);
     }
 }
 

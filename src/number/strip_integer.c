@@ -133,10 +133,10 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
         memcpy(y, (const int64_t *)tensor->data + base, n * sizeof *y);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        const size_t at = ulp_strip_at(base, offset, stride, i);
-        y[i] = is_float ? truncate_element(rule, tensor, at) : ulp_strip_get_int(tensor, at);
-    }
+    if (!is_float)
+        ulp_strip_get_ints(y, tensor, base, offset, stride, n);
+    for (size_t i = 0; is_float && i < n; i++)
+        y[i] = truncate_element(rule, tensor, ulp_strip_at(base, offset, stride, i));
 }
 
 static void store_as_float(const struct ulp_strip_rule *rule, struct ulp_tensor *tensor, size_t at, int64_t value)
@@ -171,13 +171,10 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
         memcpy((int64_t *)tensor->data + base, x, n * sizeof *x);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        const size_t at = ulp_strip_at(base, offset, stride, i);
-        if (is_float)
-            store_as_float(rule, tensor, at, x[i]);
-        else
-            ulp_strip_set_int(tensor, at, x[i]);
-    }
+    if (!is_float)
+        ulp_strip_set_ints(tensor, base, offset, stride, x, n);
+    for (size_t i = 0; is_float && i < n; i++)
+        store_as_float(rule, tensor, ulp_strip_at(base, offset, stride, i), x[i]);
 }
 
 static void fill(int64_t *y, int64_t value, size_t n)
