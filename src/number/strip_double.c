@@ -109,27 +109,9 @@ MAP_METHODS(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v
             ulp_odd_add(modulo_remainder(u, v), modulo_addend(modulo_remainder(u, v), v)),
             ulp_odd_add(modulo_remainder(u, v), modulo_addend(modulo_remainder(u, v), v)))
 
-#ifdef ULP_STRIP_X86
-__attribute__((target("avx2,fma"))) static void fuse_by_hardware(double *y, const double *u, const double *v,
-                                                                 const double *w, size_t n)
-{
-    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
-        y[i] = __builtin_fma(u[i], v[i], w[i]);
-}
-#endif
-
-/* binary64's own fma. */
-static void fuse(double *y, const double *u, const double *v, const double *w, size_t n)
-{
-#ifdef ULP_STRIP_X86
-    if (ulp_cpu_features() & ULP_CPU_AVX2) {
-        fuse_by_hardware(y, u, v, w, n);
-        return;
-    }
-#endif
-    for (size_t i = 0; i < n; i++)
-        y[i] = __builtin_fma(u[i], v[i], w[i]);
-}
+#define FUSE_BUILTIN __builtin_fma
+#define FUSE_SOFTWARE __builtin_fma /* the C library's where there is no instruction */
+#include "number/strip_fuse_template.h"
 
 /* PLAIN: products of a format of at most 25 bits are exact, but the sum still needs rounding to odd. */
 MAP_METHODS(ROUNDED_FMA, 3, ulp_odd_add(u * v, w), ulp_odd_fma(u, v, w), compute_exactly(mpfr_fma, u, v, w))

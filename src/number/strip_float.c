@@ -43,27 +43,10 @@ MAP_ROUNDED(DIV, 2, u / v)
 MAP_ROUNDED(SQRT, 1, __builtin_sqrtf(u))
 MAP_ROUNDED(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v), v))
 
-#ifdef ULP_STRIP_X86
-__attribute__((target("avx2,fma"))) static void fuse_by_hardware(float *y, const float *u, const float *v,
-                                                                 const float *w, size_t n)
-{
-    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
-        y[i] = __builtin_fmaf(u[i], v[i], w[i]);
-}
-#endif
-
+#define FUSE_BUILTIN __builtin_fmaf
 /* The product of two floats is exact in double; its sum with c, rounded to odd, then rounds once to any format. */
-static void fuse(float *y, const float *u, const float *v, const float *w, size_t n)
-{
-#ifdef ULP_STRIP_X86
-    if (ulp_cpu_features() & ULP_CPU_AVX2) {
-        fuse_by_hardware(y, u, v, w, n);
-        return;
-    }
-#endif
-    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
-        y[i] = (float)ulp_odd_add((double)u[i] * v[i], w[i]);
-}
+#define FUSE_SOFTWARE(u, v, w) ((float)ulp_odd_add((double)(u) * (v), w))
+#include "number/strip_fuse_template.h"
 
 static void run_FMA(STRIP_ARGUMENTS)
 {
