@@ -1,6 +1,7 @@
 /* report.json, schema in doc/report.md. JSON has no NaN or infinity: such a figure is null. */
 #include <jansson.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <ulpscope.h>
@@ -29,17 +30,34 @@ static json_t *make_text(const char *text)
     return value;
 }
 
+/* The figures of a struct, by name. */
+struct figure {
+    const char *name;
+    size_t offset; /* of a double */
+};
+
+static void set_figures(json_t *object, const void *values, size_t count, const struct figure *figures)
+{
+    for (size_t i = 0; i < count; i++)
+        json_object_set_new(object, figures[i].name,
+                            make_number(*(const double *)(const void *)((const char *)values + figures[i].offset)));
+}
+
+#define SET_FIGURES(object, values, figures) set_figures(object, values, sizeof(figures) / sizeof *(figures), figures)
+#define METRIC(NAME) {#NAME, offsetof(struct ulp_metrics, NAME)}
+#define RANGE(NAME) {#NAME, offsetof(struct ulp_range, NAME)}
+#define SPREAD(NAME) {#NAME, offsetof(struct ulp_spread, NAME)}
+
+static const struct figure metric_figures[] = {METRIC(max_abs), METRIC(rms),        METRIC(mean),   METRIC(max_rel),
+                                               METRIC(max_ulp), METRIC(median_ulp), METRIC(cosine), METRIC(sqnr_db)};
+static const struct figure range_figures[] = {RANGE(ref_rms), RANGE(ref_max), RANGE(ref_min_nonzero), RANGE(headroom_bits)};
+static const struct figure spread_figures[] = {SPREAD(ref_rms),   SPREAD(width_max_abs), SPREAD(width_rms), SPREAD(width_max_ulp),
+                                               SPREAD(differing), SPREAD(error_rms),     SPREAD(gpu_rms)};
+
 static json_t *make_metrics(const struct ulp_metrics *m)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "max_abs", make_number(m->max_abs));
-    json_object_set_new(object, "rms", make_number(m->rms));
-    json_object_set_new(object, "mean", make_number(m->mean));
-    json_object_set_new(object, "max_rel", make_number(m->max_rel));
-    json_object_set_new(object, "max_ulp", make_number(m->max_ulp));
-    json_object_set_new(object, "median_ulp", make_number(m->median_ulp));
-    json_object_set_new(object, "cosine", make_number(m->cosine));
-    json_object_set_new(object, "sqnr_db", make_number(m->sqnr_db));
+    SET_FIGURES(object, m, metric_figures);
     json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
     json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
     if (m->diverged)
@@ -59,10 +77,7 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
     json_object_set_new(object, "entire", make_metrics(&output->entire));
     json_object_set_new(object, "introduced", make_metrics(&output->introduced));
     json_object_set_new(object, "carried", make_metrics(&output->carried));
-    json_object_set_new(range, "ref_rms", make_number(output->range.ref_rms));
-    json_object_set_new(range, "ref_max", make_number(output->range.ref_max));
-    json_object_set_new(range, "ref_min_nonzero", make_number(output->range.ref_min_nonzero));
-    json_object_set_new(range, "headroom_bits", make_number(output->range.headroom_bits));
+    SET_FIGURES(range, &output->range, range_figures);
     json_object_set_new(object, "range", range);
     if (audit->sample_count > 1) {
         json_t *mean = json_object();
@@ -166,13 +181,7 @@ static json_t *make_spreads(const struct ulp_spreads *spreads)
         json_object_set_new(node, "name", make_text(spread->name));
         json_object_set_new(node, "op", make_text(spread->op));
         json_object_set_new(node, "output", make_text(spread->output));
-        json_object_set_new(node, "ref_rms", make_number(spread->ref_rms));
-        json_object_set_new(node, "width_max_abs", make_number(spread->width_max_abs));
-        json_object_set_new(node, "width_rms", make_number(spread->width_rms));
-        json_object_set_new(node, "width_max_ulp", make_number(spread->width_max_ulp));
-        json_object_set_new(node, "differing", make_number(spread->differing));
-        json_object_set_new(node, "error_rms", make_number(spread->error_rms));
-        json_object_set_new(node, "gpu_rms", make_number(spread->gpu_rms));
+        SET_FIGURES(node, spread, spread_figures);
         json_object_set_new(node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
         json_array_append_new(nodes, node);
     }
