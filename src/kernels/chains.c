@@ -4,21 +4,13 @@
  * from beginning to end by one worker: for every block of k both sides are packed (they then fit the second-level
  * cache) and every tile of the block goes on with its sums, which wait in memory between blocks of k. So each sum is
  * formed in increasing k, whatever the blocking. */
-#include "kernels/chains.h"
+#include "kernels/chains_job.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "kernels/direct.h"
-#include "kernels/output.h"
-#include "kernels/pack.h"
-#include "kernels/tile.h"
 #include "number/round.h"
-
-/* A panel of 32 columns of 256 floats is 32 KiB: it stays in the first-level cache while the rows pass. */
-#define K_BLOCK 256
-#define ROW_BLOCK 280
-#define COLUMN_BLOCK 512
 
 /* Sums of slices and of promoted chains are FP32, or the accumulator's when that is wider. */
 static struct ulp_format partial_format(const struct ulp_format *sum)
@@ -59,28 +51,6 @@ struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic, const
     return chains;
 }
 
-/* Everything the workers share. */
-struct job {
-    const struct ulp_chains *chains;
-    const struct ulp_contraction *problem;
-    struct ulp_pack rows, columns;
-    const int64_t *out_row, *out_column;
-    size_t row_count, column_count, k_count;
-    uint64_t row_pitch; /* outputs between rows, for stochastic rounding; the columns are then b's lines */
-    const struct ulp_tile *tile;
-    enum ulp_element element;
-    size_t element_bytes, tile_rows, tile_columns, tile_bytes;
-    size_t row_block, column_block, row_blocks, column_blocks, k_block;
-    bool meets_padding;
-    bool nan_shows;     /* where padding met a non-finite element the sum is NaN: only such outputs need a second look */
-    bool column_run;    /* out_column counts up by one everywhere */
-    struct ulp_output output;
-    struct ulp_pool *pool;
-    char *shared; /* the side all blocks need whole, packed once; NULL: every block packs both sides */
-    bool share_rows;
-    size_t shared_lines, batch; /* of shared: lines with those that fill the last tile, and the batch it holds */
-};
-
 /* A worker's memory: packed panels of a block of k, and the sums of tiles, all levels of one tile together. */
 struct scratch {
     void *memory;
@@ -88,11 +58,7 @@ struct scratch {
     bool nan; /* a sum of the block is NaN */
 };
 
-static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
-static size_t divide_up(size_t a, size_t b) { return a / b + (a % b != 0); }
-static size_t round_up(size_t a, size_t b) { return divide_up(a, b) * b; }
-
-static enum ulp_status scratch_create(struct scratch *out, const struct job *job, struct ulp_error *error)
+static enum ulp_status scratch_create(struct scratch *out, const struct ulp_chains_job *job, struct ulp_error *error)
 {
     size_t row_panels = divide_up(job->row_block, job->tile_rows);
     size_t column_panels = divide_up(job->column_block, job->tile_columns);
@@ -163,7 +129,7 @@ static struct segments find_segments(const struct ulp_cuts *cuts, size_t k_count
 }
 
 /* Add the sums of the segments that end with the innermost one to those they lie in. */
-static void close_segments(const struct job *job, char *sums, size_t row_count, const struct segments *segments,
+static void close_segments(const struct ulp_chains_job *job, char *sums, size_t row_count, const struct segments *segments,
                            struct ulp_tile_place place)
 {
     const struct ulp_cuts *cuts = &job->chains->cuts;
@@ -183,7 +149,7 @@ static void close_segments(const struct job *job, char *sums, size_t row_count, 
 }
 
 /* Go on with one tile through k in [first, last), whose panels begin at k = first. */
-static void run_tile(const struct job *job, char *sums, size_t row_count, const char *rows, const char *columns,
+static void run_tile(const struct ulp_chains_job *job, char *sums, size_t row_count, const char *rows, const char *columns,
                      size_t first, size_t last, struct ulp_tile_place place, void *stack)
 {
     const struct ulp_chains *chains = job->chains;
@@ -205,13 +171,13 @@ static void run_tile(const struct job *job, char *sums, size_t row_count, const 
     }
 }
 
-static struct ulp_tile_place place_of(const struct job *job, size_t batch, size_t row, size_t column)
+static struct ulp_tile_place place_of(const struct ulp_chains_job *job, size_t batch, size_t row, size_t column)
 {
     return (struct ulp_tile_place){.output = (batch * job->row_count + row) * job->row_pitch + column,
                                    .row_pitch = job->row_pitch};
 }
 
-static void store_tile(const struct job *job, const char *sums, size_t batch, size_t row, size_t row_count,
+static void store_tile(const struct ulp_chains_job *job, const char *sums, size_t batch, size_t row, size_t row_count,
                        size_t column, size_t column_count)
 {
     size_t strip = job->tile_columns * job->element_bytes;
@@ -231,7 +197,7 @@ static void store_tile(const struct job *job, const char *sums, size_t batch, si
 }
 
 /* Is any of the tile's sums NaN? Columns beyond the last are sums of zeros. */
-static bool has_nan(const struct job *job, const char *sums, size_t row_count)
+static bool has_nan(const struct ulp_chains_job *job, const char *sums, size_t row_count)
 {
     const void *result = sums + (size_t)job->chains->cuts.level_count * job->tile_bytes;
     size_t count = row_count * job->tile_columns;
@@ -251,7 +217,7 @@ struct block {
 };
 
 /* Panels of lines [line, line + count) of the rows or the columns, k in [first, last). */
-static void pack_lines(const struct job *job, char *out, bool rows, size_t batch, size_t line, size_t count, size_t first,
+static void pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch, size_t line, size_t count, size_t first,
                        size_t last)
 {
     struct ulp_pack_range range = {.batch = batch, .line = line, .k = first, .k_count = last - first, .line_count = count};
@@ -270,7 +236,7 @@ static void pack_lines(const struct job *job, char *out, bool rows, size_t batch
 }
 
 /* The side's panels for k in [first, last) from the block's first line on, packed now unless they are shared. */
-static const char *pack_side(const struct job *job, const struct scratch *scratch, const struct block *block, bool rows,
+static const char *pack_side(const struct ulp_chains_job *job, const struct scratch *scratch, const struct block *block, bool rows,
                              size_t first, size_t last)
 {
     size_t line = rows ? block->row : block->column;
@@ -286,7 +252,7 @@ static const char *pack_side(const struct job *job, const struct scratch *scratc
 
 static enum ulp_status pack_shared(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
-    const struct job *job = context;
+    const struct ulp_chains_job *job = context;
     size_t width = SHARED_PANELS * (job->share_rows ? job->tile_rows : job->tile_columns);
     size_t line_count = job->share_rows ? job->row_count : job->column_count, pieces = divide_up(line_count, width);
     (void)worker, (void)error;
@@ -298,7 +264,7 @@ static enum ulp_status pack_shared(void *context, size_t first, size_t last, int
     return ULP_OK;
 }
 
-static void run_block(const struct job *job, struct scratch *scratch, const struct block *block)
+static void run_block(const struct ulp_chains_job *job, struct scratch *scratch, const struct block *block)
 {
     size_t k_length, tile_stride = job->tile_bytes * (size_t)(job->chains->cuts.level_count + 1);
     bool whole = job->k_block >= job->k_count;
@@ -330,7 +296,7 @@ static void run_block(const struct job *job, struct scratch *scratch, const stru
 }
 
 /* One output again, with the products that padding excludes left out (pack.h). */
-static void repair_output(const struct job *job, const struct scratch *scratch, double *pair, size_t batch, size_t row,
+static void repair_output(const struct ulp_chains_job *job, const struct scratch *scratch, double *pair, size_t batch, size_t row,
                           size_t column)
 {
     size_t k_count = job->k_count, k_length;
@@ -358,7 +324,7 @@ struct line {
     bool padding, finite;
 };
 
-static enum ulp_status repair_block(const struct job *job, const struct scratch *scratch, const struct block *block,
+static enum ulp_status repair_block(const struct ulp_chains_job *job, const struct scratch *scratch, const struct block *block,
                                     struct ulp_error *error)
 {
     struct line *lines;
@@ -389,7 +355,7 @@ static enum ulp_status repair_block(const struct job *job, const struct scratch 
 static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     (void)worker;
-    const struct job *job = context;
+    const struct ulp_chains_job *job = context;
     struct scratch scratch;
     enum ulp_status status = scratch_create(&scratch, job, error);
     if (status != ULP_OK)
@@ -411,105 +377,8 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
     return status;
 }
 
-static bool is_contiguous(const int64_t *offset, size_t count)
-{
-    for (size_t i = 1; i < count && i < 64; i++)
-        if (offset[i] != offset[i - 1] + 1)
-            return false;
-    return true;
-}
-
-/* Share of a tile's work that is not spent on lines that do not exist. */
-static double filled(size_t count, size_t tile) { return (double)count / (double)round_up(count, tile); }
-
-/* Work of a product, relative, when tiles are `columns` wide: what lines that do not exist cost, and what it costs to write an output
- * that does not lie in runs (about as much as 48 products). */
-static double estimate_work(const struct job *job, const struct ulp_contraction *problem, size_t count, const int64_t *out)
-{
-    return 1 / filled(count, job->tile_columns) + (is_contiguous(out, count) ? 0 : 48 / ((double)problem->k + 1));
-}
-
-/* Which side becomes the columns? Stochastic rounding counts its numbers along b's lines, so it does not choose. */
-static bool prefers_swap(const struct job *job, const struct ulp_contraction *problem)
-{
-    return job->chains->rule.rounding != ULP_ROUND_STOCHASTIC &&
-           estimate_work(job, problem, problem->m, problem->out_row_offset) <
-               estimate_work(job, problem, problem->n, problem->out_column_offset);
-}
-
-static void choose_sides(struct job *job, const struct ulp_arithmetic *arithmetic,
-                         const struct ulp_contraction *problem)
-{
-    bool swap = prefers_swap(job, problem);
-    job->rows = ulp_pack_make(arithmetic, problem, swap);
-    job->columns = ulp_pack_make(arithmetic, problem, !swap);
-    job->row_count = swap ? problem->n : problem->m;
-    job->column_count = swap ? problem->m : problem->n;
-    job->out_row = swap ? problem->out_column_offset : problem->out_row_offset;
-    job->out_column = swap ? problem->out_row_offset : problem->out_column_offset;
-    job->row_pitch = problem->n;
-    job->k_count = problem->k;
-}
-
-/* How many parts: at least `wanted` of them if there are so many panels, none longer than `limit`. */
-static size_t cut_evenly(size_t panels, size_t limit, size_t wanted)
-{
-    size_t parts = divide_up(panels, limit);
-    return parts >= wanted ? parts : min_size(wanted, panels);
-}
-
-/* Several blocks of one product pack the smaller side once, together, when all of it fits in the outer caches and a block of k of it
- * beside a block of the other side in the second-level cache. */
-#define SHARED_BYTES ((size_t)8 << 20)
-#define SHARED_SLICE_BYTES ((size_t)1 << 20)
-
-static void choose_shared(struct job *job, size_t batch_count, size_t thread_count)
-{
-    size_t rows = round_up(job->row_count, job->tile_rows), columns = round_up(job->column_count, job->tile_columns);
-    size_t lines = min_size(rows, columns);
-    job->share_rows = rows <= columns;
-    job->shared_lines = 0;
-    if (thread_count > 1 && batch_count < 2 * thread_count && !job->chains->pairwise && job->k_count &&
-        lines <= SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) && lines <= SHARED_BYTES / job->element_bytes / job->k_count &&
-        (double)rows * (double)columns * (double)job->k_count > 1e6)
-        job->shared_lines = lines;
-}
-
-/* Even blocks below the limits; more of them when there are too few for the threads. */
-static void choose_blocks(struct job *job, size_t batch_count, size_t thread_count)
-{
-    size_t k_blocks = job->chains->pairwise ? 1 : divide_up(job->k_count, K_BLOCK);
-    job->k_block = k_blocks ? divide_up(job->k_count, k_blocks) : 0;
-    size_t rows = divide_up(job->row_count, job->tile_rows), columns = divide_up(job->column_count, job->tile_columns);
-    size_t row_limit = job->chains->pairwise ? 1 : divide_up(ROW_BLOCK, job->tile_rows);
-    size_t column_limit = job->chains->pairwise ? 1 : divide_up(COLUMN_BLOCK, job->tile_columns);
-    size_t row_blocks = divide_up(rows, row_limit), column_blocks = divide_up(columns, column_limit);
-    /* Cutting one side packs the other once more: cut the one that has more lines. */
-    while (thread_count > 1 && batch_count * row_blocks * column_blocks < 4 * thread_count) {
-        bool cut_columns = columns / column_blocks >= 2, cut_rows = rows / row_blocks >= 2;
-        if (cut_columns && (!cut_rows || job->column_count / column_blocks >= job->row_count / row_blocks))
-            column_blocks *= 2;
-        else if (cut_rows)
-            row_blocks *= 2;
-        else
-            break;
-    }
-    choose_shared(job, batch_count, thread_count);
-    if (job->shared_lines && job->share_rows) {
-        row_blocks = 1;
-        column_blocks = cut_evenly(columns, column_limit, 4 * thread_count);
-    } else if (job->shared_lines) {
-        column_blocks = 1;
-        row_blocks = cut_evenly(rows, row_limit, 4 * thread_count);
-    }
-    job->row_block = divide_up(rows, row_blocks) * job->tile_rows;
-    job->column_block = divide_up(columns, column_blocks) * job->tile_columns;
-    job->row_blocks = divide_up(job->row_count, job->row_block);
-    job->column_blocks = divide_up(job->column_count, job->column_block);
-}
-
 /* Batch after batch: the shared side first, then all blocks. */
-static enum ulp_status run_shared(struct job *job, size_t batch_count, struct ulp_error *error)
+static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count, struct ulp_error *error)
 {
     void *memory;
     enum ulp_status status = ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
@@ -544,14 +413,14 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
     if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
         return ULP_OK;
     /* Only chains have fast tiles: partial sums and pairwise sums are formed by the plain steps. */
-    struct job job = {.chains = chains, .problem = problem, .pool = pool};
+    struct ulp_chains_job job = {.chains = chains, .problem = problem, .pool = pool};
     job.tile = ulp_tile_find(&chains->rule, chains->pairwise ? ULP_TILE_PLAIN : cpu);
     job.element = job.tile->element;
     job.element_bytes = ulp_element_bytes(job.element, 0);
     job.tile_rows = ulp_tile_rows_max(job.tile);
     job.tile_columns = job.tile->columns;
     job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
-    choose_sides(&job, arithmetic, problem);
+    ulp_chains_choose_sides(&job, arithmetic, problem);
     job.nan_shows = shows_nan(chains);
     job.column_run = ulp_output_is_run(job.out_column, job.column_count);
     enum ulp_status status = ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error);
@@ -575,7 +444,7 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
         !(has_padding && ulp_pack_meets_padding(&job.rows, &job.columns)))
         return ulp_direct_run(&direct, job.tile, pool, error);
     job.meets_padding = has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns));
-    choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_thread_count(pool));
+    ulp_chains_choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_thread_count(pool));
     if (job.shared_lines)
         return run_shared(&job, problem->batch_count, error);
     size_t items = problem->batch_count * job.row_blocks * job.column_blocks;

@@ -1,6 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/contract.c %D%/contract.h \
-	%D%/chains.c %D%/chains.h \
+	%D%/chains.c %D%/chains.h %D%/chains_job.c %D%/chains_job.h \
 	%D%/direct.c %D%/direct.h \
 	%D%/output.c %D%/output.h \
 	%D%/pack.c %D%/pack.h %D%/pack_panel.h %D%/pack_template.h %D%/pack_x86.c \

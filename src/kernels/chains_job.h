@@ -1,0 +1,42 @@
+/* One run of scalar chains: which side becomes the rows, and how the outputs are cut into blocks. */
+#ifndef ULP_KERNELS_CHAINS_JOB_H
+#define ULP_KERNELS_CHAINS_JOB_H
+
+#include "kernels/chains.h"
+#include "kernels/output.h"
+#include "kernels/pack.h"
+#include "kernels/tile.h"
+
+/* Everything the workers share. */
+struct ulp_chains_job {
+    const struct ulp_chains *chains;
+    const struct ulp_contraction *problem;
+    struct ulp_pack rows, columns;
+    const int64_t *out_row, *out_column;
+    size_t row_count, column_count, k_count;
+    uint64_t row_pitch; /* outputs between rows, for stochastic rounding; the columns are then b's lines */
+    const struct ulp_tile *tile;
+    enum ulp_element element;
+    size_t element_bytes, tile_rows, tile_columns, tile_bytes;
+    size_t row_block, column_block, row_blocks, column_blocks, k_block;
+    bool meets_padding;
+    bool nan_shows;     /* where padding met a non-finite element the sum is NaN: only such outputs need a second look */
+    bool column_run;    /* out_column counts up by one everywhere */
+    struct ulp_output output;
+    struct ulp_pool *pool;
+    char *shared; /* the side all blocks need whole, packed once; NULL: every block packs both sides */
+    bool share_rows;
+    size_t shared_lines, batch; /* of shared: lines with those that fill the last tile, and the batch it holds */
+};
+
+/* rows, columns and where their outputs lie; the job's tile and chains are set. */
+void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
+                             const struct ulp_contraction *problem);
+/* Blocks, and what of them is shared; the sides are chosen. */
+void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count);
+
+static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t divide_up(size_t a, size_t b) { return a / b + (a % b != 0); }
+static inline size_t round_up(size_t a, size_t b) { return divide_up(a, b) * b; }
+
+#endif
