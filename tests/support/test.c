@@ -32,7 +32,7 @@ static const char *join(const char *folder, const char *relative)
     static char ring[16][4096];
     static unsigned next;
     char *path = ring[next++ % 16];
-    ck_assert_int_lt(snprintf(path, sizeof ring[0], "%s/%s", folder, relative), (int)sizeof ring[0]);
+    snprintf(path, sizeof ring[0], "%s/%s", folder, relative);
     return path;
 }
 
