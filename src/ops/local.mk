@@ -23,8 +23,9 @@ libcore_la_SOURCES += \
 	%D%/interpolate.c %D%/interpolate.h \
 	%D%/matmul.c \
 	%D%/microsoft.c \
-	%D%/microsoft_attention.c \
+	%D%/microsoft_attention.c %D%/microsoft_attention.h \
 	%D%/microsoft_conv.c \
+	%D%/microsoft_grouped.c \
 	%D%/microsoft_quantize.c \
 	%D%/move.c %D%/move.h \
 	%D%/ngram.c \
