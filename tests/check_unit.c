@@ -29,6 +29,9 @@ enum regime {
     DOMINANT,       /* one product far above the others */
     FULL,           /* significands all ones, exponents and signs alike: the largest sums */
     RARE,           /* ordinary, with one element in 500 infinite or NaN */
+    SOME,           /* one in 100 */
+    HALF,           /* one in two, and zeros among the others */
+    INFINITE_LINES, /* a line in four: one infinity or NaN nearly everywhere */
     DEEP,           /* random exponents so low that products fall below FP32's range, and ordinary ones */
     REGIME_COUNT,
 };
@@ -80,6 +83,14 @@ static double draw_edge(const struct ulp_format *format, uint64_t *state)
     return draw(state) & 1 ? -x : x;
 }
 
+/* An infinity of either sign (a format without them: NaN), or, once in 8, NaN. */
+static double draw_special(const struct ulp_format *format, uint64_t *state)
+{
+    if (draw(state) % 8 == 0 || format->overflow != ULP_OVERFLOW_INFINITY)
+        return NAN;
+    return draw(state) % 2 ? INFINITY : -INFINITY;
+}
+
 /* Element k of a line; side 0 for a, 1 for b. */
 static double draw_operand(const struct ulp_format *format, enum regime regime, int side, size_t k, uint64_t *state)
 {
@@ -93,10 +104,12 @@ static double draw_operand(const struct ulp_format *format, enum regime regime, 
     case EDGES: return draw_edge(format, state);
     case DOMINANT: return draw_scaled(format, state, k == 5 && side ? 3 : -9, k == 5 ? 4 : -2);
     case FULL: return 2 - ldexp(1, 1 - format->precision);
-    case RARE:
-        return draw(state) % 500 ? draw_scaled(format, state, -6, 1)
-               : draw(state) % 2 && format->overflow == ULP_OVERFLOW_INFINITY ? INFINITY
-                                                                              : NAN;
+    case RARE: return draw(state) % 500 ? draw_scaled(format, state, -6, 1) : draw_special(format, state);
+    case SOME: return draw(state) % 100 ? draw_scaled(format, state, -6, 1) : draw_special(format, state);
+    case HALF:
+        return draw(state) % 2   ? draw_special(format, state)
+               : draw(state) % 4 ? draw_scaled(format, state, -6, 1)
+                                 : copysign(0, (double)(draw(state) % 2) - 0.5);
     case DEEP:
         return draw(state) % 4 ? draw_scaled(format, state, lowest, format->emin / 2 + 10)
                                : draw_scaled(format, state, format->emin, 0);
@@ -112,6 +125,10 @@ static void draw_line(float *line, const struct ulp_format *format, enum regime 
         if (regime == CANCELLING && k % 2) /* a alike, b opposite; now and then one of them differs */
             line[k] = draw(state) % 8 ? (side ? -line[k - 1] : line[k - 1]) : line[k];
     }
+    const double special = draw_special(format, state);
+    const bool filled = regime == INFINITE_LINES && draw(state) % 4 == 0;
+    for (size_t k = 0; filled && k < k_count; k += 1 + draw(state) % 8 / 7)
+        line[k] = (float)special;
     for (size_t k = 0; regime == FULL && draw(state) % 2 && k < k_count; k++)
         line[k] = -line[k];
 }
@@ -186,7 +203,8 @@ static void case_create(struct tile_case *it, const struct ulp_unit_layout *layo
         it->k_offset[i] = (int64_t)i;
     it->rows = (struct ulp_unit_rows){take(ROWS * slots * 4), take(ROWS * slots * 4), take(ROWS * layout->block_count)};
     it->panel =
-        (struct ulp_unit_panel){take(COLUMNS * slots * 4), take(COLUMNS * slots * 2), take(layout->block_count)};
+        (struct ulp_unit_panel){take(COLUMNS * slots * 4), take(COLUMNS * slots * 2), take(layout->block_count),
+                                take(ULP_UNIT_SET_COUNT * slots * sizeof(uint32_t))};
     it->before = take(ROWS * COLUMNS * sizeof(float));
     it->expected = take(ROWS * COLUMNS * sizeof(float));
     it->got = take(ROWS * COLUMNS * sizeof(float));
@@ -198,8 +216,8 @@ static void case_free(struct tile_case *it)
     ulp_tensor_free(&it->a);
     ulp_tensor_free(&it->b);
     void *const memory[] = {it->a_line, it->b_line, it->k_offset, it->rows.value, it->rows.exponent, it->rows.special,
-                            it->panel.value, it->panel.exponent, it->panel.special, it->before, it->expected, it->got,
-                            it->scratch};
+                            it->panel.value, it->panel.exponent, it->panel.special, it->panel.kinds, it->before,
+                            it->expected, it->got, it->scratch};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         free(memory[i]);
 }

@@ -16,9 +16,9 @@
 
 struct setup {
     size_t batch_count, m, n, k;
+    size_t a_special, b_special; /* one element in so many is infinite or NaN; 0: none */
     bool shared;  /* all batches use the same b */
     bool padding; /* one element in five of a does not exist */
-    bool special; /* one element in 40 of b is infinite or NaN */
     bool store;
 };
 
@@ -38,7 +38,7 @@ static int64_t *steps(size_t count, int64_t step)
     return offset;
 }
 
-static void fill(struct ulp_tensor *out, const struct ulp_format *format, size_t count, uint64_t key, bool special)
+static void fill(struct ulp_tensor *out, const struct ulp_format *format, size_t count, uint64_t key, size_t special)
 {
     const int64_t dims[] = {(int64_t)count};
     ck_assert_int_eq(ulp_tensor_create(out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, NULL), ULP_OK);
@@ -48,7 +48,7 @@ static void fill(struct ulp_tensor *out, const struct ulp_format *format, size_t
         x[i] = (float)ldexp(2 * ulp_random_uniform(key, 2 * i + 1) - 1, (int)(bits % 8) - 4);
         if (bits >> 32 & 1 && bits >> 33 & 1)
             x[i] = 0;
-        if (special && (bits >> 8) % 40 == 0)
+        if (special && (bits >> 8) % special == 0)
             x[i] = bits & 16 && format->overflow == ULP_OVERFLOW_INFINITY ? (bits & 32 ? INFINITY : -INFINITY) : NAN;
     }
     ulp_round_floats(format, ULP_ROUND_NEAREST_EVEN, x, count, 0, 0, 0);
@@ -59,8 +59,8 @@ static void instance_create(struct instance *it, const struct ulp_arithmetic *ar
 {
     const size_t a_count = s->batch_count * s->m * s->k, b_count = (s->shared ? 1 : s->batch_count) * s->n * s->k;
     *it = (struct instance){0};
-    fill(&it->a, &arithmetic->storage, a_count + 1, key, false);
-    fill(&it->b, &arithmetic->storage, b_count + 1, key + 1, s->special);
+    fill(&it->a, &arithmetic->storage, a_count + 1, key, s->a_special);
+    fill(&it->b, &arithmetic->storage, b_count + 1, key + 1, s->b_special);
     it->padding = calloc(a_count + 1, 1);
     for (size_t i = 0; s->padding && i < a_count; i++)
         if (ulp_random_bits(key + 2, i) % 5 == 0) {
@@ -120,12 +120,20 @@ static const char *const arithmetics[] = {
     "fp8-e4m3,unit=mma,promote=48,split-k=2", "fp16,acc=fp16,promote=32,split-k=2", "fp16,split-k=100",
 };
 static const struct setup setups[] = {
-    {1, 1, 1, 1, false, false, false, true},      {1, 5, 7, 0, false, false, false, true},
-    {1, 9, 40, 33, false, false, false, true},    {1, 70, 3, 150, false, false, false, false}, /* sides swapped */
-    {3, 6, 33, 64, false, false, false, true},    {3, 4, 35, 70, true, false, false, false},
-    {2, 17, 20, 45, false, true, false, true},    {2, 17, 20, 45, false, true, true, true},
-    {1, 40, 12, 45, false, true, true, false},    {1, 12, 64, 300, false, false, true, true},
-    {1, 3, 5, 513, false, false, false, false},
+    {1, 1, 1, 1, 0, 0, false, false, true},
+    {1, 5, 7, 0, 0, 0, false, false, true},
+    {1, 9, 40, 33, 0, 0, false, false, true},
+    {1, 70, 3, 150, 0, 0, false, false, false}, /* sides swapped */
+    {3, 6, 33, 64, 0, 0, false, false, true},
+    {3, 4, 35, 70, 0, 0, true, false, false},
+    {2, 17, 20, 45, 0, 0, false, true, true},
+    {2, 17, 20, 45, 0, 40, false, true, true},
+    {1, 40, 12, 45, 0, 40, false, true, false},
+    {1, 12, 64, 300, 0, 40, false, false, true},
+    {1, 3, 5, 513, 0, 0, false, false, false},
+    {1, 30, 40, 70, 100, 100, false, false, true},
+    {2, 20, 34, 45, 3, 2, false, true, true},
+    {1, 40, 33, 200, 400, 50, false, true, false},
 };
 
 static bool same(float x, float y)
@@ -167,7 +175,7 @@ END_TEST
 
 START_TEST(bits_do_not_depend_on_threads)
 {
-    static const struct setup setup = {3, 90, 70, 200, false, true, true, true};
+    static const struct setup setup = {3, 90, 70, 200, 1000, 40, false, true, true};
     static const int threads[] = {1, 2, 7};
     struct ulp_arithmetic arithmetic;
     struct ulp_error error;

@@ -65,5 +65,12 @@ OP unsigned op_outside(ints e, const struct ulp_unit_limits *limits)
     return op_signs(op_and(out, _mm256_cmpgt_epi32(e, op_set(ULP_UNIT_NO_TERM))));
 }
 
+/* Lanes of the set from y, the others from z. */
+OP floats op_choose(uint32_t set, floats y, floats z)
+{
+    const ints bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_blendv_ps(z, y, op_floats(_mm256_cmpeq_epi32(op_and(op_set((int)set), bit), bit)));
+}
+
 #include "kernels/unit_fast_template.h"
 #endif

@@ -61,5 +61,8 @@ OP unsigned op_outside(ints e, const struct ulp_unit_limits *limits)
                                         op_set(limits->high - limits->low));
 }
 
+/* Lanes of the set from y, the others from z. */
+OP floats op_choose(uint32_t set, floats y, floats z) { return _mm512_mask_mov_ps(z, (__mmask16)set, y); }
+
 #include "kernels/unit_fast_template.h"
 #endif

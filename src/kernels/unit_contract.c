@@ -91,12 +91,14 @@ static size_t lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layo
 {
     const size_t value = align64(layout->slot_count * COLUMNS * sizeof *panel->value);
     const size_t exponent = align64(layout->slot_count * COLUMNS * sizeof *panel->exponent);
+    const size_t special = align64(layout->block_count + 1); /* never 0, also when k is */
     if (memory) {
         panel->value = (float *)(void *)memory;
         panel->exponent = (int16_t *)(void *)(memory + value);
         panel->special = (uint8_t *)(memory + value + exponent);
+        panel->kinds = (uint32_t *)(void *)(memory + value + exponent + special);
     }
-    return value + exponent + align64(layout->block_count + 1); /* never 0, also when k is */
+    return value + exponent + special + align64(ULP_UNIT_SET_COUNT * layout->slot_count * sizeof *panel->kinds);
 }
 
 /* A worker's memory. */

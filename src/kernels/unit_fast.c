@@ -135,6 +135,26 @@ static void add_checked(struct lanes *lanes, const int32_t *restrict part)
         lanes->slow = 0xFFFFFFFF;
 }
 
+static struct lost read_lost(const float *c)
+{
+    struct lost lost = {0};
+    for (size_t j = 0; j < COLUMNS; j++) {
+        lost.nan |= (uint32_t)(c[j] != c[j]) << j;
+        lost.positive |= (uint32_t)(c[j] == INFINITY) << j;
+        lost.negative |= (uint32_t)(c[j] == -INFINITY) << j;
+    }
+    return lost;
+}
+
+static void write_lost(float *c, struct lost lost)
+{
+    for (size_t j = 0; lost_lanes(lost) && j < COLUMNS; j++)
+        c[j] = lost.nan >> j & 1        ? ulp_unit_float(0x7FFFFFFF) /* the canonical NaN */
+               : lost.positive >> j & 1 ? INFINITY
+               : lost.negative >> j & 1 ? -INFINITY
+                                        : c[j];
+}
+
 static void run_tile(const struct ulp_unit_tile *tile)
 {
     const struct ulp_unit_layout *layout = tile->layout;
@@ -142,11 +162,20 @@ static void run_tile(const struct ulp_unit_tile *tile)
     const struct ulp_unit_limits limits = ulp_unit_limits(&layout->unit);
     for (size_t row = 0; row < tile->row_count; row++) {
         float *c = tile->c + row * COLUMNS;
+        struct lost lost = read_lost(c); /* all that are not finite, unless the last sum overflowed */
         for (size_t block = tile->block_first; block < tile->block_last; block++) {
             const size_t slot = block * length, place = row * layout->slot_stride + slot;
             struct lanes lanes;
             int32_t part[COLUMNS];
             float after[COLUMNS];
+            if (tile->rows.special[row * layout->block_count + block] || tile->panel.special[block]) {
+                lost = lose_lanes(read_lost(c), tile, row, slot, length);
+                write_lost(c, lost);
+            }
+            if (lost.nan == UINT32_MAX)
+                break;
+            if (lost_lanes(lost) == UINT32_MAX)
+                continue;
             find_exponents(&lanes, &limits, tile->rows.exponent + place, tile->panel.exponent + slot * COLUMNS, length,
                            c);
             for (size_t j = 0; j < COLUMNS; j++)
@@ -159,24 +188,32 @@ static void run_tile(const struct ulp_unit_tile *tile)
             }
             for (size_t j = 0; j < COLUMNS; j++)
                 after[j] = convert_sum(lanes.sum[j], lanes.down[j], layout->unit.output);
-            if (lanes.slow || tile->rows.special[row * layout->block_count + block] || tile->panel.special[block])
-                settle_lanes(tile, row, block, 0, COLUMNS, lanes.slow, c, after);
+            write_lost(after, lost);
+            lanes.slow &= ~lost_lanes(lost);
+            if (lanes.slow) {
+                settle_lanes(tile, row, block, 0, lanes.slow, c, after);
+                lost = read_lost(after);
+            }
             memcpy(c, after, sizeof after);
         }
     }
 }
 
-static bool decode(float *restrict value, int16_t *restrict exponent, const float *restrict x, int emin)
+static struct ulp_unit_kinds decode(float *restrict value, int16_t *restrict exponent, const float *restrict x,
+                                    int emin)
 {
-    int special = 0;
+    struct ulp_unit_kinds kinds = {0};
     for (size_t i = 0; i < COLUMNS; i++) {
         const uint32_t magnitude = ulp_unit_bits(x[i]) & 0x7FFFFFFF;
         const int field = (int)(magnitude >> 23), e = field - 127 > emin ? field - 127 : emin;
-        special |= field == 255;
+        kinds.nan |= (uint32_t)(magnitude > 0x7F800000) << i;
+        kinds.infinity |= (uint32_t)(magnitude == 0x7F800000) << i;
+        kinds.zero |= (uint32_t)(magnitude == 0) << i;
+        kinds.negative |= (ulp_unit_bits(x[i]) >> 31) << i;
         value[i] = x[i];
         exponent[i] = (int16_t)(magnitude == 0 ? ULP_UNIT_ZERO : e);
     }
-    return !special;
+    return kinds;
 }
 
 const struct ulp_unit_instance ulp_unit_c = {run_tile, decode};

@@ -8,7 +8,8 @@
  *     way, provided e >= F - 125.
  *   - scaling by 2^(F - e) is exact or leaves a magnitude below 1.
  *   - a term is below 2^(F + 2) <= 2^27, and 16 of them stay below 2^31; every other addition is checked for overflow.
- * Lanes outside of these conditions (and those that meet NaN or Inf) are settled one by one through the oracle. */
+ * Lanes outside of these conditions are settled one by one through the oracle. Lanes that meet NaN or Inf are decided
+ * all at once by masks: see unit_settle_template.h. */
 #ifndef ULP_KERNELS_UNIT_FAST_H
 #define ULP_KERNELS_UNIT_FAST_H
 
@@ -49,6 +50,11 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
                                        const struct ulp_schedule *schedule, size_t k, struct ulp_error *error);
 void ulp_unit_layout_free(struct ulp_unit_layout *layout);
 
+/* Kinds of values as sets of lanes: bit j is column j. */
+struct ulp_unit_kinds {
+    uint32_t nan, infinity, zero, negative; /* negative: the sign bit of any value */
+};
+
 /* Rows of one factor. */
 struct ulp_unit_rows {
     float *value;      /* [row][slot], slot_stride apart */
@@ -60,14 +66,23 @@ struct ulp_unit_panel {
     float *value;      /* [slot][column] */
     int16_t *exponent; /* [slot][column] */
     uint8_t *special;  /* [block] */
+    uint32_t *kinds;   /* [enum ulp_unit_set][slot], slot_count apart: sets of columns */
+};
+enum ulp_unit_set {
+    ULP_UNIT_SET_NAN,
+    ULP_UNIT_SET_INFINITY,
+    ULP_UNIT_SET_ZERO, /* padding too */
+    ULP_UNIT_SET_NEGATIVE,
+    ULP_UNIT_SET_PADDING, /* whatever the other sets say */
+    ULP_UNIT_SET_COUNT,
 };
 struct ulp_unit_tile;
 /* One set of instructions. */
 struct ulp_unit_instance {
     /* c(row, column) = chain of the tile's blocks onto c, for all rows and columns. */
     void (*run)(const struct ulp_unit_tile *tile);
-    /* The planes of ULP_UNIT_COLUMNS values. False when there is NaN or Inf among them: their codes are then wrong. */
-    bool (*decode)(float *value, int16_t *exponent, const float *x, int emin);
+    /* The planes of ULP_UNIT_COLUMNS values, and their kinds. NaN and Inf get wrong codes and values. */
+    struct ulp_unit_kinds (*decode)(float *value, int16_t *exponent, const float *x, int emin);
 };
 extern const struct ulp_unit_instance ulp_unit_c, ulp_unit_avx2, ulp_unit_avx512;
 /* The fastest one for a processor with these features (enum ulp_cpu_feature). */

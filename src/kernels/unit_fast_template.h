@@ -54,6 +54,29 @@ INLINE floats finish_block(const struct lanes *lanes, enum ulp_unit_output outpu
     return op_half(op_mul(op_floats(op_or(op_bits(x), odd)), lanes->down));
 }
 
+/* The lanes of x that are not finite, as bits from `place` on. */
+INLINE struct lost read_lost(floats x, unsigned place)
+{
+    const ints bits = op_bits(x), magnitude = op_and(bits, op_set(0x7FFFFFFF));
+    const uint32_t nan = op_signs(op_sub(op_set(0x7F800000), magnitude));
+    const uint32_t infinity = op_signs(op_sub(op_set(0x7F7FFFFF), magnitude)) & ~nan, sign = op_signs(bits);
+    return (struct lost){nan << place, (infinity & ~sign) << place, (infinity & sign) << place};
+}
+
+INLINE struct lost read_both(floats low, floats high, size_t column)
+{
+    const struct lost x = read_lost(low, (unsigned)column), y = read_lost(high, (unsigned)column + W);
+    return (struct lost){x.nan | y.nan, x.positive | y.positive, x.negative | y.negative};
+}
+
+/* x with the values of lost lanes, whose bits are from `place` on. */
+INLINE floats write_lost(floats x, struct lost lost, unsigned place)
+{
+    x = op_choose(lost.positive >> place, op_floats(op_set(0x7F800000)), x);
+    x = op_choose(lost.negative >> place, op_floats(op_set((int)0xFF800000)), x);
+    return op_choose(lost.nan >> place, op_floats(op_set(0x7FFFFFFF)), x); /* the canonical NaN */
+}
+
 /* One row by 2 W columns over the tile's blocks; LENGTH is the block's and a constant after inlining. */
 INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t column,
                     const size_t length)
@@ -63,8 +86,19 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
     const uint8_t *a_special = tile->rows.special + row * layout->block_count, *b_special = tile->panel.special;
     float *c = tile->c + row * ULP_UNIT_COLUMNS + column;
     floats c_low = op_load(c), c_high = op_load(c + W);
+    const uint32_t all = (uint32_t)(((uint64_t)1 << 2 * W) - 1) << column;
+    struct lost lost = read_both(c_low, c_high, column); /* all that are not finite, unless the last sum overflowed */
     for (size_t block = tile->block_first; block < tile->block_last; block++) {
         const size_t slot = block * length;
+        if (a_special[block] | b_special[block]) {
+            lost = lose_lanes(read_both(c_low, c_high, column), tile, row, slot, length);
+            c_low = write_lost(c_low, lost, (unsigned)column);
+            c_high = write_lost(c_high, lost, (unsigned)column + W);
+        }
+        if ((lost.nan & all) == all)
+            break;
+        if ((lost_lanes(lost) & all) == all)
+            continue;
         const float *a = tile->rows.value + row * layout->slot_stride + slot;
         const int32_t *a_exponent = tile->rows.exponent + row * layout->slot_stride + slot;
         const float *b = tile->panel.value + slot * ULP_UNIT_COLUMNS + column;
@@ -91,17 +125,21 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
         }
         floats d_low = finish_block(&low, layout->unit.output), d_high = finish_block(&high, layout->unit.output);
         const uint32_t slow_low = low.slow | op_signs(low.overflow), slow_high = high.slow | op_signs(high.overflow);
-        if (slow_low | slow_high | a_special[block] | b_special[block]) {
+        const uint32_t kept = lost_lanes(lost) >> column, slow = (slow_low | slow_high << W) & ~kept;
+        if (kept) {
+            d_low = op_choose(kept, c_low, d_low);
+            d_high = op_choose(kept >> W, c_high, d_high);
+        }
+        if (slow) {
             float before[2 * W], after[2 * W];
             op_store(before, c_low);
             op_store(before + W, c_high);
             op_store(after, d_low);
             op_store(after + W, d_high);
-            const bool ended = settle_lanes(tile, row, block, column, 2 * W, slow_low | slow_high << W, before, after);
+            settle_lanes(tile, row, block, column, slow, before, after);
             d_low = op_load(after);
             d_high = op_load(after + W);
-            if (ended)
-                block = tile->block_last;
+            lost = read_both(d_low, d_high, column);
         }
         c_low = d_low;
         c_high = d_high;
@@ -129,23 +167,28 @@ TARGET static void run_tile(const struct ulp_unit_tile *tile)
     }
 }
 
-TARGET static bool decode(float *value, int16_t *exponent, const float *x, int emin)
+TARGET static struct ulp_unit_kinds decode(float *value, int16_t *exponent, const float *x, int emin)
 {
-    ints largest = op_set(0);
+    struct ulp_unit_kinds kinds = {0};
     for (size_t i = 0; i < ULP_UNIT_COLUMNS; i += 2 * W) {
         ints code[2];
         for (size_t half = 0; half < 2; half++) {
-            const floats y = op_load(x + i + half * W);
+            const size_t place = i + half * W;
+            const floats y = op_load(x + place);
             const ints magnitude = op_and(op_bits(y), op_set(0x7FFFFFFF));
             const ints field = op_shift_right_23(magnitude);
             const ints e = op_max(op_sub(field, op_set(127)), op_set(emin));
-            largest = op_max(largest, field);
+            const uint32_t nan = op_signs(op_sub(op_set(0x7F800000), magnitude));
+            kinds.nan |= nan << place;
+            kinds.infinity |= (op_signs(op_sub(op_set(0x7F7FFFFF), magnitude)) & ~nan) << place;
+            kinds.zero |= (uint32_t)op_signs(op_sub(magnitude, op_set(1))) << place;
+            kinds.negative |= (uint32_t)op_signs(op_bits(y)) << place;
             code[half] = op_select_zero(magnitude, op_set(ULP_UNIT_ZERO), e);
-            op_store(value + i + half * W, y);
+            op_store(value + place, y);
         }
         op_shorts_store(exponent + i, code[0], code[1]);
     }
-    return op_signs(op_sub(op_set(254), largest)) == 0; /* no field is 255 */
+    return kinds;
 }
 
 const struct ulp_unit_instance NAME = {run_tile, decode};

@@ -96,17 +96,18 @@ static int16_t decode_special(float x)
     return x != x ? ULP_UNIT_NAN : x > 0 ? ULP_UNIT_POSITIVE_INFINITY : ULP_UNIT_NEGATIVE_INFINITY;
 }
 
-/* The planes of CHUNK values; says whether there is NaN or Inf among them. */
-static bool decode(const struct ulp_unit_instance *instance, float *value, int16_t *exponent, const float *x, int emin)
+/* The planes of CHUNK values, and their kinds. */
+static struct ulp_unit_kinds decode(const struct ulp_unit_instance *instance, float *value, int16_t *exponent,
+                                    const float *x, int emin)
 {
-    if (instance->decode(value, exponent, x, emin))
-        return false;
-    for (size_t i = 0; i < CHUNK; i++)
-        if (!(x[i] - x[i] == 0)) {
-            exponent[i] = decode_special(x[i]);
-            value[i] = 0;
-        }
-    return true;
+    const struct ulp_unit_kinds kinds = instance->decode(value, exponent, x, emin);
+    if (kinds.nan | kinds.infinity)
+        for (size_t i = 0; i < CHUNK; i++)
+            if (!(x[i] - x[i] == 0)) {
+                exponent[i] = decode_special(x[i]);
+                value[i] = 0;
+            }
+    return kinds;
 }
 
 static void decode_zeros(float *value, int16_t *exponent)
@@ -150,11 +151,12 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
             int16_t exponent[CHUNK];
             int32_t *out = rows->exponent + i * layout->slot_stride + slot;
             gather_slots(x, layout, slot, scratch);
-            const bool any = decode(instance, rows->value + i * layout->slot_stride + slot, exponent, x, emin);
+            const struct ulp_unit_kinds kinds =
+                decode(instance, rows->value + i * layout->slot_stride + slot, exponent, x, emin);
             for (size_t s = 0; padding && s < CHUNK; s++)
                 if (is_padding(pack, line.batch, line.line, layout->slot_k[slot + s]))
                     exponent[s] = ULP_UNIT_PADDING;
-            for (size_t s = 0; any && s < CHUNK; s++)
+            for (size_t s = 0; (kinds.nan | kinds.infinity) && s < CHUNK; s++)
                 if (exponent[s] <= ULP_UNIT_NAN)
                     special[(slot + s) / block] = 1;
             for (size_t s = 0; s < CHUNK; s++)
@@ -176,12 +178,22 @@ void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_
         const int64_t k = layout->slot_k[slot];
         float *value = panel->value + slot * CHUNK;
         int16_t *exponent = panel->exponent + slot * CHUNK;
+        struct ulp_unit_kinds kinds = {.zero = UINT32_MAX};
+        uint32_t absent = 0;
         if (k < 0)
             decode_zeros(value, exponent);
         else
-            panel->special[slot / block] |= decode(instance, value, exponent, scratch + (size_t)k * CHUNK, emin);
+            kinds = decode(instance, value, exponent, scratch + (size_t)k * CHUNK, emin);
         for (size_t j = 0; padding && j < range.line_count; j++)
-            if (is_padding(pack, range.batch, range.line + j, k))
+            if (is_padding(pack, range.batch, range.line + j, k)) {
                 exponent[j] = ULP_UNIT_PADDING;
+                absent |= (uint32_t)1 << j;
+            }
+        panel->special[slot / block] |= (kinds.nan | kinds.infinity) != 0;
+        panel->kinds[ULP_UNIT_SET_NAN * layout->slot_count + slot] = kinds.nan;
+        panel->kinds[ULP_UNIT_SET_INFINITY * layout->slot_count + slot] = kinds.infinity;
+        panel->kinds[ULP_UNIT_SET_ZERO * layout->slot_count + slot] = kinds.zero;
+        panel->kinds[ULP_UNIT_SET_NEGATIVE * layout->slot_count + slot] = kinds.negative;
+        panel->kinds[ULP_UNIT_SET_PADDING * layout->slot_count + slot] = absent;
     }
 }
