@@ -67,10 +67,23 @@ static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_t
 static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x; }
 static double larger(double x, double y) { return x > y ? x : y; }
 
+/* Of INT32, as most factors are. */
+static double find_largest_int32(const int32_t *x, size_t count)
+{
+    int32_t low = 0, high = 0;
+    for (size_t i = 0; i < count; i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    return larger(-(double)low, (double)high);
+}
+
 /* The largest magnitude; 2^64 for any above 2^53. */
 static double find_largest(const struct ulp_tensor *tensor)
 {
     uint64_t largest = 0;
+    if (tensor->element == ULP_ELEMENT_I32)
+        return find_largest_int32(tensor->data, tensor->count);
     for (size_t i = 0; i < tensor->count; i++) {
         const uint64_t x = magnitude(integer_at(tensor, i));
         largest = x > largest ? x : largest;

@@ -112,6 +112,32 @@ static enum ulp_status rows_all(struct ulp_call *call, struct ulp_rows *rows, st
 
 /* ---- products of integers ---- */
 
+/* Bytes less one zero point, as INT32: no difference overflows. */
+struct difference {
+    int32_t *out;
+    const struct ulp_tensor *in;
+    int32_t zero;
+};
+
+static enum ulp_status subtract_bytes(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    (void)worker, (void)error;
+    const struct difference *d = context;
+    const int32_t zero = d->zero;
+    if (d->in->element == ULP_ELEMENT_I8)
+        for (size_t i = first; i < last; i++)
+            d->out[i] = ((const int8_t *)d->in->data)[i] - zero;
+    else
+        for (size_t i = first; i < last; i++)
+            d->out[i] = ((const uint8_t *)d->in->data)[i] - zero;
+    return ULP_OK;
+}
+
+static bool is_bytes(const struct ulp_tensor *tensor)
+{
+    return tensor->element == ULP_ELEMENT_I8 || tensor->element == ULP_ELEMENT_U8;
+}
+
 enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,
                                     const struct ulp_tensor *in, const struct ulp_tensor *zero, int axis,
                                     struct ulp_error *error)
@@ -121,6 +147,10 @@ enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *ou
         status = ulp_call_temporary(call, out, error);
     if (status != ULP_OK || out->count == 0)
         return status;
+    if (is_bytes(in) && (!zero || (is_bytes(zero) && zero->count == 1)) && strcmp(text, "x - zero") == 0) {
+        struct difference difference = {out->data, in, zero ? (int32_t)ulp_tensor_get_int(zero, 0) : 0};
+        return ulp_parallel_for(call->pool, in->count, 65536, subtract_bytes, &difference, error);
+    }
     struct ulp_rows rows;
     struct ulp_operand operands[2] = {{.tensor = in}, {.tensor = zero, .constant = zero ? NULL : "0"}},
                        output = {.tensor = out};
