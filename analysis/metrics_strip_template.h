@@ -36,8 +36,9 @@ static TARGET bool SUFFIX(open_wide)(struct ulp_metrics_side *restrict side, con
         side->high[i] = SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)first * SUFFIX(from_bits)(scale - ((int64_t)53 << 52))) | sign);
         side->nearest[i] =
             SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)(first + up) * SUFFIX(from_bits)(scale - ((int64_t)53 << 52))) | sign);
-        side->middle[i] = SUFFIX(from_bits)(
-            SUFFIX(to_bits)((double)(int64_t)((upper & 0x7FF) << 42 | lower >> 22) * SUFFIX(from_bits)(scale - ((int64_t)106 << 52))) | sign);
+        side->middle[i] = SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)((upper & 0x7FF) << 42 | lower >> 22) *
+                                                            SUFFIX(from_bits)(scale - ((int64_t)106 << 52))) |
+                                            sign);
         side->low[i] = SUFFIX(from_bits)(
             SUFFIX(to_bits)((double)(int64_t)(lower & 0x3FFFFF) * SUFFIX(from_bits)(scale - ((int64_t)128 << 52))) | sign);
         side->hard[i] = ~(zero | kept);

@@ -37,7 +37,8 @@ static void add_header(struct ulp_text *out)
     static const char *const views[] = {"single", "entire", "introduced", "carried"};
     static const char *const metrics[] = {"max_abs", "rms", "mean", "max_rel", "max_ulp", "median_ulp", "cosine", "sqnr_db", "nonfinite",
                                           "worst_index"};
-    ulp_text_add(out, "arithmetic,index,name,op,output,shape,ref_rms,ref_max,ref_min_nonzero,headroom_bits,diverged,born,poisoned,worst_sample");
+    ulp_text_add(out, "arithmetic,index,name,op,output,shape,ref_rms,ref_max,ref_min_nonzero,headroom_bits,diverged,"
+                      "born,poisoned,worst_sample");
     for (size_t v = 0; v < sizeof views / sizeof *views; v++)
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
             ulp_text_add(out, ",%s_%s", views[v], metrics[m]);

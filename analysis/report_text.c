@@ -82,13 +82,16 @@ static void add_ranking(struct ulp_text *out, const struct ulp_audit_lane *lane,
     for (size_t n = 0; n < lane->node_count; n++)
         for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
             const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
-            double relative = is_float_output(output) ? relative_rms(introduced ? &output->introduced : &output->carried, &output->range) : 0;
+            double relative = is_float_output(output)
+                                  ? relative_rms(introduced ? &output->introduced : &output->carried, &output->range)
+                                  : 0;
             if (relative > 0)
                 ranking[count++] = (struct ranked){&lane->nodes[n], output, relative};
         }
     qsort(ranking, count, sizeof *ranking, by_relative);
-    ulp_text_add(out, "  %s%-57s%10s%10s%10s%9s%s\n", style->dim, introduced ? "introduce most (rms relative to the reference's)" : "carry most",
-                 "relative", "rms", "max abs", "max ulp", style->off);
+    ulp_text_add(out, "  %s%-57s%10s%10s%10s%9s%s\n", style->dim,
+                 introduced ? "introduce most (rms relative to the reference's)" : "carry most", "relative", "rms",
+                 "max abs", "max ulp", style->off);
     for (size_t i = 0; i < count && i < RANKED; i++) {
         const struct ulp_metrics *m = introduced ? &ranking[i].output->introduced : &ranking[i].output->carried;
         char name[NAME_WIDTH + 1];
@@ -97,7 +100,9 @@ static void add_ranking(struct ulp_text *out, const struct ulp_audit_lane *lane,
                      m->max_abs, m->max_ulp);
     }
     if (count == 0)
-        ulp_text_add(out, "    none%s\n", lane->first_born < 0 && lane->first_decided < 0 ? ": every result equals the reference" : " with a measure");
+        ulp_text_add(out, "    none%s\n",
+                     lane->first_born < 0 && lane->first_decided < 0 ? ": every result equals the reference"
+                                                                     : " with a measure");
     free(ranking);
 }
 
@@ -160,13 +165,15 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
         size_t listed = 0;
         for (size_t n = (size_t)lane->first_born + 1; n < lane->node_count && listed < RANKED; n++)
             if (lane->nodes[n].born && ++listed)
-                ulp_text_add(out, "    also: node %zu %s (%s)\n", n, fit_name(lane->nodes[n].name, 60, name, sizeof name), lane->nodes[n].op);
+                ulp_text_add(out, "    also: node %zu %s (%s)\n", n,
+                             fit_name(lane->nodes[n].name, 60, name, sizeof name), lane->nodes[n].op);
     } else {
         ulp_text_add(out, "  no overflow: every value that is finite in the reference stays finite\n");
     }
     if (lane->first_decided >= 0)
-        ulp_text_add(out, "  %sfirst to decide otherwise than the reference: node %td %s (%s)%s\n", style->yellow, lane->first_decided,
-                     fit_name(lane->nodes[lane->first_decided].name, 36, name, sizeof name), lane->nodes[lane->first_decided].op, style->off);
+        ulp_text_add(out, "  %sfirst to decide otherwise than the reference: node %td %s (%s)%s\n", style->yellow,
+                     lane->first_decided, fit_name(lane->nodes[lane->first_decided].name, 36, name, sizeof name),
+                     lane->nodes[lane->first_decided].op, style->off);
     if (tight)
         ulp_text_add(out, "  %s%zu output%s within 1 bit of the largest value or beyond, the first: %s%s\n", style->yellow, tight,
                      tight == 1 ? "" : "s", fit_name(lane->nodes[first_tight].name, 40, name, sizeof name),
@@ -209,12 +216,12 @@ static void add_parting(struct ulp_text *out, const struct ulp_audit *audit, con
         ulp_text_add(out, "  equals %s in every bit\n", other);
         return;
     }
-    ulp_text_add(out, "  parts from %s at node %td %s (%s)\n", other, parting->first, fit_name(lane->nodes[parting->first].name, 60, name, sizeof name),
-                 lane->nodes[parting->first].op);
+    ulp_text_add(out, "  parts from %s at node %td %s (%s)\n", other, parting->first,
+                 fit_name(lane->nodes[parting->first].name, 60, name, sizeof name), lane->nodes[parting->first].op);
     if (parting->first_step >= 0)
-        ulp_text_add(out, "    by quantisation steps first at node %td %s (%s); %zu of %zu integers differ\n", parting->first_step,
-                     fit_name(lane->nodes[parting->first_step].name, 60, name, sizeof name), lane->nodes[parting->first_step].op, parting->steps,
-                     parting->count);
+        ulp_text_add(out, "    by quantisation steps first at node %td %s (%s); %zu of %zu integers differ\n",
+                     parting->first_step, fit_name(lane->nodes[parting->first_step].name, 60, name, sizeof name),
+                     lane->nodes[parting->first_step].op, parting->steps, parting->count);
     else if (parting->count)
         ulp_text_add(out, "    by roundings only: all %zu integers are equal\n", parting->count);
 }

@@ -142,9 +142,10 @@ static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_ar
     return ULP_OK;
 }
 
-enum ulp_status ulp_spreads_measure(const struct ulp_model *model, const struct ulp_arithmetic *reference, const struct ulp_arithmetic *base,
-                                    const struct ulp_tensor_set *inputs, const struct ulp_run_options *options,
-                                    const struct ulp_observer *progress, struct ulp_spreads *out, struct ulp_error *error)
+enum ulp_status ulp_spreads_measure(const struct ulp_model *model, const struct ulp_arithmetic *reference,
+                                    const struct ulp_arithmetic *base, const struct ulp_tensor_set *inputs,
+                                    const struct ulp_run_options *options, const struct ulp_observer *progress,
+                                    struct ulp_spreads *out, struct ulp_error *error)
 {
     struct ulp_arithmetic lanes[1 + SCHEDULES_MAX] = {*reference};
     struct ulp_plan_options plan_options = {.inputs = inputs, .max_memory_bytes = options->max_memory_bytes};

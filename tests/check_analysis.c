@@ -259,8 +259,9 @@ END_TEST
 
 START_TEST(limits_fail_on_nan_and_in_the_right_direction)
 {
-    struct ulp_audit_output output = {.entire_limit = {.rms = 0.01, .max_abs = 0.1, .cosine = 0.9, .sqnr_db = 30, .nonfinite = 0, .count = 5},
-                                      .single_limit = {.rms = NAN, .count = 5}};
+    struct ulp_audit_output output = {
+        .entire_limit = {.rms = 0.01, .max_abs = 0.1, .cosine = 0.9, .sqnr_db = 30, .nonfinite = 0, .count = 5},
+        .single_limit = {.rms = NAN, .count = 5}};
     struct ulp_audit_lane lane = {.outputs = {.output_count = 1, .outputs = &output}};
     struct ulp_audit audit = {.lane_count = 1, .lanes = &lane};
     struct ulp_error error;

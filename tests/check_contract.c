@@ -494,8 +494,9 @@ static void check_integers(const struct setup *setup, const enum ulp_type types[
                 const size_t at = (size_t)(p->out_batch_offset[g] + p->out_row_offset[i] + p->out_column_offset[j]);
                 const int64_t got = ulp_tensor_get_int(&out, at);
                 ulp_tensor_set_int(&out, at, (int64_t)sum);
-                ck_expect(got == ulp_tensor_get_int(&out, at), "%zu x %zu x %zu x %zu: (%zu, %zu, %zu) is %lld, expected %lld", p->batch_count,
-                          p->m, p->n, p->k, g, i, j, (long long)got, (long long)ulp_tensor_get_int(&out, at));
+                ck_expect(got == ulp_tensor_get_int(&out, at),
+                          "%zu x %zu x %zu x %zu: (%zu, %zu, %zu) is %lld, expected %lld", p->batch_count, p->m, p->n,
+                          p->k, g, i, j, (long long)got, (long long)ulp_tensor_get_int(&out, at));
             }
     for (size_t i = instance.out.count; i < out.count; i++)
         ck_assert_int_eq(ulp_tensor_get_int(&out, i), 77);
@@ -557,8 +558,9 @@ START_TEST(quantised_values_are_exact)
                               .padding = round % 2,
                               .transposed_out = draw_below(&stream, 2),
                               .seed = round};
-        check_integers(&setup, (enum ulp_type[]){ULP_TYPE_INT32, ULP_TYPE_INT32, round % 7 ? ULP_TYPE_INT32 : ULP_TYPE_INT64}, make_quantised,
-                       &ends[round % COUNT(ends)], round % 2 ? pool : NULL);
+        check_integers(&setup,
+                       (enum ulp_type[]){ULP_TYPE_INT32, ULP_TYPE_INT32, round % 7 ? ULP_TYPE_INT32 : ULP_TYPE_INT64},
+                       make_quantised, &ends[round % COUNT(ends)], round % 2 ? pool : NULL);
     }
     ulp_pool_free(pool);
 }

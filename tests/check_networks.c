@@ -102,7 +102,8 @@ static void read_inputs(const struct row *row, const struct ulp_model *model, st
         ck_ulp_ok(ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), inputs, &error), error);
 }
 
-static struct ulp_plan *make_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs, const char *const *names, size_t count)
+static struct ulp_plan *make_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                  const char *const *names, size_t count)
 {
     struct ulp_arithmetic lanes[4];
     struct ulp_plan *plan;
@@ -185,7 +186,8 @@ static void compare_recording(const struct row *row, const struct ulp_tensor_set
 {
     for (size_t i = 0; i < want->count; i++) {
         const struct ulp_tensor *recorded = &want->items[i].tensor, *ours = ulp_tensor_set_find(got, want->items[i].name);
-        ck_assert_msg(ours && ours->count == recorded->count, "%s: output %s is missing or has another shape", row->path, want->items[i].name);
+        ck_assert_msg(ours && ours->count == recorded->count, "%s: output %s is missing or has another shape",
+                      row->path, want->items[i].name);
         for (size_t e = 0; e < ours->count; e++) {
             double x = ulp_tensor_get(ours, e), w = ulp_tensor_get(recorded, e);
             ck_expect(fabs(x - w) <= 1e-5 + 1e-3 * fabs(w), "%s %s[%zu]: %.9g, recorded %.9g", row->path, want->items[i].name, e, x, w);

@@ -96,8 +96,8 @@ static void compare(const struct ulp_operator *row, const struct hint *hint, con
 {
     mpfr_t value, reference;
     mpfr_inits2(INTERVAL_PRECISION, value, reference, (mpfr_ptr)0);
-    ck_assert_msg(got->type == wanted->type && ulp_tensor_same_shape(got, wanted), "%s since %d in %s: output %zu has another type or shape",
-                  row->name, row->since, lane->name, output);
+    ck_assert_msg(got->type == wanted->type && ulp_tensor_same_shape(got, wanted),
+                  "%s since %d in %s: output %zu has another type or shape", row->name, row->since, lane->name, output);
     const bool bounded = hint && hint->steps > 0 && ulp_element_is_float(got->element);
     for (size_t i = 0; i < got->count; i++) {
         watch_element(value, got, i);

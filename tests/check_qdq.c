@@ -86,7 +86,8 @@ static void find_factors(const struct spec *spec, size_t i, size_t k, int *x, in
         return;
     }
     enum { OUT = SIDE / STRIDE };
-    const int row = (int)(i / OUT % OUT) * STRIDE + (int)(k / KERNEL % KERNEL) - 1, column = (int)(i % OUT) * STRIDE + (int)(k % KERNEL) - 1;
+    const int row = (int)(i / OUT % OUT) * STRIDE + (int)(k / KERNEL % KERNEL) - 1,
+              column = (int)(i % OUT) * STRIDE + (int)(k % KERNEL) - 1;
     const int in = (int)(k / (KERNEL * KERNEL));
     *channel = (int)(i / (OUT * OUT));
     *w = *channel * CHANNELS * KERNEL * KERNEL + (int)k;
@@ -119,7 +120,8 @@ static void expect(const struct sample *s, const struct spec *spec, size_t i, fl
     *quantised = clamp(spec->relu && q < s->y_zero ? s->y_zero : q, true);
 }
 
-static void add_constant(struct proto *graph, const char *name, enum ulp_type type, int rank, const int64_t *dims, const void *data, size_t bytes)
+static void add_constant(struct proto *graph, const char *name, enum ulp_type type, int rank, const int64_t *dims,
+                         const void *data, size_t bytes)
 {
     struct proto tensor = proto_tensor(name, (int)type, rank, dims);
     proto_bytes(&tensor, TENSOR_RAW, data, bytes);
@@ -239,7 +241,8 @@ START_TEST(integer_view_is_the_integers_own)
             float product;
             int quantised;
             expect(&s, spec, i, &product, &quantised);
-            ck_expect((float)ulp_tensor_get(p, i) == product, "seed %u p[%zu]: %.9g, expected %.9g", seed, i, ulp_tensor_get(p, i), (double)product);
+            ck_expect((float)ulp_tensor_get(p, i) == product, "seed %u p[%zu]: %.9g, expected %.9g", seed, i,
+                      ulp_tensor_get(p, i), (double)product);
             ck_expect((int)ulp_tensor_get(q, i) == quantised, "seed %u q[%zu]: %g, expected %d", seed, i, ulp_tensor_get(q, i), quantised);
             parted += ulp_tensor_get(&outputs[0].items[0].tensor, i) != ulp_tensor_get(p, i);
         }

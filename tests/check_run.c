@@ -123,8 +123,8 @@ START_TEST(outputs_agree_with_the_recorded_ones)
         }
         double rms = sqrt(sum / (double)got->count);
         ck_assert_msg(worst <= 8 * other + 0x1p-23 * largest && worst <= 1e-3 * rms,
-                      "%s %s: fp32 is %.3g from mpfr:53, fp32,nofma %.3g, with rms %.3g", networks[_i].name, outputs[1].items[i].name, worst,
-                      other, rms);
+                      "%s %s: fp32 is %.3g from mpfr:53, fp32,nofma %.3g, with rms %.3g", networks[_i].name,
+                      outputs[1].items[i].name, worst, other, rms);
     }
     ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
@@ -298,7 +298,8 @@ START_TEST(another_decision_is_a_divergence)
 {
     static const int64_t dims[2] = {1, 4}, one[2] = {1, 1};
     static const float x[4] = {1, 1.00001f, 0, 0};
-    struct proto graph = {0}, attribute = {0}, argmax = proto_node("ArgMax", "decide", "x", "index"), relu = proto_node("Relu", "aside", "x", "y");
+    struct proto graph = {0}, attribute = {0}, argmax = proto_node("ArgMax", "decide", "x", "index"),
+                 relu = proto_node("Relu", "aside", "x", "y");
     struct proto where = proto_node("GatherElements", "follow", "x index", "z"), axis = {0};
     proto_text(&attribute, ATTRIBUTE_NAME, "axis");
     proto_int(&attribute, ATTRIBUTE_I, 1);
@@ -340,8 +341,9 @@ START_TEST(another_decision_is_a_divergence)
 }
 END_TEST
 
-/* x = [1.4999, 1.6]: FP16 stores 1.5 and quantises to [2, 2] where the reference has [1, 2]. A step of difference, also after Flatten, is an
- * error with a size (|difference| = 1 in one of two: rms sqrt(1/2)); the ArgMax of such steps is another decision all the same. */
+/* x = [1.4999, 1.6]: FP16 stores 1.5 and quantises to [2, 2] where the reference has [1, 2]. A step of difference, also
+ * after Flatten, is an error with a size (|difference| = 1 in one of two: rms sqrt(1/2)); the ArgMax of such steps is
+ * another decision all the same. */
 START_TEST(a_step_of_a_scale_is_an_error)
 {
     static const int64_t dims[2] = {1, 2}, one[2] = {1, 1};

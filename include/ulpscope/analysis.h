@@ -128,9 +128,10 @@ ULP_API enum ulp_status ulp_certify(const struct ulp_model *model, const struct 
                                     const struct ulp_observer *progress, struct ulp_certificate *certificate,
                                     struct ulp_error *error);
 
-/* Run the contractions of a model under every plausible schedule of `base` on one sample and measure the spread of the results. The set:
- * base; its sum cut into 2, 4, 8 and 16 slices; for a matrix unit also base on another GPU (A100 for Hopper and later, else H200) where that
- * has the unit; for scalar chains also product and sum rounded apart. Free with ulp_spreads_free. */
+/* Run the contractions of a model under every plausible schedule of `base` on one sample and measure the spread of the
+ * results. The set: base; its sum cut into 2, 4, 8 and 16 slices; for a matrix unit also base on another GPU (A100 for
+ * Hopper and later, else H200) where that has the unit; for scalar chains also product and sum rounded apart. Free with
+ * ulp_spreads_free. */
 ULP_API enum ulp_status ulp_spreads_measure(const struct ulp_model *model, const struct ulp_arithmetic *reference,
                                             const struct ulp_arithmetic *base, const struct ulp_tensor_set *inputs,
                                             const struct ulp_run_options *options, const struct ulp_observer *progress,
@@ -145,10 +146,10 @@ ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, cons
                                             const struct ulp_format *format, struct ulp_metrics *out,
                                             struct ulp_error *error);
 
-/* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone (of entire)
- * or after "single.", "entire.", "introduced." or "carried.". *exceeded: in some sample and lane some graph output (for nonfinite: some node)
- * is beyond it (below it for cosine and sqnr_db), or a graph output is not a number or has diverged. Unknown metric:
- * ULP_ERROR_USAGE with the list. audit NULL: only the text is checked. */
+/* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite,
+ * alone (of entire) or after "single.", "entire.", "introduced." or "carried.". *exceeded: in some sample and lane some
+ * graph output (for nonfinite: some node) is beyond it (below it for cosine and sqnr_db), or a graph output is not a
+ * number or has diverged. Unknown metric: ULP_ERROR_USAGE with the list. audit NULL: only the text is checked. */
 ULP_API enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded,
                                           struct ulp_error *error);
 

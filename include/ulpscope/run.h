@@ -90,8 +90,8 @@ struct ulp_run_cost {
     size_t peak_bytes; /* of tensors */
 };
 
-/* Run the plan on the inputs (NULL: a model without any; converted to each lane's storage, rounding once). outputs: array of lane_count sets filled with the
- * graph's outputs, or NULL; the caller frees them. cost may be NULL. */
+/* Run the plan on the inputs (NULL: a model without any; converted to each lane's storage, rounding once). outputs:
+ * array of lane_count sets filled with the graph's outputs, or NULL; the caller frees them. cost may be NULL. */
 ULP_API enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
                                      const struct ulp_run_options *options, const struct ulp_observer *observers,
                                      size_t observer_count, struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,

@@ -19,12 +19,21 @@ struct audit_options {
 };
 
 static const struct argp_option option_list[] = {
-    {"arith", 'a', "LIST", 0, "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains them)", 0},
+    {"arith", 'a', "LIST", 0,
+     "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains them)", 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)", 0},
     {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
-    {"certify", OPTION_CERTIFY, 0, 0, "Recompute the reference at twice its precision and say how many digits it is good for", 0},
-    {"schedules", OPTION_SCHEDULES, 0, 0, "Also run each contraction under other schedules of its sum (split-k, the other GPU) and say which layers depend on the kernel a library picks", 0},
-    {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0, "Exit with 1 when a graph output (for nonfinite: any node) crosses this (below it for cosine and sqnr_db); METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or after single., introduced. or carried.; may be repeated", 0},
+    {"certify", OPTION_CERTIFY, 0, 0,
+     "Recompute the reference at twice its precision and say how many digits it is good for", 0},
+    {"schedules", OPTION_SCHEDULES, 0, 0,
+     "Also run each contraction under other schedules of its sum (split-k, the other GPU) and say which layers depend "
+     "on the kernel a library picks",
+     0},
+    {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0,
+     "Exit with 1 when a graph output (for nonfinite: any node) crosses this (below it for cosine and sqnr_db); METRIC "
+     "is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or after single., "
+     "introduced. or carried.; may be repeated",
+     0},
     {0},
 };
 

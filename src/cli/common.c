@@ -14,12 +14,17 @@
 enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY };
 
 static const struct argp_option options[] = {
-    {"inputs", 'i', "PATH", 0, "An .npz keyed by input name, an ONNX test_data_set_N folder, or a folder of such; may be repeated: each is a sample. Without it: one random sample", 1},
-    {"dim", OPTION_DIM, "NAME=VALUE", 0, "Value of a symbolic dimension for random inputs (default 1); may be repeated", 1},
+    {"inputs", 'i', "PATH", 0,
+     "An .npz keyed by input name, an ONNX test_data_set_N folder, or a folder of such; may be repeated: each is a "
+     "sample. Without it: one random sample",
+     1},
+    {"dim", OPTION_DIM, "NAME=VALUE", 0,
+     "Value of a symbolic dimension for random inputs (default 1); may be repeated", 1},
     {"val-range", OPTION_RANGE, "LOW,HIGH", 0, "Range of random inputs (default 0,1)", 1},
     {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
     {"threads", 't', "N", 0, "Threads (default: all processors). Results do not depend on it", 2},
-    {"max-memory", OPTION_MEMORY, "BYTES", 0, "Stop with exit code 5 when tensors would need more; K, M, G are understood", 2},
+    {"max-memory", OPTION_MEMORY, "BYTES", 0,
+     "Stop with exit code 5 when tensors would need more; K, M, G are understood", 2},
     {"quiet", 'q', 0, 0, "No progress and no notes on stderr", 2},
     {0},
 };
@@ -186,7 +191,8 @@ static enum ulp_status explain_word(const struct ulp_arithmetic *before, const c
     int length = (int)strcspn(list, ",");
     bool part = before && memchr(list, '=', (size_t)length);
     ulp_text_add(&name, "%s%s%.*s", part ? before->name : "", part ? "," : "", length, list);
-    enum ulp_status status = name.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ulp_arithmetic_find(name.data, &ignored, error);
+    enum ulp_status status = name.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+                                         : ulp_arithmetic_find(name.data, &ignored, error);
     ulp_text_free(&name);
     return status == ULP_OK ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list) : status;
 }

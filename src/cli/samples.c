@@ -85,7 +85,8 @@ static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model
         const struct ulp_tensor *made = ulp_tensor_set_find(inputs, info.name);
         for (int d = 0; made && d < info.rank; d++)
             if (info.dims[d] < 0)
-                ulp_text_add(name, "; %s[%d] %s = %lld", info.name, d, info.dim_names[d] ? info.dim_names[d] : "unnamed", (long long)made->dims[d]);
+                ulp_text_add(name, "; %s[%d] %s = %lld", info.name, d,
+                             info.dim_names[d] ? info.dim_names[d] : "unnamed", (long long)made->dims[d]);
     }
 }
 

@@ -65,7 +65,8 @@ static void choose_shared(struct ulp_chains_job *job, size_t batch_count, size_t
     job->share_rows = rows <= columns;
     job->shared_lines = 0;
     if (thread_count > 1 && batch_count < 2 * thread_count && !job->chains->pairwise && job->k_count &&
-        lines <= SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) && lines <= SHARED_BYTES / job->element_bytes / job->k_count &&
+        lines <= SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) &&
+        lines <= SHARED_BYTES / job->element_bytes / job->k_count &&
         (double)rows * (double)columns * (double)job->k_count > 1e6)
         job->shared_lines = lines;
 }

@@ -1,5 +1,6 @@
 /* The MPFR carrier: flat records of the rule's precision. each_step false: every primitive rounded by MPFR, or by the
- * fast path to the same bits (wide_function.h), to nearest even at that precision. each_step true: computed to odd with guard bits, then rounded once to the format. */
+ * fast path to the same bits (wide_function.h), to nearest even at that precision. each_step true: computed to odd
+ * with guard bits, then rounded once to the format. */
 #include "number/function.h"
 #include "number/round.h"
 #include "number/strip_access.h"

@@ -1,5 +1,6 @@
 /* CumSum and CumProd: one accumulator a line, stepped along the axis; results are rounded to storage, the accumulator
- * is not. Where rows are added as a GPU does (reduce=warp): as PyTorch's scan kernels, in storage. Col2Im: sums of the blocks that overlap in a pixel. */
+ * is not. Where rows are added as a GPU does (reduce=warp): as PyTorch's scan kernels, in storage. Col2Im: sums of the
+ * blocks that overlap in a pixel. */
 #include <string.h>
 
 #include "base/error.h"

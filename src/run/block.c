@@ -33,9 +33,16 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, const struct ulp_arith
     const struct ulp_tensor *integers[12];
     for (size_t i = 0; form && i < form->input_count; i++)
         integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];
-    struct ulp_call call = {.bound = form ? &form->bound : &step->bound, .arithmetic = arithmetic,
-                            .input_count = form ? form->input_count : step->bound.blocks ? step->input_count : step->own_input_count,
-                            .output_count = step->output_count, .in = form ? integers : inputs, .out = outputs, .budget = budget, .pool = pool,
+    struct ulp_call call = {.bound = form ? &form->bound : &step->bound,
+                            .arithmetic = arithmetic,
+                            .input_count = form                 ? form->input_count
+                                           : step->bound.blocks ? step->input_count
+                                                                : step->own_input_count,
+                            .output_count = step->output_count,
+                            .in = form ? integers : inputs,
+                            .out = outputs,
+                            .budget = budget,
+                            .pool = pool,
                             .host = &host};
     struct ulp_arithmetic declared;
     memset(outputs, 0, step->output_count * sizeof *outputs);

@@ -149,7 +149,8 @@ static enum ulp_status evaluate_lane(struct walk *walk, const struct ulp_step *s
     if (!any_float_computed(step, own, lane->block)) {
         bool equal = true;
         for (size_t i = 0; i < step->input_count; i++)
-            equal = equal && (step->inputs[i] < 0 || lane->block->slots[step->inputs[i]].constant || same_bits(own[i], reference_inputs[i]));
+            equal = equal && (step->inputs[i] < 0 || lane->block->slots[step->inputs[i]].constant ||
+                              same_bits(own[i], reference_inputs[i]));
         out->here_is_reference = equal;
     }
     if (!out->here_is_reference) {
@@ -207,10 +208,21 @@ static enum ulp_status tell(struct walk *walk, size_t index, const struct ulp_st
         }
     }
     struct ulp_event event = {
-        .index = index, .node_count = block->step_count, .name = step->name, .op = step->bound.node->op_type,
-        .quantizes = step->bound.op->quantizes, .output_count = outputs, .output_names = output_names, .output_positions = positions, .lane_count = lanes,
-        .arithmetics = walk->plan->lanes, .values = values, .input_count = inputs, .input_names = input_names,
-        .inputs = input_values, .seconds = seconds,
+        .index = index,
+        .node_count = block->step_count,
+        .name = step->name,
+        .op = step->bound.node->op_type,
+        .quantizes = step->bound.op->quantizes,
+        .output_count = outputs,
+        .output_names = output_names,
+        .output_positions = positions,
+        .lane_count = lanes,
+        .arithmetics = walk->plan->lanes,
+        .values = values,
+        .input_count = inputs,
+        .input_names = input_names,
+        .inputs = input_values,
+        .seconds = seconds,
         .progress = walk->plan->cost > 0 ? walk->cost_done / walk->plan->cost : 1,
     };
     enum ulp_status status = ULP_OK;
@@ -282,7 +294,8 @@ static enum ulp_status set_inputs(struct walk *walk, const struct ulp_tensor_set
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
         if (!ulp_tensor_same_shape(given, &slot->shape)) {
             char found[200], planned[200];
-            return ulp_fail(error, ULP_ERROR_INPUT, "input '%s' is %s, but the plan was made for %s; plan again for other shapes", slot->name,
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input '%s' is %s, but the plan was made for %s; plan again for other shapes", slot->name,
                             ulp_tensor_describe_text(given, found, sizeof found),
                             ulp_tensor_describe_text(&slot->shape, planned, sizeof planned));
         }

@@ -1,7 +1,8 @@
-/* Finding the products a Q/DQ graph lets an INT8 kernel compute: DequantizeLinear on both factors of a MatMul, Gemm or Conv, and the
- * QuantizeLinear after it, a Relu between taken along. In lanes with qdq=integer such a step reads the quantised values: they become further
- * inputs of it, so that they live long enough. The QuantizeLinear sums again from them: its result is rounded once, and the product's own
- * output stays a value that can be reported. Other lanes compute the graph as it is written. */
+/* Finding the products a Q/DQ graph lets an INT8 kernel compute: DequantizeLinear on both factors of a MatMul, Gemm or
+ * Conv, and the QuantizeLinear after it, a Relu between taken along. In lanes with qdq=integer such a step reads the
+ * quantised values: they become further inputs of it, so that they live long enough. The QuantizeLinear sums again from
+ * them: its result is rounded once, and the product's own output stays a value that can be reported. Other lanes
+ * compute the graph as it is written. */
 #include <math.h>
 #include <string.h>
 
@@ -130,7 +131,8 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step, 
     node->inputs = numbers;
     node->output_count = 1;
     *form = (struct ulp_integer_form){.input_count = count, .from = from};
-    enum ulp_status status = ulp_bind_row(&form->bound, ulp_operator_integer(product->bound.op->name, end), node, product->opset, arena, error);
+    enum ulp_status status = ulp_bind_row(&form->bound, ulp_operator_integer(product->bound.op->name, end), node,
+                                          product->opset, arena, error);
     if (status != ULP_OK)
         return status;
     form->bound.key = step->bound.key;

@@ -79,8 +79,9 @@ enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, s
     if (peak <= (double)limit_bytes)
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_MEMORY,
-                    "%s: at node '%s' the values of %zu lane%s need %.1f MiB, more than the limit of %.1f MiB; raise --max-memory or audit fewer "
+                    "%s: at node '%s' the values of %zu lane%s need %.1f MiB, more than the limit of %.1f MiB; raise "
+                    "--max-memory or audit fewer "
                     "arithmetics at once",
-                    plan->model->path, block->steps[peak_step].name, plan->lane_count, plan->lane_count == 1 ? "" : "s", peak / 0x1p20,
-                    (double)limit_bytes / 0x1p20);
+                    plan->model->path, block->steps[peak_step].name, plan->lane_count, plan->lane_count == 1 ? "" : "s",
+                    peak / 0x1p20, (double)limit_bytes / 0x1p20);
 }

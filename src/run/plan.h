@@ -79,7 +79,8 @@ struct ulp_plan {
 enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error);
 /* fold.c: shapes, constants known before the run, last uses and costs. */
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error);
-/* fuse.c: find the block's quantised contractions and give their steps integer forms, when a lane wants them. After folding, before last uses. */
+/* fuse.c: find the block's quantised contractions and give their steps integer forms, when a lane wants them. After
+ * folding, before last uses. */
 enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error);
 /* memory.c: ULP_ERROR_MEMORY when the values known to be alive at one step exceed the limit (0: none). A lower bound of the run's need:
  * scratch, converted weights and shapes unknown before the run come on top, and are charged as they come. */

@@ -33,8 +33,8 @@ static enum ulp_type find_stored(const struct ulp_block *block, int slot)
         if (!step || step->own_input_count == 0)
             break;
         const char *op = step->bound.op->name;
-        if (strcmp(op, "DequantizeLinear") != 0 && strcmp(op, "Identity") != 0 && strcmp(op, "Transpose") != 0 && strcmp(op, "Reshape") != 0 &&
-            strcmp(op, "Cast") != 0)
+        if (strcmp(op, "DequantizeLinear") != 0 && strcmp(op, "Identity") != 0 && strcmp(op, "Transpose") != 0 &&
+            strcmp(op, "Reshape") != 0 && strcmp(op, "Cast") != 0)
             break;
         slot = step->inputs[0];
     }

@@ -2,9 +2,9 @@
  *
  *   bench_contract [--json] [--threads N] [WORD]     rows whose name contains WORD
  *
- * A case is a row of the table below: an arithmetic by name and a problem. Time is the best of several runs, and processor
- * time when one thread is used, so that other work on the machine counts least. An own harness of this size: the figures are whole contractions of
- * milliseconds, for which a benchmark library has nothing to add. */
+ * A case is a row of the table below: an arithmetic by name and a problem. Time is the best of several runs, and
+ * processor time when one thread is used, so that other work on the machine counts least. An own harness of this size:
+ * the figures are whole contractions of milliseconds, for which a benchmark library has nothing to add. */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
 #include "config.h"
