@@ -127,8 +127,8 @@ static double bound_sums(const struct ulp_contraction *problem)
 static enum ulp_status contract_integers(const struct ulp_contraction *problem, struct ulp_pool *pool, struct ulp_error *error)
 {
     const unsigned cpu = ulp_cpu_features();
-    const bool small = problem->out->element_bytes <= sizeof(uint32_t), fused = cpu & ULP_CPU_AVX2;
-    const double bound = bound_sums(problem);
+    const bool small = problem->out->element_bytes <= sizeof(uint32_t);
+    const double bound = cpu & ULP_CPU_AVX2 ? bound_sums(problem) : DOUBLE_LIMIT; /* plain float tiles are no faster */
     const bool is_float = bound < FLOAT_LIMIT, is_double = !is_float && bound < DOUBLE_LIMIT;
     const enum ulp_type type = is_float    ? ULP_TYPE_FLOAT
                                : is_double ? ULP_TYPE_DOUBLE
@@ -144,8 +144,7 @@ static enum ulp_status contract_integers(const struct ulp_contraction *problem, 
     struct ulp_chains chains = {.rule = {.step = small ? ULP_STEP_UINT32 : ULP_STEP_UINT64, .fused = true}};
     enum ulp_status status = ULP_OK;
     if (is_float || is_double) {
-        /* Both are exact; where there is no instruction for it, a fused step is slow. */
-        status = ulp_arithmetic_find(is_float ? (fused ? "fp32" : "fp32,nofma") : fused ? "fp64" : "fp64,nofma", &arithmetic, error);
+        status = ulp_arithmetic_find(is_float ? "fp32" : "fp64", &arithmetic, error);
         if (status == ULP_OK)
             chains = ulp_chains_make(&arithmetic, &converted);
     }
