@@ -78,19 +78,32 @@ class OnnxRuntime:
         return best
 
 
+def watch_peak(process):
+    """Wait for the process; its peak resident bytes, read while it runs: ru_maxrss would start from this process's own peak."""
+    peak = 0
+    while process.poll() is None:
+        try:
+            with open(f"/proc/{process.pid}/status", encoding="ascii") as lines:
+                peak = max([peak] + [int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")])
+        except OSError:
+            break
+        time.sleep(0.002)
+    process.wait()
+    return peak
+
+
 def run_program(command):
     """stderr, seconds, peak resident bytes of one process."""
     begun = time.perf_counter()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        peak = watch_peak(process)
         elapsed = time.perf_counter() - begun
         errors.seek(0)
         text = errors.read().decode()
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}: {text.strip()}")
-    return text, elapsed, usage.ru_maxrss * 1024
+    return text, elapsed, peak
 
 
 def run_ulpscope(program, model, inputs, arithmetic, threads, repeat):
