@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct bench_timer {
@@ -49,6 +50,19 @@ static inline bool bench_next(struct bench_timer *timer)
     timer->batch_done = 0;
     timer->start = bench_now(timer);
     return true;
+}
+
+/* [--json] [WORD]: only cases whose name contains WORD. */
+static inline const char *bench_word(int argc, char **argv, bool *json)
+{
+    const char *word = "";
+    *json = false;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            *json = true;
+        else
+            word = argv[i];
+    return word;
 }
 
 __attribute__((noreturn)) static inline void bench_stop(const char *what)

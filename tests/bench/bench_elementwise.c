@@ -117,13 +117,8 @@ static double time_tape(const struct row *row, const struct ulp_tensor *a, const
 
 int main(int argc, char **argv)
 {
-    const char *word = "";
-    bool json = false;
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else
-            word = argv[i];
+    bool json;
+    const char *word = bench_word(argc, argv, &json);
     printf(json ? "[" : "%-14s %5s %12s %12s %8s\n", "formula", "bits", "ns/element", "MPFR's ns", "ratio");
     int printed = 0;
     for (size_t p = 0; p < sizeof precisions / sizeof precisions[0]; p++) {

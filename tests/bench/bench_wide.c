@@ -209,13 +209,8 @@ static double time_arb(const struct bench *bench, bool approximate)
 
 int main(int argc, char **argv)
 {
-    const char *word = "";
-    bool json = false;
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else
-            word = argv[i];
+    bool json;
+    const char *word = bench_word(argc, argv, &json);
     printf(json ? "[" : "%-30s %5s %5s %5s %5s %9s %10s %10s %10s\n", "case", "batch", "m", "n", "k", "GMAC/s",
            "x mpfr_fma",
            "x arb_dot", "x approx");

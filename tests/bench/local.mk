@@ -10,7 +10,7 @@ bench_elementwise_SOURCES = %D%/bench_elementwise.c %D%/bench.h
 bench_elementwise_CPPFLAGS = $(AM_CPPFLAGS)
 bench_elementwise_LDADD = libcore.la -lm
 
-EXTRA_DIST += %D%/networks.py %D%/stack.py
+EXTRA_DIST += %D%/networks.py %D%/process.py %D%/stack.py
 
 # The scripts say so when python3 lacks onnxruntime or onnx.
 bench: bench_contract bench_elementwise bench_wide ulpscope

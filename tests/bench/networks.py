@@ -12,11 +12,12 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import tarfile
 import tempfile
 import time
+
+import process
 
 NAMES = "tinybert_1l", "nanogpt_4l", "deimv2_atto_coco", "ultraface_rfb_320"
 ARITHMETICS = ("fp32", 1), ("fp32", 2), ("fp16", 2), ("mpfr:128", 2)
@@ -78,38 +79,10 @@ class OnnxRuntime:
         return best
 
 
-def watch_peak(process):
-    """Wait for the process; its peak resident bytes, read while it runs: ru_maxrss would start from this process's own peak."""
-    peak = 0
-    while process.poll() is None:
-        try:
-            with open(f"/proc/{process.pid}/status", encoding="ascii") as lines:
-                peak = max([peak] + [int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")])
-        except OSError:
-            break
-        time.sleep(0.002)
-    process.wait()
-    return peak
-
-
-def run_program(command):
-    """stderr, seconds, peak resident bytes of one process."""
-    begun = time.perf_counter()
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
-        peak = watch_peak(process)
-        elapsed = time.perf_counter() - begun
-        errors.seek(0)
-        text = errors.read().decode()
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}: {text.strip()}")
-    return text, elapsed, peak
-
-
 def run_ulpscope(program, model, inputs, arithmetic, threads, repeat):
-    text, _, _ = run_program([program, "run", model, "--inputs", inputs, "--arith", arithmetic, "--threads", str(threads), "--quiet",
-                              "--timings", "--repeat", str(repeat)])
-    return min(float(seconds) for seconds in re.findall(r"^run (\S+) s", text, re.M))
+    cost = process.run([program, "run", model, "--inputs", inputs, "--arith", arithmetic, "--threads", str(threads), "--quiet",
+                        "--timings", "--repeat", str(repeat)])
+    return min(float(seconds) for seconds in re.findall(r"^run (\S+) s", cost.stderr, re.M))
 
 
 def measure(name, model, inputs, options, folder):
@@ -132,8 +105,9 @@ def measure(name, model, inputs, options, folder):
             row[key] = min(row.get(key, float("inf")), run_ulpscope(options.ulpscope, model, inputs, arithmetic, threads, repeat))
     if not options.no_audit:
         output = os.path.join(folder, "audit")
-        _, row["audit.2"], row["audit.peak_bytes"] = run_program(
-            [options.ulpscope, "audit", model, "--inputs", inputs, "--arith", AUDITED, "--threads", "2", "--quiet", "--out", output])
+        cost = process.run([options.ulpscope, "audit", model, "--inputs", inputs, "--arith", AUDITED, "--threads", "2", "--quiet",
+                            "--out", output])
+        row["audit.2"], row["audit.peak_bytes"] = cost.seconds, cost.peak_bytes
     return row
 
 

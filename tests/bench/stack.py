@@ -10,10 +10,10 @@ file, which is held in memory) is printed beside it.
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
+
+import process
 
 
 def make_model(path, layers, width):
@@ -44,17 +44,6 @@ def make_model(path, layers, width):
     onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)]), path)
 
 
-def audit(options, model, output):
-    begun = time.perf_counter()
-    process = subprocess.Popen([options.ulpscope, "audit", model, "--arith", options.arith, "--seed", "1", "--quiet", "--threads",
-                                str(options.threads), "--out", output], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"stack: the audit of {model} ended with {process.returncode}")
-    return time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ulpscope", default="./ulpscope")
@@ -74,9 +63,11 @@ def main():
         model, output = os.path.join(folder, "stack.onnx"), os.path.join(folder, "audit")
         for layers in map(int, options.layers.split(",")):
             make_model(model, layers, options.width)
-            best = min((audit(options, model, output) for _ in range(2)), key=lambda run: run[1])
-            rows.append({"layers": layers, "seconds": best[0], "processor_seconds": best[1], "peak_bytes": best[2],
-                         "model_bytes": os.path.getsize(model)})
+            command = [options.ulpscope, "audit", model, "--arith", options.arith, "--seed", "1", "--quiet", "--threads",
+                       str(options.threads), "--out", output]
+            best = min((process.run(command) for _ in range(2)), key=lambda cost: cost.processor_seconds)
+            rows.append({"layers": layers, "seconds": best.seconds, "processor_seconds": best.processor_seconds,
+                         "peak_bytes": best.peak_bytes, "model_bytes": os.path.getsize(model)})
     print(f"audit -a {options.arith} of a stack of layers, width {options.width}")
     print("layers  ms a layer  processor ms a layer  peak MiB  model MiB  peak less model")
     for row in rows:
