@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 #include <mpfr.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 struct job {
@@ -88,14 +88,7 @@ static void work_on(struct ulp_pool *pool, struct job *job, int number)
 }
 
 /* A wait shorter than this is cheaper watched than slept: the next node's work comes within microseconds. */
-#define SPIN_NANOSECONDS 20000
-
-static uint64_t nanoseconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+#define SPIN_SECONDS 20e-6
 
 static void pause_processor(void)
 {
@@ -110,7 +103,7 @@ static void spin(struct ulp_pool *pool, bool for_job, uint64_t seen)
 {
     if (!pool->spins)
         return;
-    for (uint64_t end = nanoseconds_now() + SPIN_NANOSECONDS; nanoseconds_now() < end;)
+    for (double end = ulp_seconds_now() + SPIN_SECONDS; ulp_seconds_now() < end;)
         for (int i = 0; i < 32; i++) {
             if (for_job ? atomic_load_explicit(&pool->generation, memory_order_relaxed) != seen
                         : atomic_load_explicit(&pool->busy, memory_order_relaxed) == 0)

@@ -36,6 +36,8 @@ int fail(const struct ulp_error *error);
 /* Out of memory in the program itself. */
 int fail_memory(void);
 
+/* A whole number from low to high, and nothing else, in text. */
+bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
 /* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part: "fp16,round=sr,fp32" is two. */
 enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count, struct ulp_error *error);
 

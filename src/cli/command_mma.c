@@ -23,15 +23,15 @@ static const struct argp_option option_list[] = {
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct mma_options *options = state->input;
-    char *end;
+    int64_t threads;
     switch (key) {
     case 'l':
         options->list = true;
         return 0;
     case 't':
-        options->threads = (int)strtol(argument, &end, 10);
-        if (*end || options->threads < 1 || options->threads > 1024)
+        if (!parse_integer(argument, 1, 1024, &threads))
             argp_error(state, "--threads %s: expected 1 to 1024", argument);
+        options->threads = (int)threads;
         return 0;
     case ARGP_KEY_ARG:
         if (options->word_count == 3)

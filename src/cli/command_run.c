@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "command.h"
 #include "tensor/tensor.h"
@@ -49,9 +49,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->timings = true;
         return 0;
     case OPTION_REPEAT: {
-        char *end;
-        long count = strtol(argument, &end, 10);
-        if (end == argument || *end || count < 1 || count > 1000000)
+        int64_t count;
+        if (!parse_integer(argument, 1, 1000000, &count))
             argp_error(state, "--repeat %s: expected 1 to 1000000", argument);
         options->repeat = (int)count;
         return 0;
@@ -133,13 +132,6 @@ struct timings {
     size_t operator_count;
 };
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static enum ulp_status add_time(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
     struct timings *timings = context;
@@ -212,13 +204,13 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     struct sample_list samples = {0};
     struct ulp_tensor_set outputs = {0}, values = {0};
     struct ulp_run_cost cost = {0};
-    struct timings timings = {.begun = seconds_now()};
+    struct timings timings = {.begun = ulp_seconds_now()};
     enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &arithmetic, error);
     if (status == ULP_OK && options->outputs)
         status = check_output(options->outputs, error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, &model, error);
-    timings.loaded = seconds_now();
+    timings.loaded = ulp_seconds_now();
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, error);
     if (status == ULP_OK && samples.count > 1)
@@ -227,7 +219,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs, .max_memory_bytes = options->common.max_memory_bytes};
         status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
     }
-    timings.planned = seconds_now();
+    timings.planned = ulp_seconds_now();
     if (status == ULP_OK)
         status = run_repeatedly(options, plan, &samples.items[0].inputs, &outputs, &values, &timings, &cost, error);
     for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)

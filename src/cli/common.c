@@ -42,7 +42,7 @@ void common_free(struct common_options *common)
     free(common->dims);
 }
 
-static bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)
+bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)
 {
     char *end;
     errno = 0;

@@ -1,31 +1,24 @@
 /* "audit  37%  node 41 of 95  /layer/Conv  12 s left" on one line of the terminal. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "command.h"
 
 #define SHOWN_EVERY_SECONDS 0.1
 /* Before this the estimate of the time left is noise. */
 #define ESTIMATE_AFTER_SECONDS 1.0
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 void progress_init(struct progress *progress, bool quiet, size_t part_count)
 {
-    *progress = (struct progress){.enabled = !quiet && isatty(STDERR_FILENO), .part_count = part_count, .started = seconds_now()};
+    *progress = (struct progress){.enabled = !quiet && isatty(STDERR_FILENO), .part_count = part_count, .started = ulp_seconds_now()};
 }
 
 static enum ulp_status show(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
     struct progress *progress = context;
-    double now = seconds_now();
+    double now = ulp_seconds_now();
     (void)error;
     if (!progress->enabled || now - progress->shown < SHOWN_EVERY_SECONDS)
         return ULP_OK;

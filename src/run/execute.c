@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "run/lane.h"
 
@@ -24,13 +24,6 @@ struct walk {
     struct ulp_lane *lanes;
     double started, cost_done;
 };
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
@@ -244,7 +237,7 @@ static enum ulp_status walk_step(struct walk *walk, size_t index, struct ulp_are
 {
     const struct ulp_step *step = &walk->plan->main->steps[index];
     size_t lanes = walk->plan->lane_count, outputs = step->output_count;
-    double started = seconds_now();
+    double started = ulp_seconds_now();
     struct evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
     const struct ulp_tensor **reference_inputs = ulp_arena_take(arena, step->input_count + 1, sizeof *reference_inputs);
     if (!evaluations || !reference_inputs)
@@ -265,7 +258,7 @@ static enum ulp_status walk_step(struct walk *walk, size_t index, struct ulp_are
     }
     walk->cost_done += step->cost;
     if (status == ULP_OK)
-        status = tell(walk, index, step, evaluations, seconds_now() - started, arena, error);
+        status = tell(walk, index, step, evaluations, ulp_seconds_now() - started, arena, error);
     for (size_t l = 0; l < lanes; l++) {
         if (!evaluations[l].entire)
             continue;
@@ -365,7 +358,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     if (!inputs)
         inputs = &no_inputs;
     struct walk walk = {.plan = plan, .options = options ? options : &defaults, .observers = observers,
-                        .observer_count = observer_count, .started = seconds_now()};
+                        .observer_count = observer_count, .started = ulp_seconds_now()};
     walk.budget.limit_bytes = walk.options->max_memory_bytes ? walk.options->max_memory_bytes : plan->max_memory_bytes;
     walk.budget.keeps_blocks = true;
     walk.budget.used_bytes = walk.budget.peak_bytes = plan->budget.used_bytes;
@@ -382,7 +375,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     ulp_budget_clear(&walk.budget);
     ulp_pool_free(walk.pool);
     if (cost)
-        *cost = (struct ulp_run_cost){seconds_now() - walk.started, walk.budget.peak_bytes};
+        *cost = (struct ulp_run_cost){ulp_seconds_now() - walk.started, walk.budget.peak_bytes};
     for (size_t l = 0; outputs && status != ULP_OK && l < plan->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;
