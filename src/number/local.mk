@@ -15,6 +15,6 @@ libcore_la_SOURCES += \
 	%D%/function.c %D%/function.h %D%/function_exact.c \
 	%D%/function_estimate.c %D%/function_estimate.h %D%/function_estimate_template.h %D%/function_coefficients.h \
 	%D%/unary_table.c %D%/unary_table.h \
-	%D%/wide_limbs.h %D%/wide_series.c %D%/wide_series.h \
+	%D%/wide_limbs.h %D%/wide_instances.h %D%/wide_series.c %D%/wide_series.h \
 	%D%/wide_function.c %D%/wide_function.h %D%/wide_element_template.h \
 	%D%/wide_arithmetic.c %D%/wide_arithmetic.h %D%/wide_arithmetic_template.h

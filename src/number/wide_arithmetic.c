@@ -62,18 +62,8 @@ WIDE_INLINE bool is_ordinary(const struct ulp_record *x)
            ((uint64_t)x->exponent + 0x1000000 < 0x2000000);
 }
 
-#define SIGNIFICAND 1
-#define NAME(x) x##_1
-#include "number/wide_arithmetic_template.h"
-#define SIGNIFICAND 2
-#define NAME(x) x##_2
-#include "number/wide_arithmetic_template.h"
-#define SIGNIFICAND 3
-#define NAME(x) x##_3
-#include "number/wide_arithmetic_template.h"
-#define SIGNIFICAND 4
-#define NAME(x) x##_4
-#include "number/wide_arithmetic_template.h"
+#define WIDE_TEMPLATE "number/wide_arithmetic_template.h"
+#include "number/wide_instances.h"
 
 /* x^2 is the correctly rounded product. */
 #define SQUARE(LIMBS)                                                                                                  \

@@ -17,18 +17,8 @@ WIDE_INLINE bool is_regular(const struct ulp_record *x)
     return x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND;
 }
 
-#define SIGNIFICAND 1
-#define NAME(x) x##_1
-#include "number/wide_element_template.h"
-#define SIGNIFICAND 2
-#define NAME(x) x##_2
-#include "number/wide_element_template.h"
-#define SIGNIFICAND 3
-#define NAME(x) x##_3
-#include "number/wide_element_template.h"
-#define SIGNIFICAND 4
-#define NAME(x) x##_4
-#include "number/wide_element_template.h"
+#define WIDE_TEMPLATE "number/wide_element_template.h"
+#include "number/wide_instances.h"
 
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
 {
