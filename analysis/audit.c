@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "metrics.h"
 #include "parting.h"
-#include "run/plan.h"
+#include "run/lane.h"
 #include "tensor/tensor.h"
 
 enum { SINGLE, ENTIRE, INTRODUCED, CARRIED, VIEW_COUNT };
@@ -302,8 +302,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         const struct ulp_lane_value *value = &event->values[(l + 1) * event->output_count + o];
         struct ulp_metrics views[VIEW_COUNT] = {0};
         struct ulp_format format = lane->arithmetic.storage;
-        if (lane->arithmetic.as_declared && ulp_type_is_float(value->entire->type))
-            status = ulp_format_find(ulp_type_rows[value->entire->type].format, &format, error);
+        if (ulp_type_is_float(value->entire->type))
+            status = ulp_lane_format(&lane->arithmetic, value->entire->type, &format, error);
         if (status == ULP_OK)
             status = measure_views(auditor, value, event->values[o].entire, &format, views, error);
         if (status != ULP_OK)

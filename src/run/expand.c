@@ -62,7 +62,7 @@ static int add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *
     if (block->slot_count >= INT_MAX ||
         !grow(plan->arena, &block->slots, block->slot_count, &block->slot_capacity, sizeof *block->slots))
         return -1;
-    block->slots[block->slot_count] = (struct ulp_plan_slot){.name = name, .outer = -1, .last_use = -1};
+    block->slots[block->slot_count] = (struct ulp_plan_slot){.name = name, .outer = -1, .producer = -1, .last_use = -1};
     return (int)block->slot_count++;
 }
 

@@ -148,6 +148,14 @@ static double estimate_cost(const struct ulp_block *block, const struct ulp_step
     return elements * (1 + (double)weight->count / (double)(lines > 0 ? lines : 1));
 }
 
+static void set_producers(struct ulp_block *block)
+{
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t o = 0; o < block->steps[s].output_count; o++)
+            if (block->steps[s].outputs[o] >= 0)
+                block->slots[block->steps[s].outputs[o]].producer = (int)s;
+}
+
 static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
 {
     size_t *dead_counts = ulp_arena_take(plan->arena, block->step_count + 1, sizeof *dead_counts);
@@ -237,6 +245,7 @@ enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_optio
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "%s", plan->model->path);
         drop_constant_nodes(block);
+        set_producers(block);
         if ((status = ulp_plan_fuse(plan, block, error)) != ULP_OK)
             return status;
         for (size_t s = 0; s < block->step_count; s++) {

@@ -12,7 +12,6 @@
 struct fuse {
     struct ulp_plan *plan;
     struct ulp_block *block;
-    int *producer; /* of each slot: its step, -1 */
 };
 
 /* The integer operator's inputs, in its row's order; slots. */
@@ -25,9 +24,8 @@ static int input_slot(const struct ulp_step *step, size_t i)
 
 static const struct ulp_step *find_producer(const struct fuse *fuse, int slot, const char *op)
 {
-    const int step = slot >= 0 ? fuse->producer[slot] : -1;
-    const struct ulp_operator *row = step >= 0 ? fuse->block->steps[step].bound.op : NULL;
-    return row && strcmp(row->name, op) == 0 ? &fuse->block->steps[step] : NULL;
+    const struct ulp_step *step = ulp_block_producer(fuse->block, slot);
+    return step && strcmp(step->bound.op->name, op) == 0 ? step : NULL;
 }
 
 /* What planning knows of a slot's value: a weight, a scale, a zero point; NULL: nothing. */
@@ -169,8 +167,7 @@ static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *s
     if (strcmp(step->bound.op->name, "QuantizeLinear") != 0)
         return ULP_OK;
     const struct ulp_step *relu = find_producer(fuse, step->inputs[0], "Relu");
-    const int source = relu ? relu->inputs[0] : step->inputs[0];
-    const struct ulp_step *product = source >= 0 && fuse->producer[source] >= 0 ? &fuse->block->steps[fuse->producer[source]] : NULL;
+    const struct ulp_step *product = ulp_block_producer(fuse->block, relu ? relu->inputs[0] : step->inputs[0]);
     const struct ulp_tensor *scale = known_value(fuse, input_slot(step, 1)), *zero = known_value(fuse, input_slot(step, 2));
     const enum ulp_type type = fuse->block->slots[step->outputs[0]].shape.type;
     if (!product || !product->integer || !scale || scale->count != 1 || scale->type != ULP_TYPE_FLOAT ||
@@ -191,15 +188,7 @@ enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block, st
         wanted = wanted || plan->lanes[l].schedule.qdq_integer;
     if (!wanted)
         return ULP_OK;
-    const struct fuse fuse = {plan, block, ulp_arena_take(plan->arena, block->slot_count + 1, sizeof(int))};
-    if (!fuse.producer)
-        return out_of_memory(error);
-    for (size_t v = 0; v < block->slot_count; v++)
-        fuse.producer[v] = -1;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t o = 0; o < block->steps[s].output_count; o++)
-            if (block->steps[s].outputs[o] >= 0)
-                fuse.producer[block->steps[s].outputs[o]] = (int)s;
+    const struct fuse fuse = {plan, block};
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++)
         status = fuse_product(&fuse, &block->steps[s], error);

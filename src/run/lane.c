@@ -44,6 +44,19 @@ enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ul
     return ULP_OK;
 }
 
+/* Floats of 8 bits and fewer keep their own format in every lane: ulp_call_storage. */
+static bool is_narrow(const struct ulp_tensor *value)
+{
+    return ulp_type_rows[value->type].file_bits <= 8;
+}
+
+bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_format *from, const struct ulp_format *storage, bool mixed)
+{
+    enum ulp_element element = ulp_storage_element(storage);
+    bool same = value->element == element && (element != ULP_ELEMENT_WIDE || value->precision == storage->precision);
+    return !(is_narrow(value) || ulp_format_contains(storage, from)) || !(same || mixed);
+}
+
 enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value, const struct ulp_format *from,
                           const struct ulp_arithmetic *arithmetic, bool mixed, struct ulp_budget *budget, struct ulp_pool *pool,
                           struct ulp_error *error)
@@ -55,16 +68,13 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
     enum ulp_status status = ulp_lane_format(arithmetic, value->type, &storage, error);
     if (status != ULP_OK)
         return status;
-    enum ulp_element element = ulp_storage_element(&storage);
-    bool same = value->element == element && (element != ULP_ELEMENT_WIDE || value->precision == storage.precision);
-    const bool narrow = ulp_type_rows[value->type].file_bits <= 8; /* keeps its own format: ulp_call_storage */
-    if ((narrow || ulp_format_contains(&storage, from)) && (same || mixed))
+    if (!ulp_needs_conversion(value, from, &storage, mixed))
         return ULP_OK;
-    status = ulp_tensor_describe(out, value->type, element, storage.precision, value->rank, value->dims, error);
+    status = ulp_tensor_describe(out, value->type, ulp_storage_element(&storage), storage.precision, value->rank, value->dims, error);
     if (status == ULP_OK)
         status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
-        status = ulp_tensor_convert(out, value, narrow ? NULL : &storage, arithmetic->rounding, arithmetic->seed, pool, error);
+        status = ulp_tensor_convert(out, value, is_narrow(value) ? NULL : &storage, arithmetic->rounding, arithmetic->seed, pool, error);
     if (status != ULP_OK)
         ulp_tensor_free(out);
     return status;

@@ -32,6 +32,8 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
 enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type, struct ulp_format *out,
                                 struct ulp_error *error);
 
+/* Whether an operator in an arithmetic of that storage needs *value, of a float type held in format `from`, converted. */
+bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_format *from, const struct ulp_format *storage, bool mixed);
 /* *value, which is held in format `from`, for an operator in `arithmetic`: *out is a view when the arithmetic can use it as it is
  * (integers; a value its storage contains, in the same element or for an operator that takes mixed elements), else an
  * owned conversion, rounded once to the storage. Freed with ulp_tensor_free in either case. */

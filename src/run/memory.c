@@ -27,16 +27,13 @@ static double converted_bytes(const struct ulp_plan *plan, const struct ulp_step
     double bytes = 0;
     for (size_t i = 0; i < step->input_count; i++) {
         const struct ulp_tensor *constant = step->inputs[i] >= 0 ? plan->main->slots[step->inputs[i]].constant : NULL;
-        bool parameter = ulp_is_parameter(step, i);
         struct ulp_format from, storage;
-        if (!constant || parameter || !ulp_element_is_float(constant->element) ||
+        if (!constant || ulp_is_parameter(step, i) || !ulp_element_is_float(constant->element) ||
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
             ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)
             continue;
-        enum ulp_element element = ulp_storage_element(&storage);
-        bool same = constant->element == element && (element != ULP_ELEMENT_WIDE || constant->precision == storage.precision);
-        if (!ulp_format_contains(&storage, &from) || !(same || ulp_takes_mixed(step->bound.op)))
-            bytes += (double)constant->count * (double)ulp_element_bytes(element, storage.precision);
+        if (ulp_needs_conversion(constant, &from, &storage, ulp_takes_mixed(step->bound.op)))
+            bytes += (double)constant->count * (double)ulp_element_bytes(ulp_storage_element(&storage), storage.precision);
     }
     return bytes;
 }

@@ -19,6 +19,7 @@ struct ulp_plan_slot {
     struct ulp_tensor shape;           /* inferred; type UNDEFINED while unknown. data is never set */
     int outer;                         /* slot of the enclosing block this one stands for; -1: none */
     bool data;                         /* it has a use that is no parameter (ulp_is_parameter) */
+    int producer;                      /* step that computes it, once the block is folded; -1: none */
     int last_use;                      /* step after which no one needs it; INT_MAX: block output; -1: never used */
 };
 
@@ -57,6 +58,12 @@ struct ulp_block {
     int *captured;                 /* slots whose outer >= 0, in the order of the owning step's extra inputs */
     size_t captured_count, captured_capacity;
 };
+
+/* The step that computes the slot; NULL: none does, or no slot (-1). */
+static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *block, int slot)
+{
+    return slot >= 0 && block->slots[slot].producer >= 0 ? &block->steps[block->slots[slot].producer] : NULL;
+}
 
 struct ulp_plan {
     struct ulp_arena *arena;

@@ -14,22 +14,13 @@ static const struct product {
     {"FusedMatMul", 1, false}, {"ConvInteger", 1, true}, {"MatMulInteger", 1, true}, {"QLinearConv", 3, true}, {"QLinearMatMul", 3, true},
 };
 
-static const struct ulp_step *find_producer(const struct ulp_block *block, int slot)
-{
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t o = 0; o < block->steps[s].output_count; o++)
-            if (block->steps[s].outputs[o] == slot)
-                return &block->steps[s];
-    return NULL;
-}
-
 /* Through DequantizeLinear, and what else only moves or renames a constant, to the constant. */
 static enum ulp_type find_stored(const struct ulp_block *block, int slot)
 {
     for (int depth = 0; slot >= 0 && depth < 8; depth++) {
         if (block->slots[slot].constant)
             return block->slots[slot].constant->type;
-        const struct ulp_step *step = find_producer(block, slot);
+        const struct ulp_step *step = ulp_block_producer(block, slot);
         if (!step || step->own_input_count == 0)
             break;
         const char *op = step->bound.op->name;
