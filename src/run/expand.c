@@ -40,8 +40,7 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
 }
 
-/* Room for one more element in an arena array that doubles. */
-static bool grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity, size_t bytes)
+bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity, size_t bytes)
 {
     if (count < *capacity)
         return true;
@@ -57,23 +56,24 @@ static bool grow(struct ulp_arena *arena, void *array_pointer, size_t count, siz
     return true;
 }
 
-static int add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *name)
+int ulp_block_add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *name)
 {
     if (block->slot_count >= INT_MAX ||
-        !grow(plan->arena, &block->slots, block->slot_count, &block->slot_capacity, sizeof *block->slots))
+        !ulp_plan_grow(plan->arena, &block->slots, block->slot_count, &block->slot_capacity, sizeof *block->slots))
         return -1;
-    block->slots[block->slot_count] = (struct ulp_plan_slot){.name = name, .outer = -1, .producer = -1, .last_use = -1};
+    block->slots[block->slot_count] = (struct ulp_plan_slot){.name = name, .outer = -1, .same_as = -1, .producer = -1, .last_use = -1};
     return (int)block->slot_count++;
 }
 
-static const char *join_name(struct ulp_plan *plan, const char *prefix, const char *name)
+/* "call/inner", "if/inner". Outside functions a name with a leading '/' is a path of its own, as PyTorch's exporter writes them. */
+static const char *join_name(const struct scope *scope, const char *name)
 {
-    if (!prefix)
+    if (!scope->prefix || (!scope->call && name[0] == '/'))
         return name;
-    size_t length = strlen(prefix) + strlen(name) + 2;
-    char *joined = ulp_arena_take(plan->arena, length, 1);
+    size_t length = strlen(scope->prefix) + strlen(name) + 2;
+    char *joined = ulp_arena_take(scope->plan->arena, length, 1);
     if (joined)
-        snprintf(joined, length, "%s/%s", prefix, name);
+        snprintf(joined, length, "%s/%s", scope->prefix, name);
     return joined;
 }
 
@@ -235,8 +235,12 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots, st
         const struct ulp_value *value = &graph->values[v];
         if (scope->slots[v] >= 0)
             continue;
-        const char *name = join_name(scope->plan, scope->prefix, value->name);
-        int slot = name ? add_slot(scope->plan, block, name) : -1;
+        if (value->outer >= 0 && outer_slots && outer_slots[value->outer] == OMITTED) {
+            scope->slots[v] = OMITTED;
+            continue;
+        }
+        const char *name = join_name(scope, value->name);
+        int slot = name ? ulp_block_add_slot(scope->plan, block, name) : -1;
         if (slot < 0)
             return out_of_memory(error);
         scope->slots[v] = slot;
@@ -244,7 +248,7 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots, st
         block->slots[slot].constant = value->initializer;
         if (value->outer >= 0 && outer_slots) {
             block->slots[slot].outer = outer_slots[value->outer];
-            if (!grow(scope->plan->arena, &block->captured, block->captured_count, &block->captured_capacity, sizeof(int)))
+            if (!ulp_plan_grow(scope->plan->arena, &block->captured, block->captured_count, &block->captured_capacity, sizeof(int)))
                 return out_of_memory(error);
             block->captured[block->captured_count++] = slot;
         }
@@ -265,7 +269,7 @@ static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *n
     struct scope scope = {
         .plan = outer->plan, .block = outer->block, .graph = body, .call = node, .function = function,
         .opsets = function->opsets, .opset_count = function->opset_count, .depth = outer->depth + 1,
-        .prefix = join_name(outer->plan, outer->prefix, node->name),
+        .prefix = join_name(outer, node->name),
         .slots = ulp_arena_take(outer->plan->arena, body->value_count + 1, sizeof(int)),
     };
     if (!scope.slots || !scope.prefix)
@@ -305,7 +309,7 @@ static enum ulp_status bind_bodies(struct scope *scope, struct ulp_step *step, c
         const struct ulp_graph *graph = step->bound.attributes[a].graph;
         if (!graph)
             continue;
-        const char *name = join_name(scope->plan, scope->prefix, node->name);
+        const char *name = join_name(scope, node->name);
         enum ulp_status status = name ? make_block(scope, graph, name, &blocks[a], error) : out_of_memory(error);
         if (status != ULP_OK)
             return status;
@@ -342,13 +346,13 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     struct ulp_block *block = scope->block;
     if (block->step_count >= STEP_COUNT_MAX)
         return ulp_fail(error, ULP_ERROR_INPUT, "functions expand to more than %d nodes", STEP_COUNT_MAX);
-    if (!grow(plan->arena, &block->steps, block->step_count, &block->step_capacity, sizeof *block->steps))
+    if (!ulp_plan_grow(plan->arena, &block->steps, block->step_count, &block->step_capacity, sizeof *block->steps))
         return out_of_memory(error);
     size_t input_capacity = node->input_count + count_captured(node);
     int *inputs = ulp_arena_take(plan->arena, input_capacity + 1, sizeof *inputs);
     int *outputs = ulp_arena_take(plan->arena, node->output_count + 1, sizeof *outputs);
     struct ulp_step step = {
-        .name = join_name(plan, scope->prefix, node->name), .opset = find_opset(scope, node->domain),
+        .name = join_name(scope, node->name), .opset = find_opset(scope, node->domain),
         .input_count = node->input_count, .own_input_count = node->input_count, .output_count = node->output_count,
         .inputs = inputs, .outputs = outputs,
     };
@@ -384,7 +388,7 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
 {
     struct ulp_plan *plan = outer->plan;
     struct ulp_block *block = ulp_arena_take(plan->arena, 1, sizeof *block);
-    if (!block || !grow(plan->arena, &plan->blocks, plan->block_count, &plan->block_capacity, sizeof *plan->blocks))
+    if (!block || !ulp_plan_grow(plan->arena, &plan->blocks, plan->block_count, &plan->block_capacity, sizeof *plan->blocks))
         return out_of_memory(error);
     *block = (struct ulp_block){.name = name, .parent = outer->block};
     plan->blocks[plan->block_count++] = block;
@@ -409,8 +413,12 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     for (size_t i = 0; i < graph->input_count; i++)
         if (!graph->values[graph->inputs[i]].initializer)
             inputs[block->input_count++] = scope.slots[graph->inputs[i]];
-    for (size_t i = 0; i < graph->output_count; i++)
-        outputs[block->output_count++] = scope.slots[graph->outputs[i]];
+    for (size_t i = 0; i < graph->output_count && status == ULP_OK; i++) {
+        outputs[block->output_count++] = slot_of(&scope, graph->outputs[i]);
+        if (outputs[i] < 0)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "graph '%s': output '%s' is an input that the call omits", name,
+                              graph->values[graph->outputs[i]].name);
+    }
     block->inputs = inputs;
     block->outputs = outputs;
     *out = block;

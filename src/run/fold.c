@@ -1,4 +1,5 @@
-/* What is known before the run: shapes, and the values of integer chains such as Shape -> Gather -> Concat -> Reshape.
+/* What is known before the run: shapes, the values of integer chains such as Shape -> Gather -> Concat -> Reshape, and the branches
+ * of Ifs that such values pick.
  *
  * A step whose inputs are all known is run here, once, in FP32. Integer and boolean results become constants of every lane: a
  * shape computed through FP16 would be another shape, and no deployment computes shapes in the engine's precision. Float results
@@ -156,6 +157,21 @@ static void set_producers(struct ulp_block *block)
                 block->slots[block->steps[s].outputs[o]].producer = (int)s;
 }
 
+/* Does the step use its input i as more than a parameter? A captured value: does a body? */
+static bool uses_data(const struct ulp_step *step, size_t i)
+{
+    size_t at = step->own_input_count;
+    if (!step->bound.blocks || i < at)
+        return !ulp_is_parameter(step, i);
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
+        const struct ulp_block *body = step->bound.blocks[a];
+        if (body && i < at + body->captured_count)
+            return body->slots[body->captured[i - at]].data;
+        at += body ? body->captured_count : 0;
+    }
+    return true;
+}
+
 static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
 {
     size_t *dead_counts = ulp_arena_take(plan->arena, block->step_count + 1, sizeof *dead_counts);
@@ -167,7 +183,7 @@ static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *bl
         for (size_t i = 0; i < step->input_count; i++)
             if (step->inputs[i] >= 0) {
                 block->slots[step->inputs[i]].last_use = (int)s;
-                block->slots[step->inputs[i]].data |= !ulp_is_parameter(step, i);
+                block->slots[step->inputs[i]].data |= uses_data(step, i);
             }
         for (size_t i = 0; i < step->output_count; i++)
             if (step->outputs[i] >= 0)
@@ -232,28 +248,114 @@ static enum ulp_status describe_inputs(struct ulp_plan *plan, const struct ulp_p
     return ULP_OK;
 }
 
+struct step_list {
+    struct ulp_step *steps;
+    size_t count, capacity;
+};
+
+/* Fold steps in order into a list. The branch that a known condition picks takes the place of its If. */
+static enum ulp_status fold_steps(struct ulp_plan *plan, struct ulp_block *block, const struct ulp_block *from, struct step_list *list,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < from->step_count && status == ULP_OK; s++) {
+        struct ulp_step step = from->steps[s];
+        if ((status = ulp_plan_resolve_step(plan, block, &step, error)) != ULP_OK)
+            break;
+        struct ulp_block *branch = ulp_plan_known_branch(block, &step);
+        if (branch) {
+            status = ulp_plan_inline(plan, block, &step, branch, error);
+            if (status == ULP_OK)
+                status = fold_steps(plan, block, branch, list, error);
+        } else if (!ulp_plan_grow(plan->arena, &list->steps, list->count, &list->capacity, sizeof *list->steps)) {
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+        } else {
+            list->steps[list->count] = step;
+            status = fold_step(plan, block, &list->steps[list->count++], error);
+        }
+    }
+    return status;
+}
+
+static bool has_bodies(const struct ulp_block *block)
+{
+    for (size_t s = 0; s < block->step_count; s++)
+        if (block->steps[s].bound.blocks)
+            return true;
+    return false;
+}
+
+static enum ulp_status fold_block_steps(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    if (has_bodies(block)) {
+        struct step_list list = {0};
+        status = fold_steps(plan, block, block, &list, error);
+        if (status != ULP_OK)
+            return status;
+        block->steps = list.steps;
+        block->step_count = list.count;
+        block->folded = true;
+        return ulp_plan_resolve(plan, block, error);
+    }
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++)
+        status = fold_step(plan, block, &block->steps[s], error);
+    return status;
+}
+
+/* What a body captures is in it what it is outside. A constant is the body's own then, and no input of the step any more. */
+static enum ulp_status give_captured(struct ulp_plan *plan, const struct ulp_block *block, struct ulp_step *step, struct ulp_error *error)
+{
+    int *inputs = ulp_arena_take(plan->arena, step->input_count + 1, sizeof *inputs);
+    if (!inputs)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    memcpy(inputs, step->inputs, step->input_count * sizeof *inputs);
+    size_t at = step->own_input_count;
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
+        struct ulp_block *body = step->bound.blocks[a];
+        for (size_t i = 0; body && i < body->captured_count; i++, at++) {
+            const struct ulp_plan_slot *outer = &block->slots[body->slots[body->captured[i]].outer];
+            struct ulp_plan_slot *slot = &body->slots[body->captured[i]];
+            slot->shape = outer->shape;
+            slot->known = outer->known;
+            ulp_slot_set_constant(slot, outer->constant);
+            if (outer->constant)
+                inputs[at] = -1;
+        }
+    }
+    step->inputs = inputs;
+    return ULP_OK;
+}
+
+static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+{
+    for (size_t v = 0; v < block->slot_count; v++)
+        ulp_slot_set_constant(&block->slots[v], block->slots[v].constant);
+    enum ulp_status status = fold_block_steps(plan, block, error);
+    if (status != ULP_OK)
+        return status;
+    drop_constant_nodes(block);
+    set_producers(block);
+    status = ulp_plan_fuse(plan, block, error);
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+        struct ulp_step *step = &block->steps[s];
+        if (step->bound.blocks)
+            status = give_captured(plan, block, step, error);
+        for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks && status == ULP_OK; a++)
+            if (step->bound.blocks[a])
+                status = fold_block(plan, step->bound.blocks[a], error);
+        step->cost = step->folded ? 0 : estimate_cost(block, step);
+        if (block == plan->main)
+            plan->cost += step->cost;
+    }
+    return status == ULP_OK ? set_last_uses(plan, block, error) : status;
+}
+
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error)
 {
     enum ulp_status status = describe_inputs(plan, options, error);
-    for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++) {
-        struct ulp_block *block = plan->blocks[b];
-        for (size_t v = 0; v < block->slot_count; v++)
-            if (block->slots[v].constant)
-                block->slots[v].shape = ulp_tensor_view(block->slots[v].constant), block->slots[v].shape.data = NULL;
-        for (size_t s = 0; s < block->step_count && status == ULP_OK; s++)
-            status = fold_step(plan, block, &block->steps[s], error);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "%s", plan->model->path);
-        drop_constant_nodes(block);
-        set_producers(block);
-        if ((status = ulp_plan_fuse(plan, block, error)) != ULP_OK)
-            return status;
-        for (size_t s = 0; s < block->step_count; s++) {
-            block->steps[s].cost = block->steps[s].folded ? 0 : estimate_cost(block, &block->steps[s]);
-            if (block == plan->main)
-                plan->cost += block->steps[s].cost;
-        }
-        status = set_last_uses(plan, block, error);
-    }
-    return status;
+    if (status != ULP_OK)
+        return status;
+    status = fold_block(plan, plan->main, error);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", plan->model->path);
 }

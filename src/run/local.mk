@@ -5,6 +5,7 @@ libcore_la_SOURCES += \
 	%D%/fold.c \
 	%D%/fuse.c \
 	%D%/info.c \
+	%D%/inline.c \
 	%D%/lane.c %D%/lane.h \
 	%D%/memory.c \
 	%D%/plan.c %D%/plan.h \

@@ -56,7 +56,8 @@ void ulp_plan_free(struct ulp_plan *plan)
         struct ulp_block *block = plan->blocks[b];
         for (size_t v = 0; v < block->slot_count; v++)
             ulp_tensor_free(block->slots[v].folded);
-        for (size_t s = 0; s < block->step_count; s++) {
+        bool moved = block->inlined_in && block->inlined_in->folded; /* its steps are freed there */
+        for (size_t s = 0; s < block->step_count && !moved; s++) {
             ulp_unbind(&block->steps[s].bound);
             if (block->steps[s].integer)
                 ulp_unbind(&block->steps[s].integer->bound);

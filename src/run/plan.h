@@ -18,6 +18,7 @@ struct ulp_plan_slot {
     struct ulp_tensor *folded;         /* owns what constant or known point to when planning computed it */
     struct ulp_tensor shape;           /* inferred; type UNDEFINED while unknown. data is never set */
     int outer;                         /* slot of the enclosing block this one stands for; -1: none */
+    int same_as;                       /* slot of this block it stands for since an If became its branch; -1: none */
     bool data;                         /* it has a use that is no parameter (ulp_is_parameter) */
     int producer;                      /* step that computes it, once the block is folded; -1: none */
     int last_use;                      /* step after which no one needs it; INT_MAX: block output; -1: never used */
@@ -57,7 +58,19 @@ struct ulp_block {
     size_t input_count, output_count;
     int *captured;                 /* slots whose outer >= 0, in the order of the owning step's extra inputs */
     size_t captured_count, captured_capacity;
+    const struct ulp_block *inlined_in; /* the block that has the steps of this branch now; NULL: runs by itself, if at all */
+    bool folded;                   /* steps are final, those of inlined branches included */
 };
+
+/* The same in every lane; NULL: nothing happens. */
+static inline void ulp_slot_set_constant(struct ulp_plan_slot *slot, const struct ulp_tensor *constant)
+{
+    if (!constant)
+        return;
+    slot->constant = constant;
+    slot->shape = ulp_tensor_view(constant);
+    slot->shape.data = NULL;
+}
 
 /* The step that computes the slot; NULL: none does, or no slot (-1). */
 static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *block, int slot)
@@ -84,6 +97,20 @@ struct ulp_plan {
 /* expand.c: the graph and everything nested in it as blocks, functions expanded, nodes bound to operators. Every node that cannot be
  * bound is collected and reported in one error. */
 enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error);
+/* A value of the block that has none yet; -1: out of memory. */
+int ulp_block_add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *name);
+/* Room for one more element in an arena array that doubles. */
+bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity, size_t bytes);
+
+/* inline.c. The branch an If with a known condition takes; NULL: the step is no such If. */
+struct ulp_block *ulp_plan_known_branch(const struct ulp_block *block, const struct ulp_step *step);
+/* The branch's values become the block's and its steps are put in terms of them; the caller puts them where the If was. */
+enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block, const struct ulp_step *step, struct ulp_block *branch,
+                                struct ulp_error *error);
+/* A step's slots, and the block's outputs, after Ifs before them have been replaced. */
+enum ulp_status ulp_plan_resolve_step(struct ulp_plan *plan, struct ulp_block *block, struct ulp_step *step, struct ulp_error *error);
+enum ulp_status ulp_plan_resolve(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error);
+
 /* fold.c: shapes, constants known before the run, last uses and costs. */
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error);
 /* fuse.c: find the block's quantised contractions and give their steps integer forms, when a lane wants them. After
