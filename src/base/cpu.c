@@ -37,7 +37,7 @@ static unsigned detect(void)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
         present |= ULP_CPU_AVX512;
-    if (__builtin_cpu_supports("avx512ifma"))
+    if (__builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512cd"))
         present |= ULP_CPU_AVX512IFMA;
     if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx >> 23 & 1))
         present |= ULP_CPU_AVX512FP16;

@@ -17,4 +17,5 @@ libcore_la_SOURCES += \
 	%D%/unary_table.c %D%/unary_table.h \
 	%D%/wide_limbs.h %D%/wide_instances.h %D%/wide_series.c %D%/wide_series.h \
 	%D%/wide_function.c %D%/wide_function.h %D%/wide_element_template.h \
+	%D%/wide_batch.c %D%/wide_batch.h %D%/wide_batch_template.h \
 	%D%/wide_arithmetic.c %D%/wide_arithmetic.h %D%/wide_arithmetic_template.h

@@ -62,6 +62,14 @@ WIDE_INLINE bool is_ordinary(const struct ulp_record *x)
            ((uint64_t)x->exponent + 0x1000000 < 0x2000000);
 }
 
+/* What stands for the exponent in comparisons: zeros below and infinities above all numbers; not for NaN. Unsigned. */
+WIDE_INLINE uint64_t find_top(const struct ulp_record *x)
+{
+    const int64_t kind = x->kind < 0 ? -x->kind : x->kind;
+    const uint64_t top = (uint64_t)x->exponent ^ UINT64_C(1) << 63;
+    return kind == MPFR_REGULAR_KIND ? top : kind == MPFR_ZERO_KIND ? 0 : ~UINT64_C(0);
+}
+
 #define WIDE_TEMPLATE "number/wide_arithmetic_template.h"
 #include "number/wide_instances.h"
 
@@ -92,7 +100,8 @@ ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
     static ulp_wide_fn *const functions[4][ULP_PRIMITIVE_COUNT] = {
 #define ROW(LIMBS)                                                                                                     \
     [ULP_PRIMITIVE_ADD] = run_add_##LIMBS, [ULP_PRIMITIVE_SUB] = run_sub_##LIMBS,                                      \
-    [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, [ULP_PRIMITIVE_POW] = run_pow_##LIMBS
+    [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, [ULP_PRIMITIVE_POW] = run_pow_##LIMBS,     \
+    [ULP_PRIMITIVE_MIN] = run_min_##LIMBS, [ULP_PRIMITIVE_MAX] = run_max_##LIMBS
         {ROW(1), [ULP_PRIMITIVE_SQRT] = run_sqrt_1},
         {ROW(2), [ULP_PRIMITIVE_SQRT] = run_sqrt_2},
         {ROW(3)},

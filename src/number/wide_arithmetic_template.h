@@ -132,6 +132,29 @@ WIDE_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x, 
 }
 #endif
 
+/* x or y, the larger or the smaller; -0 is less than +0. */
+WIDE_INLINE bool NAME(extremum)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y,
+                                bool greater)
+{
+    if (x->kind == MPFR_NAN_KIND || y->kind == MPFR_NAN_KIND)
+        return false;
+    uint64_t a[SIGNIFICAND + 1], b[SIGNIFICAND + 1];
+    wide_copy(a, x->limbs, SIGNIFICAND);
+    wide_copy(b, y->limbs, SIGNIFICAND);
+    a[SIGNIFICAND] = find_top(x);
+    b[SIGNIFICAND] = find_top(y);
+    /* Of equal magnitudes and signs either. */
+    const bool smaller = wide_less(a, b, SIGNIFICAND + 1), negative = x->kind < 0;
+    const bool below = (x->kind ^ y->kind) < 0 ? negative : smaller ^ negative;
+    const struct ulp_record *const chosen = below == greater ? y : x;
+    const int64_t exponent = chosen->exponent, kind = chosen->kind;
+    wide_copy(a, chosen->limbs, SIGNIFICAND);
+    wide_copy(out->limbs, a, SIGNIFICAND);
+    out->exponent = exponent;
+    out->kind = kind;
+    return true;
+}
+
 /* Strips. */
 #define BINARY(FUNCTION, ARITY)                                                                                        \
     static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, size_t n)               \
@@ -154,7 +177,21 @@ BINARY(div, 2)
 BINARY(sqrt, 1)
 #endif
 
+#define EXTREMUM(FUNCTION, GREATER)                                                                                    \
+    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, size_t n)               \
+    {                                                                                                                  \
+        size_t i = 0;                                                                                                  \
+        (void)precision;                                                                                               \
+        while (i < n && NAME(extremum)(record_at(out, i, SIGNIFICAND), record_at_const(a, i, SIGNIFICAND),             \
+                                       record_at_const(b, i, SIGNIFICAND), GREATER))                                   \
+            i++;                                                                                                       \
+        return i;                                                                                                      \
+    }
+EXTREMUM(min, false)
+EXTREMUM(max, true)
+
 #undef BINARY
+#undef EXTREMUM
 #undef LIMBS
 #undef DIVISOR
 #undef SIGNIFICAND

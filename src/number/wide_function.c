@@ -2,6 +2,7 @@
 #include "number/wide_function.h"
 
 #include "number/wide_arithmetic.h"
+#include "number/wide_batch.h"
 #include "number/wide_series.h"
 
 #ifdef ULP_WIDE_LIMBS
@@ -23,7 +24,8 @@ WIDE_INLINE bool is_regular(const struct ulp_record *x)
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
 {
     ulp_wide_fn *const *const functions[] = {functions_1, functions_2, functions_3, functions_4};
-    ulp_wide_fn *const arithmetic = ulp_wide_arithmetic(primitive, precision);
+    ulp_wide_fn *const batch = ulp_wide_batch(primitive, precision);
+    ulp_wide_fn *const arithmetic = batch ? batch : ulp_wide_arithmetic(primitive, precision);
     return arithmetic || precision > 256 ? arithmetic : functions[(precision - 1) / 64][primitive];
 }
 
