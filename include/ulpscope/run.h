@@ -88,6 +88,7 @@ struct ulp_run_options {
 struct ulp_run_cost {
     double seconds;
     size_t peak_bytes; /* of tensors */
+    size_t packed_count, packed_use_count; /* constant factors whose packed form was kept, and how often one served again */
 };
 
 /* Run the plan on the inputs (NULL: a model without any; converted to each lane's storage, rounding once). outputs:

@@ -105,7 +105,7 @@ enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes, str
         return ulp_fail(error, ULP_ERROR_MEMORY, "%s: %zu elements of %zu bytes are more than memory can address", what,
                         count, element_bytes);
     total = total / ALIGNMENT * ALIGNMENT;
-    if (budget && !charge(budget, total))
+    if (budget && !charge(budget, total) && !(budget->reclaim && budget->reclaim(budget->reclaim_owner) && charge(budget, total)))
         return ulp_fail(error, ULP_ERROR_MEMORY,
                         "%s: %zu bytes more would exceed the memory limit of %zu bytes (%zu in use); raise --max-memory",
                         what, bytes, budget->limit_bytes, atomic_load(&budget->used_bytes));

@@ -23,6 +23,10 @@ struct ulp_budget {
     _Atomic size_t used_bytes;
     _Atomic size_t peak_bytes;
     bool keeps_blocks;
+    /* Asked before an allocation fails for the limit: frees memory charged here that its owner can do without; false: there is none.
+     * NULL: nobody has such memory. */
+    bool (*reclaim)(void *owner);
+    void *reclaim_owner;
     _Atomic bool locked; /* guards the rest */
     size_t kept_bytes, kept_count;
     struct ulp_kept_block {

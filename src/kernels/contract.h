@@ -6,6 +6,8 @@
 #include "base/thread.h"
 #include "tensor/tensor.h"
 
+struct ulp_packed;
+
 /* One factor: element (batch g, line i, k) is tensor element batch_offset[g] + line_offset[i] + k_offset[k].
  * A NULL table is all zeros (batch) or must not be NULL (line, k). */
 struct ulp_factor {
@@ -26,6 +28,7 @@ struct ulp_contraction {
      * accumulators, exact in ulp_accumulator_element(arithmetic). */
     bool store;
     uint64_t node_key; /* of the node's stochastic stream */
+    struct ulp_packed *packed; /* forms of factors that stay as they are (packed.h); NULL: none. Results are the same with and without */
 };
 
 /* The element that carries an accumulator of this arithmetic (F32 for fp16@h200, WIDE for mpfr:P, ...). */

@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/chains.c %D%/chains.h %D%/chains_job.c %D%/chains_job.h \
 	%D%/direct.c %D%/direct.h \
 	%D%/output.c %D%/output.h \
+	%D%/packed.c %D%/packed.h \
 	%D%/pack.c %D%/pack.h %D%/pack_panel.h %D%/pack_template.h %D%/pack_x86.c \
 	%D%/rounded_template.h %D%/rounded_tiles_template.h %D%/tile_rounded.c \
 	%D%/step.c %D%/step.h %D%/step_template.h \
@@ -13,5 +14,5 @@ libcore_la_SOURCES += \
 libcore_la_SOURCES += \
 	%D%/wide.c %D%/wide.h %D%/wide_parts.h %D%/wide_number.h \
 	%D%/wide_sum.c %D%/wide_direct.c %D%/wide_round.c %D%/wide_special.c \
-	%D%/wide_digits.c %D%/wide_digits.h %D%/wide_product.c %D%/wide_plan.c %D%/wide_blocks.c \
+	%D%/wide_digits.c %D%/wide_digits.h %D%/wide_product.c %D%/wide_plan.c %D%/wide_blocks.c %D%/wide_form.c \
 	%D%/wide_tile.c %D%/wide_tile.h %D%/wide_tile_template.h %D%/wide_tile_x86.c

@@ -1,5 +1,5 @@
 /* Wide contractions: checks, the choice of a method, and the split over threads. */
-#include "kernels/wide_digits.h"
+#include "kernels/wide_form.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -144,17 +144,23 @@ static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *f
 /* Is exact summation of each output faster than the digits' overheads? In nanoseconds, measured on a 3 GHz Xeon: 25
  * a product for the one; for the other 20,000 a call, 6 an element packed and 6 one looked at to plan, 25 an output
  * more, and products nearly free. */
-static bool is_small(const struct ulp_contraction *problem)
+static bool is_small(const struct ulp_wide_call *call)
 {
+    const struct ulp_contraction *problem = &call->problem;
+    const size_t lines = (call->kept[0] ? 0 : problem->m) + (call->kept[1] ? 0 : problem->n);
     double outputs = (double)problem->batch_count * (double)problem->m * (double)problem->n;
-    double packed = (double)problem->batch_count * (double)(problem->m + problem->n) * (double)problem->k;
+    double packed = (double)problem->batch_count * (double)lines * (double)problem->k;
     double looked_at = 2 * (double)problem->k * (double)ulp_wide_sample_count(problem);
     return 25 * outputs * (double)problem->k < 20000 + 6 * (packed + looked_at) + 25 * outputs;
 }
 
 /* a and b change places. */
-static void swap_sides(struct ulp_contraction *problem)
+static void swap_sides(struct ulp_wide_call *call)
 {
+    struct ulp_contraction *problem = &call->problem;
+    bool kept = call->kept[0];
+    call->kept[0] = call->kept[1];
+    call->kept[1] = kept;
     struct ulp_factor a = problem->a;
     size_t m = problem->m;
     const int64_t *row = problem->out_row_offset;
@@ -172,11 +178,19 @@ static enum ulp_status run_tile(struct ulp_wide_call *call, const struct ulp_wid
     struct ulp_contraction *problem = &call->problem;
     /* Lines of b fill vectors; few of them would leave lanes empty. */
     if (problem->n < (size_t)(tile->lanes * tile->vectors_max) && problem->m > problem->n)
-        swap_sides(problem);
+        swap_sides(call);
     struct ulp_wide_plan plan;
-    if (ulp_wide_plan_make(&plan, call, tile))
-        return ulp_wide_run_digits(&plan, call, pool, error);
-    return ulp_parallel_for(pool, problem->batch_count * problem->m, 1, direct_rows, call, error);
+    enum ulp_status status;
+    ulp_wide_forms_find(call, tile);
+    if (ulp_wide_forms_plan(&plan, call) || ulp_wide_plan_make(&plan, call, tile)) {
+        ulp_wide_forms_make(call, &plan, pool);
+        status = ulp_wide_run_digits(&plan, call, pool, error);
+    } else {
+        plan.positions = 0;
+        status = ulp_parallel_for(pool, problem->batch_count * problem->m, 1, direct_rows, call, error);
+    }
+    ulp_wide_forms_end(call, &plan, call->counts->exact <= call->counts->digits / 64);
+    return status;
 }
 
 static enum ulp_status run_method(enum ulp_wide_method method, struct ulp_wide_call *call, struct ulp_pool *pool,
@@ -189,7 +203,7 @@ static enum ulp_status run_method(enum ulp_wide_method method, struct ulp_wide_c
         return ULP_OK;
     if (method == ULP_WIDE_SUM)
         return ulp_parallel_for(pool, rows, 1, sum_rows, call, error);
-    bool one_by_one = method == ULP_WIDE_AUTO && (is_small(problem) || !call->nearest);
+    bool one_by_one = method == ULP_WIDE_AUTO && (is_small(call) || !call->nearest);
     if (method == ULP_WIDE_DIRECT || problem->k == 0 || one_by_one)
         return ulp_parallel_for(pool, rows, 1, direct_rows, call, error);
     unsigned features = ulp_cpu_features();
@@ -212,10 +226,11 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct u
     enum ulp_status status = check(arithmetic, problem, error);
     if (status != ULP_OK)
         return status;
+    struct ulp_wide_counts own_counts = {0, 0};
     struct ulp_wide_call call = {
         .arithmetic = arithmetic,
         .problem = *problem,
-        .counts = counts,
+        .counts = &own_counts,
         .precision = arithmetic->accumulator.precision,
         .nearest = arithmetic->rounding == ULP_ROUND_NEAREST_EVEN,
         .same_storage = arithmetic->storage.carrier == ULP_CARRIER_MPFR &&
@@ -229,11 +244,18 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct u
         struct ulp_pack pack = ulp_pack_make(arithmetic, problem, side);
         if (pack.round)
             status = round_factor(&rounded[side], factors[side], &pack, pool, error);
+        else
+            call.kept[side] = ulp_packed_is_kept(problem->packed, &(struct ulp_packed_view){factors[side], problem->batch_count,
+                                                                                            side ? problem->n : problem->m, problem->k});
     }
     if (status == ULP_OK)
         status = run_method(method, &call, pool, error);
     ulp_tensor_free(&rounded[0]);
     ulp_tensor_free(&rounded[1]);
+    if (counts) {
+        counts->digits += own_counts.digits;
+        counts->exact += own_counts.exact;
+    }
     return status;
 }
 

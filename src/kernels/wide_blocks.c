@@ -1,7 +1,7 @@
 /* The digit method's loops: column panels are packed first, a block of them at a time that bounds memory; row
  * panels are packed as they are needed, and each meets every column panel of the block. Threads share the work by
  * batches when there are many, else by panels. */
-#include "kernels/wide_digits.h"
+#include "kernels/wide_form.h"
 
 #include "base/alloc.h"
 
@@ -20,6 +20,7 @@ struct panels {
 /* Lines of b that are packed: they stay packed while the next batches use the same ones. */
 struct columns {
     struct panels panels;
+    const struct ulp_wide_panel *items; /* of these panels, or of the side's form */
     size_t first, count;
     int64_t batch_offset;
     bool valid;
@@ -76,20 +77,19 @@ static enum ulp_status create_panels(struct panels *panels, const struct ulp_wid
     return status;
 }
 
-/* Panels for at most `lines` lines in about `bytes`, at least one. */
+/* Panels for at most `lines` lines in about `bytes`, at least one; without memory when the side has a form. */
 static enum ulp_status create_panels_within(struct panels *panels, const struct ulp_wide_plan *plan, size_t lines,
-                                            size_t width, size_t bytes, size_t most, struct ulp_error *error)
+                                            size_t width, size_t bytes, size_t most, const struct ulp_wide_form *form,
+                                            struct ulp_error *error)
 {
+    if (form) {
+        *panels = (struct panels){.count = most, .width = width};
+        return ULP_OK;
+    }
     size_t count = bytes / ulp_wide_panel_data_bytes(plan, width), needed = (lines + width - 1) / width;
     count = count > most ? most : count;
     count = count > needed ? needed : count;
     return create_panels(panels, plan, count ? count : 1, width, error);
-}
-
-/* The smallest panel width the tile has for this many lines. */
-static size_t row_width(size_t count)
-{
-    return count <= 2 ? count : count <= 4 ? 4 : 8;
 }
 
 static void pack_columns(struct run *run, struct columns *columns, size_t batch, size_t first_panel, size_t last_panel)
@@ -115,12 +115,18 @@ static size_t panel_count(const struct columns *columns)
     return (columns->count + columns->panels.width - 1) / columns->panels.width;
 }
 
-/* Makes `columns` stand for the block of lines from `first` of a batch; true: they must be packed. */
+/* Makes `columns` stand for the block of lines from `first` of a batch; true: they must be packed. A form has all lines. */
 static bool set_columns(struct columns *columns, const struct ulp_wide_call *call, size_t batch, size_t first)
 {
     const struct ulp_factor *b = &call->problem.b;
+    if (call->forms[1]) {
+        columns->items = ulp_wide_form_panels(call->forms[1], ulp_packed_batch_offset(b, batch));
+        columns->count = call->problem.n;
+        return false;
+    }
+    columns->items = columns->panels.items;
     size_t most = columns->panels.count * columns->panels.width, left = call->problem.n - first;
-    int64_t batch_offset = b->batch_offset ? b->batch_offset[batch] : 0;
+    int64_t batch_offset = ulp_packed_batch_offset(b, batch);
     bool same = columns->valid && columns->first == first && columns->batch_offset == batch_offset;
     columns->first = first;
     columns->count = left < most ? left : most;
@@ -131,29 +137,44 @@ static bool set_columns(struct columns *columns, const struct ulp_wide_call *cal
 
 /* Some row panels, packed, with every packed column panel. */
 static enum ulp_status meet_columns(const struct run *run, struct worker *worker, const struct columns *columns,
-                                    size_t batch,
+                                    size_t batch, const struct ulp_wide_panel *rows,
                                     size_t row_panels, struct ulp_error *error)
 {
     const struct ulp_wide_plan *plan = run->plan;
     const size_t sums_size = (size_t)(plan->positions + 2) * ULP_WIDE_TILE_ELEMENTS;
     const size_t blocks = (plan->k + plan->k_block - 1) / plan->k_block;
     for (size_t j = 0; j < panel_count(columns); j++) {
-        const struct ulp_wide_panel *b = &columns->panels.items[j];
+        const struct ulp_wide_panel *b = &columns->items[j];
         for (size_t r = 0; r < row_panels; r++)
             memset(worker->sums + r * sums_size, 0,
-                   (size_t)(plan->positions + 2) * worker->rows.items[r].width * b->width * sizeof(int64_t));
+                   (size_t)(plan->positions + 2) * rows[r].width * b->width * sizeof(int64_t));
         for (size_t block = 0; block < blocks; block++)
             for (size_t r = 0; r < row_panels; r++)
-                if (!b->settled && !worker->rows.items[r].settled)
-                    ulp_wide_tile_add(worker->sums + r * sums_size, plan, &worker->rows.items[r], b, block);
+                if (!b->settled && !rows[r].settled)
+                    ulp_wide_tile_add(worker->sums + r * sums_size, plan, &rows[r], b, block);
         for (size_t r = 0; r < row_panels; r++) {
             enum ulp_status status = ulp_wide_tile_store(worker->sums + r * sums_size, plan, run->call, batch,
-                                                         &worker->rows.items[r], b, worker->direct, error);
+                                                         &rows[r], b, worker->direct, error);
             if (status != ULP_OK)
                 return status;
         }
     }
     return ULP_OK;
+}
+
+/* Row panels [first, last) of a batch, which are the form's. */
+static enum ulp_status meet_form(const struct run *run, struct worker *worker, const struct columns *columns, size_t batch,
+                                 size_t first, size_t last, struct ulp_error *error)
+{
+    const struct ulp_wide_call *call = run->call;
+    const struct ulp_wide_panel *panels =
+        ulp_wide_form_panels(call->forms[0], ulp_packed_batch_offset(&call->problem.a, batch));
+    enum ulp_status status = ULP_OK;
+    for (size_t panel = first, count; panel < last && status == ULP_OK; panel += count) {
+        count = last - panel < worker->rows.count ? last - panel : worker->rows.count;
+        status = meet_columns(run, worker, columns, batch, panels + panel, count, error);
+    }
+    return status;
 }
 
 /* Row panels [first, last) of a batch. */
@@ -162,16 +183,18 @@ static enum ulp_status run_rows(const struct run *run, struct worker *worker, co
                                 size_t first, size_t last, struct ulp_error *error)
 {
     const size_t width = worker->rows.width, m = run->call->problem.m;
+    if (run->call->forms[0])
+        return meet_form(run, worker, columns, batch, first, last, error);
     for (size_t panel = first; panel < last;) {
         size_t count = 0;
         for (; panel < last && count < worker->rows.count; panel++, count++) {
             struct ulp_wide_panel *rows = &worker->rows.items[count];
             rows->first = panel * width;
             rows->count = m - rows->first < width ? m - rows->first : width;
-            rows->width = row_width(rows->count);
+            rows->width = ulp_wide_row_width(run->plan->tile, rows->count);
             ulp_wide_pack(rows, run->plan, &run->call->problem.a, batch);
         }
-        enum ulp_status status = meet_columns(run, worker, columns, batch, count, error);
+        enum ulp_status status = meet_columns(run, worker, columns, batch, worker->rows.items, count, error);
         if (status != ULP_OK)
             return status;
     }
@@ -241,14 +264,12 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
     const struct ulp_wide_plan *plan = run->plan;
     const struct ulp_contraction *problem = &run->call->problem;
     const struct ulp_wide_tile *tile = plan->tile;
-    size_t most_rows = (size_t)tile->rows_max, m = problem->m;
-    size_t width = m < most_rows ? row_width(m) : most_rows;
-    enum ulp_status status =
-        create_panels_within(&worker->rows, plan, m, width, ROW_BLOCK_BYTES, ROW_PANELS_MAX, error);
+    struct ulp_wide_form *const *forms = run->call->forms;
+    enum ulp_status status = create_panels_within(&worker->rows, plan, problem->m, ulp_wide_row_width(tile, problem->m),
+                                                  ROW_BLOCK_BYTES, ROW_PANELS_MAX, forms[0], error);
     if (status == ULP_OK && own_columns)
-        status = create_panels_within(&worker->columns.panels, plan, problem->n,
-                                      (size_t)(tile->lanes * tile->vectors_max),
-                                      column_block_bytes(run) / run->worker_count, SIZE_MAX, error);
+        status = create_panels_within(&worker->columns.panels, plan, problem->n, ulp_wide_column_width(tile),
+                                      column_block_bytes(run) / run->worker_count, SIZE_MAX, forms[1], error);
     if (status == ULP_OK)
         status = ulp_wide_direct_create(&worker->direct, error);
     void *sums = NULL;
@@ -273,9 +294,8 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const stru
     for (size_t i = 0; i < run.worker_count && status == ULP_OK; i++)
         status = create_worker(&run.workers[i], &run, by_batch, error);
     if (status == ULP_OK && !by_batch)
-        status = create_panels_within(&run.columns.panels, plan, problem->n,
-                                      (size_t)(plan->tile->lanes * plan->tile->vectors_max),
-                                      column_block_bytes(&run), SIZE_MAX, error);
+        status = create_panels_within(&run.columns.panels, plan, problem->n, ulp_wide_column_width(plan->tile),
+                                      column_block_bytes(&run), SIZE_MAX, call->forms[1], error);
     if (status == ULP_OK)
         status = by_batch ? ulp_parallel_for(pool, problem->batch_count, 1, work_on_batches, &run, error)
                           : share_batches(&run, pool, error);

@@ -325,10 +325,9 @@ static void choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_pl
     panel->digits = panel->exact ? (int)digits : plan->positions;
 }
 
-void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
-                   size_t batch)
+void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
+                      size_t batch)
 {
-    int64_t sums[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2] = {{0}};
     panel->settled = true;
     for (size_t i = 0; i < panel->count; i++) {
         panel->lines[i] = ulp_wide_scan(factor, batch, panel->first + i, plan->k);
@@ -337,6 +336,12 @@ void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *pla
     if (plan->special)
         ulp_wide_sort(panel, plan, factor, batch);
     choose_digits(panel, plan);
+}
+
+void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
+                  size_t batch)
+{
+    int64_t sums[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2] = {{0}};
     if (panel->settled)
         return;
     struct stretch stretch = {.tensor = factor->tensor, .offset = factor->k_offset, .width = panel->width,

@@ -51,9 +51,28 @@ size_t ulp_wide_panel_half_bytes(const struct ulp_wide_plan *plan);
 
 size_t ulp_wide_panel_set_bytes(const struct ulp_wide_plan *plan);
 
-/* Fills in the panel, whose first, count, width, half_sums, data and sets are set. */
-void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
-                   size_t batch);
+/* The lines of a row panel when there are `count` rows: the smallest the tile has for them, or its most. */
+static inline size_t ulp_wide_row_width(const struct ulp_wide_tile *tile, size_t count)
+{
+    const size_t most = (size_t)tile->rows_max;
+    return count >= most ? most : count <= 2 ? count : count <= 4 ? 4 : 8;
+}
+/* The lines of a column panel. */
+static inline size_t ulp_wide_column_width(const struct ulp_wide_tile *tile)
+{
+    return (size_t)(tile->lanes * tile->vectors_max);
+}
+
+/* Fills in the panel, whose first, count, width, half_sums, data and sets are set. In two steps: the lines' scales and how many digits
+ * they have, for which data and half_sums need not be set yet, then the digits. */
+void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor, size_t batch);
+void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor, size_t batch);
+static inline void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
+                                 size_t batch)
+{
+    ulp_wide_measure(panel, plan, factor, batch);
+    ulp_wide_cut(panel, plan, factor, batch);
+}
 
 /* Does the tensor hold an infinity or NaN? */
 bool ulp_wide_is_special(const struct ulp_tensor *tensor);

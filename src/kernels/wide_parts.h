@@ -7,11 +7,16 @@
 #include "kernels/wide.h"
 #include "number/mpfr_record.h"
 
+struct ulp_wide_form;
+
 /* One call: the problem and how its outputs are rounded and written. Const while workers run. */
 struct ulp_wide_call {
     const struct ulp_arithmetic *arithmetic;
     struct ulp_contraction problem;
-    struct ulp_wide_counts *counts; /* may be NULL */
+    struct ulp_wide_counts *counts;
+    /* By side, a and b: it stays as it is after the call, and its digits that stay too (wide_form.h), NULL: none. */
+    bool kept[2];
+    struct ulp_wide_form *forms[2];
     int precision;     /* P */
     bool nearest;      /* the rounding is to nearest even */
     bool same_storage; /* storage is mpfr:P: storing rounds nothing more */

@@ -1,7 +1,7 @@
 /* Choosing how a wide contraction is computed. Outputs are the same for any plan, so a plan may guess: it looks at
  * a few outputs in double arithmetic to see how far below the lines' scales their sums lie (from cancellation,
  * sparse or uneven lines), and keeps enough digits that few outputs fail the rounding test. */
-#include "kernels/wide_digits.h"
+#include "kernels/wide_form.h"
 
 #include <math.h>
 
@@ -117,7 +117,7 @@ bool ulp_wide_plan_make(struct ulp_wide_plan *plan, const struct ulp_wide_call *
 {
     const struct ulp_contraction *problem = &call->problem;
     *plan = (struct ulp_wide_plan){.tile = tile, .k = problem->k};
-    plan->special = ulp_wide_is_special(problem->a.tensor) || ulp_wide_is_special(problem->b.tensor);
+    plan->special = ulp_wide_is_special_side(call, 0) || ulp_wide_is_special_side(call, 1);
     double need = find_need(call);
     if (need > 4 * ULP_MPFR_PRECISION_MAX || !choose_positions(plan, call->precision + GUARD_BITS + (int)need))
         return false;

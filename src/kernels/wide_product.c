@@ -188,9 +188,7 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
                 return status;
         }
     }
-    if (call->counts) {
-        call->counts->exact += exact_count;
-        call->counts->digits += a->count * b->count - exact_count;
-    }
+    call->counts->exact += exact_count;
+    call->counts->digits += a->count * b->count - exact_count;
     return ULP_OK;
 }

@@ -213,14 +213,14 @@ static enum ulp_status multiply(struct ulp_call *call, const struct product *p, 
         b_batch[g] = b * p->b_heads.batch_step + h / repeat * p->b_heads.head_step;
         o_batch[g] = b * p->out_heads.batch_step + h * p->out_heads.head_step;
     }
-    const struct ulp_contraction problem = {
+    struct ulp_contraction problem = {
         .batch_count = (size_t)batches, .m = (size_t)m, .n = (size_t)p->n, .k = (size_t)p->k,
-        .out = p->out, .store = p->store, .node_key = ulp_call_stream(call),
+        .out = p->out, .store = p->store,
         .a = {.tensor = p->a, .batch_offset = a_batch, .line_offset = a_line, .k_offset = a_k},
         .b = {.tensor = p->b, .batch_offset = b_batch, .line_offset = b_line, .k_offset = b_k},
         .out_batch_offset = o_batch, .out_row_offset = row, .out_column_offset = column,
     };
-    return ulp_contract(call->arithmetic, &problem, call->pool, error);
+    return ulp_call_contract(call, &problem, error);
 }
 
 /* Rows are queries, positions keys. A query that sees no key has only zeros. With sums (one a row, values as sums are

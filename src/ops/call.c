@@ -228,6 +228,13 @@ uint64_t ulp_call_stream(struct ulp_call *call)
     return z ^ (z >> 31);
 }
 
+enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem, struct ulp_error *error)
+{
+    problem->node_key = ulp_call_stream(call);
+    problem->packed = call->packed;
+    return ulp_contract(call->arithmetic, problem, call->pool, error);
+}
+
 enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text, const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_rows *rows, size_t operand_count,
                                  const struct ulp_named_operand *operands, size_t output_count,

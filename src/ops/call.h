@@ -71,6 +71,11 @@ enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor
 enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in,
                                  struct ulp_error *error);
 
+/* ---- contractions ---- */
+
+/* ulp_contract with the call's pool, packed factors and a stochastic stream of its own, which are set here. */
+enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem, struct ulp_error *error);
+
 /* ---- formulas other than the row's own ---- */
 
 /* A stochastic stream of its own, for each contraction and formula that the operator runs. */

@@ -31,8 +31,7 @@ enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums, struc
 {
     problem->out = sums->out;
     problem->store = sums->store;
-    problem->node_key = ulp_call_stream(call);
-    return ulp_contract(call->arithmetic, problem, call->pool, error);
+    return ulp_call_contract(call, problem, error);
 }
 
 static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_operand *operand, char place,

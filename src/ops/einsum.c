@@ -220,7 +220,7 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
             status = label_table(call, e, out, labels[g], counts[g], &ot[g], error);
     if (status != ULP_OK || tensor->count == 0)
         return status;
-    const struct ulp_contraction problem = {
+    struct ulp_contraction problem = {
         .batch_count = count_indices(e, labels[BATCH], counts[BATCH]),
         .m = count_indices(e, labels[LINE_A], counts[LINE_A]),
         .n = count_indices(e, labels[LINE_B], counts[LINE_B]),
@@ -229,12 +229,11 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
         .b = {.tensor = b->tensor, .batch_offset = bt[BATCH], .line_offset = bt[LINE_B], .k_offset = bt[SUM]},
         .out = tensor,
         .store = true,
-        .node_key = ulp_call_stream(call),
         .out_batch_offset = ot[BATCH],
         .out_row_offset = ot[LINE_A],
         .out_column_offset = ot[LINE_B],
     };
-    return ulp_contract(call->arithmetic, &problem, call->pool, error);
+    return ulp_call_contract(call, &problem, error);
 }
 
 /* The product of the first operands keeps every label that a later operand or the output has. */

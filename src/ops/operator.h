@@ -76,6 +76,7 @@ struct ulp_call {
     struct ulp_arena *scratch;          /* freed after the call */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
+    struct ulp_packed *packed;          /* forms of factors that stay as they are (kernels/packed.h); NULL: none */
     const struct ulp_host *host;        /* runs subgraphs for If, Loop, Scan; NULL while planning */
     struct ulp_temporary **temporaries; /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     uint64_t draws;                     /* stochastic streams taken so far: ulp_call_stream */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "kernels/packed.h"
 #include "ops/contraction.h"
 #include "ops/move.h"
 
@@ -208,13 +209,12 @@ static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out, c
         (status = ulp_move_table(call, &row, rows, 0, (int64_t)lines, error)) != ULP_OK ||
         (status = ulp_move_table(call, &column, lines, 0, 1, error)) != ULP_OK)
         return status;
-    const struct ulp_contraction problem = {
+    struct ulp_contraction problem = {
         .batch_count = 1, .m = rows, .n = lines, .k = k, .out = out, .out_row_offset = row, .out_column_offset = column,
-        .node_key = ulp_call_stream(call),
         .a = {.tensor = a, .line_offset = a_line, .k_offset = k_offset},
         .b = {.tensor = b, .line_offset = b_line, .k_offset = k_offset},
     };
-    return ulp_contract(call->arithmetic, &problem, call->pool, error);
+    return ulp_call_contract(call, &problem, error);
 }
 
 /* ---- cells as formulas ----
@@ -468,6 +468,9 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
         status = ulp_call_scalar(call, &zero, s.x->type, 0, error);
     if (status == ULP_OK && ulp_call_wants(call, 0)) /* what no item reaches stays 0 */
         ulp_move_fill(&call->out[0], 0, call->out[0].count, zero.data);
+    if (status == ULP_OK) /* every step meets it */
+        status = ulp_packed_keep(call->packed, s.r, error);
+    const bool kept = status == ULP_OK;
     for (size_t d = 0; status == ULP_OK && d < s.directions; d++) {
         const struct chosen *f = &s.activations[d * cells[s.gates].activations];
         struct ulp_text reset = {0}, cell = {0};
@@ -479,6 +482,8 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
         ulp_text_free(&reset);
         ulp_text_free(&cell);
     }
+    if (kept)
+        ulp_packed_drop(call->packed, s.r);
     return status;
 }
 

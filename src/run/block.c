@@ -25,10 +25,10 @@ static enum ulp_status find_declared(const struct ulp_arithmetic *lane, const st
     return ULP_OK;
 }
 
-enum ulp_status ulp_step_run(const struct ulp_step *step, const struct ulp_arithmetic *arithmetic,
-                             const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs, struct ulp_budget *budget,
-                             struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
+                             struct ulp_tensor *outputs, struct ulp_error *error)
 {
+    const struct ulp_arithmetic *arithmetic = lane->arithmetic;
     const struct ulp_integer_form *form = arithmetic->schedule.qdq_integer ? step->integer : NULL;
     const struct ulp_tensor *integers[12];
     for (size_t i = 0; form && i < form->input_count; i++)
@@ -41,13 +41,14 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, const struct ulp_arith
                             .output_count = step->output_count,
                             .in = form ? integers : inputs,
                             .out = outputs,
-                            .budget = budget,
-                            .pool = pool,
+                            .budget = lane->budget,
+                            .pool = lane->pool,
+                            .packed = lane->packed,
                             .host = &host};
     struct ulp_arithmetic declared;
     memset(outputs, 0, step->output_count * sizeof *outputs);
-    enum ulp_status status = ULP_OK;
-    if (arithmetic->as_declared && (status = find_declared(arithmetic, inputs, step->input_count, &declared, error)) == ULP_OK)
+    enum ulp_status status = ulp_lane_keep_bodies(lane, step, error);
+    if (status == ULP_OK && arithmetic->as_declared && (status = find_declared(arithmetic, inputs, step->input_count, &declared, error)) == ULP_OK)
         call.arithmetic = &declared;
     if (status == ULP_OK)
         status = ulp_arena_create(&call.scratch, error);
@@ -69,7 +70,7 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
         status = ulp_lane_input(lane, step, i, &inputs[i], error);
     if (status == ULP_OK)
-        status = ulp_step_run(step, lane->arithmetic, inputs, outputs, lane->budget, lane->pool, error);
+        status = ulp_step_run(step, lane, inputs, outputs, error);
     for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
         if (step->outputs[i] >= 0)
             lane->values[step->outputs[i]] = outputs[i];
@@ -104,6 +105,7 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
         return ulp_fail(error, ULP_ERROR_INPUT, "body '%s' has %zu inputs and %zu outputs; the node gives %zu and takes %zu", block->name,
                         block->input_count, block->output_count, input_count, output_count);
     enum ulp_status status = ulp_lane_create(&lane, call->arithmetic, block, call->budget, call->pool, error);
+    lane.packed = call->packed;
     if (status == ULP_OK)
         status = ulp_arena_create(&arena, error);
     for (size_t i = 0; i < input_count && status == ULP_OK; i++)

@@ -21,6 +21,7 @@ struct walk {
     size_t observer_count;
     struct ulp_budget budget;
     struct ulp_pool *pool;
+    struct ulp_packed *packed;
     struct ulp_lane *lanes;
     double started, cost_done;
 };
@@ -120,20 +121,20 @@ static enum ulp_status evaluate_lane(struct walk *walk, const struct ulp_step *s
             return ULP_OK;
         enum ulp_status status = foreign_inputs(lane, reference, step, temporaries, foreign, error);
         if (status == ULP_OK)
-            status = ulp_step_run(step, lane->arithmetic, foreign, out->entire, &walk->budget, walk->pool, error);
+            status = ulp_step_run(step, lane, foreign, out->entire, error);
         free_tensors(temporaries, step->input_count);
         return status;
     }
     enum ulp_status status = own_inputs(lane, step, own, error);
     if (status == ULP_OK)
-        status = ulp_step_run(step, lane->arithmetic, own, out->entire, &walk->budget, walk->pool, error);
+        status = ulp_step_run(step, lane, own, out->entire, error);
     if (status != ULP_OK || lane == reference || !walk->options->audit)
         return status;
 
     status = foreign_inputs(lane, reference, step, temporaries, foreign, error);
     out->single_is_entire = status == ULP_OK && all_same(own, foreign, step->input_count);
     if (status == ULP_OK && !out->single_is_entire)
-        status = ulp_step_run(step, lane->arithmetic, foreign, out->single, &walk->budget, walk->pool, error);
+        status = ulp_step_run(step, lane, foreign, out->single, error);
     free_tensors(temporaries, step->input_count);
     if (status != ULP_OK)
         return status;
@@ -149,7 +150,7 @@ static enum ulp_status evaluate_lane(struct walk *walk, const struct ulp_step *s
     if (!out->here_is_reference) {
         status = foreign_inputs(reference, lane, step, temporaries, foreign, error);
         if (status == ULP_OK)
-            status = ulp_step_run(step, reference->arithmetic, foreign, out->here, &walk->budget, walk->pool, error);
+            status = ulp_step_run(step, reference, foreign, out->here, error);
         free_tensors(temporaries, step->input_count);
     }
     return status;
@@ -330,8 +331,13 @@ static enum ulp_status run_walk(struct walk *walk, const struct ulp_tensor_set *
     walk->lanes = calloc(plan->lane_count, sizeof *walk->lanes);
     if (status == ULP_OK && !walk->lanes)
         status = out_of_memory(error);
-    for (size_t l = 0; l < plan->lane_count && status == ULP_OK; l++)
+    if (status == ULP_OK)
+        status = ulp_packed_create(&walk->packed, &walk->budget, error);
+    for (size_t l = 0; l < plan->lane_count && status == ULP_OK; l++) {
         status = ulp_lane_create(&walk->lanes[l], &plan->lanes[l], plan->main, &walk->budget, walk->pool, error);
+        walk->lanes[l].packed = walk->packed;
+        walk->lanes[l].repeats = walk->options->audit;
+    }
     if (status == ULP_OK)
         status = set_inputs(walk, inputs, error);
     for (size_t s = 0; s < plan->main->step_count && status == ULP_OK; s++) {
@@ -372,10 +378,12 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     for (size_t l = 0; walk.lanes && l < plan->lane_count; l++)
         ulp_lane_free(&walk.lanes[l]);
     free(walk.lanes);
+    const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
+    ulp_packed_free(walk.packed);
     ulp_budget_clear(&walk.budget);
     ulp_pool_free(walk.pool);
     if (cost)
-        *cost = (struct ulp_run_cost){ulp_seconds_now() - walk.started, walk.budget.peak_bytes};
+        *cost = (struct ulp_run_cost){ulp_seconds_now() - walk.started, walk.budget.peak_bytes, packed.made, packed.used};
     for (size_t l = 0; outputs && status != ULP_OK && l < plan->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;

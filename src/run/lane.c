@@ -10,21 +10,78 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmeti
 {
     *out = (struct ulp_lane){.arithmetic = arithmetic, .block = block, .budget = budget, .pool = pool};
     out->values = calloc(block->slot_count + 1, sizeof *out->values);
-    return out->values ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a lane");
+    out->kept = calloc(block->slot_count + 1, sizeof *out->kept);
+    return out->values && out->kept ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a lane");
+}
+
+/* The slot's constant as the lane uses it. */
+static const struct ulp_tensor *own_constant(const struct ulp_lane *lane, int slot)
+{
+    return lane->values[slot].type == ULP_TYPE_UNDEFINED ? lane->block->slots[slot].constant : &lane->values[slot];
+}
+
+static void drop_slot(struct ulp_lane *lane, int slot)
+{
+    if (lane->kept[slot])
+        ulp_packed_drop(lane->packed, own_constant(lane, slot));
+    lane->kept[slot] = false;
+    ulp_tensor_free(&lane->values[slot]);
+}
+
+static bool is_factor(const struct ulp_plan_slot *slot)
+{
+    return slot->constant && ulp_element_is_float(slot->constant->element) && slot->constant->count > 1;
+}
+
+/* Keep (or drop) the constants of a step's bodies, and of bodies in them. */
+static enum ulp_status keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, bool keep, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX && status == ULP_OK; a++) {
+        const struct ulp_block *body = step->bound.blocks[a];
+        for (size_t v = 0; body && v < body->slot_count && status == ULP_OK; v++)
+            if (is_factor(&body->slots[v]) && keep)
+                status = ulp_packed_keep(lane->packed, body->slots[v].constant, error);
+            else if (is_factor(&body->slots[v]))
+                ulp_packed_drop(lane->packed, body->slots[v].constant);
+        for (size_t s = 0; body && s < body->step_count && status == ULP_OK; s++)
+            if (body->steps[s].bound.blocks)
+                status = keep_bodies(lane, &body->steps[s], keep, error);
+    }
+    return status;
+}
+
+static void drop_bodies(struct ulp_lane *lane)
+{
+    if (lane->bodies_of)
+        keep_bodies(lane, lane->bodies_of, false, NULL);
+    lane->bodies_of = NULL;
+}
+
+enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, struct ulp_error *error)
+{
+    if (!step->bound.blocks || lane->bodies_of == step)
+        return ULP_OK;
+    drop_bodies(lane);
+    lane->bodies_of = step;
+    return keep_bodies(lane, step, true, error);
 }
 
 void ulp_lane_free(struct ulp_lane *lane)
 {
-    for (size_t v = 0; lane->values && v < lane->block->slot_count; v++)
-        ulp_tensor_free(&lane->values[v]);
+    for (size_t v = 0; lane->values && lane->kept && v < lane->block->slot_count; v++)
+        drop_slot(lane, (int)v);
+    drop_bodies(lane);
     free(lane->values);
+    free(lane->kept);
     *lane = (struct ulp_lane){0};
 }
 
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step)
 {
     for (size_t i = 0; i < step->dead_count; i++)
-        ulp_tensor_free(&lane->values[step->dead[i]]);
+        drop_slot(lane, step->dead[i]);
+    drop_bodies(lane);
 }
 
 bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format *inner)
@@ -105,7 +162,11 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed, cons
         *out = value;
     else
         *value = (struct ulp_tensor){0};
-    return ULP_OK;
+    if (!lane->repeats || lane->kept[slot] || !is_factor(&lane->block->slots[slot]))
+        return ULP_OK;
+    status = ulp_packed_keep(lane->packed, *out, error);
+    lane->kept[slot] = status == ULP_OK;
+    return status;
 }
 
 bool ulp_is_parameter(const struct ulp_step *step, size_t i)

@@ -2,6 +2,7 @@
 #ifndef ULP_RUN_LANE_H
 #define ULP_RUN_LANE_H
 
+#include "kernels/packed.h"
 #include "run/plan.h"
 
 struct ulp_lane {
@@ -10,6 +11,12 @@ struct ulp_lane {
     struct ulp_tensor *values; /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
+    /* Packed forms of factors, shared by the walk's lanes and their bodies; NULL: none. Constants of the lane are among them until
+     * their last use when it meets them more than once (repeats), those of a step's bodies until the step is done. */
+    struct ulp_packed *packed;
+    bool repeats;
+    bool *kept;                      /* per slot: its constant is */
+    const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
 };
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic, const struct ulp_block *block,
@@ -48,9 +55,11 @@ static inline bool ulp_takes_mixed(const struct ulp_operator *op)
 /* Whether every value of `inner` is one of `outer`. */
 bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format *inner);
 
-/* One step in an arithmetic on given inputs (explicit, then captured). outputs: output_count tensors, filled. */
-enum ulp_status ulp_step_run(const struct ulp_step *step, const struct ulp_arithmetic *arithmetic,
-                             const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs, struct ulp_budget *budget,
-                             struct ulp_pool *pool, struct ulp_error *error);
+/* For the time until the step is dropped, the constants of its bodies stay as they are. */
+enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, struct ulp_error *error);
+
+/* One step in the lane's arithmetic on given inputs (explicit, then captured). outputs: output_count tensors, filled. */
+enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
+                             struct ulp_tensor *outputs, struct ulp_error *error);
 
 #endif

@@ -1,0 +1,214 @@
+/* Packed factors in whole runs: weights that an audit, a recurrent cell or a loop's body meets again are packed once, whatever the memory
+ * limit every bit is the same, and a limit never fails for their sake. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope.h>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "load/load.h"
+#include "networks.h"
+#include "proto.h"
+
+static void hash_tensor(unsigned long long *hash, const struct ulp_tensor *tensor)
+{
+    const unsigned long long parts[2] = {*hash, tensor ? ulp_hash(tensor->data, tensor->count * tensor->element_bytes) : 0};
+    *hash = ulp_hash(parts, sizeof parts);
+}
+
+static enum ulp_status hash_event(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    (void)error;
+    for (size_t i = 0; i < event->lane_count * event->output_count; i++) {
+        hash_tensor(context, event->values[i].entire);
+        hash_tensor(context, event->values[i].single);
+        hash_tensor(context, event->values[i].here);
+    }
+    return ULP_OK;
+}
+
+/* A hash of every evaluation of the plan in *hash. */
+static enum ulp_status hash_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, bool audit, size_t max_memory_bytes,
+                                unsigned long long *hash, struct ulp_run_cost *cost, struct ulp_error *error)
+{
+    const struct ulp_run_options options = {.thread_count = 2, .audit = audit, .max_memory_bytes = max_memory_bytes};
+    const struct ulp_observer observer = {.context = hash, .node_done = hash_event};
+    *hash = 0;
+    return ulp_plan_run(plan, inputs, &options, &observer, 1, NULL, cost, error);
+}
+
+static struct ulp_plan *plan_lanes(const struct ulp_model *model, const struct ulp_tensor_set *inputs, size_t lane_count)
+{
+    static const char *const names[] = {"mpfr:128", "fp16", "fp32"};
+    struct ulp_arithmetic lanes[3];
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    for (size_t l = 0; l < lane_count; l++)
+        ck_ulp_ok(ulp_arithmetic_find(names[l], &lanes[l], &error), error);
+    const struct ulp_plan_options options = {.inputs = inputs};
+    ck_ulp_ok(ulp_plan_create(model, lanes, lane_count, &options, &plan, &error), error);
+    return plan;
+}
+
+static void add_constant(struct proto *graph, const char *name, int rank, const int64_t *dims)
+{
+    size_t count = 1;
+    for (int d = 0; d < rank; d++)
+        count *= (size_t)dims[d];
+    float *values = malloc(count * sizeof *values);
+    ck_assert_ptr_nonnull(values);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)ulp_random_uniform(count, i) - 0.5f;
+    struct proto tensor = proto_tensor(name, ULP_TYPE_FLOAT, rank, dims);
+    proto_bytes(&tensor, TENSOR_RAW, values, count * sizeof *values);
+    proto_message(graph, GRAPH_INITIALIZER, &tensor);
+    free(values);
+}
+
+static void add_node(struct proto *graph, const char *op, const char *name, const char *inputs, const char *outputs)
+{
+    struct proto node = proto_node(op, name, inputs, outputs);
+    proto_message(graph, GRAPH_NODE, &node);
+}
+
+/* Takes the graph; x is its input. */
+static struct ulp_model *load(struct proto *graph, int rank, const int64_t *dims, struct ulp_tensor_set *inputs)
+{
+    struct ulp_tensor x;
+    struct ulp_error error;
+    struct ulp_model *model;
+    proto_value(graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, rank, dims);
+    struct proto bytes = proto_model(8, 14, graph);
+    ck_ulp_ok(ulp_model_load_bytes("packed.onnx", bytes.data, bytes.count, &model, &error), error);
+    proto_free(&bytes);
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &error), error);
+    for (size_t i = 0; i < x.count; i++)
+        ((float *)x.data)[i] = (float)ulp_random_uniform(7, i) - 0.25f;
+    *inputs = (struct ulp_tensor_set){0};
+    ck_ulp_ok(ulp_tensor_set_add(inputs, "x", &x, &error), error);
+    return model;
+}
+
+/* The first and the last node have the same weights, between them a large tensor lives for a moment: with the memory it just needs, the
+ * weights' digits are given up for it and made again. */
+START_TEST(tensors_come_first)
+{
+    struct proto graph = {0};
+    struct ulp_tensor_set inputs;
+    struct ulp_error error;
+    struct ulp_run_cost cost;
+    unsigned long long wanted, found;
+    add_constant(&graph, "w", 2, (const int64_t[]){64, 64});
+    add_constant(&graph, "c", 3, (const int64_t[]){20, 1, 1});
+    add_node(&graph, "MatMul", "first", "x w", "a");
+    add_node(&graph, "Mul", "large", "a c", "b");
+    add_node(&graph, "ReduceMax", "small", "b", "d");
+    add_node(&graph, "Add", "sum", "a d", "e");
+    add_node(&graph, "MatMul", "last", "e w", "y");
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 3, (const int64_t[]){1, 48, 64});
+    struct ulp_model *model = load(&graph, 2, (const int64_t[]){48, 64}, &inputs);
+    struct ulp_plan *plan = plan_lanes(model, &inputs, 3);
+    ck_ulp_ok(hash_run(plan, &inputs, true, 0, &wanted, &cost, &error), error);
+    ck_assert_uint_eq(cost.packed_count, 1);
+    ck_assert_uint_eq(cost.packed_use_count, 5); /* R(r), R(fp16), R(fp32) of both, but for the first */
+    const size_t peak = cost.peak_bytes;
+    size_t fails = 0, works = peak;
+    for (int turn = 0; turn < 12; turn++) {
+        const size_t limit = fails + (works - fails) / 2;
+        const enum ulp_status status = hash_run(plan, &inputs, true, limit, &found, &cost, &error);
+        if (status != ULP_OK) {
+            ck_assert_int_eq(status, ULP_ERROR_MEMORY);
+            fails = limit;
+            continue;
+        }
+        works = limit;
+        ck_assert_msg(found == wanted, "other bits below %zu bytes", limit);
+        ck_assert_uint_le(cost.peak_bytes, limit);
+    }
+    ck_ulp_ok(hash_run(plan, &inputs, true, works, &found, &cost, &error), error);
+    ck_assert_uint_ge(peak - works, 64 * 64 * sizeof(uint64_t)); /* all of the digits */
+    ck_assert_uint_eq(cost.packed_count, 2);
+    ck_assert_uint_eq(cost.packed_use_count, 4);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* A run meets weights once and keeps no digits of them, but those of a recurrent cell's state from step to step. */
+START_TEST(recurrent_cells_pack_once)
+{
+    enum { STEPS = 5, INPUT = 16, HIDDEN = 64 };
+    struct proto graph = {0}, node = proto_node("GRU", "cell", "x w r", "y"), attribute = {0};
+    struct ulp_tensor_set inputs;
+    struct ulp_error error;
+    struct ulp_run_cost cost;
+    unsigned long long hash, again;
+    add_constant(&graph, "w", 3, (const int64_t[]){1, 3 * HIDDEN, INPUT});
+    add_constant(&graph, "r", 3, (const int64_t[]){1, 3 * HIDDEN, HIDDEN});
+    proto_text(&attribute, ATTRIBUTE_NAME, "linear_before_reset");
+    proto_int(&attribute, ATTRIBUTE_I, 1);
+    proto_int(&attribute, ATTRIBUTE_TYPE, 2);
+    proto_message(&node, NODE_ATTRIBUTE, &attribute);
+    proto_message(&graph, GRAPH_NODE, &node);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){STEPS, 1, 1, HIDDEN});
+    struct ulp_model *model = load(&graph, 3, (const int64_t[]){STEPS, 1, INPUT}, &inputs);
+    struct ulp_plan *plan = plan_lanes(model, &inputs, 1);
+    ck_ulp_ok(hash_run(plan, &inputs, false, 0, &hash, &cost, &error), error);
+    ck_assert_uint_eq(cost.packed_count, 1);
+    ck_assert_uint_eq(cost.packed_use_count, STEPS - 1);
+    /* With a limit that has no room for them. */
+    size_t fails = 0, works = cost.peak_bytes;
+    for (int turn = 0; turn < 12; turn++) {
+        const size_t limit = fails + (works - fails) / 2;
+        if (hash_run(plan, &inputs, false, limit, &again, &cost, &error) == ULP_OK)
+            works = limit;
+        else
+            fails = limit;
+    }
+    ck_ulp_ok(hash_run(plan, &inputs, false, works, &again, &cost, &error), error);
+    ck_assert_uint_eq(cost.packed_count, 0);
+    ck_assert(hash == again);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Every weight of a network's larger products is packed by the reference once, and found by its evaluation on every lane's inputs. */
+START_TEST(audits_pack_once)
+{
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    struct ulp_error error;
+    struct ulp_run_cost cost;
+    unsigned long long hash, again;
+    if (!network_load(_i, &model, &inputs))
+        return;
+    struct ulp_plan *plan = plan_lanes(model, &inputs, 3);
+    ck_ulp_ok(hash_run(plan, &inputs, true, 0, &hash, &cost, &error), error);
+    ck_assert_uint_ge(cost.packed_count, 1);
+    ck_assert_uint_ge(cost.packed_use_count, cost.packed_count);
+    ck_ulp_ok(hash_run(plan, &inputs, true, 2 * cost.peak_bytes, &again, &cost, &error), error);
+    ck_assert(hash == again);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("packed");
+    TCase *tests = tcase_create("packed");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, tensors_come_first);
+    tcase_add_test(tests, recurrent_cells_pack_once);
+    tcase_add_loop_test(tests, audits_pack_once, 0, 1);
+    tcase_add_loop_test(tests, audits_pack_once, 11, 13); /* nanogpt_4l, tinybert_1l */
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
