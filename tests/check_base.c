@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,8 @@ START_TEST(every_item_once_and_the_lowest_failure_wins)
     for (int threads = 1; threads <= 7; threads += 3) {
         struct ulp_pool *pool;
         ck_ulp_ok(ulp_pool_create(&pool, threads, &error), error);
+        if (threads == 4)
+            ulp_pool_set_eager(pool);
         for (size_t count = 0; count < 700; count += 13) {
             unsigned char seen[1000] = {0};
             ck_ulp_ok(ulp_parallel_for(pool, count, 1, mark, seen, &error), error);
@@ -108,6 +111,34 @@ START_TEST(every_item_once_and_the_lowest_failure_wins)
         }
         ulp_pool_free(pool);
     }
+}
+END_TEST
+
+static enum ulp_status wait_and_note(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    (void)error;
+    for (size_t i = first; i < last; i++) {
+        usleep(2000);
+        atomic_fetch_add(&((atomic_int *)context)[worker], 1);
+    }
+    return ULP_OK;
+}
+
+/* Slow items are handed over whether there are few or many, and again after the threads have gone to sleep. */
+START_TEST(slow_work_is_shared)
+{
+    static const size_t counts[] = {2, 3, 40};
+    struct ulp_pool *pool;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        atomic_int items[2] = {0, 0};
+        ck_ulp_ok(ulp_parallel_for(pool, counts[c], 1, wait_and_note, items, &error), error);
+        ck_assert_uint_eq((size_t)(items[0] + items[1]), counts[c]);
+        ck_expect(counts[c] < 40 || (items[0] > 0 && items[1] > 0), "%d and %d of %zu", items[0], items[1], counts[c]);
+        usleep(2000);
+    }
+    ulp_pool_free(pool);
 }
 END_TEST
 
@@ -173,6 +204,7 @@ int main(void)
     tcase_add_test(tests, kept_blocks_serve_again_below_the_peak);
     tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
     tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);
+    tcase_add_test(tests, slow_work_is_shared);
     tcase_add_test(tests, philox_known_answers);
     tcase_add_test(tests, files_are_whole_and_text_grows);
     tcase_add_test(tests, errors_gain_their_place);

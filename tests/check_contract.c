@@ -445,6 +445,7 @@ START_TEST(bits_do_not_depend_on_threads)
         for (size_t t = 0; t < COUNT(thread_counts); t++) {
             struct ulp_pool *pool;
             ck_ulp_ok(ulp_pool_create(&pool, thread_counts[t], &error), error);
+            ulp_pool_set_eager(pool);
             ck_ulp_ok(ulp_contract(&arithmetic, &instance.problem, pool, &error), error);
             ulp_pool_free(pool);
             if (t == 0)
@@ -549,6 +550,7 @@ START_TEST(quantised_values_are_exact)
     struct ulp_error error = {0};
     struct ulp_pool *pool;
     ck_ulp_ok(ulp_pool_create(&pool, 3, &error), error);
+    ulp_pool_set_eager(pool);
     for (size_t round = 0; round < 300; round++) {
         struct setup setup = {.batch_count = 1 + draw_below(&stream, 3),
                               .m = 1 + draw_below(&stream, round % 3 ? 3 : 70),

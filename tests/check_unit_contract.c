@@ -188,6 +188,7 @@ START_TEST(bits_do_not_depend_on_threads)
     for (size_t i = 0; i < COUNT(threads); i++) {
         struct ulp_pool *pool;
         ck_ulp_ok(ulp_pool_create(&pool, threads[i], &error), error);
+        ulp_pool_set_eager(pool);
         memset(it.out.data, 0xA5, it.out.count * sizeof *first);
         ck_ulp_ok(ulp_contract_unit(&arithmetic, &it.problem, pool, &error), error);
         ck_assert_int_eq(memcmp(first, it.out.data, it.out.count * sizeof *first), 0);

@@ -347,8 +347,10 @@ static double run_and_compare(struct world *world, enum ulp_wide_method method, 
     struct ulp_error error;
     struct ulp_wide_counts counts = {0, 0};
     struct ulp_pool *pool = NULL;
-    if (thread_count > 1)
+    if (thread_count > 1) {
         ck_ulp_ok(ulp_pool_create(&pool, thread_count, &error), error);
+        ulp_pool_set_eager(pool);
+    }
     memset(world->out.data, 0x5a, world->out.count * world->out.element_bytes);
     enum ulp_status status = ulp_contract_wide_by(method, &world->arithmetic, &world->problem, &counts, pool, &error);
     ulp_pool_free(pool);

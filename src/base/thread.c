@@ -1,4 +1,5 @@
-/* The pool: workers wait for a job, take chunks from an atomic cursor, and report the lowest failed item. */
+/* The pool: workers wait for a job, take chunks from an atomic cursor, and report the lowest failed item. The caller works from the
+ * start and waits only for workers that came: those asleep are called when the work left is worth it, and may miss the job. */
 #define _GNU_SOURCE
 #include "base/thread.h"
 
@@ -17,24 +18,27 @@
 struct job {
     ulp_work_fn *work;
     void *context;
-    size_t count, chunk;
+    size_t count, grain, chunk;
     atomic_size_t next;
-    /* guarded by the pool's lock */
-    size_t failed_first;
+    atomic_size_t failed_first; /* SIZE_MAX: none; changes under the pool's lock, which guards the rest */
     struct ulp_error failed;
     enum ulp_status status;
 };
 
 struct ulp_pool {
-    int thread_count; /* the caller included */
+    int thread_count;  /* the caller included */
+    int started_count; /* of them; the others start when they are first called */
     pthread_t *threads;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    struct job *job;
+    struct job *job;             /* NULL: none, or too late to join it */
     _Atomic uint64_t generation; /* changes under the lock, like busy; both are watched without it */
-    atomic_int busy;             /* workers that have not finished the current generation */
+    atomic_int busy;             /* workers at the job */
+    int sleeping;
     bool stop;
     bool spins;
+    bool eager;
+    double seen_seconds; /* of work that was worth calling workers */
     struct ulp_budget scratch;
 };
 
@@ -51,7 +55,7 @@ static void record_failure(struct ulp_pool *pool, struct job *job, size_t first,
                            const struct ulp_error *error)
 {
     pthread_mutex_lock(&pool->lock);
-    if (job->status == ULP_OK || first < job->failed_first) {
+    if (first < job->failed_first) {
         job->failed_first = first;
         job->failed = *error;
         job->status = status;
@@ -59,36 +63,30 @@ static void record_failure(struct ulp_pool *pool, struct job *job, size_t first,
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* After a failure only chunks before it still run, so that the lowest failure wins for any timing. */
-static bool worth_running(struct ulp_pool *pool, struct job *job, size_t first)
+/* The next chunk. After a failure only chunks before it still run, so that the lowest failure wins for any timing. */
+static bool work_on_chunk(struct ulp_pool *pool, struct job *job, int number)
 {
-    pthread_mutex_lock(&pool->lock);
-    bool worth = job->status == ULP_OK || first < job->failed_first;
-    pthread_mutex_unlock(&pool->lock);
-    return worth;
+    size_t first = atomic_fetch_add(&job->next, job->chunk);
+    if (first >= job->count)
+        return false;
+    size_t last = job->count - first < job->chunk ? job->count : first + job->chunk;
+    struct ulp_error error = {0};
+    if (first >= atomic_load_explicit(&job->failed_first, memory_order_relaxed))
+        return true;
+    enum ulp_status status = job->work(job->context, first, last, number, &error);
+    if (status != ULP_OK)
+        record_failure(pool, job, first, status, &error);
+    return true;
 }
 
 static void work_on(struct ulp_pool *pool, struct job *job, int number)
 {
-    const struct ulp_pool *outer = working;
-    int outer_number = working_number;
-    working = pool;
-    working_number = number;
-    for (size_t first; (first = atomic_fetch_add(&job->next, job->chunk)) < job->count;) {
-        size_t last = job->count - first < job->chunk ? job->count : first + job->chunk;
-        struct ulp_error error = {0};
-        if (!worth_running(pool, job, first))
-            continue;
-        enum ulp_status status = job->work(job->context, first, last, number, &error);
-        if (status != ULP_OK)
-            record_failure(pool, job, first, status, &error);
-    }
-    working = outer;
-    working_number = outer_number;
+    while (work_on_chunk(pool, job, number))
+        ;
 }
 
 /* A wait shorter than this is cheaper watched than slept: the next node's work comes within microseconds. */
-#define SPIN_SECONDS 20e-6
+#define SPIN_SECONDS 50e-6
 
 static void pause_processor(void)
 {
@@ -117,22 +115,29 @@ static void *run_worker(void *argument)
     struct worker worker = *(struct worker *)argument;
     struct ulp_pool *pool = worker.pool;
     free(argument);
+    working = pool;
+    working_number = worker.number;
     uint64_t seen = 0;
     for (;;) {
-        spin(pool, true, seen);
         pthread_mutex_lock(&pool->lock);
+        pool->sleeping++;
         while (!pool->stop && pool->generation == seen)
             pthread_cond_wait(&pool->wake, &pool->lock);
+        pool->sleeping--;
         if (pool->stop)
             break;
         seen = pool->generation;
         struct job *job = pool->job;
+        pool->busy += job != NULL;
         pthread_mutex_unlock(&pool->lock);
-        work_on(pool, job, worker.number);
-        pthread_mutex_lock(&pool->lock);
-        if (--pool->busy == 0)
-            pthread_cond_signal(&pool->done);
-        pthread_mutex_unlock(&pool->lock);
+        if (job) {
+            work_on(pool, job, worker.number);
+            pthread_mutex_lock(&pool->lock);
+            if (--pool->busy == 0)
+                pthread_cond_signal(&pool->done);
+            pthread_mutex_unlock(&pool->lock);
+        }
+        spin(pool, true, seen);
     }
     pthread_mutex_unlock(&pool->lock);
     mpfr_free_cache();
@@ -161,20 +166,10 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->done, NULL);
-    pool->thread_count = 1;
+    pool->thread_count = wanted;
+    pool->started_count = 1;
     pool->spins = wanted <= processor_count();
     pool->scratch.keeps_blocks = true;
-    for (int i = 1; i < wanted; i++) {
-        struct worker *worker = malloc(sizeof *worker);
-        if (worker)
-            *worker = (struct worker){.pool = pool, .number = i};
-        if (!worker || pthread_create(&pool->threads[i], NULL, run_worker, worker) != 0) {
-            free(worker);
-            ulp_pool_free(pool);
-            return ulp_fail(error, ULP_ERROR_MEMORY, "cannot start thread %d of %d", i + 1, wanted);
-        }
-        pool->thread_count = i + 1;
-    }
     *out = pool;
     return ULP_OK;
 }
@@ -187,7 +182,7 @@ void ulp_pool_free(struct ulp_pool *pool)
     pool->stop = true;
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
-    for (int i = 1; i < pool->thread_count; i++)
+    for (int i = 1; i < pool->started_count; i++)
         pthread_join(pool->threads[i], NULL);
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->wake);
@@ -207,37 +202,123 @@ int ulp_pool_thread_count(const struct ulp_pool *pool)
     return pool ? pool->thread_count : 1;
 }
 
+void ulp_pool_set_eager(struct ulp_pool *pool)
+{
+    pool->eager = true;
+}
+
 static enum ulp_status run_inline(size_t count, ulp_work_fn *work, void *context, int number, struct ulp_error *error)
 {
     return count ? work(context, 0, count, number, error) : ULP_OK;
 }
 
+/* What the system does not start is done without: results do not depend on it. */
+static void start_workers(struct ulp_pool *pool)
+{
+    while (pool->started_count < pool->thread_count) {
+        struct worker *worker = malloc(sizeof *worker);
+        if (worker)
+            *worker = (struct worker){.pool = pool, .number = pool->started_count};
+        if (!worker || pthread_create(&pool->threads[pool->started_count], NULL, run_worker, worker) != 0) {
+            free(worker);
+            pool->thread_count = pool->started_count;
+        } else {
+            pool->started_count++;
+        }
+    }
+}
+
+static void call_workers(struct ulp_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    if (pool->sleeping)
+        pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+    start_workers(pool);
+}
+
+/* A call costs the caller some microseconds, and who is called comes tens of them later; starting and ending threads costs more,
+ * and is done when as much work has been seen that was worth a call. */
+#define WORTH_CALLING_SECONDS 60e-6
+#define WORTH_STARTING_SECONDS 250e-6
+/* With fewer chunks, seeing how long the first one takes would cost more of the job than a call. */
+#define WATCHED_CHUNKS_MIN 8
+
+static bool is_worth_calling(struct ulp_pool *pool, double seconds)
+{
+    if (pool->eager)
+        return true;
+    if (seconds < WORTH_CALLING_SECONDS)
+        return false;
+    pool->seen_seconds += seconds;
+    return pool->started_count == pool->thread_count || pool->seen_seconds >= WORTH_STARTING_SECONDS;
+}
+
+/* The caller's part while others sleep: alone until the work left, at the pace so far, is worth calling them. */
+static void work_alone(struct ulp_pool *pool, struct job *job)
+{
+    const double started = ulp_seconds_now();
+    if (job->count / job->chunk < WATCHED_CHUNKS_MIN) {
+        double grains = (double)job->count / (double)job->grain;
+        if (job->grain == 1 || is_worth_calling(pool, grains * 1e-9 * ULP_GRAIN_NANOSECONDS)) /* one item may be any amount of work */
+            call_workers(pool);
+        return;
+    }
+    for (size_t done = 1; work_on_chunk(pool, job, 0); done++) {
+        size_t next = atomic_load_explicit(&job->next, memory_order_relaxed), left = next < job->count ? job->count - next : 0;
+        double pace = (ulp_seconds_now() - started) / (double)(done * job->chunk);
+        if (is_worth_calling(pool, pace * (double)left)) {
+            call_workers(pool);
+            return;
+        }
+    }
+}
+
+/* Eight chunks a thread even out unequal work, fewer are as many for each; results do not depend on where the cuts are. */
+static size_t choose_chunk(size_t count, size_t grain, size_t thread_count)
+{
+    size_t chunk = count / (8 * thread_count), parts = count / grain;
+    if (chunk >= grain)
+        return chunk;
+    if (parts > thread_count)
+        parts -= parts % thread_count;
+    return (count - 1) / (parts ? parts : 1) + 1;
+}
+
 enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain, ulp_work_fn *work, void *context,
                                  struct ulp_error *error)
 {
-    if (grain == 0)
+    if (grain == 0 || (pool && pool->eager))
         grain = 1;
     if (!pool || pool->thread_count == 1 || count <= grain || working)
         return run_inline(count, work, context, working ? working_number : 0, error);
-    /* Eight chunks a thread even out unequal work; results do not depend on where the cuts are. */
-    size_t chunk = count / ((size_t)pool->thread_count * 8);
-    if (chunk < grain)
-        chunk = grain;
-    struct job job = {.work = work, .context = context, .count = count, .chunk = chunk};
+    struct job job = {.work = work, .context = context, .count = count, .grain = grain, .failed_first = SIZE_MAX};
+    job.chunk = choose_chunk(count, grain, (size_t)pool->thread_count);
     pthread_mutex_lock(&pool->lock);
     pool->job = &job;
     pool->generation++;
-    pool->busy = pool->thread_count - 1;
-    pthread_cond_broadcast(&pool->wake);
+    bool alone = pool->sleeping || pool->started_count < pool->thread_count;
     pthread_mutex_unlock(&pool->lock);
+    working = pool;
+    working_number = 0;
+    if (alone)
+        work_alone(pool, &job);
     work_on(pool, &job, 0);
+    working = NULL;
+    pthread_mutex_lock(&pool->lock);
+    pool->job = NULL;
+    pthread_mutex_unlock(&pool->lock);
     spin(pool, false, 0);
     pthread_mutex_lock(&pool->lock);
     while (pool->busy)
         pthread_cond_wait(&pool->done, &pool->lock);
-    pool->job = NULL;
     pthread_mutex_unlock(&pool->lock);
     if (job.status != ULP_OK && error)
         *error = job.failed;
     return job.status;
+}
+
+int ulp_pool_threads_for(const struct ulp_pool *pool, double nanoseconds)
+{
+    return !pool || (!pool->eager && 1e-9 * nanoseconds < WORTH_CALLING_SECONDS) ? 1 : pool->thread_count;
 }

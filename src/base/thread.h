@@ -13,6 +13,8 @@ struct ulp_budget;
 enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct ulp_error *error);
 void ulp_pool_free(struct ulp_pool *pool);
 int ulp_pool_thread_count(const struct ulp_pool *pool);
+/* Hand over work however little it is, grains of one item, as tests want it. */
+void ulp_pool_set_eager(struct ulp_pool *pool);
 /* The budget to charge scratch memory to: without a limit, it keeps freed blocks for the next call. NULL for no pool. What is charged
  * to it is freed before the pool. */
 struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool);
@@ -22,8 +24,19 @@ struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool);
 typedef enum ulp_status ulp_work_fn(void *context, size_t first, size_t last, int worker, struct ulp_error *error);
 
 /* Splits [0, count) into chunks of at least `grain` items and runs them on the pool, the caller
- * working too. pool NULL: runs in the caller. Calls from inside a worker run in that worker. */
+ * working too. pool NULL: runs in the caller. Calls from inside a worker run in that worker.
+ * A grain should be about ULP_GRAIN_NANOSECONDS of work: handing over less takes longer than doing it. */
+#define ULP_GRAIN_NANOSECONDS 20000
+/* As many items of that many nanoseconds, at least 1. */
+static inline size_t ulp_grain(double item_nanoseconds)
+{
+    double grain = ULP_GRAIN_NANOSECONDS / item_nanoseconds;
+    return grain >= 1e9 ? 1000000000 : grain >= 1 ? (size_t)grain : 1;
+}
 enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain, ulp_work_fn *work,
                                  void *context, struct ulp_error *error);
+
+/* Threads to cut that much work for, when cutting has a price: all of the pool's, or 1. */
+int ulp_pool_threads_for(const struct ulp_pool *pool, double nanoseconds);
 
 #endif

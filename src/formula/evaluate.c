@@ -4,9 +4,6 @@
 
 #include "base/error.h"
 
-/* Pool chunks of less work than this cost more in waking threads than they save. */
-#define CHUNK_NANOSECONDS 20000
-
 static struct ulp_strip_place place_of(const struct worker *worker, uint64_t stream, size_t position)
 {
     return (struct ulp_strip_place){.stream = stream,
@@ -286,27 +283,37 @@ static enum ulp_status run_strips(void *context, size_t first, size_t last, int 
     return ULP_OK;
 }
 
-/* Nanoseconds of one instruction on one element, roughly: only chunk sizes depend on it. */
-static double estimate_element(const struct plan *plan)
+/* Nanoseconds of all instructions on one element, roughly: only chunk sizes depend on it. */
+static double estimate_element(const struct plan *plan, const struct ulp_tape *tape)
 {
-    static const double costs[ULP_STRIP_CARRIER_COUNT] = {
-        [ULP_STRIP_FLOAT] = 0.3, [ULP_STRIP_DOUBLE] = 1, [ULP_STRIP_MPFR] = 60, [ULP_STRIP_INT64] = 0.5,
-        [ULP_STRIP_UINT64] = 0.5};
-    return costs[plan->rule.carrier];
+    static const struct {
+        double step, function;
+    } costs[ULP_STRIP_CARRIER_COUNT] = {
+        [ULP_STRIP_FLOAT] = {0.3, 12}, [ULP_STRIP_DOUBLE] = {1, 20}, [ULP_STRIP_MPFR] = {60, 500}, [ULP_STRIP_INT64] = {0.5, 0.5},
+        [ULP_STRIP_UINT64] = {0.5, 0.5}};
+    double sum = 0;
+    for (int i = 0; i < tape->instruction_count; i++) {
+        const struct ulp_instruction *instruction = &tape->instructions[i];
+        const bool function = instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
+                              ((instruction->primitive >= ULP_PRIMITIVE_EXP && instruction->primitive <= ULP_PRIMITIVE_SOFTPLUS) ||
+                               instruction->primitive == ULP_PRIMITIVE_POW);
+        sum += function ? costs[plan->rule.carrier].function : costs[plan->rule.carrier].step;
+    }
+    return sum;
 }
 
-static enum ulp_status run_plan(const struct plan *plan, struct ulp_pool *pool, struct ulp_error *error)
+static enum ulp_status run_plan(const struct plan *plan, const struct ulp_tape *tape, struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_rows *rows = plan->rows;
     const bool strips = !plan->has_folds && !rows->window && rows->row_length > 0;
     const size_t length = strips && rows->row_length > plan->width ? plan->width : rows->row_length;
-    const double cost = (double)plan->step_count * (estimate_element(plan) * (double)length + 20);
-    const double grain = CHUNK_NANOSECONDS / cost;
+    const double cost = estimate_element(plan, tape) * (double)length + 20 * (double)plan->step_count;
+    const size_t grain = ulp_grain(cost);
     size_t count = rows->row_count;
     if (strips && !ulp_size_mul(count, (rows->row_length + plan->width - 1) / plan->width, &count))
         return ulp_fail(error, ULP_ERROR_MEMORY, "more elements than memory can address");
     const size_t least = plan->tiles ? plan->tile_rows : 1;
-    return ulp_parallel_for(pool, count, grain < (double)least ? least : (size_t)grain,
+    return ulp_parallel_for(pool, count, grain < least ? least : grain,
                             strips ? run_strips : plan->tiles ? ulp_evaluate_tiles : run_rows,
                             (void *)(uintptr_t)plan, error);
 }
@@ -324,7 +331,7 @@ enum ulp_status ulp_tape_run(const struct ulp_tape *tape, const struct ulp_arith
     status = ulp_evaluate_plan(&plan, tape, arithmetic, rows, operands, outputs, node_key,
                                ulp_pool_thread_count(pool), arena, error);
     if (status == ULP_OK && rows->row_count > 0 && plan.output_count > 0)
-        status = run_plan(&plan, pool, error);
+        status = run_plan(&plan, tape, pool, error);
     for (int i = 0; plan.workers && i < plan.worker_count; i++)
         ulp_free(plan.workers[i]);
     ulp_arena_free(arena);

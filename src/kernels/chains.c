@@ -385,9 +385,10 @@ static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count
                                           ulp_pool_scratch(job->pool), "packed lines", error);
     size_t panels = divide_up(job->shared_lines, job->share_rows ? job->tile_rows : job->tile_columns);
     size_t pieces = divide_up(panels, SHARED_PANELS) * divide_up(job->k_count, job->k_block);
+    size_t grain = ulp_grain(0.3 * (double)job->shared_lines * (double)job->k_count / (double)pieces);
     job->shared = memory;
     for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch++) {
-        status = ulp_parallel_for(job->pool, pieces, 1, pack_shared, job, error);
+        status = ulp_parallel_for(job->pool, pieces, grain, pack_shared, job, error);
         if (status == ULP_OK)
             status = ulp_parallel_for(job->pool, job->row_blocks * job->column_blocks, 1, work_on_blocks, job, error);
     }
@@ -444,11 +445,11 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
         !(has_padding && ulp_pack_meets_padding(&job.rows, &job.columns)))
         return ulp_direct_run(&direct, job.tile, pool, error);
     job.meets_padding = has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns));
-    ulp_chains_choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_thread_count(pool));
+    double nanoseconds = (double)problem->batch_count * ulp_chains_estimate(&job, job.row_count, job.column_count);
+    ulp_chains_choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_threads_for(pool, nanoseconds));
     if (job.shared_lines)
         return run_shared(&job, problem->batch_count, error);
     size_t items = problem->batch_count * job.row_blocks * job.column_blocks;
-    double item_steps = (double)job.row_block * (double)job.column_block * (double)(job.k_count + 1);
-    size_t grain = item_steps < 65536 ? (size_t)(65536 / item_steps) : 1;
+    size_t grain = ulp_grain(ulp_chains_estimate(&job, job.row_block, job.column_block));
     return ulp_parallel_for(pool, items, grain, work_on_blocks, &job, error);
 }

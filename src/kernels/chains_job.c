@@ -46,6 +46,16 @@ void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithm
     job->k_count = problem->k;
 }
 
+double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, size_t column_count)
+{
+    const enum ulp_step step = job->chains->rule.step;
+    const double vector = step == ULP_STEP_ROUNDED ? 1.5 : 0.3, lanes = (double)job->tile->lanes;
+    const double step_nanoseconds = job->tile->lanes ? vector / lanes : step == ULP_STEP_EXACT ? 100 : 1;
+    const double k_count = (double)job->k_count + 1, pack_nanoseconds = 0.3;
+    return (double)row_count * (double)column_count * k_count * step_nanoseconds +
+           ((double)row_count + (double)column_count) * k_count * pack_nanoseconds;
+}
+
 /* How many parts: at least `wanted` of them if there are so many panels, none longer than `limit`. */
 static size_t cut_evenly(size_t panels, size_t limit, size_t wanted)
 {
@@ -67,7 +77,7 @@ static void choose_shared(struct ulp_chains_job *job, size_t batch_count, size_t
     if (thread_count > 1 && batch_count < 2 * thread_count && !job->chains->pairwise && job->k_count &&
         lines <= SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) &&
         lines <= SHARED_BYTES / job->element_bytes / job->k_count &&
-        (double)rows * (double)columns * (double)job->k_count > 1e6)
+        ulp_chains_estimate(job, rows, columns) > 8 * ULP_GRAIN_NANOSECONDS)
         job->shared_lines = lines;
 }
 

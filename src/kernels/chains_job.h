@@ -32,6 +32,8 @@ struct ulp_chains_job {
 /* rows, columns and where their outputs lie; the job's tile and chains are set. */
 void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
                              const struct ulp_contraction *problem);
+/* Nanoseconds of a block that size, roughly: only how work is cut depends on it. */
+double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, size_t column_count);
 /* Blocks, and what of them is shared; the sides are chosen. */
 void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count);
 

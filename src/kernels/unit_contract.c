@@ -237,9 +237,11 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
 static enum ulp_status contract_group(struct work *work, struct ulp_pool *pool, struct ulp_error *error)
 {
     const size_t decoded = (work->shared ? 1 : work->batch_count) * work->panels_held;
-    enum ulp_status status = ulp_parallel_for(pool, decoded, 1, decode_panels, work, error);
+    /* Roughly a nanosecond to decode an element, half a one for a product. */
+    const double panel = (double)work->problem->k * COLUMNS + 1, chunk = panel * (double)(work->panels_held * work->chunk_rows) / 2;
+    enum ulp_status status = ulp_parallel_for(pool, decoded, ulp_grain(panel), decode_panels, work, error);
     if (status == ULP_OK)
-        status = ulp_parallel_for(pool, work->batch_count * work->chunk_count, 1, contract_chunks, work, error);
+        status = ulp_parallel_for(pool, work->batch_count * work->chunk_count, ulp_grain(chunk), contract_chunks, work, error);
     return status;
 }
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 /* Work is split so that a task moves at least this many elements. */
-#define GRAIN 16384
+#define GRAIN 32768
 
 void ulp_move_all(struct ulp_tensor *out, const struct ulp_tensor *in)
 {

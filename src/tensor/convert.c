@@ -297,5 +297,6 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
                         ulp_type_name(in->type), ulp_type_name(out->type));
     struct convert_job job = {{out, in, storage, rounding, seed}, NULL};
     job.convert = choose(&job.conversion);
-    return ulp_parallel_for(pool, in->count, 16 * CHUNK, convert_range, &job, error);
+    const bool wide = out->element == ULP_ELEMENT_WIDE || in->element == ULP_ELEMENT_WIDE;
+    return ulp_parallel_for(pool, in->count, ulp_grain(wide ? 20 : 1), convert_range, &job, error);
 }

@@ -73,6 +73,7 @@ static struct ulp_tensor run(const struct laid *laid, const struct ulp_tape *tap
     const struct ulp_operand output = {.tensor = &out, .row_stride = per_row ? 1 : (int64_t)laid->rows.row_length,
                                        .position_stride = !per_row};
     ck_ulp_ok(ulp_pool_create(&pool, threads, &error), error);
+    ulp_pool_set_eager(pool);
     ck_ulp_ok(ulp_tape_run(tape, &laid->arithmetic, &laid->rows, laid->operands, &output, node_key, pool, &error), error);
     ulp_pool_free(pool);
     return out;
