@@ -264,7 +264,15 @@ static void compare_tile(struct tile_case *it, const struct ulp_unit *unit, cons
         ulp_unit_decode_rows(instance, &it->rows, layout, &a, rows, false, it->scratch);
         ulp_unit_decode_panel(instance, &it->panel, layout, &b, columns, false, it->scratch);
         memcpy(it->got, it->before, ROWS * COLUMNS * sizeof(float));
-        instance->run(&(struct ulp_unit_tile){layout, it->rows, it->panel, ROWS, 0, layout->block_count, it->got});
+        instance->run(&(struct ulp_unit_tile){.layout = layout,
+                                              .rows = it->rows,
+                                              .panel = it->panel,
+                                              .slot_offset = layout->panel_offset,
+                                              .place = &(const int64_t){0},
+                                              .row_count = ROWS,
+                                              .place_count = 1,
+                                              .block_last = layout->block_count,
+                                              .c = it->got});
         for (size_t i = 0; i < ROWS * COLUMNS; i++)
             ck_assert_msg(same(it->got[i], it->expected[i]),
                           "%s, %s, regime %d, seed %llu, k %zu, element %zu: c %a, got %a, oracle %a",

@@ -100,7 +100,7 @@ static float expect(const struct ulp_arithmetic *arithmetic, const struct ulp_un
         const int64_t at = ulp_factor_offset(&p->a, g, i, k);
         x[k] = ulp_tensor_get(p->a.tensor, (size_t)at);
         y[k] = ulp_tensor_get(p->b.tensor, (size_t)ulp_factor_offset(&p->b, g, j, k));
-        if (p->a.padding && p->a.padding[at])
+        if ((p->a.padding && p->a.padding[at]) || (p->b.padding && p->b.padding[ulp_factor_offset(&p->b, g, j, k)]))
             x[k] = y[k] = 0;
     }
     ulp_round_doubles(&arithmetic->factor, arithmetic->schedule.operand_rounding, x, 2 * p->k, 0, 0, 0);
@@ -141,29 +141,132 @@ static bool same(float x, float y)
     return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y));
 }
 
-static void compare(const char *name, const struct setup *setup, uint64_t key)
+/* Every output of every instruction set against the oracle; elements of the output that are none stay as they were. */
+static void compare_instance(const char *name, const struct ulp_arithmetic *arithmetic, struct instance *it)
 {
     static const unsigned features[] = {0, ULP_CPU_AVX2 | ULP_CPU_F16C, ~0u};
+    struct ulp_error error;
+    const struct ulp_unit *unit = ulp_unit_of(arithmetic, &error);
+    ck_assert_msg(unit != NULL, "%s", error.message);
+    const struct ulp_contraction *p = &it->problem;
+    const size_t bytes = it->out.count * sizeof(float);
+    float *wanted = malloc(bytes), *out = it->out.data;
+    memset(wanted, 0xA5, bytes);
+    for (size_t g = 0; g < p->batch_count; g++)
+        for (size_t i = 0; i < p->m; i++)
+            for (size_t j = 0; j < p->n; j++)
+                wanted[p->out_batch_offset[g] + p->out_row_offset[i] + p->out_column_offset[j]] =
+                    expect(arithmetic, unit, p, g, i, j);
+    for (size_t f = 0; f < COUNT(features); f++) {
+        memset(out, 0xA5, bytes);
+        ck_ulp_ok(ulp_unit_contract(ulp_cpu_features() & features[f], unit, arithmetic, p, NULL, &error), error);
+        for (size_t i = 0; i < it->out.count; i++)
+            ck_assert_msg(same(out[i], wanted[i]), "%s, %zu x %zu x %zu x %zu, features %x, element %zu: %a, oracle %a",
+                          name, p->batch_count, p->m, p->n, p->k, features[f], i, (double)out[i], (double)wanted[i]);
+    }
+    free(wanted);
+}
+
+static void compare(const char *name, const struct setup *setup, uint64_t key)
+{
     struct ulp_arithmetic arithmetic;
     struct ulp_error error;
     struct instance it;
     ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
-    const struct ulp_unit *unit = ulp_unit_of(&arithmetic, &error);
-    ck_assert_msg(unit != NULL, "%s", error.message);
     instance_create(&it, &arithmetic, setup, key);
-    const struct ulp_contraction *p = &it.problem;
-    const float *out = it.out.data;
-    for (size_t f = 0; f < COUNT(features); f++) {
-        memset(it.out.data, 0xA5, it.out.count * sizeof(float));
-        ck_ulp_ok(ulp_unit_contract(ulp_cpu_features() & features[f], unit, &arithmetic, p, NULL, &error), error);
-        for (size_t i = 0; i < it.out.count; i++) {
-            const float wanted = expect(&arithmetic, unit, p, i / (p->m * p->n), i / p->n % p->m, i % p->n);
-            ck_assert_msg(same(out[i], wanted), "%s, %zu x %zu x %zu x %zu, features %x, output %zu: %a, oracle %a",
-                          name, p->batch_count, p->m, p->n, p->k, features[f], i, (double)out[i], (double)wanted);
-        }
-    }
+    compare_instance(name, &arithmetic, &it);
     instance_free(&it);
 }
+
+/* ---- convolutions: columns that are read where they lie ---- */
+
+struct window {
+    size_t batch, in, out; /* images times groups, channels of a group */
+    size_t height, width, kernel_height, kernel_width, stride, dilation, pad;
+    size_t special;   /* one element in so many is infinite or NaN; 0: none */
+    size_t out_step;  /* between neighbours in the output */
+    bool image_is_a;  /* the image is factor a */
+    bool store;
+};
+
+static const struct window windows[] = {
+    {3, 1, 1, 7, 9, 3, 3, 1, 1, 1, 0, 1, false, true},     /* depthwise */
+    {2, 1, 1, 14, 14, 3, 3, 1, 1, 1, 0, 1, false, false},
+    {2, 1, 1, 9, 40, 3, 3, 1, 1, 0, 0, 1, true, true},
+    {2, 1, 2, 11, 15, 3, 3, 2, 1, 1, 0, 1, false, true},   /* a channel multiplier, odd width by two */
+    {2, 1, 1, 8, 33, 5, 5, 1, 1, 2, 0, 1, false, true},    /* two blocks */
+    {1, 1, 1, 13, 17, 3, 3, 1, 2, 2, 0, 1, false, true},
+    {1, 1, 1, 19, 25, 3, 3, 3, 1, 1, 0, 2, false, true},   /* as ConvTranspose stores */
+    {2, 1, 1, 1, 70, 1, 9, 1, 1, 4, 0, 1, false, true},
+    {1, 4, 4, 9, 21, 3, 3, 1, 1, 1, 0, 1, false, true},    /* grouped */
+    {2, 3, 5, 10, 12, 3, 2, 2, 2, 1, 0, 3, true, false},
+    {1, 40, 2, 6, 7, 1, 1, 1, 1, 0, 0, 1, false, true},
+    {1, 20, 9, 6, 11, 3, 3, 1, 1, 1, 0, 1, false, true},
+    {4, 1, 1, 9, 11, 3, 3, 1, 1, 1, 150, 1, false, true},  /* some batches with NaN and Inf, some without */
+    {2, 2, 3, 9, 12, 3, 3, 1, 1, 1, 9, 1, true, true},
+};
+
+/* The image with zeros around it, marked as padding. */
+static void draw_image(struct instance *it, const struct window *w, struct ulp_tensor *image, size_t count)
+{
+    const size_t wide = w->width + 2 * w->pad, plane = wide * (w->height + 2 * w->pad);
+    it->padding = calloc(count + 1, 1);
+    for (size_t i = 0; i < count; i++) {
+        const size_t y = i % plane / wide, x = i % wide;
+        if (y < w->pad || y >= w->pad + w->height || x < w->pad || x >= w->pad + w->width) {
+            it->padding[i] = 1;
+            ((float *)image->data)[i] = 0;
+        }
+    }
+}
+
+static void window_create(struct instance *it, const struct ulp_arithmetic *arithmetic, const struct window *w, uint64_t key)
+{
+    const size_t wide = w->width + 2 * w->pad, high = w->height + 2 * w->pad, plane = wide * high;
+    const size_t columns = (wide - (w->kernel_width - 1) * w->dilation - 1) / w->stride + 1;
+    const size_t lines = (high - (w->kernel_height - 1) * w->dilation - 1) / w->stride + 1, pixels = lines * columns;
+    const size_t taps = w->kernel_height * w->kernel_width, k = w->in * taps, count = w->batch * w->in * plane;
+    *it = (struct instance){0};
+    struct ulp_tensor *image = w->image_is_a ? &it->a : &it->b, *weights = w->image_is_a ? &it->b : &it->a;
+    fill(image, &arithmetic->storage, count, key, w->special);
+    fill(weights, &arithmetic->storage, w->batch * w->out * k, key + 1, w->special ? 10 * w->special : 0);
+    draw_image(it, w, image, count);
+    int64_t *const tables[] = {steps(w->batch, (int64_t)(w->out * k)), steps(w->out, (int64_t)k), steps(k, 1),
+                               steps(w->batch, (int64_t)(w->in * plane)), steps(pixels, 0), steps(k, 0),
+                               steps(w->batch, (int64_t)(w->out * pixels * w->out_step)),
+                               steps(w->out, (int64_t)(pixels * w->out_step)), steps(pixels, (int64_t)w->out_step)};
+    for (size_t i = 0; i < pixels; i++)
+        tables[4][i] = (int64_t)((i / columns * wide + i % columns) * w->stride);
+    for (size_t i = 0; i < k; i++) /* kernel position, then channel */
+        tables[5][i] = (int64_t)(i % w->in * plane +
+                                 (i / w->in / w->kernel_width * wide + i / w->in % w->kernel_width) * w->dilation);
+    memcpy(it->tables, tables, sizeof tables);
+    const int64_t dims[] = {(int64_t)(w->batch * w->out * pixels * w->out_step)};
+    ck_assert_int_eq(ulp_tensor_create(&it->out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, NULL), ULP_OK);
+    const struct ulp_factor x = {image, tables[3], tables[4], tables[5], it->padding};
+    const struct ulp_factor y = {weights, tables[0], tables[1], tables[2], NULL};
+    it->problem = (struct ulp_contraction){.batch_count = w->batch, .m = w->image_is_a ? pixels : w->out,
+                                           .n = w->image_is_a ? w->out : pixels, .k = k, .out = &it->out,
+                                           .a = w->image_is_a ? x : y, .b = w->image_is_a ? y : x,
+                                           .out_batch_offset = tables[6], .store = w->store, .node_key = 5,
+                                           .out_row_offset = tables[w->image_is_a ? 8 : 7],
+                                           .out_column_offset = tables[w->image_is_a ? 7 : 8]};
+}
+
+START_TEST(convolutions_follow_the_oracle)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    struct instance it;
+    ck_ulp_ok(ulp_arithmetic_find(arithmetics[_i], &arithmetic, &error), error);
+    for (size_t i = 0; i < COUNT(windows); i++)
+        for (uint64_t repeat = 0; repeat < (test_long() ? 20 : 1); repeat++) {
+            window_create(&it, &arithmetic, &windows[i], 100 * repeat + i);
+            compare_instance(arithmetics[_i], &arithmetic, &it);
+            instance_free(&it);
+        }
+}
+END_TEST
 
 START_TEST(contractions_follow_the_oracle)
 {
@@ -173,29 +276,40 @@ START_TEST(contractions_follow_the_oracle)
 }
 END_TEST
 
+static void compare_threads(const struct ulp_arithmetic *arithmetic, struct instance *it)
+{
+    static const int threads[] = {1, 2, 7};
+    struct ulp_error error;
+    float *first = malloc(it->out.count * sizeof *first);
+    memset(it->out.data, 0xA5, it->out.count * sizeof *first);
+    ck_ulp_ok(ulp_contract_unit(arithmetic, &it->problem, NULL, &error), error);
+    memcpy(first, it->out.data, it->out.count * sizeof *first);
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        struct ulp_pool *pool;
+        ck_ulp_ok(ulp_pool_create(&pool, threads[i], &error), error);
+        ulp_pool_set_eager(pool);
+        memset(it->out.data, 0xA5, it->out.count * sizeof *first);
+        ck_ulp_ok(ulp_contract_unit(arithmetic, &it->problem, pool, &error), error);
+        ck_assert_int_eq(memcmp(first, it->out.data, it->out.count * sizeof *first), 0);
+        ulp_pool_free(pool);
+    }
+    free(first);
+    instance_free(it);
+}
+
 START_TEST(bits_do_not_depend_on_threads)
 {
     static const struct setup setup = {3, 90, 70, 200, 1000, 40, false, true, true};
-    static const int threads[] = {1, 2, 7};
     struct ulp_arithmetic arithmetic;
     struct ulp_error error;
     struct instance it;
     ck_ulp_ok(ulp_arithmetic_find("fp16", &arithmetic, &error), error);
     instance_create(&it, &arithmetic, &setup, 9);
-    float *first = malloc(it.out.count * sizeof *first);
-    ck_ulp_ok(ulp_contract_unit(&arithmetic, &it.problem, NULL, &error), error);
-    memcpy(first, it.out.data, it.out.count * sizeof *first);
-    for (size_t i = 0; i < COUNT(threads); i++) {
-        struct ulp_pool *pool;
-        ck_ulp_ok(ulp_pool_create(&pool, threads[i], &error), error);
-        ulp_pool_set_eager(pool);
-        memset(it.out.data, 0xA5, it.out.count * sizeof *first);
-        ck_ulp_ok(ulp_contract_unit(&arithmetic, &it.problem, pool, &error), error);
-        ck_assert_int_eq(memcmp(first, it.out.data, it.out.count * sizeof *first), 0);
-        ulp_pool_free(pool);
+    compare_threads(&arithmetic, &it);
+    for (size_t i = 0; i < COUNT(windows); i++) {
+        window_create(&it, &arithmetic, &windows[i], i);
+        compare_threads(&arithmetic, &it);
     }
-    free(first);
-    instance_free(&it);
 }
 END_TEST
 
@@ -229,6 +343,7 @@ int main(void)
     TCase *tests = tcase_create("contract");
     tcase_set_timeout(tests, test_long() ? 600 : 60);
     tcase_add_loop_test(tests, contractions_follow_the_oracle, 0, (int)COUNT(arithmetics));
+    tcase_add_loop_test(tests, convolutions_follow_the_oracle, 0, (int)COUNT(arithmetics));
     tcase_add_test(tests, bits_do_not_depend_on_threads);
     tcase_add_test(tests, slices_cover_the_sum);
     tcase_add_test(tests, what_no_unit_does_is_refused);

@@ -9,8 +9,10 @@ libcore_la_SOURCES += \
 	%D%/step.c %D%/step.h %D%/step_template.h \
 	%D%/tile.h %D%/tile_template.h %D%/tile_generic.c %D%/tile_x86.c
 libcore_la_SOURCES += \
-	%D%/unit.c %D%/unit.h %D%/unit_avx2.c %D%/unit_avx512.c %D%/unit_contract.c %D%/unit_fast.c %D%/unit_fast.h \
-	%D%/unit_fast_template.h %D%/unit_planes.c %D%/unit_raw.c %D%/unit_settle_template.h %D%/unit_table.c
+	%D%/unit.c %D%/unit.h %D%/unit_avx2.c %D%/unit_avx512.c %D%/unit_contract.c %D%/unit_cover.c %D%/unit_cover.h \
+	%D%/unit_direct.c %D%/unit_fast.c %D%/unit_fast.h \
+	%D%/unit_fast_template.h %D%/unit_panels.c %D%/unit_planes.c %D%/unit_raw.c %D%/unit_settle_template.h %D%/unit_sums.c \
+	%D%/unit_table.c %D%/unit_work.h
 libcore_la_SOURCES += \
 	%D%/wide.c %D%/wide.h %D%/wide_parts.h %D%/wide_number.h \
 	%D%/wide_sum.c %D%/wide_direct.c %D%/wide_round.c %D%/wide_special.c \

@@ -75,6 +75,18 @@ static void store_floats(const struct ulp_output *output, int64_t base, const in
         out[offset[i]] = without_payload(x[i]);
 }
 
+/* As store_floats for places one after the other. */
+static void store_rounded_run(const struct ulp_output *output, float *out, const float *x, size_t n)
+{
+    float rounded[4 * STRIP_MAX];
+    for (size_t i = 0; i < n; i += 4 * STRIP_MAX) {
+        const size_t count = n - i < 4 * STRIP_MAX ? n - i : 4 * STRIP_MAX;
+        memcpy(rounded, x + i, count * sizeof *x);
+        ulp_round_floats(&output->format, output->rounding, rounded, count, 0, 0, 0);
+        store_run(out + i, rounded, count);
+    }
+}
+
 /* The general case, by way of doubles. */
 static void store_values(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip,
                          size_t n, struct ulp_draw draw)
@@ -151,16 +163,23 @@ void ulp_output_strip(const struct ulp_output *output, int64_t base, const int64
 
 void ulp_output_run(const struct ulp_output *output, int64_t first, const void *strip, size_t n)
 {
-    if (output->source == ULP_ELEMENT_F32 && output->tensor->element == ULP_ELEMENT_F32 && !output->round) {
-        store_run((float *)output->tensor->data + first, strip, n);
+    if (output->source == ULP_ELEMENT_F32 && output->tensor->element == ULP_ELEMENT_F32) {
+        float *out = (float *)output->tensor->data + first;
+        if (output->round)
+            store_rounded_run(output, out, strip, n);
+        else
+            store_run(out, strip, n);
         return;
     }
     if (output->source == ULP_ELEMENT_F32 && output->tensor->element == ULP_ELEMENT_I32) {
         store_integer_run((int32_t *)output->tensor->data + first, strip, n);
         return;
     }
+    const size_t source_bytes = ulp_element_bytes(output->source, 0);
     int64_t offset[STRIP_MAX];
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < STRIP_MAX; i++)
         offset[i] = (int64_t)i;
-    ulp_output_strip(output, first, offset, strip, n, (struct ulp_draw){0});
+    for (size_t i = 0; i < n; i += STRIP_MAX)
+        ulp_output_strip(output, first + (int64_t)i, offset, (const char *)strip + i * source_bytes,
+                         n - i < STRIP_MAX ? n - i : STRIP_MAX, (struct ulp_draw){0});
 }

@@ -20,13 +20,13 @@ struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
     };
 }
 
-float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, float before)
+float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t lane, float before)
 {
     const size_t length = (size_t)tile->layout->unit.block, first = block * length;
-    double a[32], b[32];
-    for (size_t s = 0; s < length; s++) {
+    double a[32] = {0}, b[32] = {0};
+    for (size_t s = 0; s < tile->layout->block_used[block]; s++) {
         a[s] = tile->rows.value[row * tile->layout->slot_stride + first + s];
-        b[s] = tile->panel.value[(first + s) * COLUMNS + column];
+        b[s] = tile->panel.value[(size_t)tile->slot_offset[first + s] + lane];
     }
     return (float)ulp_unit_chain(&tile->layout->unit, a, b, NULL, NULL, length, before);
 }
@@ -91,13 +91,13 @@ static void raise_exponents(int16_t *restrict top, int16_t a, const int16_t *res
 }
 
 static void find_exponents(struct lanes *lanes, const struct ulp_unit_limits *limits,
-                           const int32_t *restrict a_exponent, const int16_t *restrict b_exponent, size_t length,
-                           const float *restrict c)
+                           const int32_t *restrict a_exponent, const int16_t *restrict b_exponent,
+                           const int64_t *restrict offset, size_t count, const float *restrict c)
 {
     int16_t top[COLUMNS];
     memset(top, 0x80, sizeof top);
-    for (size_t s = 0; s < length; s++)
-        raise_exponents(top, (int16_t)(a_exponent[s] & 0xFFFF), b_exponent + s * COLUMNS);
+    for (size_t s = 0; s < count; s++)
+        raise_exponents(top, (int16_t)(a_exponent[s] & 0xFFFF), b_exponent + offset[s]);
     uint32_t outside = 0;
     for (size_t j = 0; j < COLUMNS; j++) {
         const uint32_t bits = ulp_unit_bits(c[j]) & 0x7FFFFFFF;
@@ -155,48 +155,54 @@ static void write_lost(float *c, struct lost lost)
                                         : c[j];
 }
 
-static void run_tile(const struct ulp_unit_tile *tile)
+/* The chain of the tile's blocks for one row and place. */
+static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t place)
 {
     const struct ulp_unit_layout *layout = tile->layout;
-    const size_t length = (size_t)layout->unit.block;
-    const struct ulp_unit_limits limits = ulp_unit_limits(&layout->unit);
-    for (size_t row = 0; row < tile->row_count; row++) {
-        float *c = tile->c + row * COLUMNS;
-        struct lost lost = read_lost(c); /* all that are not finite, unless the last sum overflowed */
-        for (size_t block = tile->block_first; block < tile->block_last; block++) {
-            const size_t slot = block * length, place = row * layout->slot_stride + slot;
-            struct lanes lanes;
-            int32_t part[COLUMNS];
-            float after[COLUMNS];
-            if (tile->rows.special[row * layout->block_count + block] || tile->panel.special[block]) {
-                lost = lose_lanes(read_lost(c), tile, row, slot, length);
-                write_lost(c, lost);
-            }
-            if (lost.nan == UINT32_MAX)
-                break;
-            if (lost_lanes(lost) == UINT32_MAX)
-                continue;
-            find_exponents(&lanes, &limits, tile->rows.exponent + place, tile->panel.exponent + slot * COLUMNS, length,
-                           c);
-            for (size_t j = 0; j < COLUMNS; j++)
-                lanes.sum[j] = truncate_term(c[j] * lanes.up[j]);
-            for (size_t first = 0; first < length; first += 16) {
-                memset(part, 0, sizeof part);
-                for (size_t s = first; s < length && s < first + 16; s++)
-                    add_terms(part, lanes.up, tile->rows.value[place + s], tile->panel.value + (slot + s) * COLUMNS);
-                add_checked(&lanes, part);
-            }
-            for (size_t j = 0; j < COLUMNS; j++)
-                after[j] = convert_sum(lanes.sum[j], lanes.down[j], layout->unit.output);
-            write_lost(after, lost);
-            lanes.slow &= ~lost_lanes(lost);
-            if (lanes.slow) {
-                settle_lanes(tile, row, block, 0, lanes.slow, c, after);
-                lost = read_lost(after);
-            }
-            memcpy(c, after, sizeof after);
+    const size_t length = (size_t)layout->unit.block, lane = (size_t)tile->place[place];
+    float *c = tile->c + (row * tile->place_count + place) * COLUMNS;
+    struct lost lost = read_lost(c); /* all that are not finite, unless the last sum overflowed */
+    for (size_t block = tile->block_first; block < tile->block_last; block++) {
+        const size_t slot = block * length, at = row * layout->slot_stride + slot, used = layout->block_used[block];
+        const int64_t *offset = tile->slot_offset + slot;
+        struct lanes lanes;
+        int32_t part[COLUMNS];
+        float after[COLUMNS];
+        if (tile->rows.special[row * layout->block_count + block] || tile->panel.special[block]) {
+            lost = lose_lanes(read_lost(c), tile, row, slot, length);
+            write_lost(c, lost);
         }
+        if (lost.nan == UINT32_MAX)
+            break;
+        if (lost_lanes(lost) == UINT32_MAX)
+            continue;
+        find_exponents(&lanes, limits, tile->rows.exponent + at, tile->panel.exponent + lane, offset, used, c);
+        for (size_t j = 0; j < COLUMNS; j++)
+            lanes.sum[j] = truncate_term(c[j] * lanes.up[j]);
+        for (size_t first = 0; first < used; first += 16) {
+            memset(part, 0, sizeof part);
+            for (size_t s = first; s < used && s < first + 16; s++)
+                add_terms(part, lanes.up, tile->rows.value[at + s], tile->panel.value + lane + offset[s]);
+            add_checked(&lanes, part);
+        }
+        for (size_t j = 0; j < COLUMNS; j++)
+            after[j] = convert_sum(lanes.sum[j], lanes.down[j], layout->unit.output);
+        write_lost(after, lost);
+        lanes.slow &= ~lost_lanes(lost);
+        if (lanes.slow) {
+            settle_lanes(tile, row, block, lane, 0, lanes.slow, c, after);
+            lost = read_lost(after);
+        }
+        memcpy(c, after, sizeof after);
     }
+}
+
+static void run_tile(const struct ulp_unit_tile *tile)
+{
+    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    for (size_t row = 0; row < tile->row_count; row++)
+        for (size_t place = 0; place < tile->place_count; place++)
+            run_place(tile, &limits, row, place);
 }
 
 static struct ulp_unit_kinds decode(float *restrict value, int16_t *restrict exponent, const float *restrict x,

@@ -30,16 +30,20 @@ enum {
     ULP_UNIT_NEGATIVE_INFINITY = -8196,
     ULP_UNIT_NO_TERM = -5000,
 };
+#define ULP_UNIT_NO_TERMS ((int32_t)0xC000C000) /* the sum of two zeros' codes, twice */
 
 /* The sum over k cut into the blocks of the unit. Block i owns the slots [i * block, (i + 1) * block) of the planes;
  * slots without a k hold zeros. */
 struct ulp_unit_layout {
     struct ulp_unit unit; /* whose blocks these are: of ULP_UNIT_HALVES the FP16 unit inside */
     bool halves;          /* blocks come in pairs, one pair an instruction whose result is added to c */
+    bool one_chain;       /* nothing ends before the last block */
     size_t block_count, slot_count;
     size_t slot_stride; /* slot_count rounded up to whole vectors */
-    int64_t *slot_k;    /* [slot_stride]; -1: none */
-    uint8_t *block_end; /* [block_count] flags of what ends with the block */
+    int64_t *slot_k;       /* [slot_stride]; -1: none */
+    int64_t *panel_offset; /* [slot_stride]: where a slot's columns begin in a panel */
+    uint8_t *block_used;   /* [block_count] slots with a k: a block's first ones */
+    uint8_t *block_end;    /* [block_count] flags of what ends with the block */
 };
 enum {
     ULP_UNIT_ENDS_INSTRUCTION = 1, /* halves only: c += chain, chain = 0 */
@@ -61,12 +65,12 @@ struct ulp_unit_rows {
     int32_t *exponent; /* [row][slot], the code twice, in both halves */
     uint8_t *special;  /* [row][block]: does the block hold NaN or Inf? */
 };
-/* A panel of ULP_UNIT_COLUMNS lines of the other factor. */
+/* The other factor: a panel of ULP_UNIT_COLUMNS of its lines, [slot][column], or planes that many places share. */
 struct ulp_unit_panel {
-    float *value;      /* [slot][column] */
-    int16_t *exponent; /* [slot][column] */
+    float *value;
+    int16_t *exponent;
     uint8_t *special;  /* [block] */
-    uint32_t *kinds;   /* [enum ulp_unit_set][slot], slot_count apart: sets of columns */
+    uint32_t *kinds;   /* [enum ulp_unit_set][slot], slot_count apart: sets of columns; only when something is special */
 };
 enum ulp_unit_set {
     ULP_UNIT_SET_NAN,
@@ -79,7 +83,7 @@ enum ulp_unit_set {
 struct ulp_unit_tile;
 /* One set of instructions. */
 struct ulp_unit_instance {
-    /* c(row, column) = chain of the tile's blocks onto c, for all rows and columns. */
+    /* c(row, place, column) = chain of the tile's blocks onto c, for all of them. */
     void (*run)(const struct ulp_unit_tile *tile);
     /* The planes of ULP_UNIT_COLUMNS values, and their kinds. NaN and Inf get wrong codes and values. */
     struct ulp_unit_kinds (*decode)(float *value, int16_t *exponent, const float *x, int emin);
@@ -97,13 +101,15 @@ void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_
                            const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                            struct ulp_pack_range range, bool padding, float *scratch);
 
-/* Blocks [block_first, block_last) of a sum, for some rows and one panel. */
+/* Blocks [block_first, block_last) of a sum, for some rows, and ULP_UNIT_COLUMNS columns at each of some places. Column
+ * j of a place has its value of a slot at place + slot_offset[slot] + j in the planes. */
 struct ulp_unit_tile {
     const struct ulp_unit_layout *layout;
     struct ulp_unit_rows rows;
     struct ulp_unit_panel panel;
-    size_t row_count, block_first, block_last;
-    float *c; /* [row_count][ULP_UNIT_COLUMNS] */
+    const int64_t *slot_offset, *place;
+    size_t row_count, place_count, block_first, block_last;
+    float *c; /* [row_count][place_count][ULP_UNIT_COLUMNS] */
 };
 
 /* ulp_contract_unit with everything chosen: for tests and measurements. */
@@ -135,7 +141,7 @@ struct ulp_unit_limits {
 };
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
 
-/* One lane's block by the oracle. */
-float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column, float before);
+/* One lane's block by the oracle; lane: the place and the column in it. */
+float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t lane, float before);
 
 #endif

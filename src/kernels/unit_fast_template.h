@@ -77,19 +77,59 @@ INLINE floats write_lost(floats x, struct lost lost, unsigned place)
     return op_choose(lost.nan >> place, op_floats(op_set(0x7FFFFFFF)), x); /* the canonical NaN */
 }
 
-/* One row by 2 W columns over the tile's blocks; LENGTH is the block's and a constant after inlining. */
-INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t column,
-                    const size_t length)
+/* What a block multiplies. */
+struct block {
+    const float *a, *b;
+    const int32_t *a_exponent;
+    const int16_t *b_exponent;
+    const int64_t *offset; /* of a slot's columns, from b and b_exponent; NULL: as in a panel */
+};
+
+INLINE size_t find_columns(const struct block *block, size_t s)
 {
-    const size_t step = length < 16 ? length : 16; /* so many terms cannot leave int32 */
+    return block->offset ? (size_t)block->offset[s] : s * ULP_UNIT_COLUMNS;
+}
+
+/* The largest exponents of `count` products. */
+INLINE shorts find_top(const struct block *block, size_t count)
+{
+    shorts top = op_shorts_set(ULP_UNIT_NO_TERMS);
+#pragma GCC unroll 32
+    for (size_t s = 0; s < count; s++)
+        top = op_shorts_max(top, op_shorts_add(op_shorts_set(block->a_exponent[s]),
+                                               op_shorts_load(block->b_exponent + find_columns(block, s))));
+    return top;
+}
+
+/* `count` terms, at most 16: they cannot leave int32 before they are added. */
+INLINE void add_terms(struct lanes *low, struct lanes *high, const struct block *block, size_t first, size_t count)
+{
+    ints part_low = op_set(0), part_high = op_set(0);
+#pragma GCC unroll 16
+    for (size_t s = first; s < first + count; s++) {
+        const float *y = block->b + find_columns(block, s);
+        const floats x = op_broadcast(block->a + s);
+        part_low = op_add(part_low, op_truncate(op_mul(op_mul(x, op_load(y)), low->up)));
+        part_high = op_add(part_high, op_truncate(op_mul(op_mul(x, op_load(y + W)), high->up)));
+    }
+    add_checked(low, part_low);
+    add_checked(high, part_high);
+}
+
+/* The chain of the tile's blocks for one row and 2 W columns; `length`, the block's, and `packed`, whether the columns
+ * are a panel, are constants after inlining. */
+INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t place,
+                    size_t column, const size_t length, const bool packed)
+{
     const struct ulp_unit_layout *layout = tile->layout;
     const uint8_t *a_special = tile->rows.special + row * layout->block_count, *b_special = tile->panel.special;
-    float *c = tile->c + row * ULP_UNIT_COLUMNS + column;
+    float *c = tile->c + (row * tile->place_count + place) * ULP_UNIT_COLUMNS + column;
+    const size_t a_first = row * layout->slot_stride, b_first = (size_t)tile->place[place] + column;
     floats c_low = op_load(c), c_high = op_load(c + W);
     const uint32_t all = (uint32_t)(((uint64_t)1 << 2 * W) - 1) << column;
     struct lost lost = read_both(c_low, c_high, column); /* all that are not finite, unless the last sum overflowed */
     for (size_t block = tile->block_first; block < tile->block_last; block++) {
-        const size_t slot = block * length;
+        const size_t slot = block * length, used = layout->block_used[block];
         if (a_special[block] | b_special[block]) {
             lost = lose_lanes(read_both(c_low, c_high, column), tile, row, slot, length);
             c_low = write_lost(c_low, lost, (unsigned)column);
@@ -99,29 +139,24 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
             break;
         if ((lost_lanes(lost) & all) == all)
             continue;
-        const float *a = tile->rows.value + row * layout->slot_stride + slot;
-        const int32_t *a_exponent = tile->rows.exponent + row * layout->slot_stride + slot;
-        const float *b = tile->panel.value + slot * ULP_UNIT_COLUMNS + column;
-        const int16_t *b_exponent = tile->panel.exponent + slot * ULP_UNIT_COLUMNS + column;
-        shorts top = op_shorts_add(op_shorts_set(a_exponent[0]), op_shorts_load(b_exponent));
-#pragma GCC unroll 32
-        for (size_t s = 1; s < length; s++)
-            top = op_shorts_max(top, op_shorts_add(op_shorts_set(a_exponent[s]),
-                                                   op_shorts_load(b_exponent + s * ULP_UNIT_COLUMNS)));
+        const struct block terms = {
+            .a = tile->rows.value + a_first + slot,
+            .a_exponent = tile->rows.exponent + a_first + slot,
+            .b = tile->panel.value + b_first + (packed ? slot * ULP_UNIT_COLUMNS : 0),
+            .b_exponent = tile->panel.exponent + b_first + (packed ? slot * ULP_UNIT_COLUMNS : 0),
+            .offset = packed ? NULL : tile->slot_offset + slot,
+        };
+        const shorts top = used == length ? find_top(&terms, length) : find_top(&terms, used);
         struct lanes low = start_block(limits, op_widen_low(top), c_low);
         struct lanes high = start_block(limits, op_widen_high(top), c_high);
-#pragma GCC unroll 2
-        for (size_t first = 0; first < length; first += step) {
-            ints part_low = op_set(0), part_high = op_set(0);
-#pragma GCC unroll 16
-            for (size_t s = 0; s < step; s++) {
-                const float *y = b + (first + s) * ULP_UNIT_COLUMNS;
-                const floats x = op_broadcast(a + first + s);
-                part_low = op_add(part_low, op_truncate(op_mul(op_mul(x, op_load(y)), low.up)));
-                part_high = op_add(part_high, op_truncate(op_mul(op_mul(x, op_load(y + W)), high.up)));
-            }
-            add_checked(&low, part_low);
-            add_checked(&high, part_high);
+        if (used == length) {
+            add_terms(&low, &high, &terms, 0, length < 16 ? length : 16);
+            if (length > 16)
+                add_terms(&low, &high, &terms, 16, length - 16);
+        } else {
+            add_terms(&low, &high, &terms, 0, used < 16 ? used : 16);
+            if (length > 16 && used > 16)
+                add_terms(&low, &high, &terms, 16, used - 16);
         }
         floats d_low = finish_block(&low, layout->unit.output), d_high = finish_block(&high, layout->unit.output);
         const uint32_t slow_low = low.slow | op_signs(low.overflow), slow_high = high.slow | op_signs(high.overflow);
@@ -136,7 +171,7 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
             op_store(before + W, c_high);
             op_store(after, d_low);
             op_store(after + W, d_high);
-            settle_lanes(tile, row, block, column, slow, before, after);
+            settle_lanes(tile, row, block, (size_t)tile->place[place], column, slow, before, after);
             d_low = op_load(after);
             d_high = op_load(after + W);
             lost = read_both(d_low, d_high, column);
@@ -148,21 +183,30 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
     op_store(c + W, c_high);
 }
 
-INLINE void run_rows(const struct ulp_unit_tile *tile, const size_t length)
+INLINE void run_rows(const struct ulp_unit_tile *tile, const size_t length, const bool packed)
 {
     const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
     for (size_t row = 0; row < tile->row_count; row++)
-        for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W)
-            run_row(tile, &limits, row, column, length);
+        for (size_t place = 0; place < tile->place_count; place++)
+            for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W)
+                run_row(tile, &limits, row, place, column, length, packed);
+}
+
+INLINE void run_length(const struct ulp_unit_tile *tile, const size_t length)
+{
+    if (tile->slot_offset == tile->layout->panel_offset)
+        run_rows(tile, length, true);
+    else
+        run_rows(tile, length, false);
 }
 
 TARGET static void run_tile(const struct ulp_unit_tile *tile)
 {
     switch (tile->layout->unit.block) {
-    case 4: run_rows(tile, 4); break;
-    case 8: run_rows(tile, 8); break;
-    case 16: run_rows(tile, 16); break;
-    case 32: run_rows(tile, 32); break;
+    case 4: run_length(tile, 4); break;
+    case 8: run_length(tile, 8); break;
+    case 16: run_length(tile, 16); break;
+    case 32: run_length(tile, 32); break;
     default: ulp_unit_c.run(tile); break;
     }
 }

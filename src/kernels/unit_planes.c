@@ -19,6 +19,7 @@ static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count
         for (size_t i = 0; i < count; i++)
             if (!layout->halves || i % 4 / 2 == half)
                 slot_k[used++] = (int64_t)(first + i);
+        layout->block_used[layout->block_count] = (uint8_t)used;
         while (used < block)
             slot_k[used++] = -1;
         layout->block_end[layout->block_count] = 0;
@@ -62,7 +63,7 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
         layout->unit.block = unit->block / 2;
     }
     lay_out(layout, unit, schedule, k);
-    void *slot_k = NULL, *block_end = NULL;
+    void *slot_k = NULL, *panel_offset = NULL, *block_used = NULL, *block_end = NULL;
     if (!ulp_size_mul(layout->block_count, (size_t)layout->unit.block, &layout->slot_count) ||
         !ulp_size_add(layout->slot_count, CHUNK - 1, &layout->slot_stride))
         return ulp_fail(error, ULP_ERROR_MEMORY, "a sum over %zu products is too long", k);
@@ -70,24 +71,39 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
     enum ulp_status status =
         ulp_allocate(&slot_k, layout->slot_stride, sizeof *layout->slot_k, NULL, "block layout", error);
     if (status == ULP_OK)
+        status = ulp_allocate(&panel_offset, layout->slot_stride, sizeof *layout->panel_offset, NULL, "block layout", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&block_used, layout->block_count, 1, NULL, "block layout", error);
+    if (status == ULP_OK)
         status = ulp_allocate(&block_end, layout->block_count, 1, NULL, "block layout", error);
     layout->slot_k = slot_k;
+    layout->panel_offset = panel_offset;
+    layout->block_used = block_used;
     layout->block_end = block_end;
     if (status != ULP_OK) {
         ulp_unit_layout_free(layout);
         return status;
     }
     lay_out(layout, unit, schedule, k);
+    layout->one_chain = !layout->halves;
+    for (size_t block = 0; block + 1 < layout->block_count; block++)
+        layout->one_chain &= !layout->block_end[block];
     for (size_t slot = layout->slot_count; slot < layout->slot_stride; slot++)
         layout->slot_k[slot] = -1;
+    for (size_t slot = 0; slot < layout->slot_stride; slot++)
+        layout->panel_offset[slot] = (int64_t)slot * ULP_UNIT_COLUMNS;
     return ULP_OK;
 }
 
 void ulp_unit_layout_free(struct ulp_unit_layout *layout)
 {
     ulp_free(layout->slot_k);
+    ulp_free(layout->panel_offset);
+    ulp_free(layout->block_used);
     ulp_free(layout->block_end);
     layout->slot_k = NULL;
+    layout->panel_offset = NULL;
+    layout->block_used = NULL;
     layout->block_end = NULL;
 }
 

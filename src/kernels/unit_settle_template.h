@@ -51,14 +51,14 @@ TARGET static inline __attribute__((always_inline)) struct lost lose_lanes(struc
     return (struct lost){nan, positive & ~nan, negative & ~nan};
 }
 
-/* Lanes of `slow`, bit 0 being `column`: after[] becomes the oracle's result from before[]. One that is infinite since
+/* Lanes of `slow`, bit 0 being `column` of the place: after[] becomes the oracle's result from before[]. One that is infinite since
  * an addition overflowed stays so. */
-TARGET static void settle_lanes(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t column,
+TARGET static void settle_lanes(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t place, size_t column,
                                 uint32_t slow, const float *before, float *after)
 {
     for (size_t j = 0; j < ULP_UNIT_COLUMNS; j++)
         if (slow >> j & 1)
             after[j] = before[j] - before[j] == 0
-                           ? ulp_unit_settle_by_oracle(tile, row, block, column + j, before[j])
+                           ? ulp_unit_settle_by_oracle(tile, row, block, place + column + j, before[j])
                            : before[j];
 }
