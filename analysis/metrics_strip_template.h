@@ -79,7 +79,7 @@ static TARGET void SUFFIX(compare)(struct ulp_metrics_summary *out, double *rest
         const int64_t d = SUFFIX(to_bits)(difference[i]) & magnitude_bits;
         const int64_t finite = -(int64_t)((v < infinite) & (b < infinite) & (d < infinite));
         const int64_t magnitude = d & finite, own = (b >> 52) - 1023, exponent = own > emin ? own : emin;
-        const int64_t ulp = ((exponent - precision + 1 + 1023) << 52 & unit) | ((int64_t)1023 << 52 & ~unit);
+        const int64_t ulp = ((int64_t)((uint64_t)(exponent - precision + 1 + 1023) << 52) & unit) | ((int64_t)1023 << 52 & ~unit);
         const double in_ulps = SUFFIX(from_bits)(magnitude) / SUFFIX(from_bits)(ulp);
         const int64_t some = -(int64_t)(b != 0) & finite;
         /* without a base: 0 / 1 */

@@ -356,6 +356,7 @@ START_TEST(a_step_of_a_scale_is_an_error)
     proto_int(&attribute, ATTRIBUTE_TYPE, 2);
     proto_raw(&axis, attribute.data, attribute.count);
     proto_message(&nodes[3], NODE_ATTRIBUTE, &axis);
+    proto_free(&attribute);
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, dims);
     proto_value(&graph, GRAPH_INPUT, "s", ULP_TYPE_FLOAT, 0, NULL);
     proto_value(&graph, GRAPH_INPUT, "p", ULP_TYPE_UINT8, 0, NULL);

@@ -60,6 +60,22 @@ static void convert_one(enum ulp_type to, enum ulp_element element, int precisio
 
 /* 1 + 2^-11 + 2^-80 lies just above the tie between FP16 1 and 1 + 2^-10: one rounding goes up, a rounding through FP32
  * or double first would go to the even neighbour 1. */
+/* Kernels look over a whole factor: a view must not reach beyond the tensor's end. */
+START_TEST(views_end_where_the_tensor_ends)
+{
+    float values[6] = {0, 1, 2, 3, 4, 5};
+    const struct ulp_tensor tensor = {.type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .rank = 2, .dims = {2, 3}, .count = 6,
+                                      .element_bytes = sizeof(float), .data = values};
+    for (size_t first = 0; first < 6; first++) {
+        const struct ulp_tensor view = ulp_tensor_view_from(&tensor, first);
+        ck_assert_uint_eq(view.count, 6 - first);
+        ck_assert(view.rank == 1 && view.dims[0] == (int64_t)(6 - first) && !view.owned);
+        ck_assert(ulp_tensor_get(&view, 0) == (double)first && ulp_tensor_get(&view, view.count - 1) == 5);
+    }
+    ck_assert_uint_eq(ulp_tensor_view_from(&tensor, 7).count, 0);
+}
+END_TEST
+
 START_TEST(wide_to_half_is_one_rounding)
 {
     struct ulp_tensor in, half, one = {0};
@@ -143,6 +159,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, hostile_shapes_are_refused);
     tcase_add_test(tests, shapes_broadcast_as_numpy);
+    tcase_add_test(tests, views_end_where_the_tensor_ends);
     tcase_add_test(tests, wide_to_half_is_one_rounding);
     tcase_add_test(tests, big_integers_round_once);
     tcase_add_test(tests, floats_to_integers_saturate);

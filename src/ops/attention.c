@@ -447,9 +447,7 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
         return status;
     const int64_t step = rotation->interleaved ? 2 : 1;
     const size_t second = rotation->interleaved ? 1 : (size_t)half;
-    struct ulp_tensor x2 = *in, y2 = *out;
-    x2.data = ulp_element_at(in, second);
-    y2.data = ulp_element_at(out, second);
+    const struct ulp_tensor x2 = ulp_tensor_view_from(in, second), y2 = ulp_tensor_view_from(out, second);
     const struct ulp_rows rows = {.row_count = (size_t)rows_count, .row_length = (size_t)half};
     const struct ulp_named_operand operands[] = {
         {"x1", {.tensor = in, .row_offset = in_row, .position_stride = step}},

@@ -138,9 +138,8 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
     const struct ulp_named_operand acc = {"acc", line_operand(&sums, &split, false)};
     for (size_t step = 0; step < split.size && status == ULP_OK; step++) {
         const size_t t = ulp_call_int(call, "reverse") ? split.size - 1 - step : step;
-        struct ulp_tensor x = *in, y = call->out[0];
-        x.data = ulp_element_at(in, t * split.inner);
-        y.data = ulp_element_at(&call->out[0], t * split.inner);
+        const struct ulp_tensor x = ulp_tensor_view_from(in, t * split.inner);
+        const struct ulp_tensor y = ulp_tensor_view_from(&call->out[0], t * split.inner);
         const struct ulp_named_operand operands[2] = {acc, {"x", line_operand(&x, &split, true)}};
         const struct ulp_named_operand result = {"y", line_operand(&y, &split, true)};
         if (exclusive)

@@ -107,13 +107,13 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
     const size_t corners = (size_t)1 << rank, count = (size_t)(d->taps * d->pixels), first = (size_t)set * count;
     const int64_t channels = d->channels / d->offset_groups, plane = source->dims[1];
     struct ulp_named_operand *operands;
-    struct ulp_tensor from = *source, to = *columns, weights[2 * ULP_RANK_MAX], mask = {0};
+    const struct ulp_tensor from = ulp_tensor_view_from(source, (size_t)(set * channels * plane));
+    const struct ulp_tensor to = ulp_tensor_view_from(columns, (size_t)(set * channels) * count);
+    struct ulp_tensor weights[2 * ULP_RANK_MAX], mask = {0};
     char (*names)[24];
     enum ulp_status status = ulp_call_take(call, corners + 2 * ULP_RANK_MAX + 1, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names, error);
-    from.data = ulp_element_at(source, (size_t)(set * channels * plane));
-    to.data = ulp_element_at(columns, (size_t)(set * channels) * count);
     size_t used = 0;
     for (size_t c = 0; c < corners && status == ULP_OK; c++, used++) {
         int64_t *offset;
@@ -128,8 +128,7 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
             (struct ulp_named_operand){names[used], {.tensor = &from, .row_stride = plane, .position_offset = offset}};
     }
     for (int a = 0; a < 2 * rank && status == ULP_OK; a++, used++) {
-        weights[a] = taps[a / 2].weights;
-        weights[a].data = ulp_element_at(&weights[a], 2 * first + (size_t)(a % 2));
+        weights[a] = ulp_tensor_view_from(&taps[a / 2].weights, 2 * first + (size_t)(a % 2));
         snprintf(names[used], sizeof *names, "w%d_%d", a / 2, a % 2);
         operands[used] = (struct ulp_named_operand){names[used], {.tensor = &weights[a], .position_stride = 2}};
     }
@@ -137,8 +136,7 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
         return status;
     operands[used] = (struct ulp_named_operand){"mask", {.constant = "1"}};
     if (ulp_call_in(call, 4)) {
-        mask = *call->in[4];
-        mask.data = ulp_element_at(&mask, first);
+        mask = ulp_tensor_view_from(call->in[4], first);
         operands[used].operand = (struct ulp_operand){.tensor = &mask, .position_stride = 1};
     }
     const struct ulp_rows rows = {.row_count = (size_t)channels, .row_length = count};

@@ -17,8 +17,7 @@ static enum ulp_status infer_det(struct ulp_call *call, struct ulp_error *error)
 static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithmetic *inner, const struct ulp_tensor *a,
                                   size_t n, size_t k, struct ulp_tensor *sizes, size_t *pivot, struct ulp_error *error)
 {
-    struct ulp_tensor column = *a;
-    column.data = ulp_element_at(a, k);
+    const struct ulp_tensor column = ulp_tensor_view_from(a, k);
     const struct ulp_rows rows = {.row_count = 1, .row_length = n};
     const struct ulp_named_operand x = {"x", {.tensor = &column, .position_stride = (int64_t)n}};
     const struct ulp_named_operand y = {"y", {.tensor = sizes, .position_stride = 1}};
@@ -35,11 +34,8 @@ static enum ulp_status eliminate(struct ulp_call *call, const struct ulp_arithme
                                  size_t n, size_t k, struct ulp_error *error)
 {
     const struct ulp_rows rows = {.row_count = n - k - 1, .row_length = n - k - 1};
-    struct ulp_tensor x = *a, first = *a, top = *a, pivot = *a;
-    x.data = ulp_element_at(a, (k + 1) * n + k + 1);
-    first.data = ulp_element_at(a, (k + 1) * n + k);
-    top.data = ulp_element_at(a, k * n + k + 1);
-    pivot.data = ulp_element_at(a, k * n + k);
+    const struct ulp_tensor x = ulp_tensor_view_from(a, (k + 1) * n + k + 1), first = ulp_tensor_view_from(a, (k + 1) * n + k);
+    const struct ulp_tensor top = ulp_tensor_view_from(a, k * n + k + 1), pivot = ulp_tensor_view_from(a, k * n + k);
     const struct ulp_named_operand operands[] = {
         {"x", {.tensor = &x, .row_stride = (int64_t)n, .position_stride = 1}},
         {"first", {.tensor = &first, .row_stride = (int64_t)n}},
@@ -65,10 +61,9 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
         return status;
     for (size_t m = 0; status == ULP_OK && m < call->out[0].count; m++) {
         bool negative = false;
-        struct ulp_tensor matrix = *in, result = call->out[0];
-        matrix.data = ulp_element_at(in, m * n * n);
+        const struct ulp_tensor result = ulp_tensor_view_from(&call->out[0], m);
+        struct ulp_tensor matrix = ulp_tensor_view_from(in, m * n * n);
         matrix.count = n * n;
-        result.data = ulp_element_at(&call->out[0], m);
         status = ulp_tensor_convert(&a, &matrix, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
         for (size_t k = 0; status == ULP_OK && k < n; k++) {
             size_t pivot;

@@ -77,9 +77,7 @@ enum ulp_status ulp_microsoft_view(const struct ulp_call *call, const struct ulp
     enum ulp_status status = ulp_call_take(call, 1, sizeof *view, &view, error);
     if (status != ULP_OK)
         return status;
-    *view = ulp_tensor_view(tensor);
-    if (view->data)
-        view->data = ulp_element_at(tensor, (size_t)first);
+    *view = ulp_tensor_view_from(tensor, (size_t)first);
     *out = view;
     return ULP_OK;
 }

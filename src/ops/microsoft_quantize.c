@@ -219,8 +219,7 @@ static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error
     for (size_t i = 2; status == ULP_OK && i < call->input_count; i += 3) {
         const struct ulp_tensor *in = call->in[i];
         const size_t run = (size_t)in->dims[axis] * whole.inner;
-        struct ulp_tensor part = *out;
-        part.data = (char *)out->data + done * out->element_bytes;
+        const struct ulp_tensor part = ulp_tensor_view_from(out, done);
         done += run;
         const struct ulp_rows rows = {.row_count = whole.outer, .row_length = run};
         const struct ulp_named_operand operands[] = {

@@ -190,14 +190,6 @@ static enum ulp_status make_buffers(struct ulp_call *call, struct recurrent *s, 
     return status;
 }
 
-/* A view that starts `first` elements later. */
-static struct ulp_tensor view_from(const struct ulp_tensor *tensor, size_t first)
-{
-    struct ulp_tensor view = ulp_tensor_view(tensor);
-    view.data = ulp_element_at(tensor, first);
-    return view;
-}
-
 /* out (rows x lines) = a (rows of k numbers at a_line) times the transposed matrix that starts at b. */
 static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *a,
                                 const int64_t *a_line, size_t rows, const struct ulp_tensor *b, size_t lines, size_t k,
@@ -296,7 +288,7 @@ static void add_gate(struct cell_operands *o, char letter, char gate, const stru
     name[0] = letter, name[1] = '_', name[2] = gate, name[3] = 0;
     struct ulp_operand operand = {.constant = "-0"};
     if (tensor) {
-        o->views[o->count] = view_from(tensor, first);
+        o->views[o->count] = ulp_tensor_view_from(tensor, first);
         operand = (struct ulp_operand){
             .tensor = &o->views[o->count], .row_offset = row_offset, .row_stride = row_stride, .position_stride = 1};
     }
@@ -372,7 +364,7 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct recurrent *
             else
                 ulp_move_fill(states[i], b * s->hidden, s->hidden, zero.data);
     }
-    const struct ulp_tensor w = view_from(s->w, d * lines * s->input);
+    const struct ulp_tensor w = ulp_tensor_view_from(s->w, d * lines * s->input);
     return multiply(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input, error);
 }
 
@@ -381,7 +373,7 @@ static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size
                                 const int64_t *x_row, const int64_t *h_line, struct ulp_error *error)
 {
     const size_t lines = s->gates * s->hidden, state_lines = resets_before(call, s) ? 2 * s->hidden : lines;
-    const struct ulp_tensor r = view_from(s->r, d * lines * s->hidden);
+    const struct ulp_tensor r = ulp_tensor_view_from(s->r, d * lines * s->hidden);
     struct cell_operands *operands;
     enum ulp_status status = ulp_call_take(call, 1, sizeof *operands, &operands, error);
     if (status == ULP_OK)
@@ -390,7 +382,7 @@ static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size
         return status;
     lay_cell(operands, call, s, d, x_row);
     if (resets_before(call, s)) {
-        const struct ulp_tensor r_last = view_from(&r, 2 * s->hidden * s->hidden);
+        const struct ulp_tensor r_last = ulp_tensor_view_from(&r, 2 * s->hidden * s->hidden);
         status = run_cell(call, s, formulas[0], operands, &s->reset, NULL, error);
         if (status == ULP_OK)
             status = multiply(call, &s->sums_r, &s->reset, h_line, s->batch, &r_last, s->hidden, s->hidden, error);

@@ -123,6 +123,16 @@ enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type, en
     return status == ULP_OK ? ulp_tensor_allocate(out, NULL, error) : status;
 }
 
+struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t first)
+{
+    struct ulp_tensor view = ulp_tensor_view(tensor);
+    view.count = first < tensor->count ? tensor->count - first : 0;
+    view.rank = 1;
+    view.dims[0] = (int64_t)view.count;
+    view.data = view.count && tensor->data ? (char *)tensor->data + first * tensor->element_bytes : NULL;
+    return view;
+}
+
 enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in, struct ulp_budget *budget,
                                 struct ulp_error *error)
 {

@@ -35,6 +35,8 @@ static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
     view.owned = false;
     return view;
 }
+/* The elements from `first` on as one dimension; not beyond the tensor's end, which kernels that look over a whole factor rely on. */
+struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t first);
 bool ulp_tensor_same_shape(const struct ulp_tensor *a, const struct ulp_tensor *b);
 /* "FLOAT[1,3,224,224]" into buffer; returns buffer. For messages. */
 const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buffer, size_t size);
