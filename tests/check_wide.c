@@ -438,6 +438,7 @@ START_TEST(blocks_and_panels)
         {60, 7, 3, 9, ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 128, 0, 128, NORMAL, true, 11},
         {1, 10, 30, 600, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, 128, 128, SPREAD, false, 12},
         {1, 2, 17, 40, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 4096, 4096, 4096, NORMAL, false, 13},
+        {1, 6, 5, 32900, ULP_ELEMENT_F32, ULP_ELEMENT_F32, 0, 0, 24, FULL, false, 14},
     };
     struct world world;
     make_world(&world, setups[_i]);
@@ -449,7 +450,7 @@ START_TEST(blocks_and_panels)
     free_world(&world);
 }
 END_TEST
-#define BLOCK_SETUPS 13
+#define BLOCK_SETUPS 14
 
 /* Sums that lie beside the middle between two neighbours of P bits, at every distance around the digit method's
  * error bound, which is therefore neither too small nor forgotten: a's first element is 1, and b's makes up the
@@ -628,6 +629,61 @@ START_TEST(rounds_factors)
 }
 END_TEST
 
+/* The one batch's lines one after the other, k along each. */
+static void lay_along_k(struct side *side, size_t lines, size_t k_count)
+{
+    struct ulp_tensor turned;
+    struct ulp_error error;
+    uint8_t *padding = side->padding ? calloc(lines * k_count + 1, 1) : NULL;
+    ck_ulp_ok(ulp_tensor_create(&turned, side->tensor.type, side->tensor.element, side->tensor.precision, 1, side->tensor.dims, &error),
+              error);
+    const size_t each = turned.element_bytes;
+    for (size_t i = 0; i < lines; i++)
+        for (size_t k = 0; k < k_count; k++) {
+            const size_t from = (size_t)(side->line_offset[i] + side->k_offset[k]), to = i * k_count + k;
+            memcpy((char *)turned.data + to * each, (const char *)side->tensor.data + from * each, each);
+            if (padding)
+                padding[to] = side->padding[from];
+        }
+    for (size_t i = 0; i < lines; i++)
+        side->line_offset[i] = (int64_t)(i * k_count);
+    for (size_t k = 0; k < k_count; k++)
+        side->k_offset[k] = (int64_t)k;
+    ulp_tensor_free(&side->tensor);
+    free(side->padding);
+    side->tensor = turned;
+    side->padding = padding;
+}
+
+/* A few rows times floats that are cut in registers, along columns and along k: partial vectors, and more products than an accumulator
+ * holds. */
+START_TEST(vectors_times_floats)
+{
+    static const size_t sizes[][2] = {{5, 1}, {8, 7}, {9, 8}, {16, 15}, {17, 16}, {24, 33}, {40, 90}, {6, 2100}, {5, 32900}};
+    const enum kind kind = (enum kind)(_i / 2);
+    for (size_t size = 0; size < COUNT(sizes); size++)
+        for (size_t pair = 0; pair < 5; pair++) {
+            const bool large = sizes[size][1] > 1000;
+            if (large && (pair > 1 || (kind != FULL && !(kind == NORMAL && sizes[size][1] < 3000))))
+                continue;
+            static const int x_precisions[] = {0, 0, 128, 160, 300};
+            static const int sum_precisions[] = {24, 64, 128, 128, 256};
+            const enum ulp_element x = pair == 0 ? ULP_ELEMENT_F32 : pair == 1 ? ULP_ELEMENT_F64 : ULP_ELEMENT_WIDE;
+            struct world world;
+            make_world(&world, (struct setup){1, 1 + (size + pair) % 4, sizes[size][0], sizes[size][1], x, ULP_ELEMENT_F32,
+                                              x_precisions[pair], 0, sum_precisions[pair], kind, size % 4 == 3, 50 * size + pair});
+            if (_i % 2)
+                lay_along_k(&world.b, sizes[size][0], sizes[size][1]);
+            world.problem.b.tensor = &world.b.tensor;
+            world.problem.b.padding = world.b.padding;
+            const double share = run_and_compare(&world, ULP_WIDE_DIGITS, 1 + (int)pair % 2);
+            if (share >= 0 && (kind == NORMAL || kind == FULL))
+                ck_assert_msg(share > 0.9, "%zu columns of %zu: %.3f of the outputs by digits", sizes[size][0], sizes[size][1], share);
+            free_world(&world);
+        }
+}
+END_TEST
+
 /* What earlier calls left of a factor that stays as it is changes no bit, whatever the other factor becomes: new elements of the same
  * kind, of far exponents, infinities and NaN, and the first ones again. */
 static void check_kept(struct setup setup, unsigned kept, enum ulp_wide_method method, int thread_count, struct ulp_packed *packed)
@@ -774,6 +830,7 @@ int main(void)
     tcase_add_test(sums, other_roundings_and_stores);
     tcase_add_test(sums, stores_into_a_narrow_format);
     tcase_add_test(sums, rounds_factors);
+    tcase_add_loop_test(sums, vectors_times_floats, 0, 2 * KIND_COUNT);
     tcase_add_loop_test(sums, kept_factors_change_no_bit, 0, KIND_COUNT);
     tcase_add_test(sums, kept_factors_are_packed_once);
     tcase_add_test(sums, forms_yield_to_tensors);

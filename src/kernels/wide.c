@@ -172,6 +172,19 @@ static void swap_sides(struct ulp_wide_call *call)
     problem->out_column_offset = row;
 }
 
+/* *done: the call's columns were cut as they were met. */
+static enum ulp_status run_vector(struct ulp_wide_call *call, const struct ulp_wide_tile *tile, bool *done, struct ulp_pool *pool,
+                                  struct ulp_error *error)
+{
+    struct ulp_wide_plan plan;
+    enum ulp_status status = ULP_OK;
+    call->regular = ulp_wide_vector_serves(call, tile);
+    if (call->regular && ulp_wide_plan_make(&plan, call, tile))
+        status = ulp_wide_run_vector(&plan, call, done, pool, error);
+    call->regular = false;
+    return status;
+}
+
 static enum ulp_status run_tile(struct ulp_wide_call *call, const struct ulp_wide_tile *tile, struct ulp_pool *pool,
                                 struct ulp_error *error)
 {
@@ -180,7 +193,10 @@ static enum ulp_status run_tile(struct ulp_wide_call *call, const struct ulp_wid
     if (problem->n < (size_t)(tile->lanes * tile->vectors_max) && problem->m > problem->n)
         swap_sides(call);
     struct ulp_wide_plan plan;
-    enum ulp_status status;
+    bool done = false;
+    enum ulp_status status = run_vector(call, tile, &done, pool, error);
+    if (status != ULP_OK || done)
+        return status;
     ulp_wide_forms_find(call, tile);
     if (ulp_wide_forms_plan(&plan, call) || ulp_wide_plan_make(&plan, call, tile)) {
         ulp_wide_forms_make(call, &plan, pool);

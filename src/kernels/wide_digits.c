@@ -30,6 +30,14 @@ static size_t count_adjacent(const int64_t *offset, size_t count, size_t wanted)
     return differ ? 1 : wanted;
 }
 
+struct ulp_wide_line ulp_wide_line_of_floats(int32_t largest, int32_t smallest_less_1)
+{
+    if (largest == 0 || largest >= 0x7f800000)
+        return (struct ulp_wide_line){.zero = largest == 0, .irregular = largest != 0};
+    int high = (int)(largest >> 23), low = (int)((smallest_less_1 + 1) >> 23);
+    return (struct ulp_wide_line){.exponent = (high ? high : 1) - 126, .lowest = (low ? low : 1) - 150};
+}
+
 /* Floats by their bit patterns, in which zero's magnitude is 0 and less one the largest of all. */
 static struct ulp_wide_line scan_floats(const float *x, const int64_t *offset, size_t k)
 {
@@ -46,10 +54,7 @@ static struct ulp_wide_line scan_floats(const float *x, const int64_t *offset, s
             smallest_less_1 = less_1 < smallest_less_1 ? less_1 : smallest_less_1;
         }
     }
-    if (largest == 0 || largest >= 0x7f800000)
-        return (struct ulp_wide_line){.zero = largest == 0, .irregular = largest != 0};
-    int high = (int)(largest >> 23), low = (int)((smallest_less_1 + 1) >> 23);
-    return (struct ulp_wide_line){.exponent = (high ? high : 1) - 126, .lowest = (low ? low : 1) - 150};
+    return ulp_wide_line_of_floats(largest, smallest_less_1);
 }
 
 static struct ulp_wide_line scan_numbers(const struct ulp_tensor *tensor, int64_t base, const int64_t *offset, size_t k)
@@ -280,14 +285,15 @@ static cut_fn *choose_cut(const struct ulp_tensor *tensor, bool integer, int dig
     return rows[i].cut;
 }
 
-/* sums[line][1 + digit] += the block's digits, carried into 52 bits each; sums[line][0] takes the rest. */
+/* sums[line][1 + digit] += the digits of k in [first, last) of the block, at most 1024, carried into 52 bits each; sums[line][0] takes
+ * the rest. */
 static void sum_digits(int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2], const struct ulp_wide_panel *panel,
-                       const uint64_t *block, size_t block_count)
+                       const uint64_t *block, size_t block_count, size_t first, size_t last)
 {
     for (int digit = panel->digits - 1; digit >= 0; digit--) {
         uint64_t total[ULP_WIDE_COLUMNS_MAX] = {0};
-        const uint64_t *row = block + (size_t)digit * block_count * panel->width;
-        for (size_t k = 0; k < block_count; k++, row += panel->width)
+        const uint64_t *row = block + ((size_t)digit * block_count + first) * panel->width;
+        for (size_t k = first; k < last; k++, row += panel->width)
             for (size_t line = 0; line < panel->width; line++)
                 total[line] += row[line];
         for (size_t line = 0; line < panel->width; line++)
@@ -300,10 +306,8 @@ static void sum_digits(int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2], const struct 
         }
 }
 
-/* Halves of the sums, into positions. What falls below the last kept position is dropped: less than one of its
- * units. */
-static void halve(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
-                  int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2])
+void ulp_wide_halve(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
+                    int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2])
 {
     for (int i = 0; i <= plan->positions + 1; i++)
         for (size_t line = 0; line < panel->width; line++) {
@@ -313,8 +317,7 @@ static void halve(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
         }
 }
 
-/* How many digits hold every bit of the panel's lines, if that is no more than the plan keeps. */
-static void choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan)
+void ulp_wide_choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan)
 {
     int64_t bits = 1;
     for (size_t i = 0; i < panel->count; i++)
@@ -335,7 +338,7 @@ void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *
     }
     if (plan->special)
         ulp_wide_sort(panel, plan, factor, batch);
-    choose_digits(panel, plan);
+    ulp_wide_choose_digits(panel, plan);
 }
 
 void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
@@ -367,10 +370,10 @@ void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
                 else
                     cut(&stretch);
             }
-        if (plan->tile->integer)
-            sum_digits(sums, panel, block, block_count);
+        for (size_t k = 0; plan->tile->integer && k < block_count; k += 1024)
+            sum_digits(sums, panel, block, block_count, k, block_count - k < 1024 ? block_count : k + 1024);
         block += (size_t)panel->digits * block_count * panel->width;
     }
     if (plan->tile->integer)
-        halve(panel, plan, sums);
+        ulp_wide_halve(panel, plan, sums);
 }

@@ -74,6 +74,15 @@ static inline void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_
     ulp_wide_cut(panel, plan, factor, batch);
 }
 
+/* The scale of a line of floats: the largest magnitude's pattern, and one less than that of the smallest that is not zero (INT32_MAX:
+ * there are none). */
+struct ulp_wide_line ulp_wide_line_of_floats(int32_t largest, int32_t smallest_less_1);
+/* Sets digits and exact: how many digits hold every bit of the panel's lines, if that is no more than the plan keeps. */
+void ulp_wide_choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan);
+/* half_sums of sums[line][1 + digit], which are below 2^52 but for sums[line][0]. What falls below the last kept position is dropped: less
+ * than one of its units. */
+void ulp_wide_halve(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2]);
+
 /* Does the tensor hold an infinity or NaN? */
 bool ulp_wide_is_special(const struct ulp_tensor *tensor);
 /* Fills in the panel's sets: which elements are which kind. */
@@ -106,6 +115,12 @@ bool ulp_wide_plan_make(struct ulp_wide_plan *plan, const struct ulp_wide_call *
 
 /* Outputs that are looked at to make a plan. */
 size_t ulp_wide_sample_count(const struct ulp_contraction *problem);
+
+/* wide_vector.h: may the call's columns be cut as they are met? Then its a is regular, and its b taken to be. */
+bool ulp_wide_vector_serves(const struct ulp_wide_call *call, const struct ulp_wide_tile *tile);
+/* Computes it so, unless the rows have too many digits: *done is false. */
+enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call, bool *done, struct ulp_pool *pool,
+                                    struct ulp_error *error);
 
 /* Computes the call by the plan. */
 enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,

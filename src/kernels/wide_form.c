@@ -66,6 +66,8 @@ void ulp_wide_forms_find(struct ulp_wide_call *call, const struct ulp_wide_tile 
 
 bool ulp_wide_is_special_side(const struct ulp_wide_call *call, int side)
 {
+    if (call->regular)
+        return false;
     return call->forms[side] ? call->forms[side]->special : ulp_wide_is_special(factor_of(call, side)->tensor);
 }
 

@@ -16,6 +16,7 @@ struct ulp_wide_call {
     struct ulp_wide_counts *counts;
     /* By side, a and b: it stays as it is after the call, and its digits that stay too (wide_form.h), NULL: none. */
     bool kept[2];
+    bool regular; /* no infinity or NaN is looked for: there is none, or its outputs are found one by one */
     struct ulp_wide_form *forms[2];
     int precision;     /* P */
     bool nearest;      /* the rounding is to nearest even */

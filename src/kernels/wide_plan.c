@@ -17,7 +17,10 @@ static double scaled(const struct ulp_wide_number *x, int64_t exponent)
 {
     if (x->kind != MPFR_REGULAR_KIND || x->exponent < exponent - 900)
         return 0;
-    double top = ldexp((double)(x->limbs[x->limb_count - 1] >> 11), (int)(x->exponent - exponent) - 53);
+    const uint64_t scale = (uint64_t)(x->exponent - exponent - 53 + 1023) << 52; /* of a power of two: -953 and up */
+    double power;
+    memcpy(&power, &scale, sizeof power);
+    const double top = (double)(x->limbs[x->limb_count - 1] >> 11) * power;
     return x->negative ? -top : top;
 }
 
@@ -53,8 +56,9 @@ static int compare(const void *x, const void *y)
 
 size_t ulp_wide_sample_count(const struct ulp_contraction *problem)
 {
-    size_t count = problem->batch_count * problem->m * problem->n / 64 + 1;
-    return count < SAMPLES_MAX ? count : SAMPLES_MAX;
+    const size_t count = problem->batch_count * problem->m * problem->n / 64 + 1;
+    const size_t most = problem->m < 4 ? SAMPLES_MAX / 8 : SAMPLES_MAX; /* few rows: looking costs as much as computing */
+    return count < most ? count : most;
 }
 
 /* Bits that outputs' sums lie below their lines' scales, but for a few; INFINITY when that is not a few. */

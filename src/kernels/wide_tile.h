@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/wide_vector.h"
+
 #define ULP_WIDE_ROWS_MAX 8
 #define ULP_WIDE_VECTORS_MAX 3
 #define ULP_WIDE_COLUMNS_MAX 24
@@ -39,6 +41,7 @@ struct ulp_wide_tile {
     int lanes; /* columns in a vector */
     int rows_max, vectors_max;
     ulp_wide_carry_fn *carry;
+    const struct ulp_wide_vector *vector; /* NULL: none */
     ulp_wide_tile_fn *run[4][ULP_WIDE_VECTORS_MAX]; /* [log2 rows][vectors - 1] */
 };
 
