@@ -243,5 +243,5 @@ static Suite *primitive_suite(void)
 
 int main(void)
 {
-    return test_run(primitive_suite(), strip_access_suite(), strip_fold_suite(), strip_integer_suite(), NULL);
+    return test_run(primitive_suite(), strip_access_suite(), strip_fold_suite(), strip_chain_suite(), strip_integer_suite(), NULL);
 }

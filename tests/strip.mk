@@ -1,6 +1,6 @@
 check_PROGRAMS += check_strip check_function
 TESTS += check_strip check_function
-check_strip_SOURCES = %D%/check_strip.c %D%/check_strip_access.c %D%/check_strip_fold.c \
+check_strip_SOURCES = %D%/check_strip.c %D%/check_strip_access.c %D%/check_strip_fold.c %D%/check_strip_chain.c \
 	%D%/strip_oracle.c %D%/strip_oracle.h
 check_strip_CPPFLAGS = $(test_cppflags)
 check_strip_LDADD = $(test_libs)

@@ -39,6 +39,7 @@ struct ulp_strip_rule oracle_rule(const char *arithmetic);
 /* The suites of check_strip's other files. */
 Suite *strip_access_suite(void);
 Suite *strip_fold_suite(void);
+Suite *strip_chain_suite(void);
 Suite *strip_integer_suite(void);
 
 #endif

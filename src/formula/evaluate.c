@@ -75,13 +75,11 @@ static void run_element(struct worker *worker, int index, size_t first, size_t n
         const struct output *output = &plan->outputs[step->direct_output];
         out = element_at(&output->tensor, row_base(output->operand, worker->row) + (int64_t)first);
     }
-    step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], n,
-                   place_of(worker, step->stream, first));
-}
-
-static void *row_value(const struct worker *worker, const struct step *step)
-{
-    return (char *)slot_of(worker, step->one) + worker->ahead * worker->plan->element_bytes;
+    if (step->chain)
+        ulp_evaluate_chain(worker, step, out, n);
+    else
+        step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], n,
+                       place_of(worker, step->stream, first));
 }
 
 /* A REACH_ROW value is there: spread it when strips of elements use it. */
@@ -251,6 +249,18 @@ static enum ulp_status run_rows(void *context, size_t first, size_t last, int nu
     return ULP_OK;
 }
 
+/* Rows [first, last), as many at once as their values are computed ahead. */
+static void run_batches(struct worker *worker, size_t first, size_t last)
+{
+    const struct plan *plan = worker->plan;
+    for (size_t row = first, count; row < last; row += count) {
+        worker->row = row;
+        prepare_row(worker, last);
+        count = plan->row_part[0].count ? worker->prepared_count - worker->ahead : last - row;
+        ulp_evaluate_batch(worker, count);
+    }
+}
+
 /* Without folds every strip stands for itself: strips [first, last) of all rows. */
 static enum ulp_status run_strips(void *context, size_t first, size_t last, int number, struct ulp_error *error)
 {
@@ -260,6 +270,10 @@ static enum ulp_status run_strips(void *context, size_t first, size_t last, int 
     const enum ulp_status status = ulp_evaluate_worker(&worker, plan, number, error);
     if (status != ULP_OK)
         return status;
+    if (plan->batch) {
+        run_batches(worker, first, last);
+        return ULP_OK;
+    }
     size_t row = first / strips, position = first % strips * plan->width, spread = SIZE_MAX;
     const size_t row_last = (last - 1) / strips + 1;
     for (size_t item = first; item < last; item++) {

@@ -10,8 +10,17 @@
 
 #include "base/alloc.h"
 #include "formula/tape.h"
+#include "number/strip_chain.h"
 
 enum reach { REACH_RUN, REACH_ROW, REACH_ELEMENT };
+
+/* Primitives that are run together: the running value is that of `input`, then each link's. */
+#define CHAIN_LINKS_MAX 8
+struct chain {
+    int input, link_count;
+    int arguments[CHAIN_LINKS_MAX];              /* the links' operands; -1: none */
+    struct ulp_chain_link links[CHAIN_LINKS_MAX]; /* without operands */
+};
 
 /* One instruction prepared for this run. Slots are byte offsets in a worker's memory. */
 struct step {
@@ -24,6 +33,9 @@ struct step {
     bool direct;       /* and which is always used where it lies in the tensor */
     bool kept;         /* in tiles: later phases use the values of all positions again */
     int direct_output; /* the output whose memory the result is computed into; -1: none */
+    bool inside;       /* a member of the chain that ends with step `head`, which computes it */
+    int head;          /* else this step */
+    struct chain *chain; /* that ends with this step; NULL: the function */
     enum ulp_fold fold_kind;
     ulp_strip_fn *function;
     const struct ulp_operand *operand;
@@ -56,6 +68,8 @@ struct plan {
     struct ulp_strip_rule narrow_rule;    /* the accumulator's carrier, rounding to the compute format */
     const struct ulp_strip_table *table, *sum_table;
     size_t element_bytes, sum_bytes;
+    ulp_chain_fn *chain; /* NULL: there are none */
+    bool batch;        /* rows are shorter than a strip and one chain from tensors to a tensor: many are run at once */
     bool same_carrier; /* folds take strips as they are */
     bool narrow;       /* results of folds are rounded to the compute format */
     struct ulp_fold_order order;
@@ -110,6 +124,14 @@ enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape
                                   struct ulp_error *error);
 /* Its second half: memory and orders. False: out of memory. */
 bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena);
+/* Joins instructions to chains. False: out of memory. */
+bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape, struct ulp_arena *arena);
+/* The chain that ends with `step`, on n elements of the worker's row or tile. */
+void ulp_evaluate_chain(const struct worker *worker, const struct step *step, void *out, size_t n);
+/* May the rows be run in batches? The lists of instructions are made. */
+bool ulp_evaluate_is_batch(const struct plan *plan);
+/* The worker's row and those after it; their REACH_ROW values are there. */
+void ulp_evaluate_batch(const struct worker *worker, size_t row_count);
 /* The worker of that number, allocated and its constants filled at first use. */
 enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan, int number, struct ulp_error *error);
 /* Rows [first, last) in tiles; context is the plan. */
@@ -126,6 +148,10 @@ void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n, str
 static inline void *slot_of(const struct worker *worker, size_t slot)
 {
     return (char *)(uintptr_t)worker + slot;
+}
+static inline void *row_value(const struct worker *worker, const struct step *step)
+{
+    return (char *)slot_of(worker, step->one) + worker->ahead * worker->plan->element_bytes;
 }
 static inline int64_t row_base(const struct ulp_operand *operand, size_t row)
 {

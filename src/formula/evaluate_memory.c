@@ -8,6 +8,21 @@ static size_t take_slot(struct plan *plan, size_t bytes)
     return slot;
 }
 
+/* The registers of operands that step i, or a member of the chain that ends with it, reads last. */
+static void free_registers(const struct plan *plan, int i, int *last_use, size_t *free_slots, int *free_count)
+{
+    for (int m = plan->steps[i].chain ? 0 : i; m <= i; m++)
+        for (int k = 0; k < 3; k++) {
+            const int argument = plan->steps[m].needed && plan->steps[m].head == i ? plan->steps[m].arguments[k] : -1;
+            if (argument < 0 || last_use[argument] != i)
+                continue;
+            const struct step *operand = &plan->steps[argument];
+            last_use[argument] = -1;
+            if (operand->strip && operand->reach == REACH_ELEMENT && !operand->kept)
+                free_slots[(*free_count)++] = operand->strip;
+        }
+}
+
 /* Registers for strips of elements: one is free again after the last instruction that reads it. A result may take the
  * register of its own operand. The order of all phases is that of the tape, so one assignment serves every phase. */
 static void assign_registers(struct plan *plan, int *last_use, size_t *free_slots)
@@ -16,24 +31,19 @@ static void assign_registers(struct plan *plan, int *last_use, size_t *free_slot
     int free_count = 0;
     for (int i = 0; i < plan->step_count; i++) {
         last_use[i] = i;
-        for (int k = 0; k < 3; k++)
-            if (plan->steps[i].needed && plan->steps[i].arguments[k] >= 0)
-                last_use[plan->steps[i].arguments[k]] = i;
+        for (int k = 0; k < 3; k++) {
+            const int argument = plan->steps[i].needed ? plan->steps[i].arguments[k] : -1;
+            if (argument >= 0 && last_use[argument] < plan->steps[i].head)
+                last_use[argument] = plan->steps[i].head;
+        }
     }
     for (int i = 0; i < plan->output_count; i++)
         last_use[plan->outputs[i].step] = plan->step_count;
     for (int i = 0; i < plan->step_count; i++) {
         struct step *step = &plan->steps[i];
-        if (!step->needed)
+        if (!step->needed || step->inside)
             continue;
-        for (int k = 0; k < 3; k++) {
-            const int argument = step->arguments[k];
-            const bool repeated =
-                (k > 0 && argument == step->arguments[0]) || (k > 1 && argument == step->arguments[1]);
-            if (argument >= 0 && !repeated && last_use[argument] == i && plan->steps[argument].strip &&
-                plan->steps[argument].reach == REACH_ELEMENT && !plan->steps[argument].kept)
-                free_slots[free_count++] = plan->steps[argument].strip;
-        }
+        free_registers(plan, i, last_use, free_slots, &free_count);
         if (step->kept)
             step->strip = take_slot(plan, plan->tile_rows * plan->rows->row_length * plan->element_bytes);
         else if (step->reach == REACH_ELEMENT && !step->direct && step->direct_output < 0)
@@ -90,7 +100,8 @@ static void mark_wide(struct plan *plan)
     for (int i = 0; i < plan->step_count; i++)
         for (int k = 0; k < 3; k++) {
             const struct step *step = &plan->steps[i];
-            if (step->needed && step->arguments[k] >= 0 &&
+            const bool in_chain = (step->inside || step->chain) && !plan->tiles;
+            if (step->needed && step->arguments[k] >= 0 && !in_chain &&
                 (step->reach == REACH_ELEMENT || step->kind == ULP_TAPE_FOLD))
                 plan->steps[step->arguments[k]].wide = true;
         }
@@ -117,7 +128,7 @@ static bool is_once(const struct step *step, int phase)
 static bool is_repeated(const struct step *step, int phase)
 {
     (void)phase;
-    return step->reach != REACH_RUN;
+    return step->reach != REACH_RUN && !step->inside;
 }
 static bool is_row_part(const struct step *step, int phase)
 {
@@ -161,7 +172,7 @@ static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_a
                 marked[step->arguments[k]] = true;
     }
     for (int i = 0; i < plan->step_count; i++) {
-        const bool element = marked[i] && plan->steps[i].reach == REACH_ELEMENT;
+        const bool element = marked[i] && plan->steps[i].reach == REACH_ELEMENT && !plan->steps[i].inside;
         if (element || (plan->steps[i].needed && is_fold_part(&plan->steps[i], phase)))
             list->items[list->count++] = i;
         made[i] = made[i] || element;
@@ -196,6 +207,7 @@ bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena)
         return false;
     if (!list_all(plan, arena))
         return false;
+    plan->batch = ulp_evaluate_is_batch(plan);
     mark_wide(plan);
     take_slot(plan, sizeof(struct worker));
     plan->values_slot = take_slot(plan, step_count * sizeof(void *));

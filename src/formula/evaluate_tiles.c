@@ -173,8 +173,11 @@ static void run_element(const struct tile *tile, int index, struct span span)
     for (int k = 0; k < 3; k++)
         if (step->arguments[k] >= 0)
             arguments[k] = tile->worker->values[step->arguments[k]];
-    step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], tile->row_count * span.count,
-                   (struct ulp_strip_place){.stream = step->stream});
+    if (step->chain)
+        ulp_evaluate_chain(tile->worker, step, out, tile->row_count * span.count);
+    else
+        step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], tile->row_count * span.count,
+                       (struct ulp_strip_place){.stream = step->stream});
 }
 
 /* One value a row is there: repeat it for every position of a strip when strips of elements use it. */

@@ -153,6 +153,13 @@ static void run_tile(const struct ulp_chains_job *job, char *sums, size_t row_co
                      size_t first, size_t last, struct ulp_tile_place place, void *stack)
 {
     const struct ulp_chains *chains = job->chains;
+    if (chains->cuts.level_count == 0 && !chains->pairwise) {
+        place.k = first;
+        if (first == 0)
+            memset(sums, 0, row_count * job->tile_columns * job->element_bytes);
+        job->tile->run[row_count](&chains->rule, sums, rows, columns, last - first, place);
+        return;
+    }
     for (size_t k = first; k < last;) {
         struct segments segments = find_segments(&chains->cuts, job->k_count, k);
         size_t end = min_size(segments.end[0], last);

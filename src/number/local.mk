@@ -7,6 +7,7 @@ libcore_la_SOURCES += \
 	%D%/round_mpfr.c
 libcore_la_SOURCES += \
 	%D%/strip.c %D%/strip.h %D%/strip_map.h %D%/strip_template.h \
+	%D%/strip_chain.c %D%/strip_chain.h %D%/strip_chain_template.h \
 	%D%/strip_access.c %D%/strip_access.h %D%/strip_access_template.h %D%/strip_fuse_template.h \
 	%D%/strip_float.c %D%/strip_double.c %D%/odd.h \
 	%D%/strip_mpfr.c %D%/mpfr_record.h \
