@@ -252,7 +252,7 @@ static enum ulp_status prepare_outputs(struct ulp_audit_node *node, const struct
 {
     if (node->outputs)
         return ULP_OK;
-    node->outputs = calloc(event->output_count + 1, sizeof *node->outputs);
+    node->outputs = calloc(event->output_count ? event->output_count : 1, sizeof *node->outputs);
     if (!node->outputs)
         return out_of_memory(error);
     node->output_count = event->output_count;

@@ -54,17 +54,16 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
     } files[] = {{"report.json", ulp_report_json}, {"layers.csv", ulp_report_csv}, {"summary.txt", write_summary}};
     enum ulp_status status = ulp_report_prepare(folder, error);
     for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++) {
-        struct ulp_text text = {0};
+        struct ulp_text text;
         char path[4096];
         if (snprintf(path, sizeof path, "%s/%s", folder, files[f].name) >= (int)sizeof path)
-            status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-        if (status == ULP_OK)
-            status = files[f].write(audit, &text, error);
-        if (status == ULP_OK && text.failed)
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-        if (status == ULP_OK)
-            status = ulp_file_write(path, text.data, text.length, error);
-        ulp_text_free(&text);
+            return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+        status = ulp_text_open(&text, path, error);
+        if (status != ULP_OK)
+            return status;
+        status = files[f].write(audit, &text, error);
+        enum ulp_status closed = ulp_text_close(&text, status == ULP_OK, error);
+        status = status == ULP_OK ? closed : status;
     }
     return status;
 }

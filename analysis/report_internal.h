@@ -1,4 +1,4 @@
-/* The writers of one audit; each returns a whole text. */
+/* The writers of one audit; each adds a whole text. Whoever gave the text looks whether it failed. */
 #ifndef ULP_ANALYSIS_REPORT_INTERNAL_H
 #define ULP_ANALYSIS_REPORT_INTERNAL_H
 

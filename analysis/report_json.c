@@ -1,8 +1,11 @@
-/* report.json, schema in doc/report.md. JSON has no NaN or infinity: such a figure is null. */
+/* report.json, schema in doc/report.md. JSON has no NaN or infinity: such a figure is null.
+ *
+ * The document is written as it is made: no more than one node's part of it is in memory. */
 #include <jansson.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <ulpscope.h>
 
@@ -10,6 +13,62 @@
 #include "report_internal.h"
 
 #define SCHEMA_VERSION 1
+
+/* What is open: the writer stands in an object or array at that depth. */
+struct writer {
+    struct ulp_text *out;
+    int depth;
+    bool empty;  /* nothing is in it yet */
+    bool failed; /* out of memory */
+};
+
+/* A new line, and the key when it is in an object. */
+static void start_value(struct writer *writer, const char *key)
+{
+    if (writer->depth)
+        ulp_text_add(writer->out, "%s\n%*s", writer->empty ? "" : ",", writer->depth, "");
+    if (key)
+        ulp_text_add(writer->out, "\"%s\": ", key);
+    writer->empty = false;
+}
+
+static void open_value(struct writer *writer, const char *key, char bracket)
+{
+    start_value(writer, key);
+    ulp_text_add(writer->out, "%c", bracket);
+    writer->depth++;
+    writer->empty = true;
+}
+
+static void close_value(struct writer *writer, char bracket)
+{
+    writer->depth--;
+    if (!writer->empty)
+        ulp_text_add(writer->out, "\n%*s", writer->depth, "");
+    ulp_text_add(writer->out, "%c", bracket);
+    writer->empty = false;
+}
+
+/* A piece of the text as jansson writes it, moved in to the writer's depth: jansson writes line ends only between values. */
+static int add_piece(const char *piece, size_t size, void *context)
+{
+    const struct writer *writer = context;
+    for (const char *end = piece + size, *line; piece < end; piece = line) {
+        const char *newline = memchr(piece, '\n', (size_t)(end - piece));
+        line = newline ? newline + 1 : end;
+        ulp_text_add(writer->out, "%.*s%*s", (int)(line - piece), piece, newline ? writer->depth : 0, "");
+    }
+    return writer->out->failed ? -1 : 0;
+}
+
+/* Write a value and free it. */
+static void put(struct writer *writer, const char *key, json_t *value)
+{
+    start_value(writer, key);
+    if (!value || json_dump_callback(value, add_piece, writer, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY) != 0)
+        writer->failed = true;
+    json_decref(value);
+}
 
 static json_t *make_number(double value)
 {
@@ -99,55 +158,73 @@ static json_t *make_outputs(const struct ulp_audit *audit, const struct ulp_audi
     return array;
 }
 
-static json_t *make_lane(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_node *node)
 {
-    json_t *object = json_object(), *nodes = json_array(), *meaning = json_array();
+    json_t *entry = json_object();
+    json_object_set_new(entry, "index", json_integer((json_int_t)node->index));
+    json_object_set_new(entry, "name", make_text(node->name));
+    json_object_set_new(entry, "op", make_text(node->op));
+    if (node->types.product) {
+        json_object_set_new(entry, "weight_type",
+                            node->types.weight == ULP_TYPE_UNDEFINED ? json_null() : make_text(ulp_type_name(node->types.weight)));
+        json_object_set_new(entry, "compute_type", make_text(node->types.compute));
+    }
+    if (node->born)
+        json_object_set_new(entry, "nonfinite_born", json_true());
+    if (node->poisoned)
+        json_object_set_new(entry, "nonfinite_poisoned", json_true());
+    json_object_set_new(entry, "outputs", make_outputs(audit, node));
+    return entry;
+}
+
+/* The node's name; null for none. */
+static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
+{
+    return node < 0 ? json_null() : make_text(lane->nodes[node].name);
+}
+
+static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
+{
+    json_t *meaning = json_array();
     char text[4096];
-    ulp_arithmetic_describe(&lane->arithmetic, text, sizeof text);
+    ulp_arithmetic_describe(arithmetic, text, sizeof text);
     for (char *line = text, *end; *line; line = end) {
         for (end = line; *end && *end != '\n'; end++)
             ;
         json_array_append_new(meaning, json_stringn(line, (size_t)(end - line)));
         end += *end == '\n';
     }
-    json_object_set_new(object, "name", make_text(lane->arithmetic.name));
-    json_object_set_new(object, "meaning", meaning);
-    json_object_set_new(object, "first_nonfinite",
-                        lane->first_born < 0 ? json_null() : make_text(lane->nodes[lane->first_born].name));
-    json_object_set_new(object, "first_diverged",
-                        lane->first_decided < 0 ? json_null() : make_text(lane->nodes[lane->first_decided].name));
-    if (lane->parting.other >= 0) {
-        const struct ulp_parting *parting = &lane->parting;
-        json_t *parts = json_object();
-        json_object_set_new(parts, "from", make_text(audit->lanes[parting->other].arithmetic.name));
-        json_object_set_new(parts, "first", parting->first < 0 ? json_null() : make_text(lane->nodes[parting->first].name));
-        json_object_set_new(parts, "first_step", parting->first_step < 0 ? json_null() : make_text(lane->nodes[parting->first_step].name));
-        json_object_set_new(parts, "steps", json_integer((json_int_t)parting->steps));
-        json_object_set_new(parts, "count", json_integer((json_int_t)parting->count));
-        json_object_set_new(object, "parts", parts);
-    }
-    json_object_set_new(object, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
-    for (size_t n = 0; n < lane->node_count; n++) {
-        const struct ulp_audit_node *node = &lane->nodes[n];
-        json_t *entry = json_object();
-        json_object_set_new(entry, "index", json_integer((json_int_t)node->index));
-        json_object_set_new(entry, "name", make_text(node->name));
-        json_object_set_new(entry, "op", make_text(node->op));
-        if (node->types.product) {
-            json_object_set_new(entry, "weight_type",
-                                node->types.weight == ULP_TYPE_UNDEFINED ? json_null() : make_text(ulp_type_name(node->types.weight)));
-            json_object_set_new(entry, "compute_type", make_text(node->types.compute));
-        }
-        if (node->born)
-            json_object_set_new(entry, "nonfinite_born", json_true());
-        if (node->poisoned)
-            json_object_set_new(entry, "nonfinite_poisoned", json_true());
-        json_object_set_new(entry, "outputs", make_outputs(audit, node));
-        json_array_append_new(nodes, entry);
-    }
-    json_object_set_new(object, "nodes", nodes);
-    json_object_set_new(object, "outputs", make_outputs(audit, &lane->outputs));
-    return object;
+    return meaning;
+}
+
+static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_parting *parting = &lane->parting;
+    json_t *parts = json_object();
+    json_object_set_new(parts, "from", make_text(audit->lanes[parting->other].arithmetic.name));
+    json_object_set_new(parts, "first", make_node_name(lane, parting->first));
+    json_object_set_new(parts, "first_step", make_node_name(lane, parting->first_step));
+    json_object_set_new(parts, "steps", json_integer((json_int_t)parting->steps));
+    json_object_set_new(parts, "count", json_integer((json_int_t)parting->count));
+    return parts;
+}
+
+static void put_lane(struct writer *writer, const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+{
+    open_value(writer, NULL, '{');
+    put(writer, "name", make_text(lane->arithmetic.name));
+    put(writer, "meaning", make_meaning(&lane->arithmetic));
+    put(writer, "first_nonfinite", make_node_name(lane, lane->first_born));
+    put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
+    if (lane->parting.other >= 0)
+        put(writer, "parts", make_parting(audit, lane));
+    put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
+    open_value(writer, "nodes", '[');
+    for (size_t n = 0; n < lane->node_count; n++)
+        put(writer, NULL, make_node(audit, &lane->nodes[n]));
+    close_value(writer, ']');
+    put(writer, "outputs", make_outputs(audit, &lane->outputs));
+    close_value(writer, '}');
 }
 
 static json_t *make_reference(const struct ulp_audit *audit)
@@ -166,64 +243,63 @@ static json_t *make_reference(const struct ulp_audit *audit)
     return object;
 }
 
-static json_t *make_spreads(const struct ulp_spreads *spreads)
+static json_t *make_spread(const struct ulp_spread *spread)
 {
-    json_t *object = json_object(), *schedules = json_array(), *nodes = json_array();
-    json_object_set_new(object, "base", make_text(spreads->base));
-    for (size_t s = 0; s < spreads->schedule_count; s++)
-        json_array_append_new(schedules, make_text(spreads->schedules[s]));
-    json_object_set_new(object, "schedules", schedules);
-    json_object_set_new(object, "other_gpu", spreads->other_gpu < 0 ? json_null() : make_text(spreads->schedules[spreads->other_gpu]));
-    for (size_t i = 0; i < spreads->count; i++) {
-        const struct ulp_spread *spread = &spreads->items[i];
-        json_t *node = json_object();
-        json_object_set_new(node, "index", json_integer((json_int_t)spread->index));
-        json_object_set_new(node, "name", make_text(spread->name));
-        json_object_set_new(node, "op", make_text(spread->op));
-        json_object_set_new(node, "output", make_text(spread->output));
-        SET_FIGURES(node, spread, spread_figures);
-        json_object_set_new(node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
-        json_array_append_new(nodes, node);
-    }
-    json_object_set_new(object, "nodes", nodes);
-    return object;
+    json_t *node = json_object();
+    json_object_set_new(node, "index", json_integer((json_int_t)spread->index));
+    json_object_set_new(node, "name", make_text(spread->name));
+    json_object_set_new(node, "op", make_text(spread->op));
+    json_object_set_new(node, "output", make_text(spread->output));
+    SET_FIGURES(node, spread, spread_figures);
+    json_object_set_new(node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
+    return node;
 }
 
-/* A piece of the text as jansson writes it. */
-static int add_text(const char *piece, size_t size, void *out)
+static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads)
 {
-    ulp_text_add(out, "%.*s", (int)size, piece);
-    return ((const struct ulp_text *)out)->failed ? -1 : 0;
+    open_value(writer, NULL, '{');
+    put(writer, "base", make_text(spreads->base));
+    open_value(writer, "schedules", '[');
+    for (size_t s = 0; s < spreads->schedule_count; s++)
+        put(writer, NULL, make_text(spreads->schedules[s]));
+    close_value(writer, ']');
+    put(writer, "other_gpu", spreads->other_gpu < 0 ? json_null() : make_text(spreads->schedules[spreads->other_gpu]));
+    open_value(writer, "nodes", '[');
+    for (size_t i = 0; i < spreads->count; i++)
+        put(writer, NULL, make_spread(&spreads->items[i]));
+    close_value(writer, ']');
+    close_value(writer, '}');
 }
 
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error)
 {
-    json_t *root = json_object(), *model = json_object(), *samples = json_array(), *lanes = json_array();
-    json_object_set_new(root, "schema", json_integer(SCHEMA_VERSION));
-    json_object_set_new(root, "ulpscope", json_string(ulp_version()));
-    json_object_set_new(model, "path", make_text(audit->model_path));
-    json_object_set_new(model, "ir_version", json_integer(audit->ir_version));
-    json_object_set_new(model, "opset", json_integer(audit->opset));
-    json_object_set_new(root, "model", model);
-    json_object_set_new(root, "reference", make_reference(audit));
+    struct writer writer = {.out = out};
+    open_value(&writer, NULL, '{');
+    put(&writer, "schema", json_integer(SCHEMA_VERSION));
+    put(&writer, "ulpscope", json_string(ulp_version()));
+    open_value(&writer, "model", '{');
+    put(&writer, "path", make_text(audit->model_path));
+    put(&writer, "ir_version", json_integer(audit->ir_version));
+    put(&writer, "opset", json_integer(audit->opset));
+    close_value(&writer, '}');
+    put(&writer, "reference", make_reference(audit));
+    open_value(&writer, "samples", '[');
     for (size_t s = 0; s < audit->sample_count; s++)
-        json_array_append_new(samples, make_text(audit->sample_names[s]));
-    json_object_set_new(root, "samples", samples);
-    json_object_set_new(root, "seconds", make_number(audit->seconds));
-    json_object_set_new(root, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
+        put(&writer, NULL, make_text(audit->sample_names[s]));
+    close_value(&writer, ']');
+    put(&writer, "seconds", make_number(audit->seconds));
+    put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
+    open_value(&writer, "arithmetics", '[');
     for (size_t l = 0; l < audit->lane_count; l++)
-        json_array_append_new(lanes, make_lane(audit, &audit->lanes[l]));
-    json_object_set_new(root, "arithmetics", lanes);
+        put_lane(&writer, audit, &audit->lanes[l]);
+    close_value(&writer, ']');
     if (audit->spread_count) {
-        json_t *spreads = json_array();
+        open_value(&writer, "schedules", '[');
         for (size_t i = 0; i < audit->spread_count; i++)
-            json_array_append_new(spreads, make_spreads(&audit->spreads[i]));
-        json_object_set_new(root, "schedules", spreads);
+            put_spreads(&writer, &audit->spreads[i]);
+        close_value(&writer, ']');
     }
-    int failed = json_dump_callback(root, add_text, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-    json_decref(root);
-    if (failed || out->failed)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json");
+    close_value(&writer, '}');
     ulp_text_add(out, "\n");
-    return ULP_OK;
+    return writer.failed && !out->failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json") : ULP_OK;
 }

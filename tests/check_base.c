@@ -2,11 +2,14 @@
 #include "test.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -180,6 +183,51 @@ START_TEST(files_are_whole_and_text_grows)
 }
 END_TEST
 
+static void add_numbers(struct ulp_text *text, int count)
+{
+    for (int i = 0; i < count; i++)
+        ulp_text_add(text, "%d,", i);
+}
+
+/* A text that goes to a file gives the same bytes; one that is not kept, or cannot be written, leaves nothing. */
+START_TEST(text_goes_to_a_file)
+{
+    char folder[] = "/tmp/check_base_XXXXXX", path[64];
+    struct ulp_error error;
+    struct ulp_text whole = {0}, text;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/file", folder);
+    static const int counts[] = {0, 3, 100000};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        void *bytes;
+        size_t count;
+        add_numbers(&whole, counts[c]);
+        ck_ulp_ok(ulp_text_open(&text, path, &error), error);
+        add_numbers(&text, counts[c]);
+        ck_assert_uint_lt(text.capacity, 300000);
+        ck_ulp_ok(ulp_text_close(&text, true, &error), error);
+        ck_ulp_ok(ulp_file_map(path, 1 << 20, &bytes, &count, &error), error);
+        ck_assert_uint_eq(count, whole.length);
+        ck_assert(count == 0 ? !bytes : memcmp(bytes, whole.data, count) == 0);
+        if (count)
+            munmap(bytes, count);
+        ulp_text_free(&whole);
+        unlink(path);
+    }
+    ck_ulp_ok(ulp_text_open(&text, path, &error), error);
+    add_numbers(&text, 100000);
+    ck_ulp_ok(ulp_text_close(&text, false, &error), error);
+    ck_ulp_ok(ulp_text_open(&text, path, &error), error);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, RLIM_INFINITY});
+    add_numbers(&text, 100000);
+    ck_assert_int_eq(ulp_text_close(&text, true, &error), ULP_ERROR_INPUT);
+    ck_assert_ptr_nonnull(strstr(error.message, "cannot write"));
+    ck_assert_int_eq(rmdir(folder), 0);
+    ck_assert_int_eq(ulp_text_open(&text, "/nonexistent/x", &error), ULP_ERROR_INPUT);
+}
+END_TEST
+
 START_TEST(errors_gain_their_place)
 {
     struct ulp_error error;
@@ -207,6 +255,7 @@ int main(void)
     tcase_add_test(tests, slow_work_is_shared);
     tcase_add_test(tests, philox_known_answers);
     tcase_add_test(tests, files_are_whole_and_text_grows);
+    tcase_add_test(tests, text_goes_to_a_file);
     tcase_add_test(tests, errors_gain_their_place);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

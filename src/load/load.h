@@ -16,6 +16,9 @@
 struct ulp_unpacker {
     ProtobufCAllocator allocator;
     size_t taken_bytes, limit_bytes;
+    /* What is parsed is a mapped file: the more has been copied out of it, the less of it stays in memory. NULL: it is not */
+    void *mapped;
+    size_t mapped_bytes, copied_bytes;
     bool refused, exhausted; /* why the last request failed: the limit, or the system */
 };
 void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes);

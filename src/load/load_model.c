@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 /* Real models take less than 20 bytes of memory for a byte of their graph, and 1 for a byte of their weights. */
 #define UNPACK_BYTES_FREE ((size_t)256 << 20)
 #define UNPACK_BYTES_PER_BYTE 64
+#define COPIED_BYTES_MAX ((size_t)4 << 20)
 
 static void *unpacker_alloc(void *context, size_t size)
 {
@@ -22,6 +24,11 @@ static void *unpacker_alloc(void *context, size_t size)
     if (unpacker->refused)
         return NULL;
     unpacker->taken_bytes += size;
+    unpacker->copied_bytes += size;
+    if (unpacker->mapped && unpacker->copied_bytes > COPIED_BYTES_MAX) {
+        madvise(unpacker->mapped, unpacker->mapped_bytes, MADV_DONTNEED); /* pages that are needed come again */
+        unpacker->copied_bytes = 0;
+    }
     unpacker->exhausted = ulp_allocate(&block, size, 1, NULL, "model", NULL) != ULP_OK;
     return unpacker->exhausted ? NULL : block;
 }
@@ -198,8 +205,8 @@ static enum ulp_status start_loader(struct ulp_loader *loader, const char *path,
     return ulp_arena_create(&loader->model->arena, error);
 }
 
-enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count, struct ulp_model **out,
-                                     struct ulp_error *error)
+static enum ulp_status load_bytes(const char *path, const void *bytes, size_t count, void *mapped, struct ulp_model **out,
+                                  struct ulp_error *error)
 {
     struct ulp_loader loader;
     void *proto = NULL;
@@ -208,6 +215,8 @@ enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "%s", path);
     status = start_loader(&loader, path, count, error);
+    loader.unpacker.mapped = mapped;
+    loader.unpacker.mapped_bytes = count;
     if (status == ULP_OK)
         status = ulp_unpack(&loader.unpacker, &proto, &ulp__model_proto__descriptor, bytes, count, "model", error);
     if (status == ULP_OK)
@@ -225,10 +234,16 @@ enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t
     return status;
 }
 
+enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count, struct ulp_model **out,
+                                     struct ulp_error *error)
+{
+    return load_bytes(path, bytes, count, NULL, out, error);
+}
+
 enum ulp_status ulp_model_load(const char *path, struct ulp_model **out, struct ulp_error *error)
 {
     struct stat info;
-    unsigned char *bytes;
+    void *bytes;
     size_t count;
     *out = NULL;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
@@ -238,10 +253,11 @@ enum ulp_status ulp_model_load(const char *path, struct ulp_model **out, struct 
             error, ULP_ERROR_INPUT,
             "%s: %lld bytes, but protobuf ends at 2 GiB; save the weights as external data beside the model", path,
             (long long)info.st_size);
-    enum ulp_status status = ulp_file_read(path, FILE_BYTES_MAX, &bytes, &count, error);
+    enum ulp_status status = ulp_file_map(path, FILE_BYTES_MAX, &bytes, &count, error);
     if (status != ULP_OK)
         return status;
-    status = ulp_model_load_bytes(path, bytes, count, out, error);
-    free(bytes);
+    status = load_bytes(path, bytes, count, bytes, out, error);
+    if (bytes)
+        munmap(bytes, count);
     return status;
 }
