@@ -29,29 +29,65 @@ static inline uint64_t take_small_root(wide_pair *remainder, wide_pair h)
     return s;
 }
 
-/* s = floor(sqrt(h 2^128 + low 2^64)), h >= 2^126, and whether the remainder is above s, that is the root above s + 1/2:
- * *compared > 0. One step of P. Zimmermann's Karatsuba square root (INRIA RR-3805, 1999). false: a digit of 2^64. */
-static inline bool take_root(wide_pair *s, int *compared, wide_pair h, uint64_t low)
+/* s = floor(sqrt(n)) for n = h 2^128 + low, h >= 2^126, and n - s^2, whose bit 128 is *top. One step of P. Zimmermann's
+ * Karatsuba square root (INRIA RR-3805, 1999). false: a digit of 2^64. */
+static inline bool take_root(wide_pair *s, wide_pair *remainder, int *top, wide_pair h, wide_pair low)
 {
     wide_pair r1;
-    const uint64_t s1 = take_small_root(&r1, h);
+    const uint64_t s1 = take_small_root(&r1, h), next = (uint64_t)(low >> 64);
     uint64_t u;
-    /* (r1 2^64 + low) / (2 s1); low has its last 63 bits clear. */
+    /* (r1 2^64 + next) / (2 s1). */
     if (r1 >> 1 >= s1)
         return false;
-    const uint64_t q = wide_divide_pair(&u, (uint64_t)(r1 >> 1), (uint64_t)r1 << 63 | low >> 1, s1);
+    const uint64_t q = wide_divide_pair(&u, (uint64_t)(r1 >> 1), (uint64_t)r1 << 63 | next >> 1, s1);
     wide_pair root = (wide_pair)s1 << 64 | q, square = (wide_pair)q * q;
-    /* The remainder is 2 u 2^64 - q^2, in 129 bits and a sign. */
-    wide_pair r = (wide_pair)u << 65;
-    int top = (int)(u >> 63) - (r < square);
+    /* The remainder is (2 u + next's last bit) 2^64 + low's end - q^2, in 129 bits and a sign. */
+    wide_pair r = (wide_pair)u << 65 | (wide_pair)(next & 1) << 64 | (uint64_t)low;
+    int high = (int)(u >> 63) - (r < square);
     r -= square;
-    const uint64_t back = -(uint64_t)(top < 0);
+    const uint64_t back = -(uint64_t)(high < 0);
     root -= back & 1;
     const wide_pair twice = (root << 1 | 1) & ((wide_pair)back << 64 | back);
     r += twice;
-    top += (int)((r < twice) + ((uint64_t)(root >> 127) & back));
+    high += (int)((r < twice) + ((uint64_t)(root >> 127) & back));
     *s = root;
-    *compared = (top > 0) | (r > root);
+    *remainder = r;
+    *top = high;
+    return true;
+}
+
+/* z (4 limbs) = floor(sqrt(n)) for n = m 2^256 + low 2^255, m of 4 limbs, m >= 2^254, and whether the root is above
+ * z + 1/2: what remains is more than z. The same step again. false: a digit of 2^128. */
+static inline bool take_long_root(uint64_t *z, bool *above, const uint64_t *m, uint64_t low)
+{
+    wide_pair s, r, u;
+    int top;
+    if (!take_root(&s, &r, &top, (wide_pair)m[3] << 64 | m[2], (wide_pair)m[1] << 64 | m[0]))
+        return false;
+    const wide_pair half = (wide_pair)(unsigned)top << 127 | r >> 1;
+    if (half >= s)
+        return false;
+    const uint64_t v = wide_reciprocal(s);
+    uint64_t q[2], square[4], rest[5], twice[5];
+    q[1] = wide_divide_step(&u, half, (uint64_t)r << 63 | low << 62, s, v);
+    q[0] = wide_divide_step(&u, u, 0, s, v);
+    wide_multiply(square, q, q, 2);
+    rest[0] = rest[1] = 0;
+    rest[2] = (uint64_t)u << 1;
+    rest[3] = (uint64_t)(u >> 63);
+    rest[4] = (uint64_t)(u >> 127);
+    rest[4] -= wide_sub(rest, rest, square, 4);
+    wide_copy(z, q, 2);
+    z[2] = (uint64_t)s;
+    z[3] = (uint64_t)(s >> 64);
+    if (rest[4] >> 63) {
+        const uint64_t one[4] = {1, 0, 0, 0};
+        wide_sub(z, z, one, 4);
+        wide_shift_left(twice, z, 1, 4);
+        twice[0] |= 1;
+        rest[4] += (z[3] >> 63) + wide_add(rest, rest, twice, 4);
+    }
+    *above = rest[4] != 0 || wide_less(z, rest, 4);
     return true;
 }
 
@@ -100,10 +136,11 @@ ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
     static ulp_wide_fn *const functions[4][ULP_PRIMITIVE_COUNT] = {
 #define ROW(LIMBS)                                                                                                     \
     [ULP_PRIMITIVE_ADD] = run_add_##LIMBS, [ULP_PRIMITIVE_SUB] = run_sub_##LIMBS,                                      \
-    [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, [ULP_PRIMITIVE_POW] = run_pow_##LIMBS,     \
-    [ULP_PRIMITIVE_MIN] = run_min_##LIMBS, [ULP_PRIMITIVE_MAX] = run_max_##LIMBS
-        {ROW(1), [ULP_PRIMITIVE_SQRT] = run_sqrt_1},
-        {ROW(2), [ULP_PRIMITIVE_SQRT] = run_sqrt_2},
+    [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, [ULP_PRIMITIVE_POW] = run_pow_##LIMBS, \
+    [ULP_PRIMITIVE_MIN] = run_min_##LIMBS, [ULP_PRIMITIVE_MAX] = run_max_##LIMBS,                                      \
+    [ULP_PRIMITIVE_SQRT] = run_sqrt_##LIMBS
+        {ROW(1)},
+        {ROW(2)},
         {ROW(3)},
         {ROW(4)},
     };

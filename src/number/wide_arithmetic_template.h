@@ -3,7 +3,12 @@
  * taken as often as not costs more than a product. A quotient or root of values of one precision is never a tie. */
 
 #define LIMBS (SIGNIFICAND + 1)
-#define DIVISOR (SIGNIFICAND > 2 ? SIGNIFICAND : 2) /* limbs that wide_divide and the root work on */
+#define DIVISOR (SIGNIFICAND > 2 ? SIGNIFICAND : 2) /* limbs that wide_divide works on */
+#if SIGNIFICAND > 2
+#define ROOT 4 /* and roots */
+#else
+#define ROOT 2
+#endif
 
 /* *out = (y + low 2^-64 ulp) 2^exponent rounded to nearest even; y has its top bit set; sticky: something follows low. */
 WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t low, bool sticky, int64_t exponent,
@@ -115,22 +120,33 @@ WIDE_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x, c
                        x->exponent - y->exponent + (int64_t)whole, (x->kind ^ y->kind) < 0, precision);
 }
 
-#if SIGNIFICAND <= 2
 WIDE_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
 {
     (void)y;
     if (x->kind < 0)
         return false;
-    const int64_t odd = x->exponent & 1;
-    const wide_pair m = (wide_pair)x->limbs[SIGNIFICAND - 1] << 64 | (SIGNIFICAND > 1 ? x->limbs[0] : 0);
-    wide_pair s;
-    int compared;
-    if (!take_root(&s, &compared, m >> odd, (uint64_t)(m & (uint64_t)odd) << 63))
+    const int odd = (int)(x->exponent & 1);
+    uint64_t m[ROOT + 1], z[ROOT + 1];
+    wide_zero(m, ROOT + 1);
+    wide_copy(m + ROOT - SIGNIFICAND, x->limbs, SIGNIFICAND);
+    const uint64_t low = m[0] & (uint64_t)odd;
+    WIDE_UNROLL for (int i = 0; i < ROOT; i++) m[i] = m[i] >> odd | m[i + 1] << 1 << (63 - odd);
+    bool above;
+#if ROOT == 2
+    wide_pair s, r;
+    int top;
+    if (!take_root(&s, &r, &top, (wide_pair)m[1] << 64 | m[0], (wide_pair)low << 127))
         return false;
-    const uint64_t z[3] = {compared > 0 ? UINT64_C(1) << 63 : 0, (uint64_t)s, (uint64_t)(s >> 64)};
-    return NAME(round)(out, z + 3 - SIGNIFICAND, z[2 - SIGNIFICAND], true, (x->exponent + odd) / 2, false, precision);
-}
+    above = (top > 0) | (r > s);
+    z[1] = (uint64_t)s;
+    z[2] = (uint64_t)(s >> 64);
+#else
+    if (!take_long_root(z + 1, &above, m, low))
+        return false;
 #endif
+    z[0] = (uint64_t)above << 63;
+    return NAME(round)(out, z + ROOT + 1 - SIGNIFICAND, z[ROOT - SIGNIFICAND], true, (x->exponent + odd) / 2, false, precision);
+}
 
 /* x or y, the larger or the smaller; -0 is less than +0. */
 WIDE_INLINE bool NAME(extremum)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y,
@@ -173,9 +189,7 @@ BINARY(add, 2)
 BINARY(sub, 2)
 BINARY(mul, 2)
 BINARY(div, 2)
-#if SIGNIFICAND <= 2
 BINARY(sqrt, 1)
-#endif
 
 #define EXTREMUM(FUNCTION, GREATER)                                                                                    \
     static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, size_t n)               \
@@ -194,5 +208,6 @@ EXTREMUM(max, true)
 #undef EXTREMUM
 #undef LIMBS
 #undef DIVISOR
+#undef ROOT
 #undef SIGNIFICAND
 #undef NAME
