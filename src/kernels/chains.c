@@ -184,11 +184,11 @@ static struct ulp_tile_place place_of(const struct ulp_chains_job *job, size_t b
                                    .row_pitch = job->row_pitch};
 }
 
-static void store_tile(const struct ulp_chains_job *job, const char *sums, size_t batch, size_t row, size_t row_count,
+static void store_tile(const struct ulp_chains_job *job, char *sums, size_t batch, size_t row, size_t row_count,
                        size_t column, size_t column_count)
 {
     size_t strip = job->tile_columns * job->element_bytes;
-    const char *result = sums + (size_t)job->chains->cuts.level_count * job->tile_bytes;
+    char *result = sums + (size_t)job->chains->cuts.level_count * job->tile_bytes;
     int64_t base = job->problem->out_batch_offset ? job->problem->out_batch_offset[batch] : 0;
     struct ulp_draw draw = {.first = place_of(job, batch, row, column).output,
                             .number = job->k_count * ULP_DRAWS + ULP_DRAW_STORE};

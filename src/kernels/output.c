@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "number/mpfr_record.h"
 #include "number/round.h"
@@ -50,7 +51,7 @@ bool ulp_output_is_run(const int64_t *offset, size_t n)
 
 static inline float without_payload(float x) { return x == x ? x : NAN; }
 
-static void store_run(float *restrict out, const float *restrict x, size_t n)
+static inline __attribute__((always_inline)) void store_pieces(float *restrict out, const float *restrict x, size_t n)
 {
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
@@ -58,6 +59,24 @@ static void store_run(float *restrict out, const float *restrict x, size_t n)
             out[i + j] = without_payload(x[i + j]);
     for (; i < n; i++)
         out[i] = without_payload(x[i]);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static void store_run_avx2(float *out, const float *x, size_t n)
+{
+    store_pieces(out, x, n);
+}
+#endif
+
+static void store_run(float *out, const float *x, size_t n)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (ulp_cpu_features() & ULP_CPU_AVX2) {
+        store_run_avx2(out, x, n);
+        return;
+    }
+#endif
+    store_pieces(out, x, n);
 }
 
 static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset, const float *x, size_t n,
@@ -73,18 +92,6 @@ static void store_floats(const struct ulp_output *output, int64_t base, const in
     }
     for (size_t i = 0; i < n; i++)
         out[offset[i]] = without_payload(x[i]);
-}
-
-/* As store_floats for places one after the other. */
-static void store_rounded_run(const struct ulp_output *output, float *out, const float *x, size_t n)
-{
-    float rounded[4 * STRIP_MAX];
-    for (size_t i = 0; i < n; i += 4 * STRIP_MAX) {
-        const size_t count = n - i < 4 * STRIP_MAX ? n - i : 4 * STRIP_MAX;
-        memcpy(rounded, x + i, count * sizeof *x);
-        ulp_round_floats(&output->format, output->rounding, rounded, count, 0, 0, 0);
-        store_run(out + i, rounded, count);
-    }
 }
 
 /* The general case, by way of doubles. */
@@ -161,14 +168,12 @@ void ulp_output_strip(const struct ulp_output *output, int64_t base, const int64
         store_values(output, base, offset, strip, n, draw);
 }
 
-void ulp_output_run(const struct ulp_output *output, int64_t first, const void *strip, size_t n)
+void ulp_output_run(const struct ulp_output *output, int64_t first, void *strip, size_t n)
 {
     if (output->source == ULP_ELEMENT_F32 && output->tensor->element == ULP_ELEMENT_F32) {
-        float *out = (float *)output->tensor->data + first;
         if (output->round)
-            store_rounded_run(output, out, strip, n);
-        else
-            store_run(out, strip, n);
+            ulp_round_floats(&output->format, output->rounding, strip, n, 0, 0, 0);
+        store_run((float *)output->tensor->data + first, strip, n);
         return;
     }
     if (output->source == ULP_ELEMENT_F32 && output->tensor->element == ULP_ELEMENT_I32) {

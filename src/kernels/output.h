@@ -25,7 +25,8 @@ void ulp_output_strip(const struct ulp_output *output, int64_t base, const int64
                       struct ulp_draw draw);
 /* Are the n places one after the other? Then ulp_output_run is faster. */
 bool ulp_output_is_run(const int64_t *offset, size_t n);
-/* Sums 0 .. n - 1 go to elements first, first + 1, ...; not for stochastic rounding. */
-void ulp_output_run(const struct ulp_output *output, int64_t first, const void *strip, size_t n);
+/* Sums 0 .. n - 1 go to elements first, first + 1, ...; the strip may be rounded where it lies. Not for stochastic
+ * rounding. */
+void ulp_output_run(const struct ulp_output *output, int64_t first, void *strip, size_t n);
 
 #endif

@@ -169,9 +169,7 @@ void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pa
     round_in_place(out, target, pack, range.line_count * stride);
 }
 
-/* Does the tensor hold a value that may be non-finite in the factor format? Conservative: a value above max_finite may
- * still round down to it, and elements the contraction does not use count too. */
-static bool may_be_nonfinite(const struct ulp_pack *pack)
+bool ulp_pack_may_be_special(const struct ulp_pack *pack)
 {
     const struct ulp_tensor *tensor = pack->factor->tensor;
     double limit = pack->format.max_finite < INFINITY ? pack->format.max_finite : DBL_MAX;
@@ -193,7 +191,7 @@ static bool may_be_nonfinite(const struct ulp_pack *pack)
 
 bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b)
 {
-    return (a->factor->padding && may_be_nonfinite(b)) || (b->factor->padding && may_be_nonfinite(a));
+    return (a->factor->padding && ulp_pack_may_be_special(b)) || (b->factor->padding && ulp_pack_may_be_special(a));
 }
 
 bool ulp_pack_line_has_padding(const struct ulp_pack *pack, size_t batch, size_t line, size_t k_count)

@@ -53,6 +53,10 @@ static inline void ulp_pack_rows_double(double *out, const struct ulp_pack *pack
     ulp_pack_rows(out, ULP_ELEMENT_F64, pack, range, stride);
 }
 
+/* Does the tensor hold a value that may be NaN or Inf in the factor format? Conservative: a value above max_finite may
+ * still round down to it, and elements the contraction does not use count too. */
+bool ulp_pack_may_be_special(const struct ulp_pack *pack);
+
 /* The padding rule. A padding element stands for the zero the tensor holds, and its product with a finite element is a
  * zero, which cannot change a sum except the sign of a sum that is itself zero. Its product with Inf or NaN does not
  * exist; it counts as +0. So packed zeros give every output right except those where padding of one factor meets a

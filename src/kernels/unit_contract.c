@@ -32,13 +32,13 @@ static void set_sides(struct ulp_unit_work *work, bool swapped)
 static double cost_of_panels(const struct ulp_unit_work *work)
 {
     const double panels = (double)((work->columns.count + COLUMNS - 1) / COLUMNS), k = (double)work->problem->k;
-    return panels * (200 + 26 * k + (double)work->rows.count * (10 + 2.4 * k));
+    return panels * (200 + 10 * k + (double)work->rows.count * (10 + 2.4 * k));
 }
 
 static double cost_of_cover(const struct ulp_unit_work *work, const struct ulp_unit_cover *cover)
 {
-    return 0.5 * (double)cover->plane_length * (double)cover->step +
-           (double)cover->place_count * (double)work->rows.count * (15 + 2.4 * (double)work->problem->k);
+    return 0.3 * (double)cover->plane_length * (double)cover->step +
+           (double)cover->place_count * (double)work->rows.count * (15 + 3 * (double)work->problem->k);
 }
 
 /* Can the columns be read where they lie? */
@@ -86,6 +86,7 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
         }
     }
     set_sides(work, best_swapped);
+    work->special_rows = ulp_pack_may_be_special(&work->rows.pack);
     work->padding = ulp_pack_meets_padding(&work->rows.pack, &work->columns.pack);
     return is_direct ? contract_directly(work, &best_cover, pool, error) : ulp_unit_run_panels(work, pool, error);
 }

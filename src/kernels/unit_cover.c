@@ -57,7 +57,8 @@ bool ulp_unit_cover_measure(struct ulp_unit_cover *cover, const struct ulp_facto
     }
     cover->first = line[0] + k_first;
     cover->extent = (size_t)(line[column_count - 1] + k_last - cover->first) + 1;
-    cover->plane_length = (cover->extent / (size_t)cover->step + 1 + 2 * COLUMNS) / COLUMNS * COLUMNS;
+    const size_t lanes = (cover->extent - 1) / (size_t)cover->step + COLUMNS; /* a place may begin with the last */
+    cover->plane_length = (lanes + COLUMNS - 1) / COLUMNS * COLUMNS;
     for (size_t column = 0; column < column_count; cover->place_count++)
         column = end_place(line, column, column_count, cover->step);
     return true;

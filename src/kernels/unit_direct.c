@@ -73,6 +73,20 @@ static void gather_part(float *restrict x, const float *restrict source, size_t 
     memset(x + there, 0, (count - there) * sizeof *x);
 }
 
+static size_t first_element(const struct direct *direct, size_t batch)
+{
+    const int64_t *offset = direct->work->columns.pack.factor->batch_offset;
+    return (size_t)((offset ? offset[batch] : 0) + direct->cover->first);
+}
+
+/* Is the batch's part of the tensor its value plane? */
+static bool reads_tensor(const struct direct *direct, size_t batch)
+{
+    const struct ulp_pack *pack = &direct->work->columns.pack;
+    return direct->cover->step == 1 && !pack->round &&
+           first_element(direct, batch) + direct->cover->plane_length <= pack->factor->tensor->count;
+}
+
 static enum ulp_status decode_parts(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     (void)worker, (void)error;
@@ -87,21 +101,26 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
         const size_t group_batch = item / direct->parts / step, batch = direct->batch_first + group_batch;
         const size_t left = cover->plane_length - part, count = left < PART ? left : PART;
         const size_t place = group_batch * direct->plane_total + plane * cover->plane_length + part;
-        const int64_t offset = (pack->factor->batch_offset ? pack->factor->batch_offset[batch] : 0) + cover->first;
-        float x[PART];
-        uint32_t special = 0;
-        gather_part(x, (const float *)pack->factor->tensor->data + offset, part * step + plane, step, count,
-                    cover->extent);
-        if (pack->round)
-            ulp_round_floats(&pack->format, pack->rounding, x, count, 0, 0, 0);
-        for (size_t i = 0; i < count; i += COLUMNS) {
-            const struct ulp_unit_kinds kinds =
-                work->instance->decode(direct->value + place + i, direct->exponent + place + i, x + i, emin);
-            special |= kinds.nan | kinds.infinity;
+        const size_t offset = first_element(direct, batch);
+        const float *source = (const float *)pack->factor->tensor->data + offset, *x = source + part;
+        if (!reads_tensor(direct, batch)) {
+            float *const value = direct->value + place;
+            gather_part(value, source, part * step + plane, step, count, cover->extent);
+            if (pack->round)
+                ulp_round_floats(&pack->format, pack->rounding, value, count, 0, 0, 0);
+            x = value;
         }
-        direct->special[item] = special != 0;
+        direct->special[item] = !work->instance->find_exponents(direct->exponent + place, x, count, emin);
     }
     return ULP_OK;
+}
+
+static float *find_values(const struct direct *direct, size_t group_batch)
+{
+    const size_t batch = direct->batch_first + group_batch;
+    return reads_tensor(direct, batch)
+               ? (float *)direct->work->columns.pack.factor->tensor->data + first_element(direct, batch)
+               : direct->value + group_batch * direct->plane_total;
 }
 
 /* Is there NaN or Inf in the columns of a batch of the group, or in the rows? */
@@ -128,16 +147,16 @@ static void contract_by_panels(const struct direct *direct, const struct scratch
                                              .line = column,
                                              .line_count = last - column < COLUMNS ? last - column : COLUMNS,
                                              .k_count = work->problem->k};
-        ulp_unit_decode_panel(work->instance, &tile.panel, &work->layout, &work->columns.pack, range, work->padding,
+        ulp_unit_decode_panel(work->instance, &tile.panel, &work->layout, &work->columns.pack, range, true,
                               scratch->lines);
-        ulp_unit_sum(work, &scratch->sums, tile);
+        ulp_unit_sum(work, &scratch->sums, &tile);
         ulp_unit_store_panel(work, scratch->sums.total, batch, row, tile.row_count, column, range.line_count);
     }
 }
 
-/* line = a row's sums of `place_count` places, without the lanes between columns. Copies whole vectors: what is too
+/* line = a row's sums of `place_count` places, without the lanes between columns, and 0 for -0. Copies whole vectors: what is too
  * much is written over by the next run, or lies beyond the last. */
-static void compress_lanes(float *restrict line, const struct ulp_unit_cover *cover, size_t place_first,
+static inline __attribute__((always_inline)) void compress_runs(float *restrict line, const struct ulp_unit_cover *cover, size_t place_first,
                            size_t place_count, const float *restrict total)
 {
     enum { VECTOR = 16 };
@@ -145,9 +164,30 @@ static void compress_lanes(float *restrict line, const struct ulp_unit_cover *co
         for (size_t r = cover->run_first[place_first + i]; r < cover->run_first[place_first + i + 1]; r++) {
             const struct ulp_unit_run run = cover->runs[r];
             for (size_t lane = 0; lane < run.count; lane += VECTOR)
-                memcpy(line + lane, total + run.lane + lane, VECTOR * sizeof *line);
+                for (size_t j = lane; j < lane + VECTOR; j++)
+                    line[j] = total[run.lane + j] + 0.0f;
             line += run.count;
         }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static void compress_avx2(float *line, const struct ulp_unit_cover *cover,
+                                                          size_t place_first, size_t place_count, const float *total)
+{
+    compress_runs(line, cover, place_first, place_count, total);
+}
+#endif
+
+static void compress_lanes(const struct direct *direct, float *line, size_t place_first, size_t place_count,
+                           const float *total)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (direct->work->instance != &ulp_unit_c) {
+        compress_avx2(line, direct->cover, place_first, place_count, total);
+        return;
+    }
+#endif
+    compress_runs(line, direct->cover, place_first, place_count, total);
 }
 
 /* The sums of the rows and of tile->place_count places from place_first on, to their places in the output. */
@@ -161,7 +201,7 @@ static void store_places(const struct direct *direct, const struct scratch *scra
     const int64_t *out = work->columns.out_offset + column;
     for (size_t i = 0; i < tile->row_count; i++) {
         const int64_t line = base + work->rows.out_offset[row + i];
-        compress_lanes(scratch->line, cover, place_first, tile->place_count,
+        compress_lanes(direct, scratch->line, place_first, tile->place_count,
                        scratch->sums.total + i * tile->place_count * COLUMNS);
         if (direct->out_is_run)
             ulp_output_run(&work->output, line + out[0], scratch->line, count);
@@ -194,7 +234,7 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
                              scratch.lines);
         struct ulp_unit_tile tile = {.layout = &work->layout,
                                      .rows = scratch.rows,
-                                     .panel = {.value = direct->value + columns * direct->plane_total,
+                                     .panel = {.value = find_values(direct, columns),
                                                .exponent = direct->exponent + columns * direct->plane_total,
                                                .special = direct->nothing},
                                      .slot_offset = cover->slot_offset,
@@ -206,7 +246,7 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
         for (size_t p = place; p < place_end; p += tile.place_count) {
             tile.place = cover->place + p;
             tile.place_count = place_end - p < direct->places_max ? place_end - p : direct->places_max;
-            ulp_unit_sum(work, &scratch.sums, tile);
+            ulp_unit_sum(work, &scratch.sums, &tile);
             store_places(direct, &scratch, &tile, batch, row, p);
         }
     }

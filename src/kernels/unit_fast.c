@@ -90,9 +90,9 @@ static void raise_exponents(int16_t *restrict top, int16_t a, const int16_t *res
     }
 }
 
-static void find_exponents(struct lanes *lanes, const struct ulp_unit_limits *limits,
-                           const int32_t *restrict a_exponent, const int16_t *restrict b_exponent,
-                           const int64_t *restrict offset, size_t count, const float *restrict c)
+static void raise_lanes(struct lanes *lanes, const struct ulp_unit_limits *limits,
+                        const int32_t *restrict a_exponent, const int16_t *restrict b_exponent,
+                        const int64_t *restrict offset, size_t count, const float *restrict c)
 {
     int16_t top[COLUMNS];
     memset(top, 0x80, sizeof top);
@@ -176,7 +176,7 @@ static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
             break;
         if (lost_lanes(lost) == UINT32_MAX)
             continue;
-        find_exponents(&lanes, limits, tile->rows.exponent + at, tile->panel.exponent + lane, offset, used, c);
+        raise_lanes(&lanes, limits, tile->rows.exponent + at, tile->panel.exponent + lane, offset, used, c);
         for (size_t j = 0; j < COLUMNS; j++)
             lanes.sum[j] = truncate_term(c[j] * lanes.up[j]);
         for (size_t first = 0; first < used; first += 16) {
@@ -200,6 +200,8 @@ static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
 static void run_tile(const struct ulp_unit_tile *tile)
 {
     const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    if (tile->fresh)
+        memset(tile->c, 0, tile->row_count * tile->place_count * COLUMNS * sizeof *tile->c);
     for (size_t row = 0; row < tile->row_count; row++)
         for (size_t place = 0; place < tile->place_count; place++)
             run_place(tile, &limits, row, place);
@@ -222,7 +224,19 @@ static struct ulp_unit_kinds decode(float *restrict value, int16_t *restrict exp
     return kinds;
 }
 
-const struct ulp_unit_instance ulp_unit_c = {run_tile, decode};
+static bool find_exponents(int16_t *restrict exponent, const float *restrict x, size_t count, int emin)
+{
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t magnitude = ulp_unit_bits(x[i]) & 0x7FFFFFFF;
+        const int field = (int)(magnitude >> 23), e = field - 127 > emin ? field - 127 : emin;
+        largest = magnitude > largest ? magnitude : largest;
+        exponent[i] = (int16_t)(magnitude == 0 ? ULP_UNIT_ZERO : e);
+    }
+    return largest < 0x7F800000;
+}
+
+const struct ulp_unit_instance ulp_unit_c = {run_tile, decode, find_exponents};
 
 const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu)
 {

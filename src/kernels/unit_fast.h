@@ -38,6 +38,7 @@ struct ulp_unit_layout {
     struct ulp_unit unit; /* whose blocks these are: of ULP_UNIT_HALVES the FP16 unit inside */
     bool halves;          /* blocks come in pairs, one pair an instruction whose result is added to c */
     bool one_chain;       /* nothing ends before the last block */
+    bool dense;           /* slot k holds k, and there are no empty slots before the last k's */
     size_t block_count, slot_count;
     size_t slot_stride; /* slot_count rounded up to whole vectors */
     int64_t *slot_k;       /* [slot_stride]; -1: none */
@@ -87,29 +88,36 @@ struct ulp_unit_instance {
     void (*run)(const struct ulp_unit_tile *tile);
     /* The planes of ULP_UNIT_COLUMNS values, and their kinds. NaN and Inf get wrong codes and values. */
     struct ulp_unit_kinds (*decode)(float *value, int16_t *exponent, const float *x, int emin);
+    /* The exponent plane alone of a multiple of ULP_UNIT_COLUMNS values; false: there is NaN or Inf, whose codes are
+     * wrong. */
+    bool (*find_exponents)(int16_t *exponent, const float *x, size_t count, int emin);
 };
 extern const struct ulp_unit_instance ulp_unit_c, ulp_unit_avx2, ulp_unit_avx512;
 /* The fastest one for a processor with these features (enum ulp_cpu_feature). */
 const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu);
 
 /* Decode lines of a factor. scratch: range.k_count floats, times ULP_UNIT_COLUMNS for a panel. `padding`: mark padding
- * elements (needed when they may meet NaN or Inf). Lines from range.line_count on are zeros in a panel. */
+ * elements (needed when they may meet NaN or Inf). */
 void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_unit_rows *rows,
                           const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                           struct ulp_pack_range range, bool padding, float *scratch);
+/* Lines from range.line_count on are zeros. special_rows: it may meet rows with NaN or Inf, and needs its kinds even
+ * when it holds none. */
 void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
                            const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
-                           struct ulp_pack_range range, bool padding, float *scratch);
+                           struct ulp_pack_range range, bool special_rows, float *scratch);
 
-/* Blocks [block_first, block_last) of a sum, for some rows, and ULP_UNIT_COLUMNS columns at each of some places. Column
- * j of a place has its value of a slot at place + slot_offset[slot] + j in the planes. */
+/* Blocks [block_first, block_last) of a sum, at least one, for some rows, and ULP_UNIT_COLUMNS columns at each of some places. Column
+ * j of a place has its value of a slot at place + slot_offset[slot] + j in the planes. With the offsets of a panel,
+ * layout->panel_offset, there is one place, 0; with others nothing is special. */
 struct ulp_unit_tile {
     const struct ulp_unit_layout *layout;
     struct ulp_unit_rows rows;
     struct ulp_unit_panel panel;
     const int64_t *slot_offset, *place;
     size_t row_count, place_count, block_first, block_last;
-    float *c; /* [row_count][place_count][ULP_UNIT_COLUMNS] */
+    float *c;   /* [row_count][place_count][ULP_UNIT_COLUMNS] */
+    bool fresh; /* c is taken for zeros, whatever it holds */
 };
 
 /* ulp_contract_unit with everything chosen: for tests and measurements. */

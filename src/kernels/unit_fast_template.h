@@ -18,20 +18,25 @@ struct lanes {
     unsigned slow; /* a bit a lane: outside of the limits */
 };
 
+/* Scales for terms whose largest exponent is `raw`; the sum is 0. */
+INLINE struct lanes scale_block(const struct ulp_unit_limits *limits, ints raw)
+{
+    struct lanes lanes = {.sum = op_set(0), .overflow = op_set(0)};
+    const ints e = op_max(raw, op_set(limits->lowest));
+    lanes.slow = op_outside(raw, limits);
+    lanes.up = op_floats(op_shift_left_23(op_sub(op_set(127 + limits->fraction_bits), e)));
+    lanes.down = op_floats(op_shift_left_23(op_add(op_set(127 - limits->fraction_bits), e)));
+    return lanes;
+}
+
 /* top: the largest exponents of the products. c's truncated term starts the sum. */
 INLINE struct lanes start_block(const struct ulp_unit_limits *limits, ints top, floats c)
 {
-    struct lanes lanes;
     const ints magnitude = op_and(op_bits(c), op_set(0x7FFFFFFF));
     const ints field = op_max(op_shift_right_23(magnitude), op_set(limits->c_field));
     const ints c_e = op_select_zero(magnitude, op_set(ULP_UNIT_ZERO), op_sub(field, op_set(127)));
-    const ints raw = op_max(top, c_e);
-    lanes.slow = op_outside(raw, limits);
-    const ints e = op_max(raw, op_set(limits->lowest));
-    lanes.up = op_floats(op_shift_left_23(op_sub(op_set(127 + limits->fraction_bits), e)));
-    lanes.down = op_floats(op_shift_left_23(op_add(op_set(127 - limits->fraction_bits), e)));
+    struct lanes lanes = scale_block(limits, op_max(top, c_e));
     lanes.sum = op_truncate(op_mul(c, lanes.up));
-    lanes.overflow = op_set(0);
     return lanes;
 }
 
@@ -82,12 +87,13 @@ struct block {
     const float *a, *b;
     const int32_t *a_exponent;
     const int16_t *b_exponent;
-    const int64_t *offset; /* of a slot's columns, from b and b_exponent; NULL: as in a panel */
+    const int64_t *offset; /* of a slot's columns, from b and b_exponent */
+    bool packed;           /* they lie as in a panel instead; a constant after inlining */
 };
 
 INLINE size_t find_columns(const struct block *block, size_t s)
 {
-    return block->offset ? (size_t)block->offset[s] : s * ULP_UNIT_COLUMNS;
+    return block->packed ? s * ULP_UNIT_COLUMNS : (size_t)block->offset[s];
 }
 
 /* The largest exponents of `count` products. */
@@ -101,8 +107,9 @@ INLINE shorts find_top(const struct block *block, size_t count)
     return top;
 }
 
-/* `count` terms, at most 16: they cannot leave int32 before they are added. */
-INLINE void add_terms(struct lanes *low, struct lanes *high, const struct block *block, size_t first, size_t count)
+/* `count` terms, at most 16: they cannot leave int32 before they are added. `empty`: the sums are 0. */
+INLINE void add_terms(struct lanes *low, struct lanes *high, const struct block *block, size_t first, size_t count,
+                      const bool empty)
 {
     ints part_low = op_set(0), part_high = op_set(0);
 #pragma GCC unroll 16
@@ -112,101 +119,162 @@ INLINE void add_terms(struct lanes *low, struct lanes *high, const struct block 
         part_low = op_add(part_low, op_truncate(op_mul(op_mul(x, op_load(y)), low->up)));
         part_high = op_add(part_high, op_truncate(op_mul(op_mul(x, op_load(y + W)), high->up)));
     }
-    add_checked(low, part_low);
-    add_checked(high, part_high);
+    if (empty) {
+        low->sum = part_low;
+        high->sum = part_high;
+    } else {
+        add_checked(low, part_low);
+        add_checked(high, part_high);
+    }
 }
 
-/* The chain of the tile's blocks for one row and 2 W columns; `length`, the block's, and `packed`, whether the columns
- * are a panel, are constants after inlining. */
-INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t place,
-                    size_t column, const size_t length, const bool packed)
+/* 2 W sums, and which of them are not finite unless the last block's overflowed. */
+struct chain {
+    floats low, high;
+    struct lost lost;
+};
+
+/* The chain goes on with the sums of a block. */
+INLINE void end_block(struct chain *chain, const struct ulp_unit_tile *tile, const struct lanes *low,
+                      const struct lanes *high, size_t row, size_t block, size_t place, size_t column)
+{
+    const enum ulp_unit_output output = tile->layout->unit.output;
+    floats d_low = finish_block(low, output), d_high = finish_block(high, output);
+    const uint32_t slow_low = low->slow | op_signs(low->overflow), slow_high = high->slow | op_signs(high->overflow);
+    const uint32_t kept = lost_lanes(chain->lost) >> column, slow = (slow_low | slow_high << W) & ~kept;
+    if (kept) {
+        d_low = op_choose(kept, chain->low, d_low);
+        d_high = op_choose(kept >> W, chain->high, d_high);
+    }
+    if (slow) {
+        float before[2 * W], after[2 * W];
+        op_store(before, chain->low);
+        op_store(before + W, chain->high);
+        op_store(after, d_low);
+        op_store(after + W, d_high);
+        settle_lanes(tile, row, block, place, column, slow, before, after);
+        d_low = op_load(after);
+        d_high = op_load(after + W);
+        chain->lost = read_both(d_low, d_high, column);
+    }
+    chain->low = d_low;
+    chain->high = d_high;
+}
+
+/* The chain of the tile's blocks for one row and 2 W columns of a panel; `length` is the block's and a constant after
+ * inlining. */
+INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t column,
+                    const size_t length)
 {
     const struct ulp_unit_layout *layout = tile->layout;
     const uint8_t *a_special = tile->rows.special + row * layout->block_count, *b_special = tile->panel.special;
-    float *c = tile->c + (row * tile->place_count + place) * ULP_UNIT_COLUMNS + column;
-    const size_t a_first = row * layout->slot_stride, b_first = (size_t)tile->place[place] + column;
-    floats c_low = op_load(c), c_high = op_load(c + W);
+    float *c = tile->c + row * ULP_UNIT_COLUMNS + column;
     const uint32_t all = (uint32_t)(((uint64_t)1 << 2 * W) - 1) << column;
-    struct lost lost = read_both(c_low, c_high, column); /* all that are not finite, unless the last sum overflowed */
+    struct chain chain = {.low = op_load(c), .high = op_load(c + W)};
+    chain.lost = read_both(chain.low, chain.high, column);
     for (size_t block = tile->block_first; block < tile->block_last; block++) {
-        const size_t slot = block * length, used = layout->block_used[block];
+        const size_t slot = block * length, a_place = row * layout->slot_stride + slot;
         if (a_special[block] | b_special[block]) {
-            lost = lose_lanes(read_both(c_low, c_high, column), tile, row, slot, length);
-            c_low = write_lost(c_low, lost, (unsigned)column);
-            c_high = write_lost(c_high, lost, (unsigned)column + W);
+            chain.lost = lose_lanes(read_both(chain.low, chain.high, column), tile, row, slot, length);
+            chain.low = write_lost(chain.low, chain.lost, (unsigned)column);
+            chain.high = write_lost(chain.high, chain.lost, (unsigned)column + W);
         }
-        if ((lost.nan & all) == all)
+        if ((chain.lost.nan & all) == all)
             break;
-        if ((lost_lanes(lost) & all) == all)
+        if ((lost_lanes(chain.lost) & all) == all)
             continue;
-        const struct block terms = {
-            .a = tile->rows.value + a_first + slot,
-            .a_exponent = tile->rows.exponent + a_first + slot,
-            .b = tile->panel.value + b_first + (packed ? slot * ULP_UNIT_COLUMNS : 0),
-            .b_exponent = tile->panel.exponent + b_first + (packed ? slot * ULP_UNIT_COLUMNS : 0),
-            .offset = packed ? NULL : tile->slot_offset + slot,
-        };
-        const shorts top = used == length ? find_top(&terms, length) : find_top(&terms, used);
-        struct lanes low = start_block(limits, op_widen_low(top), c_low);
-        struct lanes high = start_block(limits, op_widen_high(top), c_high);
-        if (used == length) {
-            add_terms(&low, &high, &terms, 0, length < 16 ? length : 16);
-            if (length > 16)
-                add_terms(&low, &high, &terms, 16, length - 16);
-        } else {
-            add_terms(&low, &high, &terms, 0, used < 16 ? used : 16);
-            if (length > 16 && used > 16)
-                add_terms(&low, &high, &terms, 16, used - 16);
-        }
-        floats d_low = finish_block(&low, layout->unit.output), d_high = finish_block(&high, layout->unit.output);
-        const uint32_t slow_low = low.slow | op_signs(low.overflow), slow_high = high.slow | op_signs(high.overflow);
-        const uint32_t kept = lost_lanes(lost) >> column, slow = (slow_low | slow_high << W) & ~kept;
-        if (kept) {
-            d_low = op_choose(kept, c_low, d_low);
-            d_high = op_choose(kept >> W, c_high, d_high);
-        }
-        if (slow) {
-            float before[2 * W], after[2 * W];
-            op_store(before, c_low);
-            op_store(before + W, c_high);
-            op_store(after, d_low);
-            op_store(after + W, d_high);
-            settle_lanes(tile, row, block, (size_t)tile->place[place], column, slow, before, after);
-            d_low = op_load(after);
-            d_high = op_load(after + W);
-            lost = read_both(d_low, d_high, column);
-        }
-        c_low = d_low;
-        c_high = d_high;
+        const struct block terms = {.a = tile->rows.value + a_place,
+                                    .a_exponent = tile->rows.exponent + a_place,
+                                    .b = tile->panel.value + slot * ULP_UNIT_COLUMNS + column,
+                                    .b_exponent = tile->panel.exponent + slot * ULP_UNIT_COLUMNS + column,
+                                    .packed = true};
+        const shorts top = find_top(&terms, length);
+        struct lanes low = start_block(limits, op_widen_low(top), chain.low);
+        struct lanes high = start_block(limits, op_widen_high(top), chain.high);
+        add_terms(&low, &high, &terms, 0, length < 16 ? length : 16, false);
+        if (length > 16)
+            add_terms(&low, &high, &terms, 16, length - 16, false);
+        end_block(&chain, tile, &low, &high, row, block, 0, column);
     }
-    op_store(c, c_low);
-    op_store(c + W, c_high);
+    op_store(c, chain.low);
+    op_store(c + W, chain.high);
 }
 
-INLINE void run_rows(const struct ulp_unit_tile *tile, const size_t length, const bool packed)
+INLINE void run_rows(const struct ulp_unit_tile *tile, const size_t length)
+{
+    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    for (size_t row = 0; row < tile->row_count; row++)
+        for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W)
+            run_row(tile, &limits, row, column, length);
+}
+
+/* As run_row for a place in planes, where nothing is special: blocks of any length, without their empty slots. */
+INLINE void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t place,
+                      size_t column)
+{
+    const struct ulp_unit_layout *layout = tile->layout;
+    const size_t length = (size_t)layout->unit.block, a_first = row * layout->slot_stride;
+    const size_t lane = (size_t)tile->place[place];
+    float *c = tile->c + (row * tile->place_count + place) * ULP_UNIT_COLUMNS + column;
+    struct block terms = {.b = tile->panel.value + lane + column, .b_exponent = tile->panel.exponent + lane + column};
+    struct chain chain = {0};
+    size_t block = tile->block_first;
+    if (tile->fresh) {
+        const size_t slot = block * length, used = layout->block_used[block];
+        terms.a = tile->rows.value + a_first + slot;
+        terms.a_exponent = tile->rows.exponent + a_first + slot;
+        terms.offset = tile->slot_offset + slot;
+        const shorts top = find_top(&terms, used);
+        struct lanes low = scale_block(limits, op_widen_low(top)), high = scale_block(limits, op_widen_high(top));
+        add_terms(&low, &high, &terms, 0, used < 16 ? used : 16, true);
+        if (used > 16)
+            add_terms(&low, &high, &terms, 16, used - 16, false);
+        end_block(&chain, tile, &low, &high, row, block, lane, column);
+        block++;
+    } else {
+        chain.low = op_load(c);
+        chain.high = op_load(c + W);
+        chain.lost = read_both(chain.low, chain.high, column);
+    }
+    for (; block < tile->block_last; block++) {
+        const size_t slot = block * length, used = layout->block_used[block];
+        terms.a = tile->rows.value + a_first + slot;
+        terms.a_exponent = tile->rows.exponent + a_first + slot;
+        terms.offset = tile->slot_offset + slot;
+        const shorts top = find_top(&terms, used);
+        struct lanes low = start_block(limits, op_widen_low(top), chain.low);
+        struct lanes high = start_block(limits, op_widen_high(top), chain.high);
+        add_terms(&low, &high, &terms, 0, used < 16 ? used : 16, false);
+        if (used > 16)
+            add_terms(&low, &high, &terms, 16, used - 16, false);
+        end_block(&chain, tile, &low, &high, row, block, lane, column);
+    }
+    op_store(c, chain.low);
+    op_store(c + W, chain.high);
+}
+
+TARGET static void run_places(const struct ulp_unit_tile *tile)
 {
     const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
     for (size_t row = 0; row < tile->row_count; row++)
         for (size_t place = 0; place < tile->place_count; place++)
             for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W)
-                run_row(tile, &limits, row, place, column, length, packed);
-}
-
-INLINE void run_length(const struct ulp_unit_tile *tile, const size_t length)
-{
-    if (tile->slot_offset == tile->layout->panel_offset)
-        run_rows(tile, length, true);
-    else
-        run_rows(tile, length, false);
+                run_place(tile, &limits, row, place, column);
 }
 
 TARGET static void run_tile(const struct ulp_unit_tile *tile)
 {
+    if (tile->slot_offset != tile->layout->panel_offset) {
+        run_places(tile);
+        return;
+    }
+    if (tile->fresh)
+        memset(tile->c, 0, tile->row_count * ULP_UNIT_COLUMNS * sizeof *tile->c);
     switch (tile->layout->unit.block) {
-    case 4: run_length(tile, 4); break;
-    case 8: run_length(tile, 8); break;
-    case 16: run_length(tile, 16); break;
-    case 32: run_length(tile, 32); break;
+    case 4: run_rows(tile, 4); break;
+    case 8: run_rows(tile, 8); break;
+    case 16: run_rows(tile, 16); break;
+    case 32: run_rows(tile, 32); break;
     default: ulp_unit_c.run(tile); break;
     }
 }
@@ -235,4 +303,20 @@ TARGET static struct ulp_unit_kinds decode(float *value, int16_t *exponent, cons
     return kinds;
 }
 
-const struct ulp_unit_instance NAME = {run_tile, decode};
+TARGET static bool find_exponents(int16_t *exponent, const float *x, size_t count, int emin)
+{
+    ints largest = op_set(0);
+    for (size_t i = 0; i < count; i += 2 * W) {
+        ints code[2];
+        for (size_t half = 0; half < 2; half++) {
+            const ints magnitude = op_and(op_bits(op_load(x + i + half * W)), op_set(0x7FFFFFFF));
+            const ints e = op_max(op_sub(op_shift_right_23(magnitude), op_set(127)), op_set(emin));
+            code[half] = op_select_zero(magnitude, op_set(ULP_UNIT_ZERO), e);
+            largest = op_max(largest, magnitude);
+        }
+        op_shorts_store(exponent + i, code[0], code[1]);
+    }
+    return op_signs(op_sub(op_set(0x7F7FFFFF), largest)) == 0;
+}
+
+const struct ulp_unit_instance NAME = {run_tile, decode, find_exponents};

@@ -50,7 +50,7 @@ static enum ulp_status decode_panels(void *context, size_t first, size_t last, i
                                              .line = line,
                                              .line_count = left < COLUMNS ? left : COLUMNS,
                                              .k_count = work->problem->k};
-        ulp_unit_decode_panel(work->instance, &panel, &work->layout, &work->columns.pack, range, work->padding,
+        ulp_unit_decode_panel(work->instance, &panel, &work->layout, &work->columns.pack, range, work->special_rows,
                               scratch.lines);
     }
     return ULP_OK;
@@ -81,7 +81,7 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
                                          .row_count = range.line_count,
                                          .place_count = 1};
             ulp_unit_lay_panel(&tile.panel, &work->layout, panels->memory + held * panels->panel_bytes);
-            ulp_unit_sum(work, &scratch.sums, tile);
+            ulp_unit_sum(work, &scratch.sums, &tile);
             const size_t column = (panels->panel_first + i) * COLUMNS, columns_left = work->columns.count - column;
             ulp_unit_store_panel(work, scratch.sums.total, batch, row, range.line_count, column,
                                  columns_left < COLUMNS ? columns_left : COLUMNS);

@@ -85,7 +85,9 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
         return status;
     }
     lay_out(layout, unit, schedule, k);
-    layout->one_chain = !layout->halves;
+    layout->one_chain = layout->dense = !layout->halves;
+    for (size_t slot = 0; slot < k; slot++)
+        layout->dense &= layout->slot_k[slot] == (int64_t)slot;
     for (size_t block = 0; block + 1 < layout->block_count; block++)
         layout->one_chain &= !layout->block_end[block];
     for (size_t slot = layout->slot_count; slot < layout->slot_stride; slot++)
@@ -126,90 +128,116 @@ static struct ulp_unit_kinds decode(const struct ulp_unit_instance *instance, fl
     return kinds;
 }
 
-static void decode_zeros(float *value, int16_t *exponent)
-{
-    memset(value, 0, CHUNK * sizeof *value);
-    for (size_t i = 0; i < CHUNK; i++)
-        exponent[i] = ULP_UNIT_ZERO;
-}
-
 static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, int64_t k)
 {
     const struct ulp_factor *factor = pack->factor;
     return k >= 0 && factor->padding && factor->padding[ulp_factor_offset(factor, batch, line, (size_t)k)];
 }
 
-/* x = a line's elements of CHUNK slots. */
-static void gather_slots(float *x, const struct ulp_unit_layout *layout, size_t slot, const float *line)
+/* A row's codes where it has NaN, Inf or marked padding; the others are found. */
+static void mark_row(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+                     size_t batch, size_t line, size_t row, bool padding)
 {
-    const int64_t *slot_k = layout->slot_k + slot;
-    if (!layout->halves && slot_k[0] >= 0 && slot_k[CHUNK - 1] == slot_k[0] + CHUNK - 1) /* then all between them too */
-        memcpy(x, line + slot_k[0], CHUNK * sizeof *x);
-    else
-        for (size_t s = 0; s < CHUNK; s++)
-            x[s] = slot_k[s] < 0 ? 0 : line[slot_k[s]];
+    float *const value = rows->value + row * layout->slot_stride;
+    int32_t *const exponent = rows->exponent + row * layout->slot_stride;
+    for (size_t slot = 0; slot < layout->slot_count; slot++) {
+        int16_t code = ULP_UNIT_PADDING;
+        if (!(value[slot] - value[slot] == 0)) {
+            code = decode_special(value[slot]);
+            value[slot] = 0;
+            rows->special[row * layout->block_count + slot / (size_t)layout->unit.block] = 1;
+        } else if (!padding || !is_padding(pack, batch, line, layout->slot_k[slot])) {
+            continue;
+        }
+        exponent[slot] = (int32_t)((uint32_t)(uint16_t)code * 0x10001u);
+    }
+}
+
+/* Slots from a line's elements. */
+static void spread_row(float *value, const struct ulp_unit_layout *layout, const float *line)
+{
+    for (size_t slot = 0; slot < layout->slot_stride; slot++)
+        value[slot] = layout->slot_k[slot] < 0 ? 0 : line[layout->slot_k[slot]];
 }
 
 void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_unit_rows *rows,
                           const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                           struct ulp_pack_range range, bool padding, float *scratch)
 {
-    const size_t block = (size_t)layout->unit.block;
     const int emin = ulp_unit_input(&layout->unit)->emin;
+    const size_t stride = layout->slot_stride;
+    if (range.k_count == 0)
+        return;
+    if (layout->dense)
+        ulp_pack_rows_float(rows->value, pack, range, stride);
+    memset(rows->special, 0, range.line_count * layout->block_count);
     for (size_t i = 0; i < range.line_count; i++) {
-        const struct ulp_pack_range line = {range.batch, range.line + i, 1, 0, range.k_count};
-        uint8_t *special = rows->special + i * layout->block_count;
-        if (range.k_count > 0)
-            ulp_pack_rows_float(scratch, pack, line, range.k_count);
-        memset(special, 0, layout->block_count);
-        for (size_t slot = 0; slot < layout->slot_stride; slot += CHUNK) {
-            float x[CHUNK];
-            int16_t exponent[CHUNK];
-            int32_t *out = rows->exponent + i * layout->slot_stride + slot;
-            gather_slots(x, layout, slot, scratch);
-            const struct ulp_unit_kinds kinds =
-                decode(instance, rows->value + i * layout->slot_stride + slot, exponent, x, emin);
-            for (size_t s = 0; padding && s < CHUNK; s++)
-                if (is_padding(pack, line.batch, line.line, layout->slot_k[slot + s]))
-                    exponent[s] = ULP_UNIT_PADDING;
-            for (size_t s = 0; (kinds.nan | kinds.infinity) && s < CHUNK; s++)
-                if (exponent[s] <= ULP_UNIT_NAN)
-                    special[(slot + s) / block] = 1;
-            for (size_t s = 0; s < CHUNK; s++)
-                out[s] = (int32_t)((uint32_t)(uint16_t)exponent[s] * 0x10001u);
+        float *const value = rows->value + i * stride;
+        bool finite = true;
+        if (!layout->dense) {
+            ulp_pack_rows_float(scratch, pack, (struct ulp_pack_range){range.batch, range.line + i, 1, 0, range.k_count},
+                                range.k_count);
+            spread_row(value, layout, scratch);
         }
+        for (size_t slot = 0; slot < stride; slot += CHUNK) {
+            int16_t code[CHUNK];
+            finite &= instance->find_exponents(code, value + slot, CHUNK, emin);
+            for (size_t s = 0; s < CHUNK; s++)
+                rows->exponent[i * stride + slot + s] = (int32_t)((uint32_t)(uint16_t)code[s] * 0x10001u);
+        }
+        if (!finite || padding)
+            mark_row(rows, layout, pack, range.batch, range.line + i, i, padding);
     }
 }
 
-void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
-                           const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
-                           struct ulp_pack_range range, bool padding, float *scratch)
+/* The kinds of a panel's elements, and codes for NaN, Inf and padding; the other codes are found. */
+static void mark_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
+                       const struct ulp_unit_layout *layout, const struct ulp_pack *pack, struct ulp_pack_range range)
 {
-    const size_t block = (size_t)layout->unit.block;
     const int emin = ulp_unit_input(&layout->unit)->emin;
-    if (range.k_count > 0)
-        ulp_pack_panels_float(scratch, pack, range, CHUNK);
-    memset(panel->special, 0, layout->block_count);
     for (size_t slot = 0; slot < layout->slot_count; slot++) {
-        const int64_t k = layout->slot_k[slot];
-        float *value = panel->value + slot * CHUNK;
-        int16_t *exponent = panel->exponent + slot * CHUNK;
-        struct ulp_unit_kinds kinds = {.zero = UINT32_MAX};
+        float *const value = panel->value + slot * CHUNK, x[CHUNK];
+        int16_t *const exponent = panel->exponent + slot * CHUNK;
         uint32_t absent = 0;
-        if (k < 0)
-            decode_zeros(value, exponent);
-        else
-            kinds = decode(instance, value, exponent, scratch + (size_t)k * CHUNK, emin);
-        for (size_t j = 0; padding && j < range.line_count; j++)
-            if (is_padding(pack, range.batch, range.line + j, k)) {
+        memcpy(x, value, sizeof x);
+        const struct ulp_unit_kinds kinds = decode(instance, value, exponent, x, emin);
+        for (size_t j = 0; pack->factor->padding && j < range.line_count; j++)
+            if (is_padding(pack, range.batch, range.line + j, layout->slot_k[slot])) {
                 exponent[j] = ULP_UNIT_PADDING;
                 absent |= (uint32_t)1 << j;
             }
-        panel->special[slot / block] |= (kinds.nan | kinds.infinity) != 0;
+        panel->special[slot / (size_t)layout->unit.block] |= (kinds.nan | kinds.infinity) != 0;
         panel->kinds[ULP_UNIT_SET_NAN * layout->slot_count + slot] = kinds.nan;
         panel->kinds[ULP_UNIT_SET_INFINITY * layout->slot_count + slot] = kinds.infinity;
         panel->kinds[ULP_UNIT_SET_ZERO * layout->slot_count + slot] = kinds.zero;
         panel->kinds[ULP_UNIT_SET_NEGATIVE * layout->slot_count + slot] = kinds.negative;
         panel->kinds[ULP_UNIT_SET_PADDING * layout->slot_count + slot] = absent;
     }
+}
+
+/* Slots from lines' elements. */
+static void spread_panel(float *value, const struct ulp_unit_layout *layout, const float *lines)
+{
+    for (size_t slot = 0; slot < layout->slot_count; slot++)
+        if (layout->slot_k[slot] < 0)
+            memset(value + slot * CHUNK, 0, CHUNK * sizeof *value);
+        else
+            memcpy(value + slot * CHUNK, lines + (size_t)layout->slot_k[slot] * CHUNK, CHUNK * sizeof *value);
+}
+
+void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
+                           const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+                           struct ulp_pack_range range, bool special_rows, float *scratch)
+{
+    const int emin = ulp_unit_input(&layout->unit)->emin;
+    const size_t k_count = range.k_count;
+    if (k_count > 0)
+        ulp_pack_panels_float(layout->dense ? panel->value : scratch, pack, range, CHUNK);
+    if (layout->dense)
+        memset(panel->value + k_count * CHUNK, 0, (layout->slot_count - k_count) * CHUNK * sizeof *panel->value);
+    else
+        spread_panel(panel->value, layout, scratch);
+    memset(panel->special, 0, layout->block_count);
+    if (!instance->find_exponents(panel->exponent, panel->value, layout->slot_count * CHUNK, emin) || special_rows)
+        mark_panel(instance, panel, layout, pack, range);
 }

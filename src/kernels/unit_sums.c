@@ -95,63 +95,64 @@ float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *
     return total;
 }
 
-/* One chain is the whole sum: 0 + (0 + c), which is c but for -0. */
-static void sum_chain(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums, struct ulp_unit_tile tile,
-                      size_t count)
+/* One chain is the whole sum: 0 + (0 + c). */
+static void sum_chain(const struct ulp_unit_work *work, struct ulp_unit_tile *tile, size_t count)
 {
     const size_t block_count = work->layout.block_count, step = ULP_UNIT_TILE_SLOTS / (size_t)work->layout.unit.block;
-    float *const total = sums->total;
-    memset(total, 0, count * sizeof(float));
-    tile.c = total;
-    for (tile.block_first = 0; tile.block_first < block_count; tile.block_first = tile.block_last) {
-        tile.block_last = block_count - tile.block_first < step ? block_count : tile.block_first + step;
-        work->instance->run(&tile);
+    if (block_count == 0)
+        memset(tile->c, 0, count * sizeof *tile->c);
+    tile->fresh = true;
+    for (tile->block_first = 0; tile->block_first < block_count; tile->block_first = tile->block_last) {
+        tile->block_last = block_count - tile->block_first < step ? block_count : tile->block_first + step;
+        work->instance->run(tile);
+        tile->fresh = false;
     }
-    for (size_t i = 0; i < count; i++)
-        total[i] += 0.0f;
 }
 
-void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums, struct ulp_unit_tile tile)
+void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums, struct ulp_unit_tile *tile)
 {
     const struct ulp_unit_layout *layout = &work->layout;
-    const size_t count = tile.row_count * tile.place_count * COLUMNS;
+    const size_t count = tile->row_count * tile->place_count * COLUMNS;
     const struct ulp_format *accumulator =
         layout->unit.output == ULP_UNIT_RNE_FP16 ? &work->arithmetic->accumulator : NULL;
     const bool half = adds_slices_in_half(&layout->unit, &work->arithmetic->schedule);
     if (layout->one_chain) {
-        sum_chain(work, sums, tile, count);
+        tile->c = sums->total;
+        sum_chain(work, tile, count);
         return;
     }
-    tile.c = layout->halves ? sums->chain : sums->c;
+    tile->c = layout->halves ? sums->chain : sums->c;
     memset(sums->c, 0, count * sizeof(float));
     memset(sums->chain, 0, count * sizeof(float));
     memset(sums->sum, 0, count * sizeof(float));
     memset(sums->total, 0, count * sizeof(float));
-    tile.block_first = 0;
-    while (tile.block_first < layout->block_count) {
-        tile.block_last = tile.block_first;
-        while (!layout->block_end[tile.block_last++] && tile.block_last < layout->block_count &&
-               (tile.block_last - tile.block_first) * (size_t)layout->unit.block < ULP_UNIT_TILE_SLOTS)
+    tile->block_first = 0;
+    while (tile->block_first < layout->block_count) {
+        tile->block_last = tile->block_first;
+        while (!layout->block_end[tile->block_last++] && tile->block_last < layout->block_count &&
+               (tile->block_last - tile->block_first) * (size_t)layout->unit.block < ULP_UNIT_TILE_SLOTS)
             continue;
-        work->instance->run(&tile);
-        const unsigned end = layout->block_end[tile.block_last - 1];
+        work->instance->run(tile);
+        const unsigned end = layout->block_end[tile->block_last - 1];
         if (end & ULP_UNIT_ENDS_INSTRUCTION)
-            add_sums(sums->c, tile.c, count, accumulator);
+            add_sums(sums->c, tile->c, count, accumulator);
         if (end & ULP_UNIT_ENDS_CHAIN)
             add_sums(sums->sum, sums->c, count, NULL);
         if (end & ULP_UNIT_ENDS_SLICE)
             add_sums(sums->total, sums->sum, count, half ? accumulator : NULL);
-        tile.block_first = tile.block_last;
+        tile->block_first = tile->block_last;
     }
 }
 
 /* Stochastic rounding numbers outputs along b's lines, which are the columns then. */
-void ulp_unit_store_panel(const struct ulp_unit_work *work, const float *total, size_t batch, size_t row,
+void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t batch, size_t row,
                           size_t row_count, size_t column, size_t column_count)
 {
     const struct ulp_contraction *p = work->problem;
     const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
     struct ulp_draw draw = {.first = (batch * p->m + row) * p->n + column, .number = p->k * ULP_DRAWS + ULP_DRAW_STORE};
+    for (size_t i = 0; i < row_count * COLUMNS; i++)
+        total[i] += 0.0f;
     for (size_t i = 0; i < row_count; i++, draw.first += p->n)
         ulp_output_strip(&work->output, base + work->rows.out_offset[row + i], work->columns.out_offset + column,
                          total + i * COLUMNS, column_count, draw);

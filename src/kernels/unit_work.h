@@ -21,6 +21,7 @@ struct ulp_unit_work {
     const struct ulp_unit_instance *instance;
     struct ulp_unit_side rows, columns;
     bool padding; /* may meet NaN or Inf */
+    bool special_rows; /* there may be NaN or Inf among the rows */
     bool shared;  /* every batch has the same columns */
 };
 
@@ -50,11 +51,12 @@ struct ulp_unit_sums {
     float *c, *chain, *sum, *total;
 };
 size_t ulp_unit_lay_sums(struct ulp_unit_sums *sums, size_t count, char *memory);
-/* sums->total = the whole sums of the tile's rows and places; its blocks and c are set here. */
-void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums, struct ulp_unit_tile tile);
+/* sums->total = the whole sums of the tile's rows and places, but that some may be -0 for 0; the tile's blocks, c and
+ * fresh are set here. */
+void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums, struct ulp_unit_tile *tile);
 
 /* The sums of a panel, columns [column, column + column_count) of a batch and `row_count` rows, to their places. */
-void ulp_unit_store_panel(const struct ulp_unit_work *work, const float *total, size_t batch, size_t row,
+void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t batch, size_t row,
                           size_t row_count, size_t column, size_t column_count);
 
 enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp_pool *pool, struct ulp_error *error);
