@@ -8,7 +8,7 @@
 #if defined(ULP_WIDE_LIMBS) && defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma,prefer-vector-width=512")))
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma")))
 #define OP TARGET WIDE_INLINE
 #define BATCH 8
 #define EXPONENT_MAX 0x1000000 /* of operands: no result leaves MPFR's range */
