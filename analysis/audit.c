@@ -24,12 +24,21 @@ struct taint_set {
     size_t capacity, count;
 };
 
+/* What the current sample's rounds of a node gave for one output. */
+struct sampled {
+    size_t rounds, samples_before;
+    struct ulp_metrics views[VIEW_COUNT];
+    struct ulp_range range;
+    struct ulp_format format;
+};
+
 struct ulp_auditor {
     const struct ulp_plan *plan;
     struct ulp_audit audit;
     struct taint_set *taints; /* per audited lane */
+    struct sampled ***sampled; /* [lane][node]: of each output; NULL until the lane has run the node */
     struct ulp_pool *pool;
-    size_t samples_seen;
+    size_t sample; /* the current one */
 };
 
 static struct taint *find_taint(const struct taint_set *set, const char *name)
@@ -104,13 +113,18 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
     audit->lane_count = plan->lane_count - 1;
     audit->lanes = calloc(audit->lane_count, sizeof *audit->lanes);
     auditor->taints = calloc(audit->lane_count, sizeof *auditor->taints);
+    auditor->sampled = calloc(audit->lane_count, sizeof *auditor->sampled);
     audit->model_path = strdup(ulp_model_path(plan->model));
     audit->reference = strdup(plan->lanes[0].name);
     audit->ir_version = ulp_model_ir_version(plan->model);
     audit->opset = ulp_model_opset(plan->model, "");
-    enum ulp_status status = audit->lanes && auditor->taints && audit->model_path && audit->reference ? ULP_OK : out_of_memory(error);
-    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++)
+    enum ulp_status status =
+        audit->lanes && auditor->taints && auditor->sampled && audit->model_path && audit->reference ? ULP_OK : out_of_memory(error);
+    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
         status = prepare_lane(&audit->lanes[l], plan, l + 1, error);
+        if (status == ULP_OK && !(auditor->sampled[l] = calloc(ulp_plan_node_count(plan) + 1, sizeof **auditor->sampled)))
+            status = out_of_memory(error);
+    }
     if (status == ULP_OK)
         ulp_parting_prepare(audit);
     if (status == ULP_OK)
@@ -126,105 +140,103 @@ enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_coun
     return ulp_pool_create(&auditor->pool, thread_count, error);
 }
 
+static void free_collecting(struct ulp_auditor *auditor, const struct ulp_audit *audit)
+{
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        for (size_t n = 0; auditor->sampled && auditor->sampled[l] && n < audit->lanes[l].node_count; n++)
+            free(auditor->sampled[l][n]);
+        if (auditor->sampled)
+            free(auditor->sampled[l]);
+        if (auditor->taints)
+            free(auditor->taints[l].slots);
+    }
+    free(auditor->sampled);
+    free(auditor->taints);
+    auditor->sampled = NULL;
+    auditor->taints = NULL;
+}
+
 void ulp_auditor_free(struct ulp_auditor *auditor)
 {
     if (!auditor)
         return;
-    for (size_t l = 0; auditor->taints && l < auditor->audit.lane_count; l++)
-        free(auditor->taints[l].slots);
-    free(auditor->taints);
+    free_collecting(auditor, &auditor->audit);
     ulp_pool_free(auditor->pool);
     ulp_audit_free(&auditor->audit);
     free(auditor);
 }
 
+/* A round's figures, with those of the sample's rounds before. */
+static void add_round(struct sampled *sampled, const struct ulp_metrics views[VIEW_COUNT], const struct ulp_range *range,
+                      const struct ulp_format *format)
+{
+    for (int v = 0; v < VIEW_COUNT; v++)
+        if (sampled->rounds)
+            ulp_metrics_join(&sampled->views[v], &views[v]);
+        else
+            sampled->views[v] = views[v];
+    if (sampled->rounds)
+        ulp_range_merge(&sampled->range, range, sampled->rounds, format);
+    else
+        sampled->range = *range;
+    sampled->format = *format;
+    sampled->rounds++;
+}
+
+static void keep_sample(struct ulp_audit_output *output, struct sampled *sampled, size_t sample)
+{
+    size_t before = sampled->samples_before;
+    const struct ulp_metrics *views = sampled->views;
+    struct ulp_metrics *worst[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced, &output->carried};
+    struct ulp_metrics *limits[VIEW_COUNT] = {&output->single_limit, &output->entire_limit, &output->introduced_limit,
+                                              &output->carried_limit};
+    struct ulp_metrics *means[VIEW_COUNT] = {&output->single_mean, &output->entire_mean, &output->introduced_mean, &output->carried_mean};
+    bool worse = before == 0 || ulp_metrics_worse(&views[ENTIRE], &output->entire);
+    for (int v = 0; v < VIEW_COUNT; v++) {
+        if (worse)
+            *worst[v] = views[v];
+        ulp_metrics_merge_limit(limits[v], &views[v], before);
+        ulp_metrics_merge_mean(means[v], &views[v], before);
+        means[v]->worst_index = worst[v]->worst_index;
+    }
+    if (worse)
+        output->worst_sample = sample;
+    if (before)
+        ulp_range_merge(&output->range, &sampled->range, before, &sampled->format);
+    else
+        output->range = sampled->range;
+    sampled->rounds = 0;
+    sampled->samples_before++;
+}
+
+/* The sample is over. */
+static void keep_samples(struct ulp_auditor *auditor)
+{
+    for (size_t l = 0; l < auditor->audit.lane_count; l++)
+        for (size_t n = 0; n < auditor->audit.lanes[l].node_count; n++) {
+            struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
+            for (size_t o = 0; o < node->output_count; o++)
+                if (auditor->sampled[l][n][o].rounds)
+                    keep_sample(&node->outputs[o], &auditor->sampled[l][n][o], auditor->sample);
+        }
+}
+
 enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name, struct ulp_error *error)
 {
     struct ulp_audit *audit = &auditor->audit;
+    keep_samples(auditor);
     char **names = realloc(audit->sample_names, (audit->sample_count + 1) * sizeof *names);
     if (!names)
         return out_of_memory(error);
     audit->sample_names = names;
     if (!(names[audit->sample_count] = strdup(name)))
         return out_of_memory(error);
-    auditor->samples_seen = audit->sample_count++;
+    auditor->sample = audit->sample_count++;
     for (size_t l = 0; l < audit->lane_count; l++) {
         free(auditor->taints[l].slots);
         auditor->taints[l] = (struct taint_set){0};
     }
     return ULP_OK;
-}
-
-/* Whether sample metrics a are worse than b: diverged, then non-finite, then by rms. */
-static bool is_worse(const struct ulp_metrics *a, const struct ulp_metrics *b)
-{
-    if (a->diverged != b->diverged)
-        return a->diverged;
-    if (a->nonfinite != b->nonfinite)
-        return a->nonfinite > b->nonfinite;
-    return !(a->rms <= b->rms);
-}
-
-static void merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *sample, size_t before)
-{
-    double n = (double)before, *into[] = {&mean->max_abs, &mean->rms, &mean->mean, &mean->max_rel, &mean->max_ulp, &mean->median_ulp,
-                                          &mean->cosine, &mean->sqnr_db};
-    const double *from[] = {&sample->max_abs, &sample->rms, &sample->mean, &sample->max_rel, &sample->max_ulp, &sample->median_ulp,
-                            &sample->cosine, &sample->sqnr_db};
-    for (size_t i = 0; i < sizeof into / sizeof *into; i++)
-        *into[i] = before ? (*into[i] * n + *from[i]) / (n + 1) : *from[i];
-    mean->nonfinite = before ? mean->nonfinite + sample->nonfinite : sample->nonfinite;
-    mean->count = before ? mean->count + sample->count : sample->count;
-    mean->diverged = (before && mean->diverged) || sample->diverged;
-}
-
-/* Each figure's worst: the largest, of cosine and sqnr_db the least. A figure that does not exist counts as worse than any. */
-static void merge_limit(struct ulp_metrics *limit, const struct ulp_metrics *sample, size_t before)
-{
-    double *rising[] = {&limit->max_abs, &limit->rms, &limit->max_rel, &limit->max_ulp, &limit->median_ulp};
-    const double *rising_from[] = {&sample->max_abs, &sample->rms, &sample->max_rel, &sample->max_ulp, &sample->median_ulp};
-    if (before == 0 || (limit->count == 0 && !limit->nonfinite && !limit->diverged)) {
-        *limit = *sample;
-        return;
-    }
-    if (sample->count == 0 && !sample->nonfinite && !sample->diverged)
-        return; /* empty: nothing to compare */
-    for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
-        if (!(*rising_from[i] <= *rising[i]) && !isnan(*rising[i]))
-            *rising[i] = *rising_from[i];
-    if (!(fabs(sample->mean) <= fabs(limit->mean)) && !isnan(limit->mean))
-        limit->mean = sample->mean;
-    if (!(sample->cosine >= limit->cosine) && !isnan(limit->cosine))
-        limit->cosine = sample->cosine;
-    if (!(sample->sqnr_db >= limit->sqnr_db) && !isnan(limit->sqnr_db))
-        limit->sqnr_db = sample->sqnr_db;
-    limit->nonfinite = sample->nonfinite > limit->nonfinite ? sample->nonfinite : limit->nonfinite;
-    limit->count += sample->count;
-    limit->diverged |= sample->diverged;
-}
-
-static void keep_sample(struct ulp_auditor *auditor, struct ulp_audit_output *output, const struct ulp_metrics views[VIEW_COUNT],
-                        const struct ulp_range *range, const struct ulp_format *format)
-{
-    size_t before = auditor->samples_seen;
-    struct ulp_metrics *worst[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced, &output->carried};
-    struct ulp_metrics *limits[VIEW_COUNT] = {&output->single_limit, &output->entire_limit, &output->introduced_limit,
-                                              &output->carried_limit};
-    struct ulp_metrics *means[VIEW_COUNT] = {&output->single_mean, &output->entire_mean, &output->introduced_mean, &output->carried_mean};
-    bool worse = before == 0 || is_worse(&views[ENTIRE], &output->entire);
-    for (int v = 0; v < VIEW_COUNT; v++) {
-        if (worse)
-            *worst[v] = views[v];
-        merge_limit(limits[v], &views[v], before);
-        merge_mean(means[v], &views[v], before);
-        means[v]->worst_index = worst[v]->worst_index;
-    }
-    if (worse)
-        output->worst_sample = before;
-    if (before)
-        ulp_range_merge(&output->range, range, before, format);
-    else
-        output->range = *range;
 }
 
 /* The four views of one output in one lane. Views of the same pair of tensors are measured once. */
@@ -248,12 +260,15 @@ static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct u
     return status;
 }
 
-static enum ulp_status prepare_outputs(struct ulp_audit_node *node, const struct ulp_event *event, struct ulp_error *error)
+static enum ulp_status prepare_outputs(struct ulp_audit_node *node, struct sampled **sampled, const struct ulp_event *event,
+                                       struct ulp_error *error)
 {
     if (node->outputs)
         return ULP_OK;
-    node->outputs = calloc(event->output_count ? event->output_count : 1, sizeof *node->outputs);
-    if (!node->outputs)
+    const size_t room = event->output_count ? event->output_count : 1;
+    node->outputs = calloc(room, sizeof *node->outputs);
+    *sampled = calloc(room, sizeof **sampled);
+    if (!node->outputs || !*sampled)
         return out_of_memory(error);
     node->output_count = event->output_count;
     for (size_t o = 0; o < event->output_count; o++) {
@@ -282,24 +297,56 @@ static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
     return stepped;
 }
 
+/* What the node's inputs bring along. */
+static struct taint gather_taints(const struct taint_set *taints, const struct ulp_event *event, size_t lane)
+{
+    struct taint from = {.diverged = event->apart && event->apart[lane + 1]};
+    for (size_t i = 0; i < event->input_count; i++) {
+        const struct taint *taint = find_taint(taints, event->input_names[i]);
+        if (!taint || !event->inputs[(lane + 1) * event->input_count + i].entire)
+            continue;
+        from.nonfinite |= taint->nonfinite;
+        from.diverged |= taint->diverged;
+        if (taint->stepped)
+            from.stepped = true, from.type = taint->type;
+    }
+    return from;
+}
+
+/* What the node did with what its inputs brought along. */
+static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node, const struct taint *from, bool nonfinite, bool diverged)
+{
+    const ptrdiff_t index = (ptrdiff_t)node->index;
+    if (nonfinite && from->nonfinite && !node->poisoned) {
+        node->poisoned = true;
+        lane->poisoned_count++;
+    }
+    if (diverged && !from->diverged) {
+        node->decided = true;
+        if (lane->first_decided < 0 || lane->first_decided > index)
+            lane->first_decided = index;
+    }
+    if (nonfinite && !from->nonfinite && !from->diverged) {
+        node->born = true;
+        if (lane->first_born < 0 || lane->first_born > index)
+            lane->first_born = index;
+    }
+}
+
 static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event, size_t l, const struct ulp_range *ranges,
                                   struct ulp_error *error)
 {
     struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
     struct ulp_audit_node *node = &lane->nodes[event->index];
     struct taint_set *taints = &auditor->taints[l];
-    struct taint from = {0};
-    for (size_t i = 0; i < event->input_count; i++) {
-        const struct taint *taint = find_taint(taints, event->input_names[i]);
-        from.nonfinite |= taint && taint->nonfinite;
-        from.diverged |= taint && taint->diverged;
-        if (taint && taint->stepped)
-            from.stepped = true, from.type = taint->type;
-    }
-    enum ulp_status status = prepare_outputs(node, event, error);
+    const struct ulp_lane_value *values = &event->values[(l + 1) * event->output_count];
+    if (event->output_count && !values[0].entire)
+        return ULP_OK; /* inside a branch or round the lane does not take */
+    const struct taint from = gather_taints(taints, event, l);
+    enum ulp_status status = prepare_outputs(node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
-        const struct ulp_lane_value *value = &event->values[(l + 1) * event->output_count + o];
+        const struct ulp_lane_value *value = &values[o];
         struct ulp_metrics views[VIEW_COUNT] = {0};
         struct ulp_format format = lane->arithmetic.storage;
         if (ulp_type_is_float(value->entire->type))
@@ -319,22 +366,10 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             status = out_of_memory(error);
         struct ulp_range range = ranges[o];
         range.headroom_bits = range.ref_max > 0 ? log2(format.max_finite / range.ref_max) : INFINITY;
-        keep_sample(auditor, &node->outputs[o], views, &range, &format);
+        add_round(&auditor->sampled[l][event->index][o], views, &range, &format);
     }
-    if (nonfinite && from.nonfinite && !node->poisoned) {
-        node->poisoned = true;
-        lane->poisoned_count++;
-    }
-    if (diverged && !from.diverged) {
-        node->decided = true;
-        if (lane->first_decided < 0 || (size_t)lane->first_decided > event->index)
-            lane->first_decided = (ptrdiff_t)event->index;
-    }
-    if (nonfinite && !from.nonfinite && !from.diverged) {
-        node->born = true;
-        if (lane->first_born < 0 || (size_t)lane->first_born > event->index)
-            lane->first_born = (ptrdiff_t)event->index;
-    }
+    node->rounds++;
+    judge_node(lane, node, &from, nonfinite, diverged);
     return status;
 }
 
@@ -359,12 +394,13 @@ struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor)
     return (struct ulp_observer){.context = auditor, .node_done = audit_node};
 }
 
-static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane, const char *name)
+/* The figures of a value of the main graph; NULL: no node computes it. */
+static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane, const struct ulp_block *block, int slot)
 {
-    for (size_t n = 0; n < lane->node_count; n++)
-        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
-            if (strcmp(lane->nodes[n].outputs[o].name, name) == 0)
-                return &lane->nodes[n].outputs[o];
+    const struct ulp_step *step = ulp_block_producer(block, slot);
+    for (size_t i = 0, o = 0; step && i < step->output_count; o += step->outputs[i++] >= 0)
+        if (step->outputs[i] == slot && o < lane->nodes[step->number].output_count)
+            return &lane->nodes[step->number].outputs[o];
     return NULL;
 }
 
@@ -376,7 +412,7 @@ static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct
     if (!lane->outputs.outputs)
         return out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
-        const struct ulp_audit_output *from = find_output(lane, plan->main->slots[plan->main->outputs[i]].name);
+        const struct ulp_audit_output *from = find_output(lane, plan->main, plan->main->outputs[i]);
         if (!from)
             continue;
         struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
@@ -391,16 +427,14 @@ static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct
 enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
+    keep_samples(auditor);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         status = collect_outputs(&auditor->audit.lanes[l], auditor->plan, error);
     if (status != ULP_OK)
         return status;
     *out = auditor->audit;
     auditor->audit = (struct ulp_audit){0};
-    for (size_t l = 0; l < out->lane_count; l++)
-        free(auditor->taints[l].slots);
-    free(auditor->taints);
-    auditor->taints = NULL;
+    free_collecting(auditor, out);
     return ULP_OK;
 }
 

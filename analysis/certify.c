@@ -6,18 +6,20 @@
 
 #include "base/error.h"
 #include "metrics.h"
+#include "run/plan.h"
 
 struct comparison {
-    const struct ulp_model *model;
+    const struct ulp_plan *plan;
     struct ulp_certificate *certificate;
     struct ulp_pool *pool;
     const struct ulp_observer *progress;
 };
 
-static bool is_graph_output(const struct ulp_model *model, const char *name)
+/* By the address of its name: names live with the plan. */
+static bool is_graph_output(const struct ulp_plan *plan, const char *name)
 {
-    for (size_t i = 0; i < ulp_model_output_count(model); i++)
-        if (strcmp(ulp_model_output(model, i).name, name) == 0)
+    for (size_t i = 0; i < plan->main->output_count; i++)
+        if (plan->main->slots[plan->main->outputs[i]].name == name)
             return true;
     return false;
 }
@@ -45,6 +47,8 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *twice = event->values[o].entire, *once = event->values[event->output_count + o].entire;
         struct ulp_metrics metrics;
+        if (!once) /* in a branch that only one of them takes; the If itself has diverged */
+            continue;
         status = ulp_metrics_measure_on(once, twice, format, comparison->pool, &metrics, error);
         if (status != ULP_OK)
             break;
@@ -57,7 +61,7 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
             certificate->node = name;
             certificate->node_digits = digits;
         }
-        if (is_graph_output(comparison->model, event->output_names[o]) && digits < certificate->output_digits)
+        if (is_graph_output(comparison->plan, event->output_names[o]) && digits < certificate->output_digits)
             certificate->output_digits = digits;
     }
     if (status == ULP_OK && comparison->progress && comparison->progress->node_done)
@@ -88,7 +92,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     if (!certificate->given)
         certificate->node_digits = certificate->output_digits = reference->storage.precision * log10(2);
     certificate->given = true;
-    struct comparison comparison = {.model = model, .certificate = certificate, .progress = progress};
+    struct comparison comparison = {.certificate = certificate, .progress = progress};
     struct ulp_observer observer = {.context = &comparison, .node_done = compare_node};
     struct ulp_plan_options plan_options = {.inputs = inputs};
     struct ulp_run_options run_options = *options;
@@ -97,6 +101,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     status = ulp_pool_create(&comparison.pool, options->thread_count, error);
     if (status == ULP_OK)
         status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);
+    comparison.plan = plan;
     if (status == ULP_OK)
         status = ulp_plan_run(plan, inputs, &run_options, &observer, 1, NULL, NULL, error);
     ulp_plan_free(plan);

@@ -358,6 +358,7 @@ static void combine(const struct measuring *m, size_t chunk_count, struct ulp_me
         .max_ulp = all.max_ulp, .cosine = clamp(all.sum_vb / (sqrt(all.sum_v2) * sqrt(all.sum_b2))),
         .sqnr_db = norm_d > 0 ? 20 * log10(norm_b / norm_d) : INFINITY, .nonfinite = all.nonfinite,
         .worst_index = all.nonfinite ? all.first_nonfinite : all.worst, .count = all.count, .diverged = all.integer_differs,
+        .value_norm = all.max_value * sqrt(all.sum_v2), .base_norm = norm_b,
     };
     if (all.count == 0)
         out->max_abs = out->rms = out->mean = out->max_rel = out->max_ulp = out->cosine = out->sqnr_db = NAN;
@@ -405,7 +406,7 @@ enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct
     return ulp_metrics_measure_on(value, base, format, NULL, out, error);
 }
 
-static double headroom(double ref_max, const struct ulp_format *format)
+double ulp_range_headroom(double ref_max, const struct ulp_format *format)
 {
     return ref_max > 0 ? log2(format->max_finite / ref_max) : INFINITY;
 }
@@ -436,14 +437,5 @@ void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *f
             sum += scaled * scaled;
     }
     *out = (struct ulp_range){.ref_rms = count ? max * sqrt(sum / (double)count) : NAN, .ref_max = count ? max : NAN,
-                              .ref_min_nonzero = isfinite(min) ? min : NAN, .headroom_bits = headroom(max, format)};
-}
-
-void ulp_range_merge(struct ulp_range *range, const struct ulp_range *sample, size_t before, const struct ulp_format *format)
-{
-    double n = (double)before;
-    range->ref_rms = sqrt((range->ref_rms * range->ref_rms * n + sample->ref_rms * sample->ref_rms) / (n + 1));
-    range->ref_max = fmax(range->ref_max, sample->ref_max);
-    range->ref_min_nonzero = fmin(range->ref_min_nonzero, sample->ref_min_nonzero);
-    range->headroom_bits = headroom(range->ref_max, format);
+                              .ref_min_nonzero = isfinite(min) ? min : NAN, .headroom_bits = ulp_range_headroom(max, format)};
 }

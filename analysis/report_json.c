@@ -169,6 +169,8 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_n
                             node->types.weight == ULP_TYPE_UNDEFINED ? json_null() : make_text(ulp_type_name(node->types.weight)));
         json_object_set_new(entry, "compute_type", make_text(node->types.compute));
     }
+    if (node->rounds != audit->sample_count)
+        json_object_set_new(entry, "rounds", json_integer((json_int_t)node->rounds));
     if (node->born)
         json_object_set_new(entry, "nonfinite_born", json_true());
     if (node->poisoned)

@@ -1,5 +1,6 @@
 /* summary.txt and the terminal: what a reader must know first, in at most 100 columns. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,18 @@ static const char *fit_name(const char *name, int width, char *buffer, size_t si
     return buffer;
 }
 
+/* "MatMul", of a node that runs several times for a sample "MatMul x16". */
+static const char *fit_op(const struct ulp_audit *audit, const struct ulp_audit_node *node, int width, char *buffer, size_t size)
+{
+    char count[24] = "";
+    size_t samples = audit->sample_count ? audit->sample_count : 1;
+    if (node->rounds > samples)
+        snprintf(count, sizeof count, " x%zu", (node->rounds + samples / 2) / samples);
+    int room = width - (int)strlen(count);
+    snprintf(buffer, size, "%.*s%s", room > 0 ? room : 0, node->op, count);
+    return buffer;
+}
+
 static bool is_float_output(const struct ulp_audit_output *output)
 {
     return ulp_type_is_float(output->type);
@@ -71,7 +84,8 @@ static size_t count_outputs(const struct ulp_audit_lane *lane)
     return count;
 }
 
-static void add_ranking(struct ulp_text *out, const struct ulp_audit_lane *lane, bool introduced, const struct style *style)
+static void add_ranking(struct ulp_text *out, const struct ulp_audit *audit, const struct ulp_audit_lane *lane, bool introduced,
+                        const struct style *style)
 {
     struct ranked *ranking = calloc(count_outputs(lane) + 1, sizeof *ranking);
     size_t count = 0;
@@ -94,10 +108,10 @@ static void add_ranking(struct ulp_text *out, const struct ulp_audit_lane *lane,
                  "max abs", "max ulp", style->off);
     for (size_t i = 0; i < count && i < RANKED; i++) {
         const struct ulp_metrics *m = introduced ? &ranking[i].output->introduced : &ranking[i].output->carried;
-        char name[NAME_WIDTH + 1];
-        ulp_text_add(out, "    %-*s %-14.14s%10.2e%10.2e%10.2e%9.3g\n", NAME_WIDTH,
-                     fit_name(ranking[i].node->name, NAME_WIDTH, name, sizeof name), ranking[i].node->op, ranking[i].relative, m->rms,
-                     m->max_abs, m->max_ulp);
+        char name[NAME_WIDTH + 1], op[48];
+        ulp_text_add(out, "    %-*s %-14s%10.2e%10.2e%10.2e%9.3g\n", NAME_WIDTH,
+                     fit_name(ranking[i].node->name, NAME_WIDTH, name, sizeof name), fit_op(audit, ranking[i].node, 14, op, sizeof op),
+                     ranking[i].relative, m->rms, m->max_abs, m->max_ulp);
     }
     if (count == 0)
         ulp_text_add(out, "    none%s\n",
@@ -233,8 +247,8 @@ static void add_lane(struct ulp_text *out, const struct ulp_audit *audit, const 
     add_types(out, lane);
     add_parting(out, audit, lane);
     add_overflow(out, lane, style);
-    add_ranking(out, lane, true, style);
-    add_ranking(out, lane, false, style);
+    add_ranking(out, audit, lane, true, style);
+    add_ranking(out, audit, lane, false, style);
 }
 
 static void add_reference(struct ulp_text *out, const struct ulp_audit *audit)
@@ -321,9 +335,14 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, stru
     (void)error;
     const struct style *style = colour ? &colour_style : &plain_style;
     char name[81];
-    size_t nodes = audit->lane_count ? audit->lanes[0].node_count : 0;
+    size_t nodes = audit->lane_count ? audit->lanes[0].node_count : 0, idle = 0;
+    for (size_t n = 0; n < nodes; n++)
+        idle += audit->lanes[0].nodes[n].rounds == 0;
     ulp_text_add(out, "%s%s%s  opset %lld, %zu nodes, %zu sample%s\n", style->bold, fit_name(audit->model_path, 60, name, sizeof name),
                  style->off, (long long)audit->opset, nodes, audit->sample_count, audit->sample_count == 1 ? "" : "s (the worst is shown)");
+    if (idle)
+        ulp_text_add(out, "  %zu node%s in branches or loops that no sample enters: nothing is known of them\n", idle,
+                     idle == 1 ? " is" : "s are");
     for (size_t s = 0; s < audit->sample_count && s < SAMPLES_SHOWN; s++)
         add_wrapped(out, "  sample  ", audit->sample_names[s]);
     if (audit->sample_count > SAMPLES_SHOWN)

@@ -46,16 +46,18 @@ static size_t make_set(const struct ulp_arithmetic *base, struct ulp_arithmetic 
     return count;
 }
 
-struct spreading {
-    struct ulp_spreads *spreads;
-    size_t capacity;
-    const struct ulp_observer *progress;
-};
-
-/* Sums over the elements of one output. */
+/* Sums over the elements of one output, of every round in which its node runs. */
 struct widths {
     double max_abs, max_ulp, sum2, error2, gpu2;
-    size_t differing, nonfinite, count;
+    size_t differing, nonfinite, count, rounds;
+    struct ulp_range range;
+};
+
+struct spreading {
+    struct ulp_spreads *spreads;
+    struct widths *widths; /* of the items */
+    size_t capacity;
+    const struct ulp_observer *progress;
 };
 
 static void add_element(struct widths *widths, const struct ulp_event *event, size_t output, size_t i, ptrdiff_t other_gpu)
@@ -84,35 +86,66 @@ static void add_element(struct widths *widths, const struct ulp_event *event, si
     widths->gpu2 += (first - other) * (first - other);
 }
 
-static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_event *event, size_t output, struct ulp_error *error)
+/* The item of a node's output: a new one in the node's first round. */
+static enum ulp_status find_item(struct spreading *spreading, const struct ulp_event *event, size_t output, size_t *item,
+                                 struct ulp_error *error)
 {
     struct ulp_spreads *spreads = spreading->spreads;
-    const struct ulp_tensor *reference = event->values[output].entire;
-    struct widths widths = {0};
-    struct ulp_range range;
-    for (size_t l = 1; l < event->lane_count; l++)
-        if (!ulp_tensor_same_shape(event->values[l * event->output_count + output].entire, reference))
+    for (*item = spreads->count; event->round > 0 && *item > 0;)
+        if (spreads->items[--*item].index == event->index && strcmp(spreads->items[*item].output, event->output_names[output]) == 0)
             return ULP_OK;
-    for (size_t i = 0; i < reference->count; i++)
-        add_element(&widths, event, output, i, spreads->other_gpu);
-    ulp_range_measure(reference, &event->arithmetics[1].storage, &range);
+    *item = spreads->count;
     if (spreads->count == spreading->capacity) {
         size_t capacity = 2 * spreading->capacity + 16;
         struct ulp_spread *items = realloc(spreads->items, capacity * sizeof *items);
-        if (!items)
+        spreads->items = items ? items : spreads->items;
+        struct widths *widths = realloc(spreading->widths, capacity * sizeof *widths);
+        spreading->widths = widths ? widths : spreading->widths;
+        if (!items || !widths)
             return out_of_memory(error);
-        spreads->items = items;
         spreading->capacity = capacity;
     }
-    double n = (double)widths.count;
-    struct ulp_spread spread = {
-        .index = event->index, .name = strdup(event->name), .op = strdup(event->op), .output = strdup(event->output_names[output]),
-        .ref_rms = range.ref_rms, .width_max_abs = widths.max_abs, .width_rms = sqrt(widths.sum2 / n), .width_max_ulp = widths.max_ulp,
-        .differing = (double)widths.differing / n, .error_rms = sqrt(widths.error2 / n),
-        .gpu_rms = spreads->other_gpu >= 0 ? sqrt(widths.gpu2 / n) : NAN, .nonfinite = widths.nonfinite,
-    };
-    spreads->items[spreads->count++] = spread;
-    return spread.name && spread.op && spread.output ? ULP_OK : out_of_memory(error);
+    spreading->widths[*item] = (struct widths){0};
+    spreads->items[*item] = (struct ulp_spread){.index = event->index, .name = strdup(event->name), .op = strdup(event->op),
+                                                .output = strdup(event->output_names[output])};
+    spreads->count++;
+    const struct ulp_spread *spread = &spreads->items[*item];
+    return spread->name && spread->op && spread->output ? ULP_OK : out_of_memory(error);
+}
+
+static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_event *event, size_t output, struct ulp_error *error)
+{
+    const struct ulp_tensor *reference = event->values[output].entire;
+    const struct ulp_format *format = &event->arithmetics[1].storage;
+    struct ulp_range range;
+    size_t item;
+    for (size_t l = 1; l < event->lane_count; l++)
+        if (!ulp_tensor_same_shape(event->values[l * event->output_count + output].entire, reference))
+            return ULP_OK;
+    enum ulp_status status = find_item(spreading, event, output, &item, error);
+    if (status != ULP_OK)
+        return status;
+    struct widths *widths = &spreading->widths[item];
+    struct ulp_spread *spread = &spreading->spreads->items[item];
+    const ptrdiff_t other_gpu = spreading->spreads->other_gpu;
+    for (size_t i = 0; i < reference->count; i++)
+        add_element(widths, event, output, i, other_gpu);
+    ulp_range_measure(reference, format, &range);
+    if (widths->rounds)
+        ulp_range_merge(&widths->range, &range, widths->rounds, format);
+    else
+        widths->range = range;
+    widths->rounds++;
+    double n = (double)widths->count;
+    spread->ref_rms = widths->range.ref_rms;
+    spread->width_max_abs = widths->max_abs;
+    spread->width_rms = sqrt(widths->sum2 / n);
+    spread->width_max_ulp = widths->max_ulp;
+    spread->differing = (double)widths->differing / n;
+    spread->error_rms = sqrt(widths->error2 / n);
+    spread->gpu_rms = other_gpu >= 0 ? sqrt(widths->gpu2 / n) : NAN;
+    spread->nonfinite = widths->nonfinite;
+    return ULP_OK;
 }
 
 static enum ulp_status measure_node(void *context, const struct ulp_event *event, struct ulp_error *error)
@@ -163,6 +196,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model, const struct 
     if (status == ULP_OK)
         status = ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, error);
     ulp_plan_free(plan);
+    free(spreading.widths);
     if (status != ULP_OK)
         ulp_spreads_free(out);
     return status;

@@ -19,6 +19,7 @@ struct ulp_metrics {
     size_t nonfinite;  /* elements where value is not finite and base is, or the reverse, or infinities of unlike sign */
     size_t worst_index; /* of max |d|, or of the first nonfinite element */
     size_t count;      /* finite elements measured */
+    double value_norm, base_norm; /* of these, the roots of the sums of squares */
     bool diverged;     /* shapes differ, or integers (indices, decisions) differ: no measure has a meaning */
 };
 
@@ -45,6 +46,9 @@ struct ulp_audit_node {
     size_t index;
     char *name, *op;
     struct ulp_node_types types;
+    size_t rounds;  /* how often it ran, over all samples: inside a Loop or Scan more than once each, and its figures are of all rounds
+                     * together, as if they were one tensor (median_ulp: of the worst round); inside an If 0 when no sample takes the
+                     * branch in step with the reference, and there are no outputs then */
     size_t output_count;
     struct ulp_audit_output *outputs;
     bool born;      /* some output is not finite although all the lane's inputs and the reference's outputs are finite */

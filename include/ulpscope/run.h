@@ -2,7 +2,8 @@
  *
  * A *plan* does everything that can fail before numbers move: expands functions, finds each node's operator, checks its
  * attributes, infers shapes, computes last uses and the memory needed. A *lane* is an arithmetic and its values. A *run* walks the
- * nodes once; every lane computes a node, observers see it with every lane's values, then dead values are freed.
+ * nodes once; every lane computes a node, observers see it with every lane's values, then dead values are freed. The bodies of If, Loop and
+ * Scan are gone through in the same way, in every lane that takes the reference's branches and rounds.
  * With audited lanes, lane 0 is the reference R and a lane's arithmetic is P; with r the reference's values and p the lane's own,
  * a node is evaluated as R(r), P(p) (entire), P(r) (single: r rounded to P's storage) and R(p) (here), and
  *     P(p) - R(r) = [P(p) - R(p)] introduced + [R(p) - R(r)] carried      (exactly)
@@ -29,7 +30,8 @@ ULP_API enum ulp_status ulp_plan_create(const struct ulp_model *model, const str
                                         struct ulp_error *error);
 ULP_API void ulp_plan_free(struct ulp_plan *plan);
 
-/* The steps of the plan: nodes after function expansion, in execution order. */
+/* The nodes of the plan, in execution order: functions are expanded, an If whose condition planning knows is replaced by its branch,
+ * and the nodes inside other Ifs, Loops and Scans come before the node whose bodies they are in. */
 ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
 ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
 ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
@@ -44,7 +46,8 @@ struct ulp_node_types {
 };
 ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index, struct ulp_node_types *out);
 
-/* One lane's values of one node output. Pointers are NULL when not computed. */
+/* One lane's values of one node output. Pointers are NULL when not computed: in a lane that takes another branch or ends its rounds
+ * otherwise than the reference, nodes inside are not, and the If, Loop or Scan is computed as one node. */
 struct ulp_lane_value {
     const struct ulp_tensor *entire; /* P(p); for the reference lane R(r) */
     const struct ulp_tensor *single; /* P(r) */
@@ -54,6 +57,7 @@ struct ulp_lane_value {
 /* What an observer sees when a node has been computed. Valid during the call only. */
 struct ulp_event {
     size_t index, node_count;
+    size_t round;                   /* how often this run has been at the node before: nodes inside a Loop or Scan are told of each time */
     const char *name, *op;
     bool quantizes;                 /* its integer outputs are amounts in steps of a scale (QuantizeLinear, QLinearConv, ...) */
     size_t output_count;            /* wanted outputs only */
@@ -62,7 +66,8 @@ struct ulp_event {
     size_t lane_count;
     const struct ulp_arithmetic *arithmetics;
     const struct ulp_lane_value *values; /* values[lane * output_count + output] */
-    size_t input_count;             /* the node's non-constant inputs */
+    const bool *apart;              /* by lane: took other branches or rounds than the reference in this node; NULL: none did */
+    size_t input_count;             /* the node's non-constant inputs; of an If, Loop or Scan the bodies' results it hands on */
     const char *const *input_names;
     const struct ulp_lane_value *inputs; /* inputs[lane * input_count + input]; only entire is set */
     double seconds;                 /* spent on this node */

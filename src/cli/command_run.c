@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "command.h"
 #include "tensor/tensor.h"
 
@@ -71,7 +72,7 @@ static const char documentation[] =
     "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
     "  ulpscope run model.onnx --arith mpfr:256 --dim batch=2 --val-range -1,1 --seed 7";
 
-/* Keeps copies of every node's outputs. */
+/* Keeps copies of every node's outputs; those of round k of a Loop or Scan, 0 being the first, as "name[k]". */
 static enum ulp_status keep_values(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
     struct ulp_tensor_set *set = context;
@@ -79,12 +80,17 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
         struct ulp_tensor copy = {0};
-        if (ulp_tensor_set_find(set, event->output_names[o]))
-            continue;
-        status = ulp_tensor_copy(&copy, value, NULL, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(set, event->output_names[o], &copy, error);
+        struct ulp_text name = {0};
+        ulp_text_add(&name, event->round ? "%s[%zu]" : "%s", event->output_names[o], event->round);
+        if (name.failed) {
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        } else if (!ulp_tensor_set_find(set, name.data)) {
+            status = ulp_tensor_copy(&copy, value, NULL, error);
+            if (status == ULP_OK)
+                status = ulp_tensor_set_add(set, name.data, &copy, error);
+        }
         ulp_tensor_free(&copy);
+        ulp_text_free(&name);
     }
     return status;
 }

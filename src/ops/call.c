@@ -401,18 +401,30 @@ enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error)
     return add_place(call, status, error);
 }
 
-enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_call_open(struct ulp_call *call, struct ulp_temporary **temporaries, struct ulp_error *error)
 {
-    struct ulp_temporary *temporaries = NULL;
-    call->temporaries = &temporaries;
-    enum ulp_status status = infer(call, error);
-    if (status == ULP_OK && !call->bound->op->allocates)
-        status = allocate_outputs(call, error);
-    if (status == ULP_OK)
-        status = call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);
-    free_temporaries(temporaries);
+    *temporaries = NULL;
+    call->temporaries = temporaries;
+    return infer(call, error);
+}
+
+enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status, struct ulp_error *error)
+{
+    if (call->temporaries)
+        free_temporaries(*call->temporaries);
     call->temporaries = NULL;
     for (size_t i = 0; status != ULP_OK && i < call->output_count; i++)
         ulp_tensor_free(&call->out[i]);
     return add_place(call, status, error);
+}
+
+enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_temporary *temporaries;
+    enum ulp_status status = ulp_call_open(call, &temporaries, error);
+    if (status == ULP_OK && !call->bound->op->allocates)
+        status = allocate_outputs(call, error);
+    if (status == ULP_OK)
+        status = call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);
+    return ulp_call_close(call, status, error);
 }

@@ -1,4 +1,6 @@
-/* If, Loop and Scan: bodies run by the host, their results handed over or gathered along an axis. */
+/* If, Loop and Scan: rounds of a body, whose results are handed on or gathered along an axis. */
+#include "ops/control.h"
+
 #include <string.h>
 
 #include "base/error.h"
@@ -30,26 +32,9 @@ static void free_all(struct ulp_tensor *tensors, size_t count)
         ulp_tensor_free(&tensors[i]);
 }
 
-/* ---- If ---- */
+/* ---- parts ---- */
 
-static enum ulp_status run_if(struct ulp_call *call, struct ulp_error *error)
-{
-    const struct ulp_graph *graph;
-    if (call->in[0]->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the condition has %zu elements: expected 1", call->in[0]->count);
-    const char *branch = ulp_tensor_get_int(call->in[0], 0) ? "then_branch" : "else_branch";
-    const struct ulp_block *block = find_body(call, branch, &graph);
-    return call->host->run(call, block, 0, NULL, call->output_count, call->out, error);
-}
-
-/* ---- outputs gathered over iterations ---- */
-
-struct gathered {
-    size_t count, room;
-    struct ulp_tensor *parts; /* owned */
-};
-
-static enum ulp_status gather_part(struct ulp_call *call, struct gathered *gathered, struct ulp_tensor *part,
+static enum ulp_status gather_part(struct ulp_call *call, struct ulp_gathered *gathered, struct ulp_tensor *part,
                                    struct ulp_error *error)
 {
     if (gathered->count == gathered->room) {
@@ -69,7 +54,7 @@ static enum ulp_status gather_part(struct ulp_call *call, struct gathered *gathe
 }
 
 /* Stack the parts along a new axis; without parts the shape is what the body declares, unknown sizes 0. */
-static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out, const struct gathered *gathered,
+static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_gathered *gathered,
                              int64_t axis, bool reverse, const struct ulp_value_info *declared, struct ulp_error *error)
 {
     const struct ulp_tensor *first = gathered->count ? &gathered->parts[0] : NULL;
@@ -106,120 +91,6 @@ static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out, cons
     return ULP_OK;
 }
 
-static void free_gathered(struct gathered *gathered, size_t count)
-{
-    for (size_t i = 0; gathered && i < count; i++)
-        free_all(gathered[i].parts, gathered[i].count);
-}
-
-/* ---- Loop ---- */
-
-/* What a loop keeps: carried values (owned once an iteration has made them), and the scan outputs so far. */
-struct loop {
-    const struct ulp_block *body;
-    const struct ulp_graph *graph;
-    size_t carried_count, scan_count;
-    struct ulp_tensor *carried, *results;
-    struct gathered *scans;
-    const struct ulp_tensor **inputs;
-};
-
-static enum ulp_status begin_loop(struct ulp_call *call, struct loop *loop, size_t first_carried, size_t extra_inputs,
-                                  struct ulp_error *error)
-{
-    enum ulp_status status = ulp_call_take(call, loop->carried_count, sizeof *loop->carried, &loop->carried, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, loop->carried_count + loop->scan_count + 1, sizeof *loop->results, &loop->results,
-                               error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, loop->scan_count, sizeof *loop->scans, &loop->scans, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, loop->carried_count + extra_inputs, sizeof *loop->inputs, &loop->inputs, error);
-    for (size_t i = 0; status == ULP_OK && i < loop->carried_count; i++)
-        if (call->in[first_carried + i])
-            loop->carried[i] = ulp_tensor_view(call->in[first_carried + i]);
-    return status;
-}
-
-/* results[first ..]: new carried values, then one part of each scan output. */
-static enum ulp_status keep_results(struct ulp_call *call, struct loop *loop, size_t first, struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < loop->carried_count; i++) {
-        ulp_tensor_free(&loop->carried[i]);
-        loop->carried[i] = loop->results[first + i];
-        loop->results[first + i] = (struct ulp_tensor){0};
-    }
-    for (size_t i = 0; i < loop->scan_count && status == ULP_OK; i++)
-        status = gather_part(call, &loop->scans[i], &loop->results[first + loop->carried_count + i], error);
-    free_all(loop->results, first + loop->carried_count + loop->scan_count);
-    return status;
-}
-
-static void free_loop(struct loop *loop)
-{
-    if (loop->carried)
-        free_all(loop->carried, loop->carried_count);
-    free_gathered(loop->scans, loop->scans ? loop->scan_count : 0);
-}
-
-/* The carried values become the node's first outputs. */
-static enum ulp_status give_carried(struct ulp_call *call, struct loop *loop, struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < loop->carried_count && i < call->output_count && status == ULP_OK; i++)
-        if (loop->carried[i].owned) {
-            call->out[i] = loop->carried[i];
-            loop->carried[i] = (struct ulp_tensor){0};
-        } else {
-            status = ulp_tensor_copy(&call->out[i], &loop->carried[i], call->budget, error);
-        }
-    return status;
-}
-
-static enum ulp_status run_loop(struct ulp_call *call, struct ulp_error *error)
-{
-    const struct ulp_tensor *limit = call->in[0], *condition = ulp_call_in(call, 1);
-    size_t own = call->bound->node->input_count;
-    struct loop loop = {.carried_count = own > 2 ? own - 2 : 0};
-    loop.body = find_body(call, "body", &loop.graph);
-    if (call->output_count < loop.carried_count || loop.graph->output_count != call->output_count + 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the body has %zu outputs for the node's %zu", loop.graph->output_count,
-                        call->output_count);
-    loop.scan_count = call->output_count - loop.carried_count;
-    int64_t number = 0, count = limit ? ulp_tensor_get_int(limit, 0) : INT64_MAX;
-    uint8_t go_on = condition ? ulp_tensor_get_int(condition, 0) != 0 : 1;
-    struct ulp_tensor iteration = {.type = ULP_TYPE_INT64, .element = ULP_ELEMENT_I64, .count = 1, .element_bytes = 8,
-                                   .data = &number};
-    struct ulp_tensor keep = {
-        .type = ULP_TYPE_BOOL, .element = ULP_ELEMENT_BOOL, .count = 1, .element_bytes = 1, .data = &go_on};
-    enum ulp_status status = begin_loop(call, &loop, 2, 2, error);
-    for (; status == ULP_OK && number < count && go_on; number++) {
-        loop.inputs[0] = &iteration;
-        loop.inputs[1] = &keep;
-        for (size_t i = 0; i < loop.carried_count; i++)
-            loop.inputs[2 + i] = &loop.carried[i];
-        status = call->host->run(call, loop.body, 2 + loop.carried_count, loop.inputs, call->output_count + 1,
-                                 loop.results, error);
-        if (status != ULP_OK)
-            break;
-        if (loop.results[0].count == 1)
-            go_on = ulp_tensor_get_int(&loop.results[0], 0) != 0;
-        status = keep_results(call, &loop, 1, error);
-    }
-    if (status == ULP_OK)
-        status = give_carried(call, &loop, error);
-    for (size_t i = 0; i < loop.scan_count && status == ULP_OK; i++) {
-        size_t output = 1 + loop.carried_count + i;
-        status = stack(call, &call->out[loop.carried_count + i], &loop.scans[i], 0, false,
-                       &loop.graph->values[loop.graph->outputs[output]].info, error);
-    }
-    free_loop(&loop);
-    return status;
-}
-
-/* ---- Scan ---- */
-
 /* Entry i of a list attribute, 0 when it is absent. */
 static int64_t list_entry(const struct ulp_call *call, const char *name, size_t i)
 {
@@ -247,66 +118,6 @@ static enum ulp_status take_slice(struct ulp_call *call, struct ulp_tensor *out,
     return ULP_OK;
 }
 
-/* All steps over scan inputs in[0 .. scan_inputs); their length is *length, which fewer steps may cut. */
-static enum ulp_status scan_steps(struct ulp_call *call, struct loop *loop, size_t scan_inputs,
-                                  const struct ulp_tensor *const *in, const char *axes, const char *directions,
-                                  int64_t steps, struct ulp_error *error)
-{
-    struct ulp_tensor *slices;
-    enum ulp_status status = ulp_call_take(call, scan_inputs, sizeof *slices, &slices, error);
-    for (int64_t t = 0; status == ULP_OK && t < steps; t++) {
-        for (size_t i = 0; i < loop->carried_count; i++)
-            loop->inputs[i] = &loop->carried[i];
-        for (size_t i = 0; status == ULP_OK && i < scan_inputs; i++) {
-            int axis;
-            status = ulp_call_axis(axes ? list_entry(call, axes, i) : 0, in[i]->rank, &axis, error);
-            if (status == ULP_OK && in[i]->dims[axis] < steps)
-                status = ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld of %lld steps", i,
-                                  (long long)in[i]->dims[axis], (long long)steps);
-            if (status == ULP_OK)
-                status = take_slice(call, &slices[i], in[i], axis,
-                                    (size_t)(list_entry(call, directions, i) ? steps - 1 - t : t), error);
-            loop->inputs[loop->carried_count + i] = &slices[i];
-        }
-        if (status == ULP_OK)
-            status = call->host->run(call, loop->body, loop->carried_count + scan_inputs, loop->inputs,
-                                     loop->carried_count + loop->scan_count, loop->results, error);
-        if (status == ULP_OK)
-            status = keep_results(call, loop, 0, error);
-    }
-    return status;
-}
-
-static enum ulp_status run_scan(struct ulp_call *call, struct ulp_error *error)
-{
-    size_t own = call->bound->node->input_count, scan_inputs = (size_t)ulp_call_int(call, "num_scan_inputs");
-    struct loop loop = {.carried_count = own - scan_inputs};
-    int axis;
-    loop.body = find_body(call, "body", &loop.graph);
-    if (scan_inputs < 1 || scan_inputs > own || loop.graph->output_count != call->output_count ||
-        call->output_count < loop.carried_count)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "num_scan_inputs does not fit the node's inputs and the body's outputs");
-    loop.scan_count = call->output_count - loop.carried_count;
-    const struct ulp_tensor *const *in = call->in + loop.carried_count;
-    enum ulp_status status = ulp_call_axis(list_entry(call, "scan_input_axes", 0), in[0]->rank, &axis, error);
-    if (status == ULP_OK)
-        status = begin_loop(call, &loop, 0, scan_inputs, error);
-    if (status == ULP_OK)
-        status = scan_steps(call, &loop, scan_inputs, in, "scan_input_axes", "scan_input_directions", in[0]->dims[axis],
-                            error);
-    if (status == ULP_OK)
-        status = give_carried(call, &loop, error);
-    for (size_t i = 0; i < loop.scan_count && status == ULP_OK; i++)
-        status = stack(call, &call->out[loop.carried_count + i], &loop.scans[i],
-                       list_entry(call, "scan_output_axes", i), list_entry(call, "scan_output_directions", i),
-                       &loop.graph->values[loop.graph->outputs[loop.carried_count + i]].info, error);
-    free_loop(&loop);
-    return status;
-}
-
-/* ---- Scan 8: every input has a batch axis, and each item of the batch is scanned by itself ---- */
-
 /* Item b of a batch, a view. */
 static struct ulp_tensor batch_item(const struct ulp_tensor *in, size_t b)
 {
@@ -318,81 +129,315 @@ static struct ulp_tensor batch_item(const struct ulp_tensor *in, size_t b)
     return item;
 }
 
-static enum ulp_status scan_item(struct ulp_call *call, size_t scan_inputs, size_t b, struct gathered *outputs,
-                                 struct ulp_error *error)
+/* ---- what the kinds begin with ---- */
+
+static enum ulp_status begin_if(struct ulp_control *control, struct ulp_error *error)
 {
-    const struct ulp_tensor *lengths = call->in[0];
-    size_t own = call->bound->node->input_count - 1;
-    struct loop loop = {.carried_count = own - scan_inputs};
-    struct ulp_tensor *items;
-    const struct ulp_tensor **pointers;
-    loop.body = find_body(call, "body", &loop.graph);
-    loop.scan_count = call->output_count - loop.carried_count;
-    enum ulp_status status = begin_loop(call, &loop, 1, scan_inputs, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, own, sizeof *items, &items, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, own, sizeof *pointers, &pointers, error);
-    if (status != ULP_OK)
-        return status;
-    for (size_t i = 0; i < own; i++) {
-        items[i] = batch_item(call->in[1 + i], b);
-        pointers[i] = &items[i];
-        if (i < loop.carried_count)
-            loop.carried[i] = items[i];
-    }
-    int64_t steps = lengths ? ulp_tensor_get_int(lengths, b) : items[loop.carried_count].dims[0];
-    status = scan_steps(call, &loop, scan_inputs, pointers + loop.carried_count, NULL, "directions", steps, error);
-    for (size_t i = 0; i < call->output_count && status == ULP_OK; i++) {
-        struct ulp_tensor result = {0};
-        size_t scan = i - loop.carried_count;
-        if (i >= loop.carried_count)
-            status = stack(call, &result, &loop.scans[scan], 0, false, &loop.graph->values[loop.graph->outputs[i]].info,
-                           error);
-        else
-            status = ulp_tensor_copy(&result, &loop.carried[i], call->budget, error);
-        if (status == ULP_OK)
-            status = gather_part(call, &outputs[i], &result, error);
-    }
-    free_loop(&loop);
-    return status;
+    struct ulp_call *call = control->call;
+    if (call->in[0]->count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the condition has %zu elements: expected 1", call->in[0]->count);
+    control->branch = find_body(call, ulp_tensor_get_int(call->in[0], 0) ? "then_branch" : "else_branch", &control->graph);
+    control->round_count = 1;
+    control->result_count = control->carried_count = call->output_count;
+    return ULP_OK;
 }
 
-static enum ulp_status run_scan_batch(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status begin_loop(struct ulp_control *control, struct ulp_error *error)
 {
-    size_t own = call->bound->node->input_count - 1, scan_inputs = (size_t)ulp_call_int(call, "num_scan_inputs");
-    struct gathered *outputs;
-    const struct ulp_graph *graph = NULL;
-    find_body(call, "body", &graph);
-    for (size_t i = 0; i < own; i++)
+    struct ulp_call *call = control->call;
+    const struct ulp_tensor *limit = call->in[0], *condition = ulp_call_in(call, 1);
+    size_t own = call->bound->node->input_count;
+    control->branch = find_body(call, "body", &control->graph);
+    control->carried_count = own > 2 ? own - 2 : 0;
+    if (call->output_count < control->carried_count || control->graph->output_count != call->output_count + 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the body has %zu outputs for the node's %zu", control->graph->output_count,
+                        call->output_count);
+    control->scan_count = call->output_count - control->carried_count;
+    control->round_count = limit ? ulp_tensor_get_int(limit, 0) : INT64_MAX;
+    control->go_on = condition ? ulp_tensor_get_int(condition, 0) != 0 : 1;
+    control->number = (struct ulp_tensor){
+        .type = ULP_TYPE_INT64, .element = ULP_ELEMENT_I64, .count = 1, .element_bytes = 8, .data = &control->round};
+    control->keep = (struct ulp_tensor){
+        .type = ULP_TYPE_BOOL, .element = ULP_ELEMENT_BOOL, .count = 1, .element_bytes = 1, .data = &control->go_on};
+    control->first_input = 2;
+    control->first_result = 1;
+    control->input_count = 2 + control->carried_count;
+    control->result_count = 1 + call->output_count;
+    return ULP_OK;
+}
+
+static enum ulp_status begin_scan(struct ulp_control *control, struct ulp_error *error)
+{
+    struct ulp_call *call = control->call;
+    bool batch = control->kind == ULP_CONTROL_SCAN_BATCH;
+    size_t own = call->bound->node->input_count - batch;
+    control->first_input = batch;
+    control->branch = find_body(call, "body", &control->graph);
+    control->scan_input_count = (size_t)ulp_call_int(call, "num_scan_inputs");
+    for (size_t i = 0; batch && i < own; i++)
         if (call->in[1 + i]->rank < 1 || call->in[1 + i]->dims[0] != call->in[1]->dims[0])
             return ulp_fail(error, ULP_ERROR_INPUT, "input %zu does not have the batch axis of input 1", 1 + i);
-    if (scan_inputs < 1 || scan_inputs > own || graph->output_count != call->output_count ||
-        call->output_count < own - scan_inputs)
+    if (control->scan_input_count < 1 || control->scan_input_count > own || control->graph->output_count != call->output_count ||
+        call->output_count < own - control->scan_input_count)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "num_scan_inputs does not fit the node's inputs and the body's outputs");
-    enum ulp_status status = ulp_call_take(call, call->output_count, sizeof *outputs, &outputs, error);
-    for (size_t b = 0; status == ULP_OK && b < (size_t)call->in[1]->dims[0]; b++)
-        status = scan_item(call, scan_inputs, b, outputs, error);
-    for (size_t i = 0; i < call->output_count && status == ULP_OK; i++)
-        status = stack(call, &call->out[i], &outputs[i], 0, false, &graph->values[graph->outputs[i]].info, error);
-    free_gathered(outputs, outputs ? call->output_count : 0);
+    control->carried_count = own - control->scan_input_count;
+    control->scan_count = call->output_count - control->carried_count;
+    control->item_count = batch ? (size_t)call->in[1]->dims[0] : 1;
+    control->input_count = own;
+    control->result_count = call->output_count;
+    return ULP_OK;
+}
+
+/* ---- rounds ---- */
+
+static bool is_scan(const struct ulp_control *control)
+{
+    return control->kind == ULP_CONTROL_SCAN || control->kind == ULP_CONTROL_SCAN_BATCH;
+}
+
+static int scan_axis(const struct ulp_control *control, size_t i, int *axis, struct ulp_error *error)
+{
+    int64_t wanted = control->kind == ULP_CONTROL_SCAN ? list_entry(control->call, "scan_input_axes", i) : 0;
+    return ulp_call_axis(wanted, control->views[i].rank, axis, error);
+}
+
+/* The item's carried values and scan inputs, as views of the node's inputs. */
+static enum ulp_status begin_item(struct ulp_control *control, struct ulp_error *error)
+{
+    const struct ulp_call *call = control->call;
+    bool batch = control->kind == ULP_CONTROL_SCAN_BATCH;
+    for (size_t i = 0; i < control->carried_count && control->kind != ULP_CONTROL_IF; i++) {
+        const struct ulp_tensor *in = call->in[control->first_input + i];
+        if (in)
+            control->carried[i] = batch ? batch_item(in, control->item) : ulp_tensor_view(in);
+    }
+    control->round = 0;
+    if (!is_scan(control))
+        return ULP_OK;
+    for (size_t i = 0; i < control->scan_input_count; i++) {
+        const struct ulp_tensor *in = call->in[control->first_input + control->carried_count + i];
+        control->views[i] = batch ? batch_item(in, control->item) : ulp_tensor_view(in);
+    }
+    int axis;
+    enum ulp_status status = scan_axis(control, 0, &axis, error);
+    if (status == ULP_OK)
+        control->round_count = batch && call->in[0] ? ulp_tensor_get_int(call->in[0], control->item) : control->views[0].dims[axis];
     return status;
 }
 
-#define CONTROL .infer = infer_nothing, .allocates = true
+/* The slices of the scan inputs for this round. */
+static enum ulp_status take_slices(struct ulp_control *control, struct ulp_error *error)
+{
+    const char *directions = control->kind == ULP_CONTROL_SCAN ? "scan_input_directions" : "directions";
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < control->scan_input_count && status == ULP_OK; i++) {
+        const struct ulp_tensor *in = &control->views[i];
+        int axis;
+        status = scan_axis(control, i, &axis, error);
+        if (status == ULP_OK && in->dims[axis] < control->round_count)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld of %lld steps", i, (long long)in->dims[axis],
+                              (long long)control->round_count);
+        if (status == ULP_OK)
+            status = take_slice(control->call, &control->slices[i], in, axis,
+                                (size_t)(list_entry(control->call, directions, i) ? control->round_count - 1 - control->round
+                                                                                  : control->round), error);
+        control->inputs[control->carried_count + i] = &control->slices[i];
+    }
+    return status;
+}
+
+/* What the item gave, kept for the batch. */
+static enum ulp_status end_item(struct ulp_control *control, struct ulp_error *error)
+{
+    struct ulp_call *call = control->call;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < call->output_count && status == ULP_OK; i++) {
+        struct ulp_tensor result = {0};
+        size_t scan = i - control->carried_count;
+        if (i >= control->carried_count)
+            status = stack(call, &result, &control->scans[scan], 0, false, &control->graph->values[control->graph->outputs[i]].info, error);
+        else
+            status = ulp_tensor_copy(&result, &control->carried[i], call->budget, error);
+        if (status == ULP_OK)
+            status = gather_part(call, &control->items[i], &result, error);
+    }
+    free_all(control->carried, control->carried_count);
+    for (size_t i = 0; i < control->scan_count; i++) {
+        free_all(control->scans[i].parts, control->scans[i].count);
+        control->scans[i].count = 0;
+    }
+    return status;
+}
+
+/* Sets body and inputs for the round to come. */
+static enum ulp_status prepare_round(struct ulp_control *control, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    control->body = NULL;
+    while (control->kind == ULP_CONTROL_SCAN_BATCH && control->item < control->item_count && control->round >= control->round_count) {
+        status = end_item(control, error);
+        if (status == ULP_OK && ++control->item < control->item_count)
+            status = begin_item(control, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    if (control->round >= control->round_count || !control->go_on || control->item >= control->item_count)
+        return ULP_OK;
+    size_t first = control->kind == ULP_CONTROL_LOOP ? 2 : 0;
+    if (control->kind == ULP_CONTROL_LOOP) {
+        control->inputs[0] = &control->number;
+        control->inputs[1] = &control->keep;
+    }
+    for (size_t i = 0; i < control->carried_count && control->kind != ULP_CONTROL_IF; i++)
+        control->inputs[first + i] = &control->carried[i];
+    if (is_scan(control))
+        status = take_slices(control, error);
+    control->body = control->branch;
+    return status;
+}
+
+enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call, struct ulp_error *error)
+{
+    static enum ulp_status (*const begin[])(struct ulp_control *, struct ulp_error *) = {
+        [ULP_CONTROL_IF] = begin_if, [ULP_CONTROL_LOOP] = begin_loop, [ULP_CONTROL_SCAN] = begin_scan,
+        [ULP_CONTROL_SCAN_BATCH] = begin_scan};
+    *out = (struct ulp_control){.call = call, .kind = (enum ulp_control_kind)call->bound->op->parameter, .item_count = 1, .go_on = 1};
+    enum ulp_status status = begin[out->kind](out, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, out->carried_count, sizeof *out->carried, &out->carried, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, out->result_count + 1, sizeof *out->results, &out->results, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, out->scan_count, sizeof *out->scans, &out->scans, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, call->output_count, sizeof *out->items, &out->items, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, out->input_count, sizeof *out->inputs, &out->inputs, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, out->scan_input_count, sizeof *out->slices, &out->slices, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, out->scan_input_count, sizeof *out->views, &out->views, error);
+    if (status == ULP_OK && out->item_count)
+        status = begin_item(out, error);
+    return status == ULP_OK ? prepare_round(out, error) : status;
+}
+
+enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *error)
+{
+    struct ulp_tensor *results = control->results;
+    enum ulp_status status = ULP_OK;
+    if (control->kind == ULP_CONTROL_LOOP && results[0].count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the body's condition has %zu elements: expected 1", results[0].count);
+    if (control->kind == ULP_CONTROL_LOOP)
+        control->go_on = ulp_tensor_get_int(&results[0], 0) != 0;
+    for (size_t i = 0; i < control->carried_count; i++) {
+        ulp_tensor_free(&control->carried[i]);
+        control->carried[i] = results[control->first_result + i];
+        results[control->first_result + i] = (struct ulp_tensor){0};
+    }
+    for (size_t i = 0; i < control->scan_count && status == ULP_OK; i++)
+        status = gather_part(control->call, &control->scans[i], &results[control->first_result + control->carried_count + i], error);
+    free_all(results, control->result_count);
+    control->round++;
+    return status == ULP_OK ? prepare_round(control, error) : status;
+}
+
+/* The carried values become the node's first outputs. */
+static enum ulp_status give_carried(struct ulp_control *control, struct ulp_error *error)
+{
+    struct ulp_call *call = control->call;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < control->carried_count && i < call->output_count && status == ULP_OK; i++)
+        if (control->carried[i].owned) {
+            call->out[i] = control->carried[i];
+            control->carried[i] = (struct ulp_tensor){0};
+        } else {
+            status = ulp_tensor_copy(&call->out[i], &control->carried[i], call->budget, error);
+        }
+    return status;
+}
+
+enum ulp_status ulp_control_end(struct ulp_control *control, struct ulp_error *error)
+{
+    struct ulp_call *call = control->call;
+    bool batch = control->kind == ULP_CONTROL_SCAN_BATCH, scan = control->kind == ULP_CONTROL_SCAN;
+    enum ulp_status status = batch ? ULP_OK : give_carried(control, error);
+    for (size_t i = batch ? 0 : control->carried_count; i < call->output_count && status == ULP_OK; i++) {
+        const size_t s = i - control->carried_count;
+        const int value = control->graph->outputs[control->first_result + i];
+        status = stack(call, &call->out[i], batch ? &control->items[i] : &control->scans[s],
+                       scan ? list_entry(call, "scan_output_axes", s) : 0, scan && list_entry(call, "scan_output_directions", s),
+                       &control->graph->values[value].info, error);
+    }
+    return status;
+}
+
+void ulp_control_free(struct ulp_control *control)
+{
+    if (!control->call)
+        return;
+    if (control->results)
+        free_all(control->results, control->result_count);
+    if (control->carried)
+        free_all(control->carried, control->carried_count);
+    for (size_t i = 0; control->scans && i < control->scan_count; i++)
+        free_all(control->scans[i].parts, control->scans[i].count);
+    for (size_t i = 0; control->items && i < control->call->output_count; i++)
+        free_all(control->items[i].parts, control->items[i].count);
+    *control = (struct ulp_control){0};
+}
+
+/* ---- where values come from ---- */
+
+struct ulp_control_source ulp_control_input_source(const struct ulp_control *control, size_t i)
+{
+    struct ulp_control_source none = {-1, -1};
+    size_t carried = i - (control->kind == ULP_CONTROL_LOOP ? 2 : 0);
+    if (control->kind == ULP_CONTROL_LOOP && i < 2)
+        return i == 0 ? none : control->round == 0 ? (struct ulp_control_source){1, -1} : (struct ulp_control_source){-1, 0};
+    if (control->round == 0 || carried >= control->carried_count)
+        return (struct ulp_control_source){(int)(control->first_input + carried), -1};
+    return (struct ulp_control_source){-1, (int)(control->first_result + carried)};
+}
+
+struct ulp_control_source ulp_control_output_source(const struct ulp_control *control, size_t i)
+{
+    if (i < control->carried_count && control->round == 0 && control->kind != ULP_CONTROL_IF)
+        return (struct ulp_control_source){(int)(control->first_input + i), -1};
+    return (struct ulp_control_source){-1, (int)(control->first_result + i)};
+}
+
+/* ---- in one lane ---- */
+
+static enum ulp_status run_control(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_control control;
+    enum ulp_status status = ulp_control_begin(&control, call, error);
+    while (status == ULP_OK && control.body) {
+        status = call->host->run(call, control.body, control.input_count, control.inputs, control.result_count, control.results, error);
+        if (status == ULP_OK)
+            status = ulp_control_take(&control, error);
+    }
+    if (status == ULP_OK)
+        status = ulp_control_end(&control, error);
+    ulp_control_free(&control);
+    return status;
+}
+
+#define CONTROL(KIND) .infer = infer_nothing, .allocates = true, .run = run_control, .parameter = ULP_CONTROL_##KIND
 
 const struct ulp_operator ulp_ops_control[] = {
     {.name = "If", .since = 1, .inputs = "cond:b", .outputs = "outputs*",
-     .attributes = "else_branch:!graph; then_branch:!graph", CONTROL, .run = run_if},
+     .attributes = "else_branch:!graph; then_branch:!graph", CONTROL(IF)},
     {.name = "Loop", .since = 1, .inputs = "m:i? cond:b? v_initial:*?*", .outputs = "v_final_and_scan_outputs*",
-     .attributes = "body:!graph", CONTROL, .run = run_loop},
+     .attributes = "body:!graph", CONTROL(LOOP)},
     {.name = "Scan", .since = 8, .inputs = "sequence_lens:i? initial_state_and_scan_inputs:**",
      .outputs = "final_state_and_scan_outputs*", .attributes = "body:!graph; directions:ints; num_scan_inputs:!int",
-     CONTROL, .run = run_scan_batch},
+     CONTROL(SCAN_BATCH)},
     {.name = "Scan", .since = 9, .inputs = "initial_state_and_scan_inputs:**",
      .outputs = "final_state_and_scan_outputs*",
      .attributes = "body:!graph; num_scan_inputs:!int; scan_input_axes:ints; scan_input_directions:ints; "
-                   "scan_output_axes:ints; scan_output_directions:ints", CONTROL, .run = run_scan},
+                   "scan_output_axes:ints; scan_output_directions:ints", CONTROL(SCAN)},
     {0},
 };

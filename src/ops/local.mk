@@ -8,7 +8,7 @@ libcore_la_SOURCES += \
 	%D%/combine.c %D%/combine.h \
 	%D%/compare.c %D%/compare.h \
 	%D%/contraction.c %D%/contraction.h \
-	%D%/control.c \
+	%D%/control.c %D%/control.h \
 	%D%/conv.c \
 	%D%/cumulate.c \
 	%D%/deform.c \

@@ -152,6 +152,11 @@ void ulp_unbind(struct ulp_bound *bound);
 /* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure outputs are freed. The
  * message carries the node's name and operator. */
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error);
+/* Its two ends, for control flow whose bodies are run by others in between (ops/control.h). Temporaries live until the close, which
+ * frees outputs unless status is ULP_OK, names the node and returns status. */
+struct ulp_temporary;
+enum ulp_status ulp_call_open(struct ulp_call *call, struct ulp_temporary **temporaries, struct ulp_error *error);
+enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status, struct ulp_error *error);
 /* Only the shapes (planning). */
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error);
 

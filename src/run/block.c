@@ -25,37 +25,51 @@ static enum ulp_status find_declared(const struct ulp_arithmetic *lane, const st
     return ULP_OK;
 }
 
-enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
-                             struct ulp_tensor *outputs, struct ulp_error *error)
+enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step, const struct ulp_lane *lane,
+                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs, struct ulp_error *error)
 {
     const struct ulp_arithmetic *arithmetic = lane->arithmetic;
     const struct ulp_integer_form *form = arithmetic->schedule.qdq_integer ? step->integer : NULL;
-    const struct ulp_tensor *integers[12];
     for (size_t i = 0; form && i < form->input_count; i++)
-        integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];
-    struct ulp_call call = {.bound = form ? &form->bound : &step->bound,
-                            .arithmetic = arithmetic,
-                            .input_count = form                 ? form->input_count
-                                           : step->bound.blocks ? step->input_count
-                                                                : step->own_input_count,
-                            .output_count = step->output_count,
-                            .in = form ? integers : inputs,
-                            .out = outputs,
-                            .budget = lane->budget,
-                            .pool = lane->pool,
-                            .packed = lane->packed,
-                            .host = &host};
-    struct ulp_arithmetic declared;
+        out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];
+    out->call = (struct ulp_call){.bound = form ? &form->bound : &step->bound,
+                                  .arithmetic = arithmetic,
+                                  .input_count = form                 ? form->input_count
+                                                 : step->bound.blocks ? step->input_count
+                                                                      : step->own_input_count,
+                                  .output_count = step->output_count,
+                                  .in = form ? out->integers : inputs,
+                                  .out = outputs,
+                                  .budget = lane->budget,
+                                  .pool = lane->pool,
+                                  .packed = lane->packed,
+                                  .host = &host};
+    memset(outputs, 0, step->output_count * sizeof *outputs);
+    enum ulp_status status = ULP_OK;
+    if (arithmetic->as_declared &&
+        (status = find_declared(arithmetic, inputs, step->input_count, &out->declared, error)) == ULP_OK)
+        out->call.arithmetic = &out->declared;
+    return status == ULP_OK ? ulp_arena_create(&out->call.scratch, error) : status;
+}
+
+void ulp_step_close(struct ulp_step_call *call)
+{
+    ulp_arena_free(call->call.scratch);
+    call->call.scratch = NULL;
+}
+
+enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
+                             struct ulp_tensor *outputs, struct ulp_error *error)
+{
+    struct ulp_step_call call;
     memset(outputs, 0, step->output_count * sizeof *outputs);
     enum ulp_status status = ulp_lane_keep_bodies(lane, step, error);
-    if (status == ULP_OK && arithmetic->as_declared && (status = find_declared(arithmetic, inputs, step->input_count, &declared, error)) == ULP_OK)
-        call.arithmetic = &declared;
     if (status == ULP_OK)
-        status = ulp_arena_create(&call.scratch, error);
+        status = ulp_step_open(&call, step, lane, inputs, outputs, error);
     if (status != ULP_OK)
         return status;
-    status = ulp_call_run(&call, error);
-    ulp_arena_free(call.scratch);
+    status = ulp_call_run(&call.call, error);
+    ulp_step_close(&call);
     return status;
 }
 
@@ -94,6 +108,36 @@ static enum ulp_status take_output(struct ulp_lane *lane, int slot, struct ulp_t
     return status == ULP_OK ? ulp_tensor_copy(out, from, lane->budget, error) : status;
 }
 
+enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call, size_t input_count,
+                               const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_error *error)
+{
+    const struct ulp_block *block = lane->block;
+    if (input_count != block->input_count || output_count > block->output_count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "body '%s' has %zu inputs and %zu outputs; the node gives %zu and takes %zu", block->name,
+                        block->input_count, block->output_count, input_count, output_count);
+    for (size_t i = 0; i < input_count; i++)
+        lane->values[block->inputs[i]] = ulp_tensor_view(inputs[i]);
+    /* Captured values follow the node's own inputs; with several bodies (If) each has its own run of them. */
+    size_t captured = call->bound->node->input_count;
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
+        const struct ulp_block *other = call->bound->blocks[a];
+        for (size_t i = 0; other && i < other->captured_count; i++, captured++)
+            if (other == block && call->in[captured])
+                lane->values[block->captured[i]] = ulp_tensor_view(call->in[captured]);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_body_leave(struct ulp_lane *lane, size_t output_count, struct ulp_tensor *outputs, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < output_count && status == ULP_OK; i++)
+        status = take_output(lane, lane->block->outputs[i], &outputs[i], error);
+    for (size_t i = 0; i < output_count && status != ULP_OK; i++)
+        ulp_tensor_free(&outputs[i]);
+    return status;
+}
+
 static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block, size_t input_count,
                                 const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_tensor *outputs,
                                 struct ulp_error *error)
@@ -101,34 +145,19 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
     struct ulp_lane lane;
     struct ulp_arena *arena = NULL;
     memset(outputs, 0, output_count * sizeof *outputs);
-    if (input_count != block->input_count || output_count > block->output_count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "body '%s' has %zu inputs and %zu outputs; the node gives %zu and takes %zu", block->name,
-                        block->input_count, block->output_count, input_count, output_count);
     enum ulp_status status = ulp_lane_create(&lane, call->arithmetic, block, call->budget, call->pool, error);
     lane.packed = call->packed;
     if (status == ULP_OK)
         status = ulp_arena_create(&arena, error);
-    for (size_t i = 0; i < input_count && status == ULP_OK; i++)
-        lane.values[block->inputs[i]] = ulp_tensor_view(inputs[i]);
-    /* Captured values follow the node's own inputs; with several bodies (If) each has its own run of them. */
-    size_t captured = call->bound->node->input_count;
-    for (int a = 0; a < ULP_ATTRIBUTES_MAX && status == ULP_OK; a++) {
-        const struct ulp_block *other = call->bound->blocks[a];
-        if (!other)
-            continue;
-        for (size_t i = 0; i < other->captured_count; i++, captured++)
-            if (other == block && call->in[captured])
-                lane.values[block->captured[i]] = ulp_tensor_view(call->in[captured]);
-    }
+    if (status == ULP_OK)
+        status = ulp_body_enter(&lane, call, input_count, inputs, output_count, error);
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
         if (!block->steps[s].folded)
             status = run_body_step(&lane, &block->steps[s], arena, error);
         ulp_lane_drop(&lane, &block->steps[s]);
     }
-    for (size_t i = 0; i < output_count && status == ULP_OK; i++)
-        status = take_output(&lane, block->outputs[i], &outputs[i], error);
-    for (size_t i = 0; i < output_count && status != ULP_OK; i++)
-        ulp_tensor_free(&outputs[i]);
+    if (status == ULP_OK)
+        status = ulp_body_leave(&lane, output_count, outputs, error);
     ulp_arena_free(arena);
     ulp_lane_free(&lane);
     return status;

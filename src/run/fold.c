@@ -135,78 +135,12 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
     return status;
 }
 
-static double estimate_cost(const struct ulp_block *block, const struct ulp_step *step)
-{
-    double elements = 1;
-    for (size_t i = 0; i < step->output_count; i++)
-        if (step->outputs[i] >= 0)
-            elements += (double)block->slots[step->outputs[i]].shape.count;
-    if (!(step->bound.op->epilogue || step->bound.op->mixed) || step->input_count < 2 || step->inputs[1] < 0)
-        return elements;
-    const struct ulp_plan_slot *slot = &block->slots[step->inputs[1]];
-    const struct ulp_tensor *weight = slot->constant ? slot->constant : &slot->shape;
-    int64_t lines = weight->rank == 0 ? 1 : weight->rank <= 2 ? weight->dims[weight->rank - 1] : weight->dims[0];
-    return elements * (1 + (double)weight->count / (double)(lines > 0 ? lines : 1));
-}
-
 static void set_producers(struct ulp_block *block)
 {
     for (size_t s = 0; s < block->step_count; s++)
         for (size_t o = 0; o < block->steps[s].output_count; o++)
             if (block->steps[s].outputs[o] >= 0)
                 block->slots[block->steps[s].outputs[o]].producer = (int)s;
-}
-
-/* Does the step use its input i as more than a parameter? A captured value: does a body? */
-static bool uses_data(const struct ulp_step *step, size_t i)
-{
-    size_t at = step->own_input_count;
-    if (!step->bound.blocks || i < at)
-        return !ulp_is_parameter(step, i);
-    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
-        const struct ulp_block *body = step->bound.blocks[a];
-        if (body && i < at + body->captured_count)
-            return body->slots[body->captured[i - at]].data;
-        at += body ? body->captured_count : 0;
-    }
-    return true;
-}
-
-static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
-{
-    size_t *dead_counts = ulp_arena_take(plan->arena, block->step_count + 1, sizeof *dead_counts);
-    int *dead = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *dead);
-    if (!dead_counts || !dead)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
-    for (size_t s = 0; s < block->step_count; s++) {
-        const struct ulp_step *step = &block->steps[s];
-        for (size_t i = 0; i < step->input_count; i++)
-            if (step->inputs[i] >= 0) {
-                block->slots[step->inputs[i]].last_use = (int)s;
-                block->slots[step->inputs[i]].data |= uses_data(step, i);
-            }
-        for (size_t i = 0; i < step->output_count; i++)
-            if (step->outputs[i] >= 0)
-                block->slots[step->outputs[i]].last_use = (int)s; /* until a later step uses it */
-    }
-    for (size_t i = 0; i < block->output_count; i++) {
-        block->slots[block->outputs[i]].last_use = INT_MAX;
-        block->slots[block->outputs[i]].data = true;
-    }
-    for (size_t v = 0; v < block->slot_count; v++)
-        if (block->slots[v].last_use >= 0 && block->slots[v].last_use != INT_MAX)
-            dead_counts[block->slots[v].last_use]++;
-    size_t next = 0;
-    for (size_t s = 0; s < block->step_count; s++) {
-        block->steps[s].dead = dead + next;
-        next += dead_counts[s];
-    }
-    for (size_t v = 0; v < block->slot_count; v++)
-        if (block->slots[v].last_use >= 0 && block->slots[v].last_use != INT_MAX) {
-            struct ulp_step *step = &block->steps[block->slots[v].last_use];
-            dead[(size_t)(step->dead - dead) + step->dead_count++] = (int)v;
-        }
-    return ULP_OK;
 }
 
 /* Constant nodes are values, not work: they leave the list of steps. */
@@ -344,11 +278,8 @@ static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block
         for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks && status == ULP_OK; a++)
             if (step->bound.blocks[a])
                 status = fold_block(plan, step->bound.blocks[a], error);
-        step->cost = step->folded ? 0 : estimate_cost(block, step);
-        if (block == plan->main)
-            plan->cost += step->cost;
     }
-    return status == ULP_OK ? set_last_uses(plan, block, error) : status;
+    return status == ULP_OK ? ulp_plan_order(plan, block, error) : status;
 }
 
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error)
@@ -357,5 +288,5 @@ enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_optio
     if (status != ULP_OK)
         return status;
     status = fold_block(plan, plan->main, error);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", plan->model->path);
+    return status == ULP_OK ? ulp_plan_number(plan, error) : ulp_fail_at(error, status, "%s", plan->model->path);
 }

@@ -77,10 +77,24 @@ void ulp_lane_free(struct ulp_lane *lane)
     *lane = (struct ulp_lane){0};
 }
 
+/* A constant of a block that runs again. */
+static bool stays(const struct ulp_lane *lane, int slot)
+{
+    return lane->keeps_constants && lane->block->slots[slot].constant;
+}
+
+void ulp_lane_clear(struct ulp_lane *lane)
+{
+    for (size_t v = 0; lane->values && v < lane->block->slot_count; v++)
+        if (!stays(lane, (int)v))
+            drop_slot(lane, (int)v);
+}
+
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step)
 {
     for (size_t i = 0; i < step->dead_count; i++)
-        drop_slot(lane, step->dead[i]);
+        if (!stays(lane, step->dead[i]))
+            drop_slot(lane, step->dead[i]);
     drop_bodies(lane);
 }
 

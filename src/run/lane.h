@@ -9,6 +9,7 @@ struct ulp_lane {
     const struct ulp_arithmetic *arithmetic;
     const struct ulp_block *block;
     struct ulp_tensor *values; /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use */
+    bool keeps_constants; /* converted constants stay, for the block runs again */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     /* Packed forms of factors, shared by the walk's lanes and their bodies; NULL: none. Constants of the lane are among them until
@@ -22,6 +23,8 @@ struct ulp_lane {
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic, const struct ulp_block *block,
                                 struct ulp_budget *budget, struct ulp_pool *pool, struct ulp_error *error);
 void ulp_lane_free(struct ulp_lane *lane);
+/* Free everything but constants that are kept: the block will run again. */
+void ulp_lane_clear(struct ulp_lane *lane);
 /* Free what no later step needs. */
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 
@@ -61,5 +64,20 @@ enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_ste
 /* One step in the lane's arithmetic on given inputs (explicit, then captured). outputs: output_count tensors, filled. */
 enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
                              struct ulp_tensor *outputs, struct ulp_error *error);
+
+/* A call of a step and what it points to: it must stay where it is. */
+struct ulp_step_call {
+    struct ulp_call call;
+    struct ulp_arithmetic declared;
+    const struct ulp_tensor *integers[12];
+};
+enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step, const struct ulp_lane *lane,
+                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs, struct ulp_error *error);
+void ulp_step_close(struct ulp_step_call *call);
+
+/* Give a lane of a body its inputs and captured values, as views of the call's; and take the results out, owned by the caller. */
+enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call, size_t input_count,
+                               const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_error *error);
+enum ulp_status ulp_body_leave(struct ulp_lane *lane, size_t output_count, struct ulp_tensor *outputs, struct ulp_error *error);
 
 #endif

@@ -1,5 +1,7 @@
 libcore_la_SOURCES += \
 	%D%/block.c \
+	%D%/rounds.c \
+	%D%/evaluate.c \
 	%D%/execute.c \
 	%D%/expand.c \
 	%D%/fold.c \
@@ -8,5 +10,8 @@ libcore_la_SOURCES += \
 	%D%/inline.c \
 	%D%/lane.c %D%/lane.h \
 	%D%/memory.c \
+	%D%/order.c \
 	%D%/plan.c %D%/plan.h \
-	%D%/types.c
+	%D%/tell.c \
+	%D%/types.c \
+	%D%/walk.c %D%/walk.h

@@ -69,17 +69,17 @@ void ulp_plan_free(struct ulp_plan *plan)
 
 size_t ulp_plan_node_count(const struct ulp_plan *plan)
 {
-    return plan->main->step_count;
+    return plan->node_count;
 }
 
 const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index)
 {
-    return plan->main->steps[index].name;
+    return plan->nodes[index].step->name;
 }
 
 const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index)
 {
-    return plan->main->steps[index].bound.node->op_type;
+    return plan->nodes[index].step->bound.node->op_type;
 }
 
 /* "FLOAT[batch,3,224,224]" as the model declares it. */

@@ -44,7 +44,8 @@ struct ulp_step {
     bool folded;                   /* every output is a constant slot: nothing to run */
     bool constant;                 /* a value, not work: Constant, or ConstantOfShape of a known shape */
     struct ulp_integer_form *integer; /* NULL: none */
-    double cost;                   /* estimated multiply-adds and element operations */
+    double cost;                   /* estimated multiply-adds and element operations, those of bodies included */
+    size_t number;                 /* among all nodes of the plan: what it is reported under */
 };
 
 struct ulp_block {
@@ -59,6 +60,7 @@ struct ulp_block {
     int *captured;                 /* slots whose outer >= 0, in the order of the owning step's extra inputs */
     size_t captured_count, captured_capacity;
     const struct ulp_block *inlined_in; /* the block that has the steps of this branch now; NULL: runs by itself, if at all */
+    double cost;                   /* of its steps */
     bool folded;                   /* steps are final, those of inlined branches included */
 };
 
@@ -78,6 +80,12 @@ static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *
     return slot >= 0 && block->slots[slot].producer >= 0 ? &block->steps[block->slots[slot].producer] : NULL;
 }
 
+/* Where a node of the plan is. */
+struct ulp_plan_node {
+    const struct ulp_block *block;
+    const struct ulp_step *step;
+};
+
 struct ulp_plan {
     struct ulp_arena *arena;
     const struct ulp_model *model;
@@ -89,7 +97,8 @@ struct ulp_plan {
     size_t block_count, block_capacity;
     size_t max_memory_bytes;
     struct ulp_budget budget;    /* of constants computed while planning */
-    double cost;
+    struct ulp_plan_node *nodes; /* every node, those of bodies before the node that has them */
+    size_t node_count;
     struct ulp_problem *problems; /* what is unsupported, while planning */
     size_t problem_count;
 };
@@ -113,6 +122,9 @@ enum ulp_status ulp_plan_resolve(struct ulp_plan *plan, struct ulp_block *block,
 
 /* fold.c: shapes, constants known before the run, last uses and costs. */
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error);
+/* order.c: costs and last uses of a block whose steps are final, after those of its bodies; then the numbers of all nodes. */
+enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error);
+enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error);
 /* fuse.c: find the block's quantised contractions and give their steps integer forms, when a lane wants them. After
  * folding, before last uses. */
 enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error);

@@ -18,6 +18,8 @@ static const struct product {
 static enum ulp_type find_stored(const struct ulp_block *block, int slot)
 {
     for (int depth = 0; slot >= 0 && depth < 8; depth++) {
+        for (; !block->slots[slot].constant && block->slots[slot].outer >= 0; block = block->parent)
+            slot = block->slots[slot].outer;
         if (block->slots[slot].constant)
             return block->slots[slot].constant->type;
         const struct ulp_step *step = ulp_block_producer(block, slot);
@@ -34,8 +36,8 @@ static enum ulp_type find_stored(const struct ulp_block *block, int slot)
 
 void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index, struct ulp_node_types *out)
 {
-    const struct ulp_block *block = plan->main;
-    const struct ulp_step *step = &block->steps[index];
+    const struct ulp_block *block = plan->nodes[index].block;
+    const struct ulp_step *step = plan->nodes[index].step;
     const struct ulp_arithmetic *arithmetic = &plan->lanes[lane];
     *out = (struct ulp_node_types){.weight = ULP_TYPE_UNDEFINED};
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)

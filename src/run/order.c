@@ -1,0 +1,142 @@
+/* What a walk needs to know of a block whose steps are final: last uses, costs, and the numbers its nodes are reported under. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "run/lane.h"
+
+/* Does the step use its input i as more than a parameter? A captured value: does a body? */
+static bool uses_data(const struct ulp_step *step, size_t i)
+{
+    size_t at = step->own_input_count;
+    if (!step->bound.blocks || i < at)
+        return !ulp_is_parameter(step, i);
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
+        const struct ulp_block *body = step->bound.blocks[a];
+        if (body && i < at + body->captured_count)
+            return body->slots[body->captured[i - at]].data;
+        at += body ? body->captured_count : 0;
+    }
+    return true;
+}
+
+static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+{
+    size_t *dead_counts = ulp_arena_take(plan->arena, block->step_count + 1, sizeof *dead_counts);
+    int *dead = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *dead);
+    if (!dead_counts || !dead)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        for (size_t i = 0; i < step->input_count; i++)
+            if (step->inputs[i] >= 0) {
+                block->slots[step->inputs[i]].last_use = (int)s;
+                block->slots[step->inputs[i]].data |= uses_data(step, i);
+            }
+        for (size_t i = 0; i < step->output_count; i++)
+            if (step->outputs[i] >= 0)
+                block->slots[step->outputs[i]].last_use = (int)s; /* until a later step uses it */
+    }
+    for (size_t i = 0; i < block->output_count; i++) {
+        block->slots[block->outputs[i]].last_use = INT_MAX;
+        block->slots[block->outputs[i]].data = true;
+    }
+    for (size_t v = 0; v < block->slot_count; v++)
+        if (block->slots[v].last_use >= 0 && block->slots[v].last_use != INT_MAX)
+            dead_counts[block->slots[v].last_use]++;
+    size_t next = 0;
+    for (size_t s = 0; s < block->step_count; s++) {
+        block->steps[s].dead = dead + next;
+        next += dead_counts[s];
+    }
+    for (size_t v = 0; v < block->slot_count; v++)
+        if (block->slots[v].last_use >= 0 && block->slots[v].last_use != INT_MAX) {
+            struct ulp_step *step = &block->steps[block->slots[v].last_use];
+            dead[(size_t)(step->dead - dead) + step->dead_count++] = (int)v;
+        }
+    return ULP_OK;
+}
+
+/* ---- costs ---- */
+
+static double estimate_node(const struct ulp_block *block, const struct ulp_step *step)
+{
+    double elements = 1;
+    for (size_t i = 0; i < step->output_count; i++)
+        if (step->outputs[i] >= 0)
+            elements += (double)block->slots[step->outputs[i]].shape.count;
+    if (!(step->bound.op->epilogue || step->bound.op->mixed) || step->input_count < 2 || step->inputs[1] < 0)
+        return elements;
+    const struct ulp_plan_slot *slot = &block->slots[step->inputs[1]];
+    const struct ulp_tensor *weight = slot->constant ? slot->constant : &slot->shape;
+    int64_t lines = weight->rank == 0 ? 1 : weight->rank <= 2 ? weight->dims[weight->rank - 1] : weight->dims[0];
+    return elements * (1 + (double)weight->count / (double)(lines > 0 ? lines : 1));
+}
+
+/* How often a body will run, as far as planning knows; at least once. */
+static double estimate_rounds(const struct ulp_block *block, const struct ulp_step *step)
+{
+    const struct ulp_plan_slot *slot = step->own_input_count && step->inputs[0] >= 0 ? &block->slots[step->inputs[0]] : NULL;
+    double rounds = 1;
+    if (slot && strcmp(step->bound.op->name, "Loop") == 0 && slot->constant && slot->constant->count == 1)
+        rounds = (double)ulp_tensor_get_int(slot->constant, 0);
+    if (strcmp(step->bound.op->name, "Scan") == 0 && step->inputs[step->own_input_count - 1] >= 0) {
+        const struct ulp_tensor *scanned = &block->slots[step->inputs[step->own_input_count - 1]].shape;
+        rounds = scanned->rank > 0 ? (double)scanned->dims[0] : 1;
+    }
+    return rounds >= 1 && rounds <= 1e6 ? rounds : 1;
+}
+
+/* The dearest body of an If, the rounds of a Loop or Scan. */
+static double estimate_bodies(const struct ulp_block *block, const struct ulp_step *step)
+{
+    double most = 0;
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks; a++)
+        if (step->bound.blocks[a] && step->bound.blocks[a]->cost > most)
+            most = step->bound.blocks[a]->cost;
+    return most * (step->bound.blocks ? estimate_rounds(block, step) : 1);
+}
+
+enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+{
+    for (size_t s = 0; s < block->step_count; s++) {
+        struct ulp_step *step = &block->steps[s];
+        step->cost = step->folded ? 0 : estimate_node(block, step) + estimate_bodies(block, step);
+        block->cost += step->cost;
+    }
+    return set_last_uses(plan, block, error);
+}
+
+/* ---- numbers ---- */
+
+static size_t count_nodes(const struct ulp_block *block)
+{
+    size_t count = block->step_count;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (int a = 0; a < ULP_ATTRIBUTES_MAX && block->steps[s].bound.blocks; a++)
+            if (block->steps[s].bound.blocks[a])
+                count += count_nodes(block->steps[s].bound.blocks[a]);
+    return count;
+}
+
+/* The nodes of bodies, of an If's then_branch first, come before the node that has them, as they run. */
+static void number_nodes(struct ulp_plan *plan, struct ulp_block *block)
+{
+    for (size_t s = 0; s < block->step_count; s++) {
+        struct ulp_step *step = &block->steps[s];
+        for (int a = ULP_ATTRIBUTES_MAX - 1; a >= 0 && step->bound.blocks; a--)
+            if (step->bound.blocks[a])
+                number_nodes(plan, step->bound.blocks[a]);
+        step->number = plan->node_count;
+        plan->nodes[plan->node_count++] = (struct ulp_plan_node){block, step};
+    }
+}
+
+enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error)
+{
+    plan->nodes = ulp_arena_take(plan->arena, count_nodes(plan->main) + 1, sizeof *plan->nodes);
+    if (!plan->nodes)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    number_nodes(plan, plan->main);
+    return ULP_OK;
+}
