@@ -464,7 +464,8 @@ START_TEST(near_middles)
         uint64_t seed;
     } rows[] = {{53, NORMAL, 37, 0},    {53, FULL, 400, 0},     {128, NORMAL, 37, 0},   {128, FULL, 400, 0},
                 {256, NORMAL, 37, 0},   {256, FULL, 400, 0},    {128, PATTERN, 400, 0}, {128, PATTERN, 400, 1},
-                {128, PATTERN, 400, 2}, {128, PATTERN, 400, 3}, {128, PATTERN, 400, 4}};
+                {128, PATTERN, 400, 2}, {128, PATTERN, 400, 3}, {128, PATTERN, 400, 4}, {64, NORMAL, 37, 0},
+                {192, FULL, 400, 0}};
     const int precision = rows[_i].precision, columns = 240;
     struct world world;
     make_world(&world, (struct setup){1, 1, (size_t)columns, rows[_i].k, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 300, 2000,
@@ -503,6 +504,40 @@ START_TEST(near_middles)
     find_expected(&world);
     for (int method = ULP_WIDE_DIRECT; method < (int)COUNT(method_names); method++)
         run_and_compare(&world, (enum ulp_wide_method)method, 1);
+    free_world(&world);
+}
+END_TEST
+
+/* Sums just below powers of two, known exactly or nearly: all P bits carry into the exponent. */
+START_TEST(rounds_up_to_powers_of_two)
+{
+    const int precision = 64 * (1 + _i / 2);
+    const bool exact = _i % 2;
+    struct world world;
+    mpfr_t x, tiny;
+    make_world(&world, (struct setup){1, 1, 24, 3, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 300, 2000, precision, INTEGERS, false, 1});
+    mpfr_inits2(2000, x, tiny, (mpfr_ptr)NULL);
+    for (size_t k = 0; k < 3; k++) {
+        mpfr_set_ui(x, k < 2, MPFR_RNDN);
+        put(&world.a.tensor, k, x);
+        for (long j = 0; j < 24; j++) {
+            mpfr_set_ui_2exp(tiny, 1, j - precision - 2 - (j & 3), MPFR_RNDN);
+            mpfr_set_ui_2exp(x, 1, k == 0 ? j : j - 1500, MPFR_RNDN);
+            if (k == 0)
+                mpfr_sub(x, x, tiny, MPFR_RNDN);
+            else if (exact)
+                mpfr_set_zero(x, 1);
+            if (j % 3 == 1)
+                mpfr_neg(x, x, MPFR_RNDN);
+            put(&world.b.tensor, k * 24 + (size_t)j, x);
+        }
+    }
+    mpfr_clears(x, tiny, (mpfr_ptr)NULL);
+    find_expected(&world);
+    for (int method = ULP_WIDE_DIRECT; method < (int)COUNT(method_names); method++) {
+        const double share = run_and_compare(&world, (enum ulp_wide_method)method, 1);
+        ck_assert(method == ULP_WIDE_DIRECT || share < 0 || share == 1);
+    }
     free_world(&world);
 }
 END_TEST
@@ -824,7 +859,8 @@ int main(void)
     tcase_set_timeout(sums, test_long() ? 600 : 60);
     tcase_add_loop_test(sums, equals_mpfr_dot, 0, KIND_COUNT);
     tcase_add_loop_test(sums, blocks_and_panels, 0, BLOCK_SETUPS);
-    tcase_add_loop_test(sums, near_middles, 0, 11);
+    tcase_add_loop_test(sums, near_middles, 0, 13);
+    tcase_add_loop_test(sums, rounds_up_to_powers_of_two, 0, 8);
     tcase_add_loop_test(sums, disabled_features, 0, 3);
     tcase_add_test(sums, threads_do_not_matter);
     tcase_add_test(sums, other_roundings_and_stores);

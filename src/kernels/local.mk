@@ -17,5 +17,5 @@ libcore_la_SOURCES += \
 	%D%/wide.c %D%/wide.h %D%/wide_parts.h %D%/wide_number.h \
 	%D%/wide_sum.c %D%/wide_direct.c %D%/wide_round.c %D%/wide_special.c \
 	%D%/wide_digits.c %D%/wide_digits.h %D%/wide_product.c %D%/wide_plan.c %D%/wide_blocks.c %D%/wide_form.c %D%/wide_form.h \
-	%D%/wide_vector.c %D%/wide_vector.h %D%/wide_vector_x86.c \
+	%D%/wide_vector.c %D%/wide_vector.h %D%/wide_vector_x86.c %D%/wide_round_x86.c \
 	%D%/wide_tile.c %D%/wide_tile.h %D%/wide_tile_template.h %D%/wide_tile_x86.c

@@ -157,25 +157,65 @@ static inline bool store_output(const struct ulp_wide_call *call, int64_t elemen
                           ending->error);
 }
 
+/* Stores what tile->round decides of a row, and adds the columns to `stored`, a bit each. */
+static uint32_t round_row(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call, const struct ending *ending,
+                          const uint64_t *limbs, size_t batch, size_t row, const struct ulp_wide_line *a, const struct ulp_wide_panel *b,
+                          const int64_t *exponents, uint32_t regular)
+{
+    const struct ulp_contraction *problem = &call->problem;
+    const struct ulp_wide_place place = {batch, row, b->first};
+    const int64_t first = ulp_wide_out(problem, place) - problem->out_column_offset[b->first];
+    const struct ulp_wide_rounding rounding = {
+        .limbs = limbs, .columns = b->width, .limb_count = limb_count(ending), .exponents = exponents,
+        .offset = problem->out_column_offset + b->first, .lsb = ending->lsb + a->exponent, .error = ending->error,
+        .kept = call->precision / 64, .row = ulp_record_at(problem->out->data, (size_t)first, call->precision)};
+    uint32_t stored = 0;
+    if (a->irregular || a->zero)
+        return 0;
+    for (size_t column = 0; column < b->count; column += 8)
+        stored |= (uint32_t)plan->tile->round(&rounding, column, regular >> column & 0xff) << column;
+    return stored;
+}
+
+/* Is the rounding one that tile->round does? */
+static bool rounds_lanes(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call, const struct ending *ending)
+{
+    return plan->tile->round && call->direct && call->precision % 64 == 0 && call->precision <= 256 &&
+           limb_count(ending) <= ULP_WIDE_ROUND_LIMBS_MAX;
+}
+
 enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan,
                                     const struct ulp_wide_call *call,
                                     size_t batch, const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
                                     struct ulp_wide_direct *direct, struct ulp_error *error)
 {
     uint64_t limbs[SUM_LIMBS * ULP_WIDE_COLUMNS_MAX];
-    int64_t constants[ULP_WIDE_POSITIONS_MAX + 2];
+    int64_t constants[ULP_WIDE_POSITIONS_MAX + 2], exponents[ULP_WIDE_COLUMNS_MAX] = {0};
     struct ending ending;
     size_t exact_count = 0;
+    uint32_t regular = 0; /* columns, a bit each */
     make_ending(&ending, plan, a, b);
+    const bool settled = a->settled || b->settled, lanes = !settled && rounds_lanes(plan, call, &ending);
+    for (size_t column = 0; column < b->count; column++) {
+        exponents[column] = b->lines[column].exponent;
+        regular |= (uint32_t)!(b->lines[column].irregular || b->lines[column].zero) << column;
+    }
     for (size_t row = 0; row < a->count; row++) {
+        uint32_t stored = 0;
         if (plan->tile->integer)
             for (int p = 0; p <= ending.positions; p++)
                 constants[p] = ending.constant[p] - a->half_sums[(size_t)p * a->width + row];
-        if (!a->settled && !b->settled)
+        if (!settled)
             plan->tile->carry(limbs, sums + row * b->width, a->width * b->width, plan->tile->integer ? constants : NULL,
-                          b->half_sums, ending.positions, ending.bits, b->width);
+                              b->half_sums, ending.positions, ending.bits, b->width);
+        if (lanes)
+            stored = round_row(plan, call, &ending, limbs, batch, a->first + row, &a->lines[row], b, exponents, regular);
+        if (stored == ((uint64_t)1 << b->count) - 1)
+            continue;
         for (size_t column = 0; column < b->count; column++) {
             struct ulp_wide_place place = {batch, a->first + row, b->first + column};
+            if (stored >> column & 1)
+                continue;
             if (store_output(call, ulp_wide_out(&call->problem, place), &ending, limbs + column, b->width,
                              &a->lines[row], &b->lines[column]))
                 continue;

@@ -32,6 +32,22 @@ typedef void ulp_wide_tile_fn(int64_t *carries, int64_t *sums, const struct ulp_
 typedef void ulp_wide_carry_fn(uint64_t *limbs, const int64_t *sums, size_t position_stride, const int64_t *row,
                                const int64_t *column, int positions, int bits, size_t columns);
 
+/* Sums of a row, limb i of column c at limbs[i * columns + c] in units of 2^(lsb + exponents[c]), each known to within `error` units,
+ * that become records of `kept` whole limbs, 1 to 4, at offset[c] from `row` on, rounded to nearest even. */
+#define ULP_WIDE_ROUND_LIMBS_MAX 12
+struct ulp_wide_rounding {
+    const uint64_t *limbs;
+    size_t columns, limb_count; /* at most ULP_WIDE_ROUND_LIMBS_MAX */
+    const int64_t *exponents, *offset;
+    int64_t lsb;
+    uint64_t error;
+    int kept;
+    void *row;
+};
+/* Eight columns from `column` on, those whose bit of `wanted` is set. Returns which were stored: the others are not decided by the
+ * error's bound, or too small, or ties. */
+typedef unsigned ulp_wide_round_fn(const struct ulp_wide_rounding *rounding, size_t column, unsigned wanted);
+
 /* One instruction set's code. Panels have 1, 2, 4 or 8 rows (at most rows_max), and 1 to vectors_max vectors of
  * columns. */
 struct ulp_wide_tile {
@@ -41,6 +57,7 @@ struct ulp_wide_tile {
     int lanes; /* columns in a vector */
     int rows_max, vectors_max;
     ulp_wide_carry_fn *carry;
+    ulp_wide_round_fn *round;             /* NULL: none */
     const struct ulp_wide_vector *vector; /* NULL: none */
     ulp_wide_tile_fn *run[4][ULP_WIDE_VECTORS_MAX]; /* [log2 rows][vectors - 1] */
 };
@@ -56,6 +73,7 @@ static inline size_t ulp_wide_addends_max(bool integer, int digit_bits)
 
 extern const struct ulp_wide_tile ulp_wide_tile_portable;
 #ifdef __x86_64__
+ulp_wide_round_fn ulp_wide_round_avx512;
 extern const struct ulp_wide_tile ulp_wide_tile_ifma, ulp_wide_tile_avx512, ulp_wide_tile_avx2;
 #endif
 

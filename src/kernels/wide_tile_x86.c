@@ -36,7 +36,7 @@ TARGET_IFMA static inline void flush_ifma(int64_t *carries, int64_t *sums, __m51
 
 const struct ulp_wide_tile ulp_wide_tile_ifma = {
     .name = "avx512ifma", .features = ULP_CPU_AVX512IFMA, .integer = true, .lanes = 8, .rows_max = 8, .vectors_max = 3,
-    .carry = carry_ifma, .vector = &ulp_wide_vector_ifma,
+    .carry = carry_ifma, .round = ulp_wide_round_avx512, .vector = &ulp_wide_vector_ifma,
     .run = {{run_ifma_r1v1, run_ifma_r1v2, run_ifma_r1v3}, {run_ifma_r2v1, run_ifma_r2v2, run_ifma_r2v3},
             {run_ifma_r4v1, run_ifma_r4v2, run_ifma_r4v3}, {run_ifma_r8v1, run_ifma_r8v2, run_ifma_r8v3}},
 };
@@ -62,7 +62,7 @@ TARGET_AVX512 static inline void flush_avx512(int64_t *sums, __m512d s)
 
 const struct ulp_wide_tile ulp_wide_tile_avx512 = {
     .name = "avx512", .features = ULP_CPU_AVX512, .lanes = 8, .rows_max = 8, .vectors_max = 3,
-    .carry = carry_avx512,
+    .carry = carry_avx512, .round = ulp_wide_round_avx512,
     .run = {{run_avx512_r1v1, run_avx512_r1v2, run_avx512_r1v3}, {run_avx512_r2v1, run_avx512_r2v2, run_avx512_r2v3},
             {run_avx512_r4v1, run_avx512_r4v2, run_avx512_r4v3}, {run_avx512_r8v1, run_avx512_r8v2, run_avx512_r8v3}},
 };
