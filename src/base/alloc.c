@@ -146,7 +146,7 @@ void ulp_free(void *pointer)
 }
 
 /* Blocks double in size up to a limit, so that small graphs stay small. */
-#define ARENA_FIRST_BYTES 4096
+#define ARENA_FIRST_BYTES 512
 #define ARENA_BLOCK_BYTES (1u << 20)
 
 struct arena_block {

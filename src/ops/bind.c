@@ -12,6 +12,7 @@
 struct binding {
     struct ulp_bound *bound;
     struct ulp_arena *arena;
+    struct ulp_arena *scratch; /* freed when the node is bound */
     struct ulp_error *error;
 };
 
@@ -241,22 +242,34 @@ static enum ulp_status refuse_unknown_attributes(const struct binding *b)
     return ULP_OK;
 }
 
+/* What lasts takes no more room in the arena than it needs. */
+static const void *copy(const struct binding *b, const void *items, size_t count, size_t bytes)
+{
+    void *kept = ulp_arena_take(b->arena, count, bytes);
+    if (kept && count)
+        memcpy(kept, items, count * bytes);
+    return kept;
+}
+
 static enum ulp_status read_attributes(const struct binding *b)
 {
     struct ulp_bound *bound = b->bound;
-    struct ulp_slot *slots = ulp_arena_take(b->arena, ULP_ATTRIBUTES_MAX, sizeof *slots);
+    struct ulp_slot slots[ULP_ATTRIBUTES_MAX] = {0};
+    struct ulp_attribute_value values[ULP_ATTRIBUTES_MAX] = {0};
     struct attribute_text entry;
-    if (!slots)
-        return fail_memory(b);
-    bound->attribute_slots = slots;
-    for (const char *text = bound->op->attributes; next_attribute(&text, &entry); bound->attribute_count++) {
-        size_t i = bound->attribute_count;
-        if (i == ULP_ATTRIBUTES_MAX)
+    size_t count = 0;
+    for (const char *text = bound->op->attributes; next_attribute(&text, &entry); count++) {
+        if (count == ULP_ATTRIBUTES_MAX)
             return ulp_fail(b->error, ULP_ERROR_USAGE, "the row has more than %d attributes", ULP_ATTRIBUTES_MAX);
-        enum ulp_status status = read_attribute(b, &entry, &slots[i], &bound->attributes[i]);
+        enum ulp_status status = read_attribute(b, &entry, &slots[count], &values[count]);
         if (status != ULP_OK)
             return status;
     }
+    bound->attribute_slots = copy(b, slots, count, sizeof *slots);
+    bound->attributes = copy(b, values, count, sizeof *values);
+    if (!bound->attribute_slots || !bound->attributes)
+        return fail_memory(b);
+    bound->attribute_count = count;
     return refuse_unknown_attributes(b);
 }
 
@@ -289,7 +302,9 @@ static enum ulp_status read_slot(const struct binding *b, const char *word, size
 static enum ulp_status read_slots(const struct binding *b, const char *text, size_t given_count,
                                   const struct ulp_slot **out, size_t *count)
 {
-    size_t room = strlen(text ? text : "") + given_count + 1;
+    size_t room = given_count + 1;
+    for (const char *p = text ? text : ""; *(p += strspn(p, " ")); p += strcspn(p, " "))
+        room++;
     struct ulp_slot *slots = ulp_arena_take(b->arena, room, sizeof *slots);
     if (!slots)
         return fail_memory(b);
@@ -337,7 +352,8 @@ static enum ulp_status check_outputs(const struct binding *b)
     const struct ulp_node *node = b->bound->node;
     const struct ulp_slot *outputs;
     size_t count = 0;
-    enum ulp_status status = read_slots(b, b->bound->op->outputs, node->output_count, &outputs, &count);
+    const struct binding passing = {b->bound, b->scratch, b->scratch, b->error};
+    enum ulp_status status = read_slots(&passing, b->bound->op->outputs, node->output_count, &outputs, &count);
     for (size_t i = count; status == ULP_OK && i < node->output_count; i++)
         if (node->outputs[i] >= 0)
             return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
@@ -383,13 +399,14 @@ static enum ulp_status make_tape(const struct binding *b)
         return ULP_OK;
     const struct ulp_slot *outputs = NULL;
     size_t used = 0, output_count = 0;
-    enum ulp_status status = read_slots(b, bound->op->outputs, bound->node->output_count, &outputs, &output_count);
+    const struct binding passing = {bound, b->scratch, b->scratch, b->error};
+    enum ulp_status status = read_slots(&passing, bound->op->outputs, bound->node->output_count, &outputs, &output_count);
     if (status != ULP_OK)
         return status;
     size_t most = 1 + bound->input_slot_count + bound->attribute_count + bound->derived_count + output_count;
     if (most > OPERANDS_MAX)
         return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "more than %d inputs and outputs", OPERANDS_MAX);
-    const char **names = ulp_arena_take(b->arena, most, sizeof *names);
+    const char **names = ulp_arena_take(b->scratch, most, sizeof *names);
     if (!names)
         return fail_memory(b);
     if (bound->op->epilogue)
@@ -422,8 +439,11 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
 {
     *out = (struct ulp_bound){.op = row, .node = node, .opset = opset,
                               .key = ulp_hash(node->name, strlen(node->name))};
-    const struct binding b = {out, arena, error};
-    enum ulp_status status = row ? ULP_OK : choose_row(&b, opset);
+    struct ulp_arena *scratch;
+    enum ulp_status status = ulp_arena_create(&scratch, error);
+    const struct binding b = {out, arena, scratch, error};
+    if (status == ULP_OK && !row)
+        status = choose_row(&b, opset);
     if (status == ULP_OK)
         status = read_attributes(&b);
     if (status == ULP_OK)
@@ -432,6 +452,7 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
         status = check_outputs(&b);
     if (status == ULP_OK)
         status = make_tape(&b);
+    ulp_arena_free(scratch);
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
 }
 

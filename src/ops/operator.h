@@ -58,7 +58,7 @@ struct ulp_bound {
     const struct ulp_slot *inputs; /* a variadic last one is repeated as often as the node gives it: x0, x1, ... */
     const struct ulp_slot *attribute_slots;
     const struct ulp_slot *derived;
-    struct ulp_attribute_value attributes[ULP_ATTRIBUTES_MAX];
+    const struct ulp_attribute_value *attributes; /* parallel to attribute_slots */
     struct ulp_tape *tape; /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
     uint64_t key;   /* of the node's stochastic stream */
     struct ulp_block *const

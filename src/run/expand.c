@@ -56,12 +56,14 @@ bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, s
     return true;
 }
 
+static const struct ulp_value_info undeclared = {.rank = -1};
+
 int ulp_block_add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *name)
 {
     if (block->slot_count >= INT_MAX ||
         !ulp_plan_grow(plan->arena, &block->slots, block->slot_count, &block->slot_capacity, sizeof *block->slots))
         return -1;
-    block->slots[block->slot_count] = (struct ulp_plan_slot){.name = name, .outer = -1, .same_as = -1, .producer = -1, .last_use = -1};
+    block->slots[block->slot_count] = (struct ulp_plan_slot){.name = name, .info = &undeclared, .outer = -1, .same_as = -1, .producer = -1, .last_use = -1};
     return (int)block->slot_count++;
 }
 
@@ -115,7 +117,7 @@ static enum ulp_status add_bind_problem(struct ulp_plan *plan, const struct ulp_
 /* Types without a number format or an element in memory: a problem of the first node that meets one. */
 static enum ulp_status check_type(struct ulp_plan *plan, const struct ulp_plan_slot *slot, const char *where, struct ulp_error *error)
 {
-    enum ulp_type type = slot->constant ? slot->constant->type : slot->info.type;
+    enum ulp_type type = slot->constant ? slot->constant->type : slot->info->type;
     const struct ulp_type_row *row = &ulp_type_rows[(unsigned)type < ULP_TYPE_COUNT ? type : ULP_TYPE_STRING];
     struct ulp_format format;
     if (type == ULP_TYPE_UNDEFINED || (row->element != ULP_ELEMENT_COUNT &&
@@ -244,7 +246,7 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots, st
         if (slot < 0)
             return out_of_memory(error);
         scope->slots[v] = slot;
-        block->slots[slot].info = value->info;
+        block->slots[slot].info = &value->info;
         block->slots[slot].constant = value->initializer;
         if (value->outer >= 0 && outer_slots) {
             block->slots[slot].outer = outer_slots[value->outer];
@@ -302,13 +304,13 @@ static int slot_of(const struct scope *scope, int value)
 static enum ulp_status bind_bodies(struct scope *scope, struct ulp_step *step, const struct ulp_node *node, int *inputs,
                                    size_t input_capacity, struct ulp_error *error)
 {
-    struct ulp_block **blocks = ulp_arena_take(scope->plan->arena, ULP_ATTRIBUTES_MAX, sizeof *blocks);
-    if (!blocks)
-        return out_of_memory(error);
-    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
+    struct ulp_block **blocks = NULL;
+    for (size_t a = 0; a < step->bound.attribute_count; a++) {
         const struct ulp_graph *graph = step->bound.attributes[a].graph;
         if (!graph)
             continue;
+        if (!blocks && !(blocks = ulp_arena_take(scope->plan->arena, ULP_ATTRIBUTES_MAX, sizeof *blocks)))
+            return out_of_memory(error);
         const char *name = join_name(scope, node->name);
         enum ulp_status status = name ? make_block(scope, graph, name, &blocks[a], error) : out_of_memory(error);
         if (status != ULP_OK)
@@ -406,6 +408,13 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
         return out_of_memory(error);
     for (size_t v = 0; v < graph->value_count; v++)
         scope.slots[v] = -1;
+    /* Exact when no functions are called: an arena keeps what a growing array leaves behind. */
+    block->step_capacity = graph->node_count;
+    block->slot_capacity = graph->value_count;
+    block->steps = ulp_arena_take(plan->arena, block->step_capacity, sizeof *block->steps);
+    block->slots = ulp_arena_take(plan->arena, block->slot_capacity, sizeof *block->slots);
+    if (!block->steps || !block->slots)
+        return out_of_memory(error);
     enum ulp_status status = add_slots(&scope, outer->slots, error);
     if (status == ULP_OK)
         status = expand_nodes(&scope, error);

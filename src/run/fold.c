@@ -168,13 +168,13 @@ static enum ulp_status describe_inputs(struct ulp_plan *plan, const struct ulp_p
         struct ulp_plan_slot *slot = &plan->main->slots[plan->main->inputs[i]];
         const struct ulp_tensor *given = options->inputs ? ulp_tensor_set_find(options->inputs, slot->name) : NULL;
         int64_t dims[ULP_RANK_MAX] = {0};
-        int rank = given ? given->rank : slot->info.rank;
+        int rank = given ? given->rank : slot->info->rank;
         if (rank < 0)
             return ulp_fail(error, ULP_ERROR_USAGE, "%s: input '%s' has no declared shape: give inputs with --inputs",
                             plan->model->path, slot->name);
         for (int d = 0; d < rank; d++)
-            dims[d] = given ? given->dims[d] : slot->info.dims[d] >= 0 ? slot->info.dims[d] : dim_value(options, slot->info.dim_names[d]);
-        enum ulp_type type = slot->info.type == ULP_TYPE_UNDEFINED && given ? given->type : slot->info.type;
+            dims[d] = given ? given->dims[d] : slot->info->dims[d] >= 0 ? slot->info->dims[d] : dim_value(options, slot->info->dim_names[d]);
+        enum ulp_type type = slot->info->type == ULP_TYPE_UNDEFINED && given ? given->type : slot->info->type;
         enum ulp_status status = ulp_tensor_describe(&slot->shape, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "%s: input '%s'", plan->model->path, slot->name);

@@ -108,8 +108,8 @@ static bool same_everywhere(const struct ulp_plan *plan, const struct ulp_tensor
     for (size_t i = 0; i < plan->main->input_count; i++) {
         const struct ulp_plan_slot *slot = &plan->main->slots[plan->main->inputs[i]];
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
-        for (int d = 0; given && d < slot->info.rank && d < given->rank; d++)
-            if (slot->info.dims[d] < 0 && slot->info.dim_names[d] && strcmp(slot->info.dim_names[d], name) == 0 &&
+        for (int d = 0; given && d < slot->info->rank && d < given->rank; d++)
+            if (slot->info->dims[d] < 0 && slot->info->dim_names[d] && strcmp(slot->info->dim_names[d], name) == 0 &&
                 given->dims[d] != value) {
                 *other = slot->name;
                 *other_value = given->dims[d];
@@ -122,7 +122,7 @@ static bool same_everywhere(const struct ulp_plan *plan, const struct ulp_tensor
 static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp_plan_slot *slot, const struct ulp_tensor_set *inputs,
                                    struct ulp_error *error)
 {
-    const struct ulp_value_info *info = &slot->info;
+    const struct ulp_value_info *info = slot->info;
     const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
     char declared[400], found[200];
     declared_text(info, declared, sizeof declared);

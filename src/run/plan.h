@@ -12,7 +12,7 @@
 /* A value of the block. */
 struct ulp_plan_slot {
     const char *name;
-    struct ulp_value_info info;        /* as declared; type UNDEFINED when it is not */
+    const struct ulp_value_info *info; /* as declared; type UNDEFINED when it is not */
     const struct ulp_tensor *constant; /* the same in every lane: initializer, or integers known at planning; NULL: lanes compute it */
     const struct ulp_tensor *known;    /* its value in FP32 when that is known at planning, for shapes only; NULL: not known */
     struct ulp_tensor *folded;         /* owns what constant or known point to when planning computed it */
