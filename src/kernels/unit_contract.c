@@ -26,19 +26,27 @@ static void set_sides(struct ulp_unit_work *work, bool swapped)
     work->shared = true;
     for (size_t g = 1; column_batches && g < p->batch_count; g++)
         work->shared &= column_batches[g] == column_batches[0];
+    work->out_is_run = work->arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
+                       ulp_output_is_run(work->columns.out_offset, work->columns.count);
 }
 
 /* Nanoseconds with AVX-512, measured: only their ratios matter, and these are much the same everywhere. */
+static double cost_of_rows(const struct ulp_unit_work *work, double places, double place, double product)
+{
+    const double k = (double)work->problem->k, rows = (double)work->rows.count, columns = (double)work->columns.count;
+    return rows * (k + columns * (work->out_is_run ? 0.2 : 1.5) + places * (place + product * k));
+}
+
 static double cost_of_panels(const struct ulp_unit_work *work)
 {
-    const double panels = (double)((work->columns.count + COLUMNS - 1) / COLUMNS), k = (double)work->problem->k;
-    return panels * (200 + 10 * k + (double)work->rows.count * (10 + 2.4 * k));
+    const double panels = (double)((work->columns.count + COLUMNS - 1) / COLUMNS);
+    return panels * (200 + 10 * (double)work->problem->k) + cost_of_rows(work, panels, 10, 2.4);
 }
 
 static double cost_of_cover(const struct ulp_unit_work *work, const struct ulp_unit_cover *cover)
 {
     return 0.3 * (double)cover->plane_length * (double)cover->step +
-           (double)cover->place_count * (double)work->rows.count * (15 + 3 * (double)work->problem->k);
+           cost_of_rows(work, (double)cover->place_count, 10, 2.8);
 }
 
 /* Can the columns be read where they lie? */

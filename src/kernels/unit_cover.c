@@ -57,7 +57,9 @@ bool ulp_unit_cover_measure(struct ulp_unit_cover *cover, const struct ulp_facto
     }
     cover->first = line[0] + k_first;
     cover->extent = (size_t)(line[column_count - 1] + k_last - cover->first) + 1;
-    const size_t lanes = (cover->extent - 1) / (size_t)cover->step + COLUMNS; /* a place may begin with the last */
+    cover->inside = (line[column_count - 1] - line[0]) / cover->step >= COLUMNS - 1;
+    const size_t beyond = cover->inside ? 1 : COLUMNS; /* else a place may begin with the last */
+    const size_t lanes = (cover->extent - 1) / (size_t)cover->step + beyond;
     cover->plane_length = (lanes + COLUMNS - 1) / COLUMNS * COLUMNS;
     for (size_t column = 0; column < column_count; cover->place_count++)
         column = end_place(line, column, column_count, cover->step);
@@ -70,8 +72,11 @@ static size_t find_runs(struct ulp_unit_cover *cover, const int64_t *line, size_
     size_t run_count = 0, column = 0;
     for (size_t i = 0; column < column_count; i++) {
         const size_t end = end_place(line, column, column_count, cover->step);
+        const int64_t last_place = (line[column_count - 1] - line[0]) / cover->step - (COLUMNS - 1);
+        int64_t place = (line[column] - line[0]) / cover->step;
+        place = cover->inside && place > last_place ? last_place : place; /* its first lanes are the place's before it */
         if (cover->runs) {
-            cover->place[i] = (line[column] - line[0]) / cover->step;
+            cover->place[i] = place;
             cover->column[i] = column;
             cover->run_first[i] = run_count;
         }
@@ -80,7 +85,7 @@ static size_t find_runs(struct ulp_unit_cover *cover, const int64_t *line, size_
                 last++;
             if (cover->runs)
                 cover->runs[run_count] =
-                    (struct ulp_unit_run){(uint32_t)((line[first] - line[column]) / cover->step), (uint32_t)(last - first)};
+                    (struct ulp_unit_run){(uint32_t)((line[first] - line[0]) / cover->step - place), (uint32_t)(last - first)};
         }
         column = end;
     }

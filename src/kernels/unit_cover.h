@@ -19,7 +19,8 @@ struct ulp_unit_cover {
     int64_t step;
     int64_t first;  /* the first element that a batch uses, from its offset */
     size_t extent;  /* elements from the first to the last that a batch uses */
-    size_t plane_length; /* elements of a plane, more than are used: every place can be read whole */
+    bool inside;         /* no place has lanes beyond the last element used */
+    size_t plane_length; /* elements of a plane, whole vectors; every place can be read whole */
     size_t place_count;
     int64_t *place;       /* [place_count] */
     int64_t *slot_offset; /* [slot_stride] see ulp_unit_tile */

@@ -18,7 +18,6 @@ enum {
 struct direct {
     const struct ulp_unit_work *work;
     const struct ulp_unit_cover *cover;
-    bool out_is_run; /* columns are neighbours in the output */
     size_t parts;    /* of one plane */
     size_t item_rows, item_places, row_items, place_items; /* of an item; items of a batch */
     size_t places_max; /* of one tile */
@@ -56,21 +55,58 @@ static size_t lay_scratch(struct scratch *scratch, const struct direct *direct, 
     return bytes + ((PLACES_MAX + 1) * COLUMNS + ulp_unit_align(direct->work->problem->k * COLUMNS)) * sizeof(float);
 }
 
-/* x = elements start, start + step, ... of `source`, zeros from `extent` on. */
-static void gather_part(float *restrict x, const float *restrict source, size_t start, size_t step, size_t count,
-                        size_t extent)
+/* x = elements 0, step, ... of `source`. */
+static inline __attribute__((always_inline)) void gather_step(float *restrict x, const float *restrict source,
+                                                              size_t step, size_t count)
 {
+    if (step == 2)
+        for (size_t i = 0; i < count; i++)
+            x[i] = source[2 * i];
+    else
+        for (size_t i = 0; i < count; i++)
+            x[i] = source[step * i];
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static void gather_avx2(float *x, const float *source, size_t step, size_t count)
+{
+    gather_step(x, source, step, count);
+}
+#endif
+
+/* x = elements start, start + step, ... of `source`, zeros from `extent` on. */
+static void gather_part(const struct direct *direct, float *x, const float *source, size_t start, size_t count)
+{
+    const size_t step = (size_t)direct->cover->step, extent = direct->cover->extent;
     size_t there = start < extent ? (extent - start + step - 1) / step : 0;
     there = there < count ? there : count;
     if (step == 1 && there > 0)
         memcpy(x, source + start, there * sizeof *x);
-    else if (step == 2)
-        for (size_t i = 0; i < there; i++)
-            x[i] = source[start + 2 * i];
+#if defined(__x86_64__) && defined(__GNUC__)
+    else if (direct->work->instance != &ulp_unit_c)
+        gather_avx2(x, source + start, step, there);
+#endif
     else
-        for (size_t i = 0; i < there; i++)
-            x[i] = source[start + step * i];
+        gather_step(x, source + start, step, there);
     memset(x + there, 0, (count - there) * sizeof *x);
+}
+
+/* The exponents of elements from source[start] on, start < extent; nothing is read beyond the extent. */
+static bool find_exponents(const struct direct *direct, int16_t *exponent, const float *source, size_t start,
+                           size_t count)
+{
+    const struct ulp_unit_work *work = direct->work;
+    const int emin = ulp_unit_input(&work->layout.unit)->emin;
+    const size_t extent = direct->cover->extent, there = extent - start < count ? extent - start : count;
+    const size_t whole = there - there % COLUMNS;
+    bool finite = work->instance->find_exponents(exponent, source + start, whole, emin);
+    float rest[COLUMNS] = {0};
+    memcpy(rest, source + start + whole, (there - whole) * sizeof *rest);
+    for (size_t i = whole; i < count; i += COLUMNS) {
+        finite &= work->instance->find_exponents(exponent + i, rest, COLUMNS, emin);
+        memset(rest, 0, sizeof rest);
+    }
+    return finite;
 }
 
 static size_t first_element(const struct direct *direct, size_t batch)
@@ -79,12 +115,12 @@ static size_t first_element(const struct direct *direct, size_t batch)
     return (size_t)((offset ? offset[batch] : 0) + direct->cover->first);
 }
 
-/* Is the batch's part of the tensor its value plane? */
-static bool reads_tensor(const struct direct *direct, size_t batch)
+/* Is a batch's part of the tensor its value plane? */
+static bool reads_tensor(const struct direct *direct)
 {
+    const struct ulp_unit_cover *cover = direct->cover;
     const struct ulp_pack *pack = &direct->work->columns.pack;
-    return direct->cover->step == 1 && !pack->round &&
-           first_element(direct, batch) + direct->cover->plane_length <= pack->factor->tensor->count;
+    return cover->step == 1 && cover->inside && !pack->round;
 }
 
 static enum ulp_status decode_parts(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
@@ -102,15 +138,18 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
         const size_t left = cover->plane_length - part, count = left < PART ? left : PART;
         const size_t place = group_batch * direct->plane_total + plane * cover->plane_length + part;
         const size_t offset = first_element(direct, batch);
-        const float *source = (const float *)pack->factor->tensor->data + offset, *x = source + part;
-        if (!reads_tensor(direct, batch)) {
-            float *const value = direct->value + place;
-            gather_part(value, source, part * step + plane, step, count, cover->extent);
+        const float *source = (const float *)pack->factor->tensor->data + offset;
+        float *const value = direct->value + place;
+        bool finite;
+        if (reads_tensor(direct)) {
+            finite = find_exponents(direct, direct->exponent + place, source, part, count);
+        } else {
+            gather_part(direct, value, source, part * step + plane, count);
             if (pack->round)
                 ulp_round_floats(&pack->format, pack->rounding, value, count, 0, 0, 0);
-            x = value;
+            finite = work->instance->find_exponents(direct->exponent + place, value, count, emin);
         }
-        direct->special[item] = !work->instance->find_exponents(direct->exponent + place, x, count, emin);
+        direct->special[item] = !finite;
     }
     return ULP_OK;
 }
@@ -118,7 +157,7 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
 static float *find_values(const struct direct *direct, size_t group_batch)
 {
     const size_t batch = direct->batch_first + group_batch;
-    return reads_tensor(direct, batch)
+    return reads_tensor(direct)
                ? (float *)direct->work->columns.pack.factor->tensor->data + first_element(direct, batch)
                : direct->value + group_batch * direct->plane_total;
 }
@@ -203,9 +242,9 @@ static void store_places(const struct direct *direct, const struct scratch *scra
         const int64_t line = base + work->rows.out_offset[row + i];
         compress_lanes(direct, scratch->line, place_first, tile->place_count,
                        scratch->sums.total + i * tile->place_count * COLUMNS);
-        if (direct->out_is_run)
+        if (work->out_is_run)
             ulp_output_run(&work->output, line + out[0], scratch->line, count);
-        for (size_t j = 0; j < count && !direct->out_is_run; j += 64)
+        for (size_t j = 0; j < count && !work->out_is_run; j += 64)
             ulp_output_strip(&work->output, line, out + j, scratch->line + j, count - j < 64 ? count - j : 64,
                              (struct ulp_draw){0});
     }
@@ -296,7 +335,6 @@ enum ulp_status ulp_unit_run_direct(const struct ulp_unit_work *work, const stru
     const size_t threads = (size_t)ulp_pool_thread_count(pool), batch_total = work->problem->batch_count;
     struct direct direct = {.work = work,
                             .cover = cover,
-                            .out_is_run = ulp_output_is_run(work->columns.out_offset, work->columns.count),
                             .parts = (cover->plane_length + PART - 1) / PART,
                             .plane_total = cover->plane_length * (size_t)cover->step};
     plan_items(&direct, threads);

@@ -153,7 +153,12 @@ void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t
     struct ulp_draw draw = {.first = (batch * p->m + row) * p->n + column, .number = p->k * ULP_DRAWS + ULP_DRAW_STORE};
     for (size_t i = 0; i < row_count * COLUMNS; i++)
         total[i] += 0.0f;
+    const int64_t *out = work->columns.out_offset + column;
     for (size_t i = 0; i < row_count; i++, draw.first += p->n)
-        ulp_output_strip(&work->output, base + work->rows.out_offset[row + i], work->columns.out_offset + column,
-                         total + i * COLUMNS, column_count, draw);
+        if (work->out_is_run)
+            ulp_output_run(&work->output, base + work->rows.out_offset[row + i] + out[0], total + i * COLUMNS,
+                           column_count);
+        else
+            ulp_output_strip(&work->output, base + work->rows.out_offset[row + i], out, total + i * COLUMNS,
+                             column_count, draw);
 }
