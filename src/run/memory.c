@@ -1,4 +1,5 @@
 /* How much memory a plan will need: the largest set of values alive at one step, over all lanes, with the audit's extra evaluations. */
+#include <string.h>
 
 #include "base/error.h"
 #include "run/lane.h"
@@ -22,11 +23,11 @@ static double lanes_bytes(const struct ulp_plan *plan, const struct ulp_plan_slo
 }
 
 /* The lane's own copies of constants that the step uses and the lane cannot take as the model has them. */
-static double converted_bytes(const struct ulp_plan *plan, const struct ulp_step *step, const struct ulp_arithmetic *lane)
+static double converted_bytes(const struct ulp_block *block, const struct ulp_step *step, const struct ulp_arithmetic *lane)
 {
     double bytes = 0;
     for (size_t i = 0; i < step->input_count; i++) {
-        const struct ulp_tensor *constant = step->inputs[i] >= 0 ? plan->main->slots[step->inputs[i]].constant : NULL;
+        const struct ulp_tensor *constant = step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
         struct ulp_format from, storage;
         if (!constant || ulp_is_parameter(step, i) || !ulp_element_is_float(constant->element) ||
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
@@ -39,46 +40,65 @@ static double converted_bytes(const struct ulp_plan *plan, const struct ulp_step
 }
 
 /* What auditing lane 1, 2, ... adds while a step is observed: single in the lane's storage, here in the reference's. */
-static double audit_bytes(const struct ulp_plan *plan, const struct ulp_step *step)
+static double audit_bytes(const struct ulp_plan *plan, const struct ulp_block *block, const struct ulp_step *step)
 {
     double bytes = 0;
     for (size_t o = 0; o < step->output_count; o++)
         for (size_t l = 1; step->outputs[o] >= 0 && l < plan->lane_count; l++)
-            bytes += slot_bytes(&plan->main->slots[step->outputs[o]], &plan->lanes[l]) +
-                     slot_bytes(&plan->main->slots[step->outputs[o]], &plan->lanes[0]);
+            bytes += slot_bytes(&block->slots[step->outputs[o]], &plan->lanes[l]) +
+                     slot_bytes(&block->slots[step->outputs[o]], &plan->lanes[0]);
     return bytes;
+}
+
+struct peak {
+    double bytes;
+    const char *node;
+};
+
+/* The most that is alive at one step of the block, or of the branches in it, beside `live` bytes that are there throughout. */
+static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block *block, bool audit, double live)
+{
+    struct peak peak = {0};
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        struct peak least = {0}; /* of an If's branches; a Loop or Scan may have no round at all */
+        for (size_t a = 0; step->bound.blocks && a < step->bound.attribute_count; a++)
+            if (step->bound.blocks[a] && strcmp(step->bound.op->name, "If") == 0) {
+                struct peak inside = find_peak(plan, step->bound.blocks[a], audit, live);
+                least = !least.node || inside.bytes < least.bytes ? inside : least;
+            }
+        for (size_t o = 0; o < step->output_count; o++)
+            if (step->outputs[o] >= 0)
+                live += lanes_bytes(plan, &block->slots[step->outputs[o]]);
+        double now = live + (audit ? audit_bytes(plan, block, step) : 0);
+        for (size_t l = 0; l < plan->lane_count && !step->folded; l++)
+            now += converted_bytes(block, step, &plan->lanes[l]);
+        if (least.bytes > now)
+            now = least.bytes;
+        if (now > peak.bytes || !peak.node)
+            peak = (struct peak){now, least.bytes == now && least.node ? least.node : step->name};
+        for (size_t d = 0; d < step->dead_count; d++)
+            if (block->slots[step->dead[d]].outer < 0) /* what is captured is the enclosing block's */
+                live -= lanes_bytes(plan, &block->slots[step->dead[d]]);
+    }
+    return peak;
 }
 
 enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes, struct ulp_error *error)
 {
-    double live = (double)plan->budget.used_bytes, peak = 0;
-    size_t peak_step = 0;
+    double live = (double)plan->budget.used_bytes;
     const struct ulp_block *block = plan->main;
     if (!limit_bytes)
         return ULP_OK;
     for (size_t i = 0; i < block->input_count; i++)
         live += lanes_bytes(plan, &block->slots[block->inputs[i]]);
-    for (size_t s = 0; s < block->step_count; s++) {
-        const struct ulp_step *step = &block->steps[s];
-        for (size_t o = 0; o < step->output_count; o++)
-            if (step->outputs[o] >= 0)
-                live += lanes_bytes(plan, &block->slots[step->outputs[o]]);
-        double now = live + (audit ? audit_bytes(plan, step) : 0);
-        for (size_t l = 0; l < plan->lane_count && !step->folded; l++)
-            now += converted_bytes(plan, step, &plan->lanes[l]);
-        if (now > peak) {
-            peak = now;
-            peak_step = s;
-        }
-        for (size_t d = 0; d < step->dead_count; d++)
-            live -= lanes_bytes(plan, &block->slots[step->dead[d]]);
-    }
-    if (peak <= (double)limit_bytes)
+    const struct peak peak = find_peak(plan, block, audit, live);
+    if (peak.bytes <= (double)limit_bytes)
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_MEMORY,
                     "%s: at node '%s' the values of %zu lane%s need %.1f MiB, more than the limit of %.1f MiB; raise "
                     "--max-memory or audit fewer "
                     "arithmetics at once",
-                    plan->model->path, block->steps[peak_step].name, plan->lane_count, plan->lane_count == 1 ? "" : "s",
-                    peak / 0x1p20, (double)limit_bytes / 0x1p20);
+                    plan->model->path, peak.node, plan->lane_count, plan->lane_count == 1 ? "" : "s", peak.bytes / 0x1p20,
+                    (double)limit_bytes / 0x1p20);
 }

@@ -120,18 +120,24 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     return status;
 }
 
+/* The main graph's steps have an arena each; a body's share one, for rounds are many and short. */
 enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame, struct ulp_error *error)
 {
+    struct ulp_arena *arena = NULL;
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < frame->block->step_count && status == ULP_OK; s++) {
         const struct ulp_step *step = &frame->block->steps[s];
-        struct ulp_arena *arena;
         if (is_cancelled(walk))
             status = ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name);
-        else if ((status = ulp_arena_create(&arena, error)) == ULP_OK) {
+        if (status == ULP_OK && !arena)
+            status = ulp_arena_create(&arena, error);
+        if (status == ULP_OK)
             status = walk_step(walk, frame, step, arena, error);
+        if (!frame->outer) {
             ulp_arena_free(arena);
+            arena = NULL;
         }
     }
+    ulp_arena_free(arena);
     return status;
 }
