@@ -3,7 +3,7 @@
 
 usage: sample_unit_vectors.py FOLDER OUT
 
-FOLDER holds h200_mma.npz, h200_wgmma.npz, h200_gemm.npz (recorded on an H200 for this project) and other_gpus.npz
+FOLDER holds h200_mma.npz, h200_wgmma.npz, h200_gemm.npz, h200_unary.npz (recorded on an H200 for this project) and other_gpus.npz
 (north-numerical-computing/MATLAB-tensor-core, BSD-2: see tests/data/unit/SOURCES.md). Members keep their names, so the
 tests read samples and whole files alike. No randomness: the same input gives the same samples.
 """
@@ -17,6 +17,7 @@ MMA_ROWS = 8       # of 16
 WGMMA_BLOCKS = 8
 WGMMA_ROWS = 8     # of 64
 DOT_ROWS = 25      # of 2500, evenly spread
+FUNCTION_STEP = {'f32': 8, 'torch': 16}  # of 16,384 and 65,536
 GEMM_SIDE = {1024: 3}
 GEMM_SIDE_DEFAULT = 6
 
@@ -41,6 +42,12 @@ def sample_gemms(path):
         yield name, data[rows, columns]
 
 
+def sample_functions(path):
+    for name, data in np.load(path).items():
+        if name in ('f32.x', 'f32.erff', 'torch.f16.gelu', 'torch.bf16.gelu'):
+            yield name, data[::FUNCTION_STEP[name.split('.')[0]]]
+
+
 def main():
     folder, out = sys.argv[1:3]
     os.makedirs(out, exist_ok=True)
@@ -48,6 +55,7 @@ def main():
         'h200_mma.npz': lambda path: sample_products(path, MMA_TILES, MMA_ROWS),
         'h200_wgmma.npz': lambda path: sample_products(path, WGMMA_BLOCKS, WGMMA_ROWS),
         'h200_gemm.npz': sample_gemms,
+        'h200_unary.npz': sample_functions,
         'other_gpus.npz': sample_dots,
     }
     for file, sample in samples.items():

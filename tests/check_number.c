@@ -31,7 +31,7 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            a->seed == b->seed && !strcmp(s->gpu, t->gpu) &&
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k &&
-           s->epilogue_rounded == t->epilogue_rounded;
+           s->epilogue_rounded == t->epilogue_rounded && a->cuda_functions == b->cuda_functions;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -90,6 +90,7 @@ static const char *const part_lists[][8] = {
     {"", ",fma", ",nofma"},
     {"", ",subnormals=flush", ",overflow=saturate,subnormals=keep", ",overflow=nan"},
     {"", ",operands=rz", ",operands=rna"},
+    {"", ",functions=cuda", ",functions=rounded"},
     {"", ",promote=128", ",split-k=8,epilogue=rounded", ",promote=1073741824,split-k=1"},
 };
 enum { LIST_COUNT = sizeof part_lists / sizeof part_lists[0] };
@@ -164,6 +165,9 @@ START_TEST(canonical_names)
         {"fp16,epilogue=rounded,split-k=4", "fp16,split-k=4,epilogue=rounded"},
         {"fp16,qdq=integer,split-k=4", "fp16,split-k=4,qdq=integer"},
         {"fp32,qdq=float", "fp32"},
+        {"fp16,functions=cuda", "fp16"},
+        {"fp32,functions=rounded", "fp32"},
+        {"fp16-strict,functions=rounded", "fp16-strict"},
         {"fp32,fma", "fp32"},
         {"fp8-e4m3,unit=wgmma", "fp8-e4m3"},
         {"fp8-e4m3@b200,unit=tcgen05", "fp8-e4m3@b200"},
@@ -203,6 +207,10 @@ START_TEST(canonical_names)
                                              "fp16,epilogue=rounded",
                                              "fp16,subnormals=flush",
                                              "fp16,overflow=saturate",
+                                             "fp16,functions=rounded",
+                                             "tf32,functions=rounded",
+                                             "fp32,functions=cuda",
+                                             "fp16,unit=none,functions=cuda",
                                              "fp32,nofma"};
     for (size_t i = 0; i < sizeof themselves / sizeof themselves[0]; i++)
         ck_assert_str_eq(get_arithmetic(themselves[i]).name, themselves[i]);
@@ -334,6 +342,10 @@ START_TEST(wrong_names)
         {"fp32,split-k=8x", {"whole number"}},
         {"fp32,epilogue=rounded", {"holds every sum"}},
         {"fp16,epilogue=half", {"fused, rounded"}},
+        {"fp64,functions=cuda", {"functions=rounded"}},
+        {"fp16-strict,functions=cuda", {"FP32"}},
+        {"tf32,subnormals=flush,functions=cuda", {"subnormals"}},
+        {"fp16,round=rz,functions=cuda", {"nearest even"}},
         {"fp32,factor=fp15", {"unknown number format"}},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

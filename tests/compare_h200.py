@@ -135,8 +135,8 @@ def classify(x, ours, theirs, spacing):
 
 
 def count_erf_neighbours(x, theirs, store):
-    """How many of the GPU's GELU values come out when erf is one FP32 ulp off its rounded value: CUDA's erff errs by up to one ulp,
-    and 1 + erf magnifies that where erf is near -1."""
+    """How many of the GPU's GELU values come out when erf is one FP32 ulp off its rounded value: 1 + erf magnifies that where erf is
+    near -1."""
     one, half, root = np.float32(1), np.float32(0.5), np.float32(math.sqrt(0.5))
     erf = np.array([math.erf(float(value)) for value in x * root], dtype=np.float32)
     hits = np.zeros(len(x), dtype=bool)
@@ -245,7 +245,7 @@ def compare_layers(program, folder, data, options):
         values = {name: round_inputs(inputs[name]) for name in used}
         exact = run(program, folder, "mpfr:128", values)
         ours = run(program, folder, options.arithmetics.get(mode, arithmetic), values)
-        plain = run(program, folder, options.arithmetics.get("f32", "fp32,reduce=warp"), values) if mode == "tf32" else None
+        plain = run(program, folder, options.arithmetics.get("f32", "fp32,reduce=warp,functions=cuda"), values) if mode == "tf32" else None
         for name in names:
             theirs = data[f"{mode}.{name}"]
             lane, label = ours, mode

@@ -1,5 +1,5 @@
-check_PROGRAMS += check_strip check_function
-TESTS += check_strip check_function
+check_PROGRAMS += check_strip check_function check_function_cuda
+TESTS += check_strip check_function check_function_cuda
 check_strip_SOURCES = %D%/check_strip.c %D%/check_strip_access.c %D%/check_strip_fold.c %D%/check_strip_chain.c \
 	%D%/strip_oracle.c %D%/strip_oracle.h
 check_strip_CPPFLAGS = $(test_cppflags)
@@ -7,6 +7,9 @@ check_strip_LDADD = $(test_libs)
 check_function_SOURCES = %D%/check_function.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_function_CPPFLAGS = $(test_cppflags)
 check_function_LDADD = $(test_libs)
+check_function_cuda_SOURCES = %D%/check_function_cuda.c
+check_function_cuda_CPPFLAGS = $(test_cppflags)
+check_function_cuda_LDADD = $(test_libs)
 check_PROGRAMS += check_wide_function
 TESTS += check_wide_function
 check_wide_function_SOURCES = %D%/check_wide_function.c %D%/strip_oracle.c %D%/strip_oracle.h

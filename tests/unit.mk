@@ -11,4 +11,4 @@ check_unit_recorded_CPPFLAGS = $(test_cppflags)
 check_unit_recorded_LDADD = $(test_libs)
 EXTRA_DIST += \
 	%D%/data/unit/SOURCES.md \
-	%D%/data/unit/h200_gemm.npz %D%/data/unit/h200_mma.npz %D%/data/unit/h200_wgmma.npz %D%/data/unit/other_gpus.npz
+	%D%/data/unit/h200_gemm.npz %D%/data/unit/h200_mma.npz %D%/data/unit/h200_unary.npz %D%/data/unit/h200_wgmma.npz %D%/data/unit/other_gpus.npz

@@ -116,6 +116,7 @@ struct ulp_arithmetic {
     enum ulp_order reduce; /* of rows: ReduceSum, Softmax, normalisations, ... */
     int reduce_block;
     uint64_t seed; /* of stochastic rounding */
+    bool cuda_functions; /* erf as CUDA's library computes it in FP32, up to an ulp off; false: every function is correctly rounded */
     struct ulp_schedule schedule;
 };
 
@@ -128,7 +129,8 @@ struct ulp_arithmetic {
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma, unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz,
- *   promote=N, split-k=N, epilogue=fused|rounded, qdq=float|integer.
+ *   promote=N, split-k=N, epilogue=fused|rounded, qdq=float|integer,
+ *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded).
  * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of the same
  * format but a unit's accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes no parts. More in
  * src/number/README.md section 5.

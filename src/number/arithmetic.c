@@ -85,7 +85,7 @@ static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_a
            equal_formats(&a->accumulator, &b->accumulator) && equal_formats(&a->compute, &b->compute) &&
            a->rounding == b->rounding && a->place == b->place && a->order == b->order &&
            a->order_block == b->order_block && a->reduce == b->reduce && a->reduce_block == b->reduce_block &&
-           a->seed == b->seed && strcmp(s->gpu, t->gpu) == 0 &&
+           a->seed == b->seed && a->cuda_functions == b->cuda_functions && strcmp(s->gpu, t->gpu) == 0 &&
            strcmp(s->unit_class, t->unit_class) == 0 && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k &&
            s->epilogue_rounded == t->epilogue_rounded &&
@@ -332,6 +332,19 @@ static enum ulp_status resolve_range(struct ulp_arithmetic *out, const struct ul
     return ULP_OK;
 }
 
+/* CUDA's functions are FP32's. Left out, they are what runs beside a matrix unit. */
+static enum ulp_status resolve_functions(struct ulp_arithmetic *out, const struct ulp_request *request, struct ulp_error *error)
+{
+    const bool given = request->given[PART_FUNCTIONS];
+    const bool possible = is_named(&out->compute, "fp32") && out->compute.subnormals && out->compute.overflow == ULP_OVERFLOW_INFINITY &&
+                          out->rounding == ULP_ROUND_NEAREST_EVEN;
+    out->cuda_functions = given ? request->choice[PART_FUNCTIONS] : possible && out->schedule.gpu[0];
+    if (out->cuda_functions && !possible)
+        return ulp_fail(error, ULP_ERROR_USAGE, "functions=cuda: those of CUDA compute in FP32, to nearest even, with subnormals; this arithmetic "
+                                                "does not; take functions=rounded");
+    return ULP_OK;
+}
+
 static enum ulp_status resolve(struct ulp_arithmetic *out, const struct ulp_request *request, struct ulp_error *error)
 {
     struct base base = {0};
@@ -366,7 +379,9 @@ static enum ulp_status resolve(struct ulp_arithmetic *out, const struct ulp_requ
     status = resolve_steps(out, request, &base, error);
     if (status == ULP_OK)
         status = resolve_sums(out, request, &base, error);
-    return status == ULP_OK ? resolve_range(out, request, error) : status;
+    if (status == ULP_OK)
+        status = resolve_range(out, request, error);
+    return status == ULP_OK ? resolve_functions(out, request, error) : status;
 }
 
 /* Every part of an arithmetic, said explicitly on top of a base. */
@@ -399,6 +414,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[PART_SPLIT] = a->schedule.split_k;
     choice[PART_EPILOGUE] = a->schedule.epilogue_rounded;
     choice[PART_QDQ] = a->schedule.qdq_integer;
+    choice[PART_FUNCTIONS] = a->cuda_functions;
     for (int part = 0; part < PART_COUNT; part++)
         request.given[part] = true;
     request.given[PART_GPU] = unit;

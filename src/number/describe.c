@@ -135,6 +135,16 @@ static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
         put_paragraph(page, "rounding", "Results are rounded %s.", rounding_texts[a->rounding]);
 }
 
+static void describe_functions(struct page *page, const struct ulp_arithmetic *a)
+{
+    if (a->cuda_functions)
+        put_paragraph(page, "functions",
+                      "erf is CUDA's: up to an FP32 ulp off, fitted to what an H200 returned, with equal bits for all it recorded. "
+                      "The other functions are correctly rounded to FP32.");
+    else
+        put_paragraph(page, "functions", "exp, log, erf, ... are correctly rounded.");
+}
+
 static void describe_products(struct page *page, const struct ulp_arithmetic *a)
 {
     char storage[24], factor[24], accumulator[24], compute[24];
@@ -237,6 +247,7 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
     } else {
         describe_storage(&page, arithmetic);
         describe_steps(&page, arithmetic);
+        describe_functions(&page, arithmetic);
         describe_products(&page, arithmetic);
         describe_order(&page, arithmetic);
     }

@@ -14,6 +14,7 @@ libcore_la_SOURCES += \
 	%D%/strip_integer.c \
 	%D%/fold.c \
 	%D%/function.c %D%/function.h %D%/function_exact.c \
+	%D%/function_cuda.c %D%/function_cuda.h %D%/function_cuda_template.h %D%/function_cuda_coefficients.h \
 	%D%/function_estimate.c %D%/function_estimate.h %D%/function_estimate_template.h %D%/function_coefficients.h \
 	%D%/unary_table.c %D%/unary_table.h \
 	%D%/wide_limbs.h %D%/wide_instances.h %D%/wide_series.c %D%/wide_series.h \

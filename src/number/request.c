@@ -17,6 +17,7 @@ static const char *const place_names[] = {"result-only", "each-step", NULL};
 static const char *const fused_names[] = {"nofma", "fma", NULL};
 static const char *const epilogue_names[] = {"fused", "rounded", NULL};
 static const char *const qdq_names[] = {"float", "integer", NULL};
+static const char *const functions_names[] = {"rounded", "cuda", NULL};
 static const char *const part_keys[] = {
     [PART_GPU] = "@",
     [PART_ROUND] = "round=",
@@ -36,11 +37,12 @@ static const char *const part_keys[] = {
     [PART_SPLIT] = "split-k=",
     [PART_EPILOGUE] = "epilogue=",
     [PART_QDQ] = "qdq=",
+    [PART_FUNCTIONS] = "functions=",
 };
 static const char *const part_words[] = {"round=", "seed=",     "each-step", "result-only", "subnormals=", "overflow=",
                                          "acc=",   "compute=",  "factor=",   "order=",      "reduce=",     "fma",         "nofma",
                                          "unit=",  "operands=", "promote=",  "split-k=",
-                                         "epilogue=", "qdq=", NULL};
+                                         "epilogue=", "qdq=", "functions=", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
 const char *const ulp_gpu_names[] = {"v100", "t4", "a100", "a2", "ada", "l40s", "h100", "h200", "b200", NULL};
 
@@ -48,7 +50,8 @@ const char *const ulp_gpu_names[] = {"v100", "t4", "a100", "a2", "ada", "l40s", 
     "round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush, overflow=inf|nan|saturate, "    \
     "acc=FORMAT, compute=FORMAT, factor=FORMAT, order=sequential|pairwise|blocked:N, "                     \
     "reduce=sequential|pairwise|blocked:N|warp, fma, nofma, "                     \
-    "unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N, epilogue=fused|rounded, qdq=float|integer"
+    "unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N, epilogue=fused|rounded, qdq=float|integer, "    \
+    "functions=rounded|cuda"
 #define GPUS_KNOWN "v100, t4, a100, a2, ada, l40s, h100, h200, b200"
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */
@@ -185,6 +188,7 @@ static enum ulp_status read_part(struct ulp_request *request, const char *word, 
     case PART_FUSED: return read_choice(choice, name, value, fused_names, error);
     case PART_EPILOGUE: return read_choice(choice, name, value, epilogue_names, error);
     case PART_QDQ: return read_choice(choice, name, value, qdq_names, error);
+    case PART_FUNCTIONS: return read_choice(choice, name, value, functions_names, error);
     case PART_OPERANDS:
         status = read_choice(choice, name, value, rounding_names, error);
         if (status == ULP_OK && *choice > ULP_ROUND_TOWARD_ZERO)
@@ -250,6 +254,7 @@ static const char *find_value(const struct ulp_request *request, enum ulp_part p
     case PART_FUSED: return fused_names[choice];
     case PART_EPILOGUE: return epilogue_names[choice];
     case PART_QDQ: return qdq_names[choice];
+    case PART_FUNCTIONS: return functions_names[choice];
     case PART_ORDER:
     case PART_REDUCE:
         if (choice != ULP_ORDER_BLOCKED)

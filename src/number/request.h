@@ -8,6 +8,7 @@
 enum ulp_part {
     PART_GPU, PART_ROUND, PART_SEED, PART_PLACE, PART_SUBNORMALS, PART_OVERFLOW, PART_COMPUTE, PART_FACTOR,
     PART_ACCUMULATOR, PART_UNIT, PART_OPERANDS, PART_ORDER, PART_REDUCE, PART_FUSED, PART_PROMOTE, PART_SPLIT, PART_EPILOGUE, PART_QDQ,
+    PART_FUNCTIONS,
     PART_COUNT
 };
 
@@ -18,7 +19,7 @@ struct ulp_request {
     char base[32];
     bool given[PART_COUNT];
     /* Of a part that is one of a list: the index (of the public enum where there is one); of PROMOTE and SPLIT the
-     * number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE and QDQ 0, 1. */
+     * number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE, QDQ and FUNCTIONS 0, 1. */
     int choice[PART_COUNT];
     uint64_t seed;
     struct ulp_format compute, factor, accumulator;

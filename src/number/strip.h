@@ -35,6 +35,7 @@ struct ulp_strip_rule {
     struct ulp_format format; /* the compute format when each_step */
     enum ulp_rounding rounding;
     uint64_t seed;
+    bool cuda_functions;      /* float carrier, not each_step: functions of number/function_cuda.h */
 };
 
 /* Where in the stochastic stream a call is: element i of the strip draws number (stream, first + i). */

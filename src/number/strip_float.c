@@ -2,6 +2,7 @@
  * much smaller that rounding the binary32 result again equals rounding once (ulp_strip_rule_make says which). */
 #include "base/cpu.h"
 #include "number/function.h"
+#include "number/function_cuda.h"
 #include "number/odd.h"
 #include "number/round.h"
 #include "number/strip.h"
@@ -67,6 +68,8 @@ static void run_FMA(STRIP_ARGUMENTS)
 static void run_function(enum ulp_primitive primitive, STRIP_ARGUMENTS)
 {
     (void)c;
+    if (rule->cuda_functions && ulp_cuda_function(primitive, out, a, n))
+        return;
     if (!rule->each_step) {
         ulp_function_floats(primitive, out, a, b, n);
         return;
