@@ -60,26 +60,25 @@ static inline bool take_root(wide_pair *s, wide_pair *remainder, int *top, wide_
  * z + 1/2: what remains is more than z. The same step again. false: a digit of 2^128. */
 static inline bool take_long_root(uint64_t *z, bool *above, const uint64_t *m, uint64_t low)
 {
-    wide_pair s, r, u;
+    wide_pair s, r;
     int top;
     if (!take_root(&s, &r, &top, (wide_pair)m[3] << 64 | m[2], (wide_pair)m[1] << 64 | m[0]))
         return false;
     const wide_pair half = (wide_pair)(unsigned)top << 127 | r >> 1;
     if (half >= s)
         return false;
-    const uint64_t v = wide_reciprocal(s);
-    uint64_t q[2], square[4], rest[5], twice[5];
-    q[1] = wide_divide_step(&u, half, (uint64_t)r << 63 | low << 62, s, v);
-    q[0] = wide_divide_step(&u, u, 0, s, v);
+    const uint64_t d[2] = {(uint64_t)s, (uint64_t)(s >> 64)}, v = wide_reciprocal(d);
+    uint64_t u[2] = {(uint64_t)half, (uint64_t)(half >> 64)}, q[2], square[4], rest[5], twice[5];
+    q[1] = wide_divide_step(u, (uint64_t)r << 63 | low << 62, d, v);
+    q[0] = wide_divide_step(u, 0, d, v);
     wide_multiply(square, q, q, 2);
     rest[0] = rest[1] = 0;
-    rest[2] = (uint64_t)u << 1;
-    rest[3] = (uint64_t)(u >> 63);
-    rest[4] = (uint64_t)(u >> 127);
+    rest[2] = u[0] << 1;
+    rest[3] = u[1] << 1 | u[0] >> 63;
+    rest[4] = u[1] >> 63;
     rest[4] -= wide_sub(rest, rest, square, 4);
     wide_copy(z, q, 2);
-    z[2] = (uint64_t)s;
-    z[3] = (uint64_t)(s >> 64);
+    wide_copy(z + 2, d, 2);
     if (rest[4] >> 63) {
         const uint64_t one[4] = {1, 0, 0, 0};
         wide_sub(z, z, one, 4);

@@ -100,24 +100,22 @@ WIDE_INLINE bool NAME(mul)(struct ulp_record *out, const struct ulp_record *x, c
 
 WIDE_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
 {
-    uint64_t a[DIVISOR], b[DIVISOR], less[DIVISOR], z[DIVISOR + 1];
-    a[0] = b[0] = 0;
+    uint64_t a[DIVISOR + 1], b[DIVISOR], z[DIVISOR + 1];
+    wide_zero(a, DIVISOR + 1);
+    wide_zero(b, DIVISOR);
     wide_copy(a + DIVISOR - SIGNIFICAND, x->limbs, SIGNIFICAND);
     wide_copy(b + DIVISOR - SIGNIFICAND, y->limbs, SIGNIFICAND);
-    const uint64_t whole = 1 - wide_sub(less, a, b, DIVISOR); /* the quotient's integer part */
-    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) a[i] ^= (a[i] ^ less[i]) & -whole;
-    wide_divide(z + 1, a, b, DIVISOR);
-    uint64_t rest = 0;
-    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) rest |= a[i];
+    /* Half the dividend where it is not below the divisor: the quotient is in [1/2, 1). */
+    const int whole = !wide_less(a, b, DIVISOR);
+    const uint64_t low = (a[0] & (uint64_t)whole) << 63;
+    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) a[i] = a[i] >> whole | a[i + 1] << 1 << (63 - whole);
+    wide_divide(z + 1, a, low, b, DIVISOR);
+    /* The next bit: twice the remainder is not below the divisor. */
     const uint64_t top = a[DIVISOR - 1] >> 63;
-    wide_shift_left(less, a, 1, DIVISOR);
-    z[0] = (uint64_t)(top | !wide_less(less, b, DIVISOR)) << 63;
-    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) z[i] = z[i] >> whole | z[i + 1] << 1 << (63 - whole);
-    z[DIVISOR] = z[DIVISOR] >> whole | whole << 63;
-    if (DIVISOR > SIGNIFICAND)
-        rest |= z[0];
-    return NAME(round)(out, z + DIVISOR + 1 - SIGNIFICAND, z[DIVISOR - SIGNIFICAND], rest != 0,
-                       x->exponent - y->exponent + (int64_t)whole, (x->kind ^ y->kind) < 0, precision);
+    wide_shift_left(a, a, 1, DIVISOR);
+    z[0] = (uint64_t)(top | !wide_less(a, b, DIVISOR)) << 63;
+    return NAME(round)(out, z + DIVISOR + 1 - SIGNIFICAND, z[DIVISOR - SIGNIFICAND], true,
+                       x->exponent - y->exponent + whole, (x->kind ^ y->kind) < 0, precision);
 }
 
 WIDE_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)

@@ -152,7 +152,7 @@ static bool NAME(sigmoid)(struct ulp_record *out, const struct ulp_record *x, in
         WIDE_UNROLL for (int i = 0; i < LIMBS; i++) f[i] = ~UINT64_C(0); /* 1/2 less an ulp: below y */
         f[LIMBS - 1] >>= 1;
     }
-    wide_divide(q, f, y, LIMBS);
+    wide_divide(q, f, 0, y, LIMBS);
     return NAME(finish)(out, q, x->kind > 0 ? 0 : k + 2, false, precision, ERROR);
 }
 
@@ -184,7 +184,7 @@ static bool NAME(tanh)(struct ulp_record *out, const struct ulp_record *x, int p
     wide_shift_right(f, f, 1, LIMBS);
     wide_shift_right(y, y, 1, LIMBS);
     y[LIMBS - 1] |= UINT64_C(1) << 63;
-    wide_divide(q, f, y, LIMBS);
+    wide_divide(q, f, 0, y, LIMBS);
     return NAME(finish)(out, q, 0, x->kind < 0, precision, ERROR);
 }
 

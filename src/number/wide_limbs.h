@@ -7,6 +7,9 @@
 #include "number/mpfr_record.h"
 
 #include <stdbool.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #if GMP_NUMB_BITS == 64 && defined(__SIZEOF_INT128__)
 #define ULP_WIDE_LIMBS 1
@@ -36,29 +39,50 @@ WIDE_INLINE void wide_zero(uint64_t *y, int n)
     WIDE_UNROLL for (int i = 0; i < n; i++) y[i] = 0;
 }
 
+/* a + b + carry and a - b - carry, one limb; the carry out. */
+#if defined(__x86_64__)
+WIDE_INLINE unsigned char wide_add_limb(uint64_t *y, uint64_t a, uint64_t b, unsigned char carry)
+{
+    unsigned long long sum; /* of its own: the arrays stay in registers */
+    carry = _addcarry_u64(carry, a, b, &sum);
+    *y = sum;
+    return carry;
+}
+WIDE_INLINE unsigned char wide_sub_limb(uint64_t *y, uint64_t a, uint64_t b, unsigned char carry)
+{
+    unsigned long long difference;
+    carry = _subborrow_u64(carry, a, b, &difference);
+    *y = difference;
+    return carry;
+}
+#else
+WIDE_INLINE unsigned char wide_add_limb(uint64_t *y, uint64_t a, uint64_t b, unsigned char carry)
+{
+    const wide_pair sum = (wide_pair)a + b + carry;
+    *y = (uint64_t)sum;
+    return (unsigned char)(sum >> 64);
+}
+WIDE_INLINE unsigned char wide_sub_limb(uint64_t *y, uint64_t a, uint64_t b, unsigned char carry)
+{
+    const wide_pair difference = (wide_pair)a - b - carry;
+    *y = (uint64_t)difference;
+    return (unsigned char)(difference >> 64) & 1;
+}
+#endif
+
 /* y = a + b; the carry out. */
 WIDE_INLINE uint64_t wide_add(uint64_t *y, const uint64_t *a, const uint64_t *b, int n)
 {
-    unsigned long long carry = 0;
-    WIDE_UNROLL for (int i = 0; i < n; i++)
-    {
-        const wide_pair sum = (wide_pair)a[i] + b[i] + carry;
-        y[i] = (uint64_t)sum;
-        carry = (uint64_t)(sum >> 64);
-    }
+    unsigned char carry = 0;
+    WIDE_UNROLL for (int i = 0; i < n; i++) carry = wide_add_limb(&y[i], a[i], b[i], carry);
     return carry;
 }
 
 /* y = a - b; the borrow out. */
 WIDE_INLINE uint64_t wide_sub(uint64_t *y, const uint64_t *a, const uint64_t *b, int n)
 {
-    uint64_t borrow = 0;
-    WIDE_UNROLL for (int i = 0; i < n; i++)
-    {
-        const wide_pair difference = (wide_pair)a[i] - b[i] - borrow;
-        y[i] = (uint64_t)difference;
-        borrow = (uint64_t)(difference >> 64) & 1;
-    }
+    unsigned char borrow = 0;
+    WIDE_UNROLL for (int i = 0; i < n; i++) borrow = wide_sub_limb(&y[i], a[i], b[i], borrow);
     return borrow;
 }
 
@@ -67,9 +91,9 @@ WIDE_INLINE uint64_t wide_add_one(uint64_t *y, const uint64_t *a, uint64_t carry
 {
     WIDE_UNROLL for (int i = 0; i < n; i++)
     {
-        const wide_pair sum = (wide_pair)a[i] + carry;
-        y[i] = (uint64_t)sum;
-        carry = (uint64_t)(sum >> 64);
+        const uint64_t sum = a[i] + carry;
+        carry = sum < carry;
+        y[i] = sum;
     }
     return carry;
 }
@@ -168,11 +192,11 @@ WIDE_INLINE uint64_t wide_divide_pair(uint64_t *remainder, uint64_t high, uint64
 #endif
 }
 
-/* floor((2^192 - 1) / d) - 2^64 for d >= 2^127 (N. Moeller, T. Granlund, "Improved division by invariant integers", IEEE
- * Trans. Computers 60(2), 2011, algorithm 6). */
-WIDE_INLINE uint64_t wide_reciprocal(wide_pair d)
+/* floor((2^192 - 1) / d) - 2^64 for d of two limbs, its top bit set (N. Moeller, T. Granlund, "Improved division by
+ * invariant integers", IEEE Trans. Computers 60(2), 2011, algorithm 6). */
+WIDE_INLINE uint64_t wide_reciprocal(const uint64_t *d)
 {
-    const uint64_t d1 = (uint64_t)(d >> 64), d0 = (uint64_t)d;
+    const uint64_t d1 = d[1], d0 = d[0];
     uint64_t unused, v = wide_divide_pair(&unused, ~d1, ~UINT64_C(0), d1), p = d1 * v + d0;
     /* The paper's decisions as masks: they are as likely as not. */
     const uint64_t over = -(uint64_t)(p < d0), twice = over & -(uint64_t)(p >= d1);
@@ -181,50 +205,53 @@ WIDE_INLINE uint64_t wide_reciprocal(wide_pair d)
     const wide_pair t = (wide_pair)v * d0;
     p += (uint64_t)(t >> 64);
     const uint64_t more = -(uint64_t)(p < (uint64_t)(t >> 64));
-    v += more + (more & -(uint64_t)(((wide_pair)p << 64 | (uint64_t)t) >= d));
-    return v;
+    const uint64_t rest[2] = {(uint64_t)t, p};
+    return v + more + (more & -(uint64_t)!wide_less(rest, d, 2));
 }
 
-/* Quotient and remainder of (u, low) by d >= 2^127, u < d, v the reciprocal of d: the same paper's algorithm 5. */
-WIDE_INLINE uint64_t wide_divide_step(wide_pair *remainder, wide_pair u, uint64_t low, wide_pair d, uint64_t v)
+/* Quotient and, in u, remainder of (u, low) by d, two limbs each, u < d, v the reciprocal of d: the same paper's
+ * algorithm 5. */
+WIDE_INLINE uint64_t wide_divide_step(uint64_t *u, uint64_t low, const uint64_t *d, uint64_t v)
 {
-    const uint64_t d1 = (uint64_t)(d >> 64), d0 = (uint64_t)d;
-    wide_pair q = (wide_pair)v * (uint64_t)(u >> 64) + u;
-    uint64_t high = (uint64_t)(q >> 64);
-    wide_pair r = ((wide_pair)((uint64_t)u - high * d1) << 64 | low) - (wide_pair)d0 * high - d;
-    high++;
+    const wide_pair product = (wide_pair)v * u[1];
+    const uint64_t parts[2] = {(uint64_t)product, (uint64_t)(product >> 64)};
+    uint64_t q[2], r[2], back[2];
+    wide_add(q, parts, u, 2);
+    const wide_pair t = (wide_pair)d[0] * q[1];
+    const uint64_t taken[2] = {(uint64_t)t, (uint64_t)(t >> 64)};
+    r[0] = low;
+    r[1] = u[0] - q[1] * d[1];
+    wide_sub(r, r, taken, 2);
+    wide_sub(r, r, d, 2);
     /* As likely as not: a mask, no branch. */
-    const uint64_t back = -(uint64_t)((uint64_t)(r >> 64) >= (uint64_t)q);
-    high += back;
-    r += (wide_pair)(d1 & back) << 64 | (d0 & back);
-    if (__builtin_expect(r >= d, 0)) {
-        high++;
-        r -= d;
+    const uint64_t mask = -(uint64_t)(r[1] >= q[0]);
+    back[0] = d[0] & mask;
+    back[1] = d[1] & mask;
+    wide_add(u, r, back, 2);
+    q[1] += 1 + mask;
+    if (__builtin_expect(u[1] >= d[1], 0) && !wide_less(u, d, 2)) {
+        q[1]++;
+        wide_sub(u, u, d, 2);
     }
-    *remainder = r;
-    return high;
+    return q[1];
 }
 
-/* q = floor(2^(64 n) a / b) for a < b, the top bit of b set, n >= 2; a becomes the remainder. Beyond two limbs the
- * quotient of the leading limbs is the digit or one too many. */
-WIDE_INLINE void wide_divide(uint64_t *q, uint64_t *a, const uint64_t *b, int n)
+/* q = floor(2^(64 n) (a + low 2^-64) / b) for a < b, the top bit of b set, n >= 2; a becomes the remainder. Beyond two
+ * limbs the quotient of the leading limbs is the digit or one too many. */
+WIDE_INLINE void wide_divide(uint64_t *q, uint64_t *a, uint64_t low, const uint64_t *b, int n)
 {
-    const wide_pair d = (wide_pair)b[n - 1] << 64 | b[n - 2];
-    const uint64_t v = wide_reciprocal(d);
-    wide_pair r = (wide_pair)a[n - 1] << 64 | a[n - 2];
+    const uint64_t v = wide_reciprocal(b + n - 2);
     if (n == 2) {
-        q[1] = wide_divide_step(&r, r, 0, d, v);
-        q[0] = wide_divide_step(&r, r, 0, d, v);
-        a[0] = (uint64_t)r;
-        a[1] = (uint64_t)(r >> 64);
+        q[1] = wide_divide_step(a, low, b, v);
+        q[0] = wide_divide_step(a, 0, b, v);
         return;
     }
     WIDE_UNROLL for (int i = n - 1; i >= 0; i--)
     {
-        const wide_pair u = (wide_pair)a[n - 1] << 64 | a[n - 2];
-        uint64_t digit = u < d ? wide_divide_step(&r, u, a[n - 3], d, v) : ~UINT64_C(0);
+        uint64_t u[2] = {a[n - 2], a[n - 1]};
+        uint64_t digit = wide_less(u, b + n - 2, 2) ? wide_divide_step(u, a[n - 3], b + n - 2, v) : ~UINT64_C(0);
         uint64_t product[WIDE_MAX], next[WIDE_MAX];
-        next[0] = 0;
+        next[0] = i == n - 1 ? low : 0;
         wide_copy(next + 1, a, n);
         wide_multiply_one(product, b, digit, n);
         if (wide_sub(next, next, product, n + 1)) {
