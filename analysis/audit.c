@@ -24,12 +24,14 @@ struct taint_set {
     size_t capacity, count;
 };
 
-/* What the current sample's rounds of a node gave for one output. */
+/* What the current sample's rounds of a node gave for one output. Those of its first sample are in the output already. */
 struct sampled {
     size_t rounds, samples_before;
-    struct ulp_metrics views[VIEW_COUNT];
-    struct ulp_range range;
-    struct ulp_format format;
+    struct later_sample {
+        struct ulp_metrics views[VIEW_COUNT];
+        struct ulp_range range;
+        struct ulp_format format;
+    } *later; /* NULL: no rounds of a later one yet */
 };
 
 struct ulp_auditor {
@@ -143,8 +145,11 @@ enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_coun
 static void free_collecting(struct ulp_auditor *auditor, const struct ulp_audit *audit)
 {
     for (size_t l = 0; l < audit->lane_count; l++) {
-        for (size_t n = 0; auditor->sampled && auditor->sampled[l] && n < audit->lanes[l].node_count; n++)
+        for (size_t n = 0; auditor->sampled && auditor->sampled[l] && n < audit->lanes[l].node_count; n++) {
+            for (size_t o = 0; auditor->sampled[l][n] && o < audit->lanes[l].nodes[n].output_count; o++)
+                free(auditor->sampled[l][n][o].later);
             free(auditor->sampled[l][n]);
+        }
         if (auditor->sampled)
             free(auditor->sampled[l]);
         if (auditor->taints)
@@ -167,31 +172,48 @@ void ulp_auditor_free(struct ulp_auditor *auditor)
 }
 
 /* A round's figures, with those of the sample's rounds before. */
-static void add_round(struct sampled *sampled, const struct ulp_metrics views[VIEW_COUNT], const struct ulp_range *range,
-                      const struct ulp_format *format)
+static enum ulp_status add_round(struct ulp_audit_output *output, struct sampled *sampled, const struct ulp_metrics views[VIEW_COUNT],
+                                 const struct ulp_range *range, const struct ulp_format *format, struct ulp_error *error)
 {
+    struct ulp_metrics *all[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced, &output->carried};
+    struct ulp_range *all_range = &output->range;
+    if (sampled->samples_before) {
+        if (!sampled->later && !(sampled->later = calloc(1, sizeof *sampled->later)))
+            return out_of_memory(error);
+        for (int v = 0; v < VIEW_COUNT; v++)
+            all[v] = &sampled->later->views[v];
+        all_range = &sampled->later->range;
+        sampled->later->format = *format;
+    }
     for (int v = 0; v < VIEW_COUNT; v++)
         if (sampled->rounds)
-            ulp_metrics_join(&sampled->views[v], &views[v]);
+            ulp_metrics_join(all[v], &views[v]);
         else
-            sampled->views[v] = views[v];
+            *all[v] = views[v];
     if (sampled->rounds)
-        ulp_range_merge(&sampled->range, range, sampled->rounds, format);
+        ulp_range_merge(all_range, range, sampled->rounds, format);
     else
-        sampled->range = *range;
-    sampled->format = *format;
+        *all_range = *range;
     sampled->rounds++;
+    return ULP_OK;
 }
 
-static void keep_sample(struct ulp_audit_output *output, struct sampled *sampled, size_t sample)
+/* Put a sample that is not the first together with those before. */
+static enum ulp_status keep_later(struct ulp_audit_output *output, const struct sampled *sampled, size_t sample, struct ulp_error *error)
 {
     size_t before = sampled->samples_before;
-    const struct ulp_metrics *views = sampled->views;
+    const struct ulp_metrics *views = sampled->later->views;
     struct ulp_metrics *worst[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced, &output->carried};
-    struct ulp_metrics *limits[VIEW_COUNT] = {&output->single_limit, &output->entire_limit, &output->introduced_limit,
-                                              &output->carried_limit};
-    struct ulp_metrics *means[VIEW_COUNT] = {&output->single_mean, &output->entire_mean, &output->introduced_mean, &output->carried_mean};
-    bool worse = before == 0 || ulp_metrics_worse(&views[ENTIRE], &output->entire);
+    if (!output->samples) {
+        if (!(output->samples = malloc(sizeof *output->samples)))
+            return out_of_memory(error);
+        *output->samples = (struct ulp_audit_samples){output->single, output->entire, output->introduced, output->carried,
+                                                      output->single, output->entire, output->introduced, output->carried};
+    }
+    struct ulp_audit_samples *all = output->samples;
+    struct ulp_metrics *limits[VIEW_COUNT] = {&all->single_limit, &all->entire_limit, &all->introduced_limit, &all->carried_limit};
+    struct ulp_metrics *means[VIEW_COUNT] = {&all->single_mean, &all->entire_mean, &all->introduced_mean, &all->carried_mean};
+    bool worse = ulp_metrics_worse(&views[ENTIRE], &output->entire);
     for (int v = 0; v < VIEW_COUNT; v++) {
         if (worse)
             *worst[v] = views[v];
@@ -201,30 +223,44 @@ static void keep_sample(struct ulp_audit_output *output, struct sampled *sampled
     }
     if (worse)
         output->worst_sample = sample;
-    if (before)
-        ulp_range_merge(&output->range, &sampled->range, before, &sampled->format);
+    ulp_range_merge(&output->range, &sampled->later->range, before, &sampled->later->format);
+    return ULP_OK;
+}
+
+static enum ulp_status keep_sample(struct ulp_audit_output *output, struct sampled *sampled, size_t sample, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    if (sampled->samples_before)
+        status = keep_later(output, sampled, sample, error);
     else
-        output->range = sampled->range;
+        output->worst_sample = sample;
+    free(sampled->later);
+    sampled->later = NULL;
     sampled->rounds = 0;
     sampled->samples_before++;
+    return status;
 }
 
 /* The sample is over. */
-static void keep_samples(struct ulp_auditor *auditor)
+static enum ulp_status keep_samples(struct ulp_auditor *auditor, struct ulp_error *error)
 {
+    enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < auditor->audit.lane_count; l++)
         for (size_t n = 0; n < auditor->audit.lanes[l].node_count; n++) {
             struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
-            for (size_t o = 0; o < node->output_count; o++)
+            for (size_t o = 0; o < node->output_count && status == ULP_OK; o++)
                 if (auditor->sampled[l][n][o].rounds)
-                    keep_sample(&node->outputs[o], &auditor->sampled[l][n][o], auditor->sample);
+                    status = keep_sample(&node->outputs[o], &auditor->sampled[l][n][o], auditor->sample, error);
         }
+    return status;
 }
 
 enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name, struct ulp_error *error)
 {
     struct ulp_audit *audit = &auditor->audit;
-    keep_samples(auditor);
+    enum ulp_status status = keep_samples(auditor, error);
+    if (status != ULP_OK)
+        return status;
     char **names = realloc(audit->sample_names, (audit->sample_count + 1) * sizeof *names);
     if (!names)
         return out_of_memory(error);
@@ -366,7 +402,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             status = out_of_memory(error);
         struct ulp_range range = ranges[o];
         range.headroom_bits = range.ref_max > 0 ? log2(format.max_finite / range.ref_max) : INFINITY;
-        add_round(&auditor->sampled[l][event->index][o], views, &range, &format);
+        if (status == ULP_OK)
+            status = add_round(&node->outputs[o], &auditor->sampled[l][event->index][o], views, &range, &format, error);
     }
     node->rounds++;
     judge_node(lane, node, &from, nonfinite, diverged);
@@ -417,17 +454,21 @@ static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct
             continue;
         struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
         *to = *from;
+        to->samples = NULL;
         if (!(to->name = strdup(ulp_model_output(plan->model, i).name)))
             return out_of_memory(error);
         lane->outputs.output_count++;
+        if (from->samples && !(to->samples = malloc(sizeof *to->samples)))
+            return out_of_memory(error);
+        if (from->samples)
+            *to->samples = *from->samples;
     }
     return ULP_OK;
 }
 
 enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    keep_samples(auditor);
+    enum ulp_status status = keep_samples(auditor, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         status = collect_outputs(&auditor->audit.lanes[l], auditor->plan, error);
     if (status != ULP_OK)
@@ -440,8 +481,10 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
 
 static void free_node(struct ulp_audit_node *node)
 {
-    for (size_t o = 0; o < node->output_count; o++)
+    for (size_t o = 0; o < node->output_count; o++) {
         free(node->outputs[o].name);
+        free(node->outputs[o].samples);
+    }
     free(node->outputs);
     free(node->name);
     free(node->op);

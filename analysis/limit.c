@@ -25,14 +25,15 @@ static const struct metric_row metric_rows[] = {
     {ROW(sqnr_db), .falls = true},
     {ROW(nonfinite), .everywhere = true},
 };
-static const struct {
+static const struct view_row {
     const char *name;
-    size_t offset;
+    size_t offset;  /* in the output */
+    size_t samples; /* in what it has of several samples */
 } view_rows[] = {
-    {"single.", offsetof(struct ulp_audit_output, single_limit)},
-    {"entire.", offsetof(struct ulp_audit_output, entire_limit)},
-    {"introduced.", offsetof(struct ulp_audit_output, introduced_limit)},
-    {"carried.", offsetof(struct ulp_audit_output, carried_limit)},
+    {"entire.", offsetof(struct ulp_audit_output, entire), offsetof(struct ulp_audit_samples, entire_limit)},
+    {"single.", offsetof(struct ulp_audit_output, single), offsetof(struct ulp_audit_samples, single_limit)},
+    {"introduced.", offsetof(struct ulp_audit_output, introduced), offsetof(struct ulp_audit_samples, introduced_limit)},
+    {"carried.", offsetof(struct ulp_audit_output, carried), offsetof(struct ulp_audit_samples, carried_limit)},
 };
 
 static bool crosses(const struct ulp_metrics *metrics, const struct metric_row *row, double limit)
@@ -48,12 +49,13 @@ static bool crosses(const struct ulp_metrics *metrics, const struct metric_row *
 }
 
 /* graph_output: one that diverged meets no limit. Inside the network a node may decide otherwise and be finite all the same. */
-static bool node_crosses(const struct ulp_audit_node *node, size_t view, const struct metric_row *row, double limit, bool graph_output)
+static bool node_crosses(const struct ulp_audit_node *node, const struct view_row *view, const struct metric_row *row, double limit, bool graph_output)
 {
     bool any = false;
     for (size_t o = 0; o < node->output_count; o++) {
-        const char *output = (const char *)&node->outputs[o];
-        const struct ulp_metrics *metrics = (const void *)(output + view);
+        const struct ulp_audit_output *output = &node->outputs[o];
+        const char *at = output->samples ? (const char *)output->samples + view->samples : (const char *)output + view->offset;
+        const struct ulp_metrics *metrics = (const void *)at;
         any |= (graph_output && metrics->diverged) || crosses(metrics, row, limit);
     }
     return any;
@@ -61,11 +63,11 @@ static bool node_crosses(const struct ulp_audit_node *node, size_t view, const s
 
 enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded, struct ulp_error *error)
 {
-    size_t view = offsetof(struct ulp_audit_output, entire_limit);
+    const struct view_row *view = &view_rows[0];
     const char *name = limit, *equals = strchr(limit, '=');
     for (size_t v = 0; v < sizeof view_rows / sizeof *view_rows; v++)
         if (strncmp(limit, view_rows[v].name, strlen(view_rows[v].name)) == 0) {
-            view = view_rows[v].offset;
+            view = &view_rows[v];
             name = limit + strlen(view_rows[v].name);
         }
     const struct metric_row *row = NULL;

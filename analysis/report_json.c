@@ -139,11 +139,12 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
     SET_FIGURES(range, &output->range, range_figures);
     json_object_set_new(object, "range", range);
     if (audit->sample_count > 1) {
+        const struct ulp_audit_samples *all = output->samples;
         json_t *mean = json_object();
-        json_object_set_new(mean, "single", make_metrics(&output->single_mean));
-        json_object_set_new(mean, "entire", make_metrics(&output->entire_mean));
-        json_object_set_new(mean, "introduced", make_metrics(&output->introduced_mean));
-        json_object_set_new(mean, "carried", make_metrics(&output->carried_mean));
+        json_object_set_new(mean, "single", make_metrics(all ? &all->single_mean : &output->single));
+        json_object_set_new(mean, "entire", make_metrics(all ? &all->entire_mean : &output->entire));
+        json_object_set_new(mean, "introduced", make_metrics(all ? &all->introduced_mean : &output->introduced));
+        json_object_set_new(mean, "carried", make_metrics(all ? &all->carried_mean : &output->carried));
         json_object_set_new(object, "mean_over_samples", mean);
         json_object_set_new(object, "worst_sample", make_text(audit->sample_names[output->worst_sample]));
     }

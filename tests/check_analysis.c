@@ -261,8 +261,8 @@ END_TEST
 START_TEST(limits_fail_on_nan_and_in_the_right_direction)
 {
     struct ulp_audit_output output = {
-        .entire_limit = {.rms = 0.01, .max_abs = 0.1, .cosine = 0.9, .sqnr_db = 30, .nonfinite = 0, .count = 5},
-        .single_limit = {.rms = NAN, .count = 5}};
+        .entire = {.rms = 0.01, .max_abs = 0.1, .cosine = 0.9, .sqnr_db = 30, .nonfinite = 0, .count = 5},
+        .single = {.rms = NAN, .count = 5}};
     struct ulp_audit_lane lane = {.outputs = {.output_count = 1, .outputs = &output}};
     struct ulp_audit audit = {.lane_count = 1, .lanes = &lane};
     struct ulp_error error;
@@ -278,10 +278,14 @@ START_TEST(limits_fail_on_nan_and_in_the_right_direction)
     static const char *const bad[] = {"rms", "rms=", "rms=x", "rms=1x", "rms=nan", "bogus=1", "=1", "single.=1", ""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_int_eq(ulp_audit_exceeds(&audit, bad[i], &exceeded, &error), ULP_ERROR_USAGE);
-    output.entire_limit.nonfinite = 1;
+    struct ulp_audit_samples samples = {.entire_limit = output.entire, .single_limit = output.single};
+    samples.entire_limit.nonfinite = 1;
+    ck_ulp_ok(ulp_audit_exceeds(&audit, "nonfinite=0", &exceeded, &error), error);
+    ck_assert(!exceeded);
+    output.samples = &samples;
     ck_ulp_ok(ulp_audit_exceeds(&audit, "nonfinite=0", &exceeded, &error), error);
     ck_assert(exceeded);
-    output.entire_limit = (struct ulp_metrics){.diverged = true};
+    samples.entire_limit = (struct ulp_metrics){.diverged = true};
     ck_ulp_ok(ulp_audit_exceeds(&audit, "nonfinite=9", &exceeded, &error), error);
     ck_assert(exceeded);
 }

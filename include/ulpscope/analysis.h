@@ -28,16 +28,21 @@ struct ulp_range {
     double headroom_bits; /* log2(max_finite / ref_max) of the lane's storage; negative: overflows. +infinity for ref_max 0 */
 };
 
+/* One output over several samples. */
+struct ulp_audit_samples {
+    struct ulp_metrics single_mean, entire_mean, introduced_mean, carried_mean; /* means, nonfinite and count totals; worst_index of the
+                                                                                 * worst sample */
+    struct ulp_metrics single_limit, entire_limit, introduced_limit, carried_limit; /* the worst of each figure by itself (least cosine
+                                                                                     * and sqnr_db), whichever sample it is of */
+};
+
 struct ulp_audit_output {
     char *name;
     enum ulp_type type;
     int rank;
     int64_t dims[ULP_RANK_MAX];
     struct ulp_metrics single, entire, introduced, carried; /* of the worst sample (largest entire.rms, non-finite first) */
-    struct ulp_metrics single_mean, entire_mean, introduced_mean, carried_mean; /* means over samples, nonfinite and count totals;
-                                                                                 * worst_index of the worst sample */
-    struct ulp_metrics single_limit, entire_limit, introduced_limit, carried_limit; /* the worst of each figure by itself (least cosine
-                                                                                     * and sqnr_db), whichever sample it is of */
+    struct ulp_audit_samples *samples; /* NULL: the node ran in one sample, whose figures are the means and the limits, too */
     struct ulp_range range;  /* over all samples: rms of rms, max of max, min of min */
     size_t worst_sample;
 };

@@ -456,10 +456,24 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
 }
 
+/* Names of operands and outputs are the row's, their numbers the nodes'. */
+bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other)
+{
+    if (!bound->tape || !other->tape || bound->op != other->op || bound->tape->operand_count != other->tape->operand_count ||
+        bound->tape->output_count != other->tape->output_count || bound->input_slot_count != other->input_slot_count ||
+        strcmp(bound->tape->text, other->tape->text) != 0)
+        return false;
+    ulp_unbind(bound);
+    bound->tape = other->tape;
+    bound->shares_tape = true;
+    return true;
+}
+
 void ulp_unbind(struct ulp_bound *bound)
 {
     if (!bound)
         return;
-    ulp_tape_free(bound->tape);
+    if (!bound->shares_tape)
+        ulp_tape_free(bound->tape);
     bound->tape = NULL;
 }

@@ -60,6 +60,7 @@ struct ulp_bound {
     const struct ulp_slot *derived;
     const struct ulp_attribute_value *attributes; /* parallel to attribute_slots */
     struct ulp_tape *tape; /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
+    bool shares_tape; /* another's, which is freed with that one */
     uint64_t key;   /* of the node's stochastic stream */
     struct ulp_block *const
         *blocks; /* planned bodies of graph attributes, in attribute order; NULL when there are none */
@@ -148,6 +149,8 @@ enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int
 /* The same to a given row; NULL: the table's. */
 enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *row, const struct ulp_node *node,
                              int64_t opset, struct ulp_arena *arena, struct ulp_error *error);
+/* Give up the own tape for the equal one of another node, which is unbound no sooner. False: they are not equal. */
+bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other);
 void ulp_unbind(struct ulp_bound *bound);
 /* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure outputs are freed. The
  * message carries the node's name and operator. */

@@ -336,6 +336,16 @@ static size_t count_captured(const struct ulp_node *node)
     return count;
 }
 
+/* Networks repeat themselves: one tape for nodes whose formulas are the same. */
+#define SHARED_STEPS_MAX 100
+
+static void share_tape(const struct ulp_block *block, struct ulp_bound *bound)
+{
+    for (size_t i = 1; i <= SHARED_STEPS_MAX && i <= block->step_count; i++)
+        if (ulp_bind_share(bound, &block->steps[block->step_count - i].bound))
+            return;
+}
+
 static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *node, struct ulp_error *error)
 {
     struct ulp_plan *plan = scope->plan;
@@ -371,6 +381,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     if (status != ULP_OK)
         return ulp_fail(error, status, "%s", problem.message);
     step.bound.key = ulp_hash(step.name, strlen(step.name));
+    share_tape(block, &step.bound);
     status = bind_bodies(scope, &step, node, inputs, input_capacity, error);
     if (status == ULP_OK)
         block->steps[block->step_count++] = step;
