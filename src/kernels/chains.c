@@ -210,11 +210,9 @@ static bool has_nan(const struct ulp_chains_job *job, const char *sums, size_t r
     size_t count = row_count * job->tile_columns;
     int found = 0;
     if (job->element == ULP_ELEMENT_F32)
-        for (size_t i = 0; i < count; i++)
-            found |= ((const float *)result)[i] != ((const float *)result)[i];
-    else
-        for (size_t i = 0; i < count; i++)
-            found |= ((const double *)result)[i] != ((const double *)result)[i];
+        return ulp_output_has_nan(result, count);
+    for (size_t i = 0; i < count; i++)
+        found |= ((const double *)result)[i] != ((const double *)result)[i];
     return found;
 }
 

@@ -11,6 +11,10 @@
 
 #define STRIP_MAX 64
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#define OUTPUT_X86
+#endif
+
 enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithmetic *arithmetic,
                                 const struct ulp_contraction *problem, const struct ulp_format *sum,
                                 enum ulp_element source, struct ulp_error *error)
@@ -61,22 +65,43 @@ static inline __attribute__((always_inline)) void store_pieces(float *restrict o
         out[i] = without_payload(x[i]);
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx2"))) static void store_run_avx2(float *out, const float *x, size_t n)
+static inline __attribute__((always_inline)) bool find_nan(const float *x, size_t n)
 {
-    store_pieces(out, x, n);
+    uint32_t found[16] = {0};
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (size_t j = 0; j < 16; j++)
+            found[j] |= x[i + j] != x[i + j];
+    for (; i < n; i++)
+        found[0] |= x[i] != x[i];
+    for (size_t j = 1; j < 16; j++)
+        found[0] |= found[j];
+    return found[0];
 }
+
+#ifdef OUTPUT_X86
+__attribute__((target("avx2"))) static void store_pieces_avx2(float *out, const float *x, size_t n) { store_pieces(out, x, n); }
+__attribute__((target("avx2"))) static bool find_nan_avx2(const float *x, size_t n) { return find_nan(x, n); }
 #endif
 
 static void store_run(float *out, const float *x, size_t n)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef OUTPUT_X86
     if (ulp_cpu_features() & ULP_CPU_AVX2) {
-        store_run_avx2(out, x, n);
+        store_pieces_avx2(out, x, n);
         return;
     }
 #endif
     store_pieces(out, x, n);
+}
+
+bool ulp_output_has_nan(const float *x, size_t n)
+{
+#ifdef OUTPUT_X86
+    if (ulp_cpu_features() & ULP_CPU_AVX2)
+        return find_nan_avx2(x, n);
+#endif
+    return find_nan(x, n);
 }
 
 static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset, const float *x, size_t n,

@@ -23,6 +23,7 @@ enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithme
  * operand an instruction takes its payload from. n <= 64. */
 void ulp_output_strip(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n,
                       struct ulp_draw draw);
+bool ulp_output_has_nan(const float *x, size_t n);
 /* Are the n places one after the other? Then ulp_output_run is faster. */
 bool ulp_output_is_run(const int64_t *offset, size_t n);
 /* Sums 0 .. n - 1 go to elements first, first + 1, ...; the strip may be rounded where it lies. Not for stochastic

@@ -1,4 +1,4 @@
-/* Packing panels of 32-bit elements with AVX-512: lines in runs by masked loads, lines with neighbours in k by
+/* Packing panels of 32-bit elements with AVX-512: lines in runs, of neighbours or of every second element, by masked loads, lines with neighbours in k by
  * transposing 16 x 16 blocks in registers, anything else by gathering. */
 #include "kernels/pack_panel.h"
 
@@ -14,9 +14,9 @@ struct vector_lanes {
     size_t first, count;
     __mmask16 present, stored;
     size_t part_count;
-    struct {
+    struct lane_run {
         __mmask16 mask;
-        int64_t offset; /* of lane 0, were it in the same run */
+        int64_t step, offset; /* 1 or 2 elements from lane to lane; of lane 0, were it in the same run */
     } parts[LANES];
 };
 
@@ -28,12 +28,16 @@ static struct vector_lanes cut_lanes(const struct ulp_lanes *lanes, size_t first
     out.stored = (__mmask16)((1u << stored) - 1);
     out.present = (__mmask16)((1u << out.count) - 1);
     for (size_t i = 0; i < out.count; i++) {
-        int64_t offset = lanes->offset[first + i] - (int64_t)i;
-        if (out.part_count == 0 || out.parts[out.part_count - 1].offset != offset) {
-            out.parts[out.part_count].mask = 0;
-            out.parts[out.part_count++].offset = offset;
+        const int64_t offset = lanes->offset[first + i], step = i ? offset - lanes->offset[first + i - 1] : 0;
+        struct lane_run *run = out.part_count ? &out.parts[out.part_count - 1] : NULL;
+        const bool is_second = run && run->mask == 1u << (i - 1) && (step == 1 || step == 2);
+        if (!is_second && !(run && step == run->step && run->mask != 1u << (i - 1))) {
+            run = &out.parts[out.part_count++];
+            *run = (struct lane_run){.step = 1, .offset = offset - (int64_t)i};
+        } else if (is_second) {
+            *run = (struct lane_run){.mask = run->mask, .step = step, .offset = offset - step * (int64_t)i};
         }
-        out.parts[out.part_count - 1].mask |= (__mmask16)(1u << i);
+        run->mask |= (__mmask16)(1u << i);
     }
     return out;
 }
@@ -42,6 +46,42 @@ static struct vector_lanes cut_lanes(const struct ulp_lanes *lanes, size_t first
 static const void *address(const ulp_move32 *data, int64_t offset)
 {
     return (const void *)((uintptr_t)data + (uintptr_t)offset * sizeof *data);
+}
+
+/* Bit i of the lower eight to bit 2 i. */
+static __mmask16 spread_mask(unsigned mask)
+{
+    unsigned spread = 0;
+    for (unsigned i = 0; i < 8; i++)
+        spread |= (mask >> i & 1) << 2 * i;
+    return (__mmask16)spread;
+}
+
+/* Every second element of the 32 from source on: lane i takes number 2 i where the run has it; nothing else is read. */
+AVX512 static inline __attribute__((always_inline)) __m512i load_even(const ulp_move32 *source, __mmask16 low, __mmask16 high)
+{
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_epi32(_mm512_maskz_loadu_epi32(low, source), even, _mm512_maskz_loadu_epi32(high, source + LANES));
+}
+
+AVX512 static void pack_even_runs(ulp_move32 *out, const ulp_move32 *data, const struct vector_lanes *lanes, const int64_t *k_offset,
+                                  size_t k_count, size_t width)
+{
+    __mmask16 low[LANES], high[LANES];
+    for (size_t part = 0; part < lanes->part_count; part++) {
+        low[part] = spread_mask(lanes->parts[part].mask);
+        high[part] = spread_mask(lanes->parts[part].mask >> 8);
+    }
+    for (size_t k = 0; k < k_count; k++, out += width) {
+        __m512i x = _mm512_setzero_si512();
+        for (size_t part = 0; part < lanes->part_count; part++) {
+            const struct lane_run *run = &lanes->parts[part];
+            const ulp_move32 *source = address(data, run->offset + k_offset[k]);
+            x = run->step == 1 ? _mm512_mask_loadu_epi32(x, run->mask, source)
+                               : _mm512_mask_mov_epi32(x, run->mask, load_even(source, low[part], high[part]));
+        }
+        _mm512_mask_storeu_epi32(out, lanes->stored, x);
+    }
 }
 
 AVX512 static void pack_runs(ulp_move32 *out, const ulp_move32 *data, const struct vector_lanes *lanes,
@@ -126,6 +166,14 @@ AVX512 static void pack_transposed(ulp_move32 *out, const ulp_move32 *data, cons
     }
 }
 
+static bool has_even_runs(const struct vector_lanes *lanes)
+{
+    bool found = false;
+    for (size_t part = 0; part < lanes->part_count; part++)
+        found |= lanes->parts[part].step == 2;
+    return found;
+}
+
 void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
                            const int64_t *k_offset, size_t k_count, size_t width)
 {
@@ -134,7 +182,9 @@ void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct
         struct vector_lanes part = cut_lanes(lanes, first, width);
         if (contiguous && part.part_count > 2)
             pack_transposed(out + first, data + k_offset[0], lanes, &part, k_count, width);
-        else if (part.part_count <= 6)
+        else if (part.part_count <= 4 && has_even_runs(&part))
+            pack_even_runs(out + first, data, &part, k_offset, k_count, width);
+        else if (part.part_count <= 6 && !has_even_runs(&part))
             pack_runs(out + first, data, &part, k_offset, k_count, width);
         else
             pack_gathered(out + first, data, lanes, &part, k_offset, k_count, width);

@@ -85,15 +85,19 @@ static enum ulp_status pad_input(struct ulp_call *call, const struct ulp_tensor 
 static enum ulp_status box_table(const struct ulp_call *call, int rank, const int64_t *counts, const int64_t *start,
                                  const int64_t *step, const int64_t *strides, int64_t **table, struct ulp_error *error)
 {
-    int64_t count = ulp_product(counts, rank);
+    int64_t count = ulp_product(counts, rank), index[ULP_RANK_MAX] = {0}, offset = 0;
     enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof **table, table, error);
+    for (int d = 0; d < rank; d++)
+        offset += start[d] * strides[d];
     for (int64_t i = 0; status == ULP_OK && i < count; i++) {
-        int64_t rest = i, offset = 0;
-        for (int d = rank - 1; d >= 0; d--) {
-            offset += (start[d] + rest % counts[d] * step[d]) * strides[d];
-            rest /= counts[d];
-        }
         (*table)[i] = offset;
+        for (int d = rank - 1; d >= 0; d--) {
+            offset += step[d] * strides[d];
+            if (++index[d] < counts[d])
+                break;
+            offset -= counts[d] * step[d] * strides[d];
+            index[d] = 0;
+        }
     }
     return status;
 }
@@ -124,8 +128,9 @@ static enum ulp_status channel_table(const struct ulp_call *call, int64_t channe
                                      const int64_t *offsets, int64_t **table, struct ulp_error *error)
 {
     enum ulp_status status = ulp_call_take(call, (size_t)(channels * positions), sizeof **table, table, error);
-    for (int64_t i = 0; status == ULP_OK && i < channels * positions; i++)
-        (*table)[i] = i / positions * step + offsets[i % positions];
+    for (int64_t c = 0; status == ULP_OK && c < channels; c++)
+        for (int64_t p = 0; p < positions; p++)
+            (*table)[c * positions + p] = c * step + offsets[p];
     return status;
 }
 

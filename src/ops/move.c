@@ -19,6 +19,11 @@ void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const voi
     /* By copying what is there already, in pieces that stay in the first-level cache. */
     const size_t piece = 8192 / out->element_bytes + 1;
     char *to = ulp_element_at(out, first);
+    if (out->element_bytes == sizeof(uint32_t) && count <= 16) { /* around a row of an image */
+        for (size_t i = 0; i < count; i++)
+            memcpy(to + i * sizeof(uint32_t), element, sizeof(uint32_t));
+        return;
+    }
     if (count)
         memcpy(to, element, out->element_bytes);
     for (size_t done = 1, next; done < count; done += next) {
@@ -83,17 +88,22 @@ static enum ulp_status move_rows(void *context, size_t first, size_t last, int w
     const int64_t *last_table = out->rank ? job->tables[out->rank - 1] : NULL;
     (void)worker;
     (void)error;
+    int64_t index[ULP_RANK_MAX] = {0};
+    size_t rest = first;
+    for (int d = out->rank - 2; d >= 0; d--) {
+        index[d] = (int64_t)(rest % (size_t)out->dims[d]);
+        rest /= (size_t)out->dims[d];
+    }
     for (size_t r = first; r < last; r++) {
-        size_t rest = r;
         int64_t base = 0;
         bool exists = true;
-        for (int d = out->rank - 2; d >= 0; d--) {
-            size_t index = rest % (size_t)out->dims[d];
-            rest /= (size_t)out->dims[d];
-            int64_t offset = job->tables[d] ? job->tables[d][index] : 0;
+        for (int d = 0; d < out->rank - 1; d++) {
+            int64_t offset = job->tables[d] ? job->tables[d][index[d]] : 0;
             exists = exists && offset != ULP_NOWHERE;
             base += exists ? offset : 0;
         }
+        for (int d = out->rank - 2; d >= 0 && ++index[d] == out->dims[d]; d--)
+            index[d] = 0;
         char *to = ulp_element_at(out, r * job->row);
         if (!exists)
             ulp_move_fill(job->out, r * job->row, job->row, job->fill);
