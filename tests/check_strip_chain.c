@@ -1,6 +1,7 @@
 /* Chains against their definition, one primitive of the strip tables after the other: every bit, whatever the vectors, the lengths,
  * the rows and the places of the operands. NaN is NaN. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -135,6 +136,51 @@ START_TEST(chains_are_their_primitives)
 }
 END_TEST
 
+/* Folds of windows as primitives on gathered strips; the elements end where the last window's last one does. */
+START_TEST(windows_are_their_primitives)
+{
+    static const struct {
+        enum ulp_fold kind;
+        enum ulp_primitive primitive;
+    } folds[] = {{ULP_FOLD_SUM, ULP_PRIMITIVE_ADD}, {ULP_FOLD_MAX, ULP_PRIMITIVE_MAX}, {ULP_FOLD_MIN, ULP_PRIMITIVE_MIN}};
+    static const unsigned sets[] = {0, ULP_CPU_AVX2, ~0u};
+    const bool doubles = _i % 2;
+    const enum ulp_strip_carrier carrier = doubles ? ULP_STRIP_DOUBLE : ULP_STRIP_FLOAT;
+    const size_t bytes = doubles ? sizeof(double) : sizeof(float);
+    const struct ulp_strip_rule rule = oracle_rule(doubles ? "fp64" : "fp32");
+    const unsigned cpu = ulp_cpu_features() & sets[_i / 2];
+    uint64_t state = (uint64_t)_i;
+    for (size_t n = 1; n <= 130; n++)
+        for (size_t stride = 1; stride <= 3; stride++) {
+            const size_t offset_count = 1 + oracle_random(&state) % 9, fold = oracle_random(&state) % 3;
+            int64_t offset[9], largest = 0;
+            for (size_t t = 0; t < offset_count; t++) {
+                offset[t] = (int64_t)(oracle_random(&state) % 60);
+                largest = offset[t] > largest ? offset[t] : largest;
+            }
+            const size_t count = (size_t)largest + (n - 1) * stride + 1;
+            char *data = malloc(count * bytes); /* exact: sanitizers see what is read behind it */
+            ck_assert_ptr_nonnull(data);
+            fill(doubles, data, count, &state);
+            for (size_t t = 0; t < offset_count; t++) {
+                for (size_t i = 0; i < n; i++)
+                    memcpy((char *)spread + i * bytes, data + ((size_t)offset[t] + i * stride) * bytes, bytes);
+                if (t == 0) {
+                    memcpy(want, spread, n * bytes);
+                    continue;
+                }
+                memcpy(work, want, n * bytes);
+                ulp_strip_tables[carrier]->primitive[folds[fold].primitive](&rule, want, work, spread, NULL, n, (struct ulp_strip_place){0});
+            }
+            memset(out, 0x55, sizeof out);
+            ulp_windows_of(carrier, cpu)(folds[fold].kind, out, data, offset, offset_count, stride, n);
+            check_same(doubles, out, want, n, n);
+            ck_assert_int_eq(((const unsigned char *)out)[n * bytes], 0x55);
+            free(data);
+        }
+}
+END_TEST
+
 START_TEST(only_native_carriers_have_chains)
 {
     ck_assert_ptr_null(ulp_chain_of(ULP_STRIP_MPFR, ulp_cpu_features()));
@@ -149,6 +195,7 @@ Suite *strip_chain_suite(void)
     TCase *tcase = tcase_create("chains");
     tcase_set_timeout(tcase, 600);
     tcase_add_loop_test(tcase, chains_are_their_primitives, 0, 4);
+    tcase_add_loop_test(tcase, windows_are_their_primitives, 0, 6);
     tcase_add_test(tcase, only_native_carriers_have_chains);
     suite_add_tcase(suite, tcase);
     return suite;

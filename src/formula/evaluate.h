@@ -69,6 +69,7 @@ struct plan {
     const struct ulp_strip_table *table, *sum_table;
     size_t element_bytes, sum_bytes;
     ulp_chain_fn *chain; /* NULL: there are none */
+    ulp_windows_fn *fold_windows; /* tiles of windows are folded from the tensor, without strips; NULL: they are not */
     bool batch;        /* rows are shorter than a strip and one chain from tensors to a tensor: many are run at once */
     bool same_carrier; /* folds take strips as they are */
     bool narrow;       /* results of folds are rounded to the compute format */
@@ -128,6 +129,8 @@ bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena);
 bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape, struct ulp_arena *arena);
 /* The chain that ends with `step`, on n elements of the worker's row or tile. */
 void ulp_evaluate_chain(const struct worker *worker, const struct step *step, void *out, size_t n);
+/* May the first phase be the fold of an operand's windows, straight from the tensor? Tiles are chosen, the lists not made yet. */
+ulp_windows_fn *ulp_evaluate_find_windows(const struct plan *plan);
 /* May the rows be run in batches? The lists of instructions are made. */
 bool ulp_evaluate_is_batch(const struct plan *plan);
 /* The worker's row and those after it; their REACH_ROW values are there. */

@@ -84,6 +84,41 @@ void ulp_evaluate_chain(const struct worker *worker, const struct step *step, vo
     plan->chain(out, 0, worker->values[chain->input], 0, links, chain->link_count, 1, n);
 }
 
+/* Shorter runs of windows are faster one position of many rows after the other. */
+#define RUN_MIN 12
+
+ulp_windows_fn *ulp_evaluate_find_windows(const struct plan *plan)
+{
+    const struct step *fold = NULL;
+    if (!plan->tiles || !plan->rows->window_run || !plan->same_carrier || plan->order.parts > 1)
+        return NULL;
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct step *step = &plan->steps[i];
+        if (!step->needed)
+            continue;
+        /* The number of positions is that of the whole window unless all windows have it. */
+        if (step->kind == ULP_TAPE_ROW_SIZE && plan->rows->window)
+            return NULL;
+        if (step->kind == ULP_TAPE_FOLD && fold)
+            return NULL;
+        if (step->kind == ULP_TAPE_FOLD)
+            fold = step;
+        else if (step->reach == REACH_ELEMENT && !(step->carried && step->operand->row_offset && step->operand->position_offset))
+            return NULL;
+    }
+    for (int i = 0; i < plan->output_count; i++)
+        if (plan->outputs[i].per_position)
+            return NULL;
+    const size_t first = plan->rows->window_run(plan->rows->window_context, 0);
+    if (first < RUN_MIN && (first >= plan->rows->row_count || plan->rows->window_run(plan->rows->window_context, first) < RUN_MIN))
+        return NULL;
+    const bool sum = fold && fold->fold_kind == ULP_FOLD_SUM && !plan->sum_rule.each_step;
+    if (!fold || !(sum || fold->fold_kind == ULP_FOLD_MAX || fold->fold_kind == ULP_FOLD_MIN) ||
+        plan->steps[fold->arguments[0]].kind != ULP_TAPE_OPERAND)
+        return NULL;
+    return ulp_windows_of(plan->rule.carrier, ulp_cpu_features());
+}
+
 /* Elements of row r lie at base + r * row_stride. */
 static bool is_regular(const struct ulp_operand *operand)
 {

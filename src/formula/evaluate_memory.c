@@ -83,7 +83,8 @@ static void lay_worker(struct plan *plan)
                                                      : ulp_fold_bytes(&plan->sum_rule, plan->order));
     }
     plan->size_slot = take_slot(plan, plan->element_bytes);
-    plan->offsets_slot = take_slot(plan, plan->width * sizeof(int64_t));
+    const size_t offset_count = plan->fold_windows && plan->rows->row_length > plan->width ? plan->rows->row_length : plan->width;
+    plan->offsets_slot = take_slot(plan, offset_count * sizeof(int64_t));
     if (plan->rows->window)
         plan->positions_slot = take_slot(plan, plan->rows->row_length * sizeof(int32_t));
     if (plan->tiles)

@@ -396,5 +396,6 @@ enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape
                        : plan->width < ROWS_AHEAD                                                     ? plan->width
                                                                                                       : ROWS_AHEAD;
     choose_direct(plan);
+    plan->fold_windows = ulp_evaluate_find_windows(plan);
     return ulp_evaluate_find_chains(plan, tape, arena) && ulp_evaluate_lay(plan, arena) ? ULP_OK : fail_memory(error);
 }

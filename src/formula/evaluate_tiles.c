@@ -213,6 +213,9 @@ static void run_row_value(const struct tile *tile, int index)
     spread_rows(tile, step);
 }
 
+static const char *const empty_folds[ULP_FOLD_COUNT] = {
+    [ULP_FOLD_SUM] = "0", [ULP_FOLD_MAX] = "-inf", [ULP_FOLD_MIN] = "inf", [ULP_FOLD_PRODUCT] = "1"};
+
 /* A sequential fold has one part. */
 static void add_fold(const struct tile *tile, const struct step *step, struct span span)
 {
@@ -236,14 +239,37 @@ static void add_fold(const struct tile *tile, const struct step *step, struct sp
     }
 }
 
+/* The fold of all rows of a tile, windows of the same positions side by side at once. */
+static void fold_windows(const struct tile *tile, const struct step *step)
+{
+    const struct plan *plan = tile->plan;
+    const struct ulp_rows *rows = plan->rows;
+    const struct ulp_operand *operand = plan->steps[step->arguments[0]].operand;
+    int32_t *positions = rows->window ? slot_of(tile->worker, plan->positions_slot) : NULL;
+    int64_t *offsets = slot_of(tile->worker, plan->offsets_slot);
+    char *sums = slot_of(tile->worker, step->fold);
+    const size_t last = tile->first_row + tile->row_count;
+    for (size_t row = tile->first_row, n; row < last; row += n, sums += n * plan->sum_bytes) {
+        const size_t run = rows->window_run(rows->window_context, row);
+        const size_t count = positions ? rows->window(rows->window_context, row, positions) : rows->row_length;
+        const int64_t *bases = operand->row_offset + row;
+        n = run < last - row ? run : last - row;
+        for (size_t t = 0; t < count; t++)
+            offsets[t] = operand->position_offset[positions ? positions[t] : (int32_t)t];
+        if (count)
+            plan->fold_windows(step->fold_kind, sums, element_at(operand->tensor, bases[0]), offsets, count,
+                               n > 1 ? (size_t)(bases[1] - bases[0]) : 0, n);
+        else
+            plan->sum_table->constant(&plan->sum_rule, sums, empty_folds[step->fold_kind], n);
+    }
+}
+
 static void end_fold(const struct tile *tile, const struct step *step)
 {
-    static const char *const empty[ULP_FOLD_COUNT] = {[ULP_FOLD_SUM] = "0", [ULP_FOLD_MAX] = "-inf",
-                                                      [ULP_FOLD_MIN] = "inf", [ULP_FOLD_PRODUCT] = "1"};
     const struct plan *plan = tile->plan;
     void *sums = slot_of(tile->worker, step->fold);
     if (tile->position_count == 0)
-        plan->sum_table->constant(&plan->sum_rule, sums, empty[step->fold_kind], tile->row_count);
+        plan->sum_table->constant(&plan->sum_rule, sums, empty_folds[step->fold_kind], tile->row_count);
     else if (plan->order.parts > 1)
         ulp_fold_join(&plan->sum_rule, step->fold_kind, plan->order, sums, tile->row_count, tile->position_count,
                       (struct ulp_strip_place){.stream = step->stream});
@@ -261,7 +287,10 @@ static void run_phase(const struct tile *tile, int phase)
     for (int i = 0; i < row->count; i++)
         run_row_value(tile, row->items[i]);
     struct span span = {.first = 0};
-    for (; span.first < tile->position_count && (elements->count || stores); span.first += span.count) {
+    const bool windows = plan->fold_windows && phase == 0;
+    for (int i = 0; i < folds->count && windows; i++)
+        fold_windows(tile, &plan->steps[folds->items[i]]);
+    for (; !windows && span.first < tile->position_count && (elements->count || stores); span.first += span.count) {
         const size_t rest = tile->position_count - span.first;
         span.count = rest < tile->span_count ? rest : tile->span_count;
         if (phase) /* what an earlier phase kept */
@@ -360,7 +389,7 @@ enum ulp_status ulp_evaluate_tiles(void *context, size_t first, size_t last, int
         const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
         struct tile tile = {.worker = worker, .plan = plan, .first_row = row, .row_count = count,
                             .position_count = plan->rows->row_length};
-        if (plan->rows->window)
+        if (plan->rows->window && !plan->fold_windows)
             run_classes(worker, row, count);
         else
             run_tile(&tile);

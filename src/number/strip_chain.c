@@ -1,4 +1,4 @@
-/* Chains of the native carriers: for any processor, for AVX2 and for AVX-512. */
+/* Chains and folds of windows in the native carriers: for any processor, for AVX2 and for AVX-512. */
 #include "number/strip_chain.h"
 
 #include <string.h>
@@ -103,4 +103,18 @@ ulp_chain_fn *ulp_chain_of(enum ulp_strip_carrier carrier, unsigned cpu)
         return carrier == ULP_STRIP_FLOAT ? chain_floats_avx2 : chain_doubles_avx2;
 #endif
     return carrier == ULP_STRIP_FLOAT ? chain_floats : chain_doubles;
+}
+
+ulp_windows_fn *ulp_windows_of(enum ulp_strip_carrier carrier, unsigned cpu)
+{
+    if (carrier != ULP_STRIP_FLOAT && carrier != ULP_STRIP_DOUBLE)
+        return NULL;
+    (void)cpu;
+#ifdef ULP_STRIP_X86
+    if (cpu & ULP_CPU_AVX512)
+        return carrier == ULP_STRIP_FLOAT ? chain_floats_avx512_windows : chain_doubles_avx512_windows;
+    if (cpu & ULP_CPU_AVX2)
+        return carrier == ULP_STRIP_FLOAT ? chain_floats_avx2_windows : chain_doubles_avx2_windows;
+#endif
+    return carrier == ULP_STRIP_FLOAT ? chain_floats_windows : chain_doubles_windows;
 }

@@ -19,9 +19,15 @@ struct ulp_chain_link {
 typedef void ulp_chain_fn(void *out, size_t out_step, const void *in, size_t in_step, const struct ulp_chain_link *links,
                           int link_count, size_t row_count, size_t n);
 
+/* Folds of windows: out[i] is the fold (SUM, MAX or MIN) of in[offset[t] + i * stride] over t < offset_count, at least one, in that
+ * order, as primitives ADD, MAX and MIN on the value so far and the next. */
+typedef void ulp_windows_fn(enum ulp_fold kind, void *out, const void *in, const int64_t *offset, size_t offset_count, size_t stride,
+                            size_t n);
+
 /* The primitives that may be links. */
 bool ulp_chain_serves(enum ulp_primitive primitive);
 /* Of a carrier, on a processor with the features `cpu` (base/cpu.h); NULL: it has none. */
 ulp_chain_fn *ulp_chain_of(enum ulp_strip_carrier carrier, unsigned cpu);
+ulp_windows_fn *ulp_windows_of(enum ulp_strip_carrier carrier, unsigned cpu);
 
 #endif

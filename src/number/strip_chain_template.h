@@ -1,5 +1,5 @@
-/* Chains over vectors of one width. Parameters, undefined again at the end:
- *   CHAIN          the function's name, an ulp_chain_fn
+/* Chains and folds of windows over vectors of one width. Parameters, undefined again at the end:
+ *   CHAIN          the name of the chains' function, an ulp_chain_fn; CHAIN_windows is the ulp_windows_fn
  *   ATTRIBUTE      target attribute of the instruction set
  *   REAL, BITS     float or double, and the unsigned integer of its size
  *   SIGN_BIT       its sign bit
@@ -136,6 +136,66 @@ ATTRIBUTE static void CHAIN(void *out, size_t out_step, const void *in, size_t i
             at += (count - 1) * LANES + last;
         }
     }
+}
+
+/* A vector of the elements at p, p + stride, ...; nothing behind the last is read. */
+ATTRIBUTE INLINE VECTOR JOIN(CHAIN, gather)(const REAL *p, size_t stride)
+{
+    if (stride == 1)
+        return *(const PLACED *)p;
+    VECTOR x;
+    if (stride == 2) {
+        const VECTOR low = *(const PLACED *)p, high = *(const PLACED *)(p + LANES - 1);
+        MASK places;
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            places[i] = (BITS)(i < LANES / 2 ? 2 * i : 2 * i + 1);
+        return __builtin_shuffle(low, high, places);
+    }
+    for (size_t i = 0; i < LANES; i++)
+        x[i] = p[i * stride];
+    return x;
+}
+
+ATTRIBUTE INLINE VECTOR JOIN(CHAIN, add)(enum ulp_fold kind, VECTOR u, VECTOR w)
+{
+    if (kind == ULP_FOLD_MAX)
+        return GREATER(u, w);
+    if (kind == ULP_FOLD_MIN)
+        return LESSER(u, w);
+    return u + w;
+}
+
+ATTRIBUTE INLINE void JOIN(CHAIN, fold)(enum ulp_fold kind, REAL *out, const REAL *in, const int64_t *offset, size_t offset_count,
+                                        size_t stride)
+{
+    VECTOR u = JOIN(CHAIN, gather)(in + offset[0], stride);
+    for (size_t t = 1; t < offset_count; t++)
+        u = JOIN(CHAIN, add)(kind, u, JOIN(CHAIN, gather)(in + offset[t], stride));
+    *(PLACED *)out = u;
+}
+
+/* The last vector may begin inside the one before: its windows are then folded twice. Fewer windows than a vector has come
+ * element by element. */
+ATTRIBUTE static void JOIN(CHAIN, windows)(enum ulp_fold kind, void *out, const void *in, const int64_t *offset, size_t offset_count,
+                                           size_t stride, size_t n)
+{
+    const REAL *from = in;
+    REAL *to = out;
+    for (size_t done = 0; n >= LANES && done < n; done += LANES) {
+        const size_t i = n - done < LANES ? n - LANES : done;
+        JOIN(CHAIN, fold)(kind, to + i, from + i * stride, offset, offset_count, stride);
+    }
+    if (n == 0 || n >= LANES)
+        return;
+    VECTOR u = {0};
+    for (size_t t = 0; t < offset_count; t++) {
+        VECTOR w = {0};
+        for (size_t i = 0; i < n; i++)
+            w[i] = from[offset[t] + (int64_t)(i * stride)];
+        u = t ? JOIN(CHAIN, add)(kind, u, w) : w;
+    }
+    STORE_PART(to, n, u);
 }
 
 #undef JOIN
