@@ -37,6 +37,21 @@ static int64_t integer_at(const struct ulp_tensor *tensor, size_t i)
     return tensor->element == ULP_ELEMENT_I32 ? ((const int32_t *)tensor->data)[i] : ulp_tensor_get_int(tensor, i);
 }
 
+#define CONVERT(TARGET, SOURCE)                                                                                         \
+    for (size_t i = 0; i < in->count; i++)                                                                             \
+        ((TARGET *)out->data)[i] = (TARGET)((const SOURCE *)in->data)[i];
+/* The elements that quantization makes have loops of their own. */
+#define CONVERT_ALL(TARGET)                                                                                            \
+    if (in->element == ULP_ELEMENT_I32)                                                                                \
+        CONVERT(TARGET, int32_t)                                                                                       \
+    else if (in->element == ULP_ELEMENT_I8)                                                                            \
+        CONVERT(TARGET, int8_t)                                                                                        \
+    else if (in->element == ULP_ELEMENT_U8)                                                                            \
+        CONVERT(TARGET, uint8_t)                                                                                       \
+    else                                                                                                               \
+        for (size_t i = 0; i < in->count; i++)                                                                         \
+            ((TARGET *)out->data)[i] = (TARGET)ulp_tensor_get_int(in, i);
+
 /* *out: the factor's tensor in another element: U32 or U64, as sums modulo 2^bits only need the operands modulo 2^bits, or a float
  * that holds every value. */
 static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_tensor *in, enum ulp_type type, struct ulp_error *error)
@@ -45,21 +60,10 @@ static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_t
     if (status != ULP_OK)
         return status;
     switch (out->element) {
-    case ULP_ELEMENT_F32:
-        for (size_t i = 0; i < in->count; i++)
-            ((float *)out->data)[i] = (float)integer_at(in, i);
-        break;
-    case ULP_ELEMENT_F64:
-        for (size_t i = 0; i < in->count; i++)
-            ((double *)out->data)[i] = (double)integer_at(in, i);
-        break;
-    case ULP_ELEMENT_U32:
-        for (size_t i = 0; i < in->count; i++)
-            ((uint32_t *)out->data)[i] = (uint32_t)integer_at(in, i);
-        break;
-    default:
-        for (size_t i = 0; i < in->count; i++)
-            ((uint64_t *)out->data)[i] = (uint64_t)integer_at(in, i);
+    case ULP_ELEMENT_F32: CONVERT_ALL(float) break;
+    case ULP_ELEMENT_F64: CONVERT_ALL(double) break;
+    case ULP_ELEMENT_U32: CONVERT_ALL(uint32_t) break;
+    default: CONVERT_ALL(uint64_t) break;
     }
     return ULP_OK;
 }
@@ -68,7 +72,7 @@ static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x
 static double larger(double x, double y) { return x > y ? x : y; }
 
 /* Of INT32, as most factors are. */
-static double find_largest_int32(const int32_t *x, size_t count)
+static inline __attribute__((always_inline)) double find_largest_of(const int32_t *x, size_t count)
 {
     int32_t low = 0, high = 0;
     for (size_t i = 0; i < count; i++) {
@@ -76,6 +80,22 @@ static double find_largest_int32(const int32_t *x, size_t count)
         high = x[i] > high ? x[i] : high;
     }
     return larger(-(double)low, (double)high);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static double find_largest_avx2(const int32_t *x, size_t count)
+{
+    return find_largest_of(x, count);
+}
+#endif
+
+static double find_largest_int32(const int32_t *x, size_t count)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (ulp_cpu_features() & ULP_CPU_AVX2)
+        return find_largest_avx2(x, count);
+#endif
+    return find_largest_of(x, count);
 }
 
 /* The largest magnitude; 2^64 for any above 2^53. */

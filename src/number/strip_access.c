@@ -177,6 +177,19 @@ void ulp_strip_set_truncated(struct ulp_tensor *tensor, int64_t base, const int6
 {
     const struct integer_kind kind = kind_of(tensor);
     int64_t y[ULP_STRIP];
+    if (kind.bits <= 8) { /* what quantization makes */
+        const double high = (double)((1 << (kind.bits - kind.is_signed)) - 1), low = kind.is_signed ? -high - 1 : 0;
+        int32_t small[ULP_STRIP];
+        for (size_t i = 0; i < n; i++) {
+            const double above = x[i] > low ? x[i] : low, within = above < high ? above : high;
+            small[i] = (int32_t)(x[i] == x[i] ? within : 0);
+        }
+        switch (tensor->element) {
+        case ULP_ELEMENT_I8: EACH(int8_t, data[at] = (int8_t)small[i])
+        default: EACH(uint8_t, data[at] = (uint8_t)small[i])
+        }
+        return;
+    }
     if (kind.bits > 32) { /* the ends are no doubles */
         for (size_t i = 0; i < n; i++)
             y[i] = ulp_strip_truncate(tensor, x[i]);

@@ -62,6 +62,19 @@ static REAL real_of_wide(const struct ulp_strip_rule *rule, const struct ulp_ten
 
 static void load_contiguous(REAL *restrict y, const REAL *restrict in, size_t n) { memcpy(y, in, n * sizeof *y); }
 
+/* False: some number needs rounding. */
+static bool load_int32(const struct ulp_strip_rule *rule, REAL *restrict y, const int32_t *restrict in, size_t n)
+{
+    uint32_t bits = 0; /* of any magnitude, or of one less */
+    for (size_t i = 0; i < n; i++)
+        bits |= (uint32_t)(in[i] ^ in[i] >> 31);
+    if (REAL_BITS < 31 && rule->each_step && bits >> (REAL_BITS < 31 ? REAL_BITS : 31))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        y[i] = (REAL)in[i];
+    return true;
+}
+
 static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor, int64_t base,
                  const int64_t *offset, int64_t stride, size_t n)
 {
@@ -70,6 +83,9 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
         load_contiguous(y, (const REAL *)tensor->data + base, n);
         return;
     }
+    if (tensor->element == ULP_ELEMENT_I32 && !offset && stride == 1 &&
+        load_int32(rule, y, (const int32_t *)tensor->data + base, n))
+        return;
     switch (tensor->element) {
     case ULP_ELEMENT_F32: LOAD_LOOP(float, (REAL)in[at])
     case ULP_ELEMENT_F64: LOAD_LOOP(double, real_of_double(rule, in[at], at))

@@ -221,11 +221,29 @@ static int64_t wrap_small(enum ulp_type type, int64_t value)
     }
 }
 
+/* Elements that wrap as their type does are moved by loops of their own. */
+static void convert_integers(const struct conversion *c, size_t first, size_t last)
+{
+    const enum ulp_element in = c->in->element, out = c->out->element;
+    const bool in_byte = in == ULP_ELEMENT_I8 || in == ULP_ELEMENT_U8, out_byte = out == ULP_ELEMENT_I8 || out == ULP_ELEMENT_U8;
+    if (in_byte && out_byte && (c->out->type == ULP_TYPE_INT8 || c->out->type == ULP_TYPE_UINT8)) {
+        memcpy((char *)c->out->data + first, (const char *)c->in->data + first, last - first);
+    } else if (in == ULP_ELEMENT_I8 && out == ULP_ELEMENT_I32) {
+        for (size_t i = first; i < last; i++)
+            ((int32_t *)c->out->data)[i] = ((const int8_t *)c->in->data)[i];
+    } else if (in == ULP_ELEMENT_U8 && out == ULP_ELEMENT_I32) {
+        for (size_t i = first; i < last; i++)
+            ((int32_t *)c->out->data)[i] = ((const uint8_t *)c->in->data)[i];
+    } else {
+        for (size_t i = first; i < last; i++)
+            ulp_tensor_set_int(c->out, i, wrap_small(c->out->type, ulp_tensor_get_int(c->in, i)));
+    }
+}
+
 static void convert_to_integer(const struct conversion *c, size_t first, size_t last)
 {
     if (!ulp_element_is_float(c->in->element)) {
-        for (size_t i = first; i < last; i++)
-            ulp_tensor_set_int(c->out, i, wrap_small(c->out->type, ulp_tensor_get_int(c->in, i)));
+        convert_integers(c, first, last);
         return;
     }
     double low, high;
