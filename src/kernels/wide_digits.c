@@ -57,33 +57,70 @@ static struct ulp_wide_line scan_floats(const float *x, const int64_t *offset, s
     return ulp_wide_line_of_floats(largest, smallest_less_1);
 }
 
-static struct ulp_wide_line scan_numbers(const struct ulp_tensor *tensor, int64_t base, const int64_t *offset, size_t k)
+/* Adds elements to what is known of a line; exponent INT64_MIN: only zeros so far. element and precision are constants where this is
+ * called, or else the tensor's. */
+static inline __attribute__((always_inline)) void scan_numbers(struct ulp_wide_line *line, const void *data, enum ulp_element element,
+                                                               int precision, int64_t base, const int64_t *offset, size_t count)
 {
-    struct ulp_wide_line result = {.exponent = INT64_MIN, .lowest = INT64_MAX};
-    for (size_t i = 0; i < k; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct ulp_wide_number x;
-        ulp_wide_read(&x, tensor, base + offset[i]);
+        ulp_wide_read_as(&x, element, data, precision, base + offset[i]);
         if (x.kind == MPFR_REGULAR_KIND) {
             int64_t lowest = ulp_wide_lowest_bit(&x);
-            result.exponent = x.exponent > result.exponent ? x.exponent : result.exponent;
-            result.lowest = lowest < result.lowest ? lowest : result.lowest;
+            line->exponent = x.exponent > line->exponent ? x.exponent : line->exponent;
+            line->lowest = lowest < line->lowest ? lowest : line->lowest;
         } else if (x.kind != MPFR_ZERO_KIND) {
-            result.irregular = true;
+            line->irregular = true;
         }
     }
-    result.zero = result.exponent == INT64_MIN;
-    if (result.zero)
-        result.exponent = result.lowest = 0;
-    result.irregular |= result.exponent > EXPONENT_MAX || result.lowest < -EXPONENT_MAX;
-    return result;
+}
+
+static const struct ulp_wide_line unknown_line = {.exponent = INT64_MIN, .lowest = INT64_MAX};
+
+static void end_line(struct ulp_wide_line *line)
+{
+    line->zero = line->exponent == INT64_MIN;
+    if (line->zero)
+        line->exponent = line->lowest = 0;
+    line->irregular |= line->exponent > EXPONENT_MAX || line->lowest < -EXPONENT_MAX;
+}
+
+/* Of a tensor of records, which lie as those of whole limbs do. */
+static int limbs_of(const struct ulp_tensor *tensor)
+{
+    return (tensor->precision + 63) / 64;
+}
+
+static void scan_records(struct ulp_wide_line *line, const struct ulp_tensor *tensor, int64_t base, const int64_t *offset, size_t count)
+{
+    if (tensor->element == ULP_ELEMENT_WIDE && limbs_of(tensor) == 2)
+        scan_numbers(line, tensor->data, ULP_ELEMENT_WIDE, 128, base, offset, count);
+    else
+        scan_numbers(line, tensor->data, tensor->element, tensor->precision, base, offset, count);
 }
 
 struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch, size_t line, size_t k)
 {
-    int64_t base = ulp_wide_line(factor, batch, line);
+    const int64_t base = ulp_wide_line(factor, batch, line);
     if (factor->tensor->element == ULP_ELEMENT_F32)
         return scan_floats((const float *)factor->tensor->data + base, factor->k_offset, k);
-    return scan_numbers(factor->tensor, base, factor->k_offset, k);
+    struct ulp_wide_line result = unknown_line;
+    scan_records(&result, factor->tensor, base, factor->k_offset, k);
+    end_line(&result);
+    return result;
+}
+
+/* All lines of a panel, a stretch of each in turn, as they are cut. */
+static void scan_panel(struct ulp_wide_panel *panel, const struct ulp_factor *factor, size_t batch, size_t k)
+{
+    for (size_t i = 0; i < panel->count; i++)
+        panel->lines[i] = unknown_line;
+    for (size_t first = 0; first < k; first += PACK_RUN)
+        for (size_t i = 0; i < panel->count; i++)
+            scan_records(&panel->lines[i], factor->tensor, ulp_wide_line(factor, batch, panel->first + i), factor->k_offset + first,
+                         k - first < PACK_RUN ? k - first : PACK_RUN);
+    for (size_t i = 0; i < panel->count; i++)
+        end_line(&panel->lines[i]);
 }
 
 /* A stretch of a line that is cut: k in [first, first + count); digit i of k goes to
@@ -141,7 +178,7 @@ static inline __attribute__((always_inline)) void cut_integers(const struct stre
     uint64_t words[52 * ULP_WIDE_POSITIONS_MAX / 64 + 2];
     uint64_t *out = stretch->out;
     const void *data = stretch->tensor->data;
-    const int precision = stretch->tensor->precision;
+    const int precision = 64 * limb_count; /* of records */
     for (size_t k = stretch->first; k < stretch->first + stretch->count; k++, out += stretch->width) {
         struct ulp_wide_number x;
         ulp_wide_read_as(&x, element, data, precision, stretch->base + stretch->offset[k]);
@@ -173,7 +210,7 @@ static inline __attribute__((always_inline)) void cut_doubles(const struct stret
     uint64_t words[52 * ULP_WIDE_POSITIONS_MAX / 64 + 2];
     uint64_t *out = stretch->out;
     const void *data = stretch->tensor->data;
-    const int precision = stretch->tensor->precision;
+    const int precision = 64 * limb_count; /* of records */
     for (size_t k = stretch->first; k < stretch->first + stretch->count; k++, out += stretch->width) {
         struct ulp_wide_number x;
         ulp_wide_read_as(&x, element, data, precision, stretch->base + stretch->offset[k]);
@@ -228,11 +265,6 @@ static void cut_zeros(const struct stretch *stretch, bool integer)
             stretch->out[(size_t)i * stretch->stride + k * stretch->width] = integer && i == 0 ? (uint64_t)1 << 51 : 0;
 }
 
-static int limbs_of(const struct stretch *stretch)
-{
-    return (stretch->tensor->precision + 63) / 64;
-}
-
 #define CUT_INTEGERS(name, element, limbs, digits) \
     static void name(const struct stretch *stretch) { cut_integers(stretch, element, limbs, digits); }
 #define CUT_DOUBLES(name, element, limbs) \
@@ -246,11 +278,11 @@ CUT_INTEGERS(cut_wide_128_2, ULP_ELEMENT_WIDE, 2, 2)
 CUT_INTEGERS(cut_wide_128_3, ULP_ELEMENT_WIDE, 2, 3)
 CUT_INTEGERS(cut_wide_128_4, ULP_ELEMENT_WIDE, 2, 4)
 CUT_INTEGERS(cut_wide_256_6, ULP_ELEMENT_WIDE, 4, 6)
-CUT_INTEGERS(cut_wide, ULP_ELEMENT_WIDE, limbs_of(stretch), stretch->digits)
+CUT_INTEGERS(cut_wide, ULP_ELEMENT_WIDE, limbs_of(stretch->tensor), stretch->digits)
 CUT_DOUBLES(cut_doubles_f32, ULP_ELEMENT_F32, 1)
 CUT_DOUBLES(cut_doubles_f64, ULP_ELEMENT_F64, 1)
 CUT_DOUBLES(cut_doubles_wide_128, ULP_ELEMENT_WIDE, 2)
-CUT_DOUBLES(cut_doubles_wide, ULP_ELEMENT_WIDE, limbs_of(stretch))
+CUT_DOUBLES(cut_doubles_wide, ULP_ELEMENT_WIDE, limbs_of(stretch->tensor))
 
 /* The first row that fits; limbs and digits 0 fit any number. */
 static cut_fn *choose_cut(const struct ulp_tensor *tensor, bool integer, int digits)
@@ -276,7 +308,7 @@ static cut_fn *choose_cut(const struct ulp_tensor *tensor, bool integer, int dig
         {ULP_ELEMENT_WIDE, false, 2, 0, cut_doubles_wide_128},
         {ULP_ELEMENT_WIDE, false, 0, 0, cut_doubles_wide},
     };
-    const int limbs = (tensor->precision + 63) / 64;
+    const int limbs = limbs_of(tensor);
     size_t i = 0;
     while (rows[i].element != tensor->element || rows[i].integer != integer ||
            (rows[i].limbs && rows[i].limbs != limbs) ||
@@ -331,9 +363,13 @@ void ulp_wide_choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_
 void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
                       size_t batch)
 {
+    const bool floats = factor->tensor->element == ULP_ELEMENT_F32;
     panel->settled = true;
+    if (!floats)
+        scan_panel(panel, factor, batch, plan->k);
     for (size_t i = 0; i < panel->count; i++) {
-        panel->lines[i] = ulp_wide_scan(factor, batch, panel->first + i, plan->k);
+        if (floats)
+            panel->lines[i] = ulp_wide_scan(factor, batch, panel->first + i, plan->k);
         panel->settled &= panel->lines[i].irregular;
     }
     if (plan->special)
