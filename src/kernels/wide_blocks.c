@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 
 #define COLUMN_BLOCK_BYTES ((size_t)48 << 20) /* of all packed columns at a time, or of all workers' */
-#define FEW_ROWS_BLOCK_BYTES ((size_t)6 << 20) /* the same when one row panel meets them: none is met again */
+#define FEW_ROWS_BLOCK_BYTES ((size_t)1 << 20) /* the same when all rows meet them at once: none is met again */
 #define ROW_BLOCK_BYTES ((size_t)2 << 20)     /* of a worker's packed rows */
 #define ROW_PANELS_MAX 4                      /* that share a column panel's way through the cache */
 
@@ -28,6 +28,7 @@ struct columns {
 
 struct worker {
     struct panels rows;
+    size_t rows_batch, rows_first, rows_count; /* the panels that are packed: they serve the next block of columns too */
     struct columns columns; /* when each worker packs its own */
     struct ulp_wide_direct *direct;
     int64_t *sums; /* of ROW_PANELS_MAX tiles */
@@ -38,6 +39,7 @@ struct run {
     const struct ulp_wide_call *call;
     struct worker *workers;
     size_t worker_count;
+    struct ulp_budget *scratch;
     /* when threads share a batch: */
     size_t batch;
     struct columns columns;
@@ -52,20 +54,19 @@ static void free_panels(struct panels *panels)
 }
 
 static enum ulp_status create_panels(struct panels *panels, const struct ulp_wide_plan *plan, size_t count,
-                                     size_t width,
-                                     struct ulp_error *error)
+                                     size_t width, struct ulp_budget *scratch, struct ulp_error *error)
 {
     const char *what = "digits of a contraction's factors";
     size_t data = ulp_wide_panel_data_bytes(plan, width), half = ulp_wide_panel_half_bytes(plan);
     size_t sets = ulp_wide_panel_set_bytes(plan);
     void *items = NULL;
-    enum ulp_status status = ulp_allocate(&items, count, sizeof *panels->items, NULL, what, error);
+    enum ulp_status status = ulp_allocate(&items, count, sizeof *panels->items, scratch, what, error);
     if (status == ULP_OK)
-        status = ulp_allocate(&panels->data, count, data, NULL, what, error);
+        status = ulp_allocate(&panels->data, count, data, scratch, what, error);
     if (status == ULP_OK)
-        status = ulp_allocate(&panels->half_sums, count, half, NULL, what, error);
+        status = ulp_allocate(&panels->half_sums, count, half, scratch, what, error);
     if (status == ULP_OK && sets)
-        status = ulp_allocate(&panels->sets, count, sets, NULL, what, error);
+        status = ulp_allocate(&panels->sets, count, sets, scratch, what, error);
     panels->items = items;
     panels->count = count;
     panels->width = width;
@@ -80,7 +81,7 @@ static enum ulp_status create_panels(struct panels *panels, const struct ulp_wid
 /* Panels for at most `lines` lines in about `bytes`, at least one; without memory when the side has a form. */
 static enum ulp_status create_panels_within(struct panels *panels, const struct ulp_wide_plan *plan, size_t lines,
                                             size_t width, size_t bytes, size_t most, const struct ulp_wide_form *form,
-                                            struct ulp_error *error)
+                                            struct ulp_budget *scratch, struct ulp_error *error)
 {
     if (form) {
         *panels = (struct panels){.count = most, .width = width};
@@ -89,7 +90,7 @@ static enum ulp_status create_panels_within(struct panels *panels, const struct 
     size_t count = bytes / ulp_wide_panel_data_bytes(plan, width), needed = (lines + width - 1) / width;
     count = count > most ? most : count;
     count = count > needed ? needed : count;
-    return create_panels(panels, plan, count ? count : 1, width, error);
+    return create_panels(panels, plan, count ? count : 1, width, scratch, error);
 }
 
 static void pack_columns(struct run *run, struct columns *columns, size_t batch, size_t first_panel, size_t last_panel)
@@ -107,7 +108,7 @@ static void pack_columns(struct run *run, struct columns *columns, size_t batch,
 
 static size_t column_block_bytes(const struct run *run)
 {
-    return run->call->problem.m <= (size_t)run->plan->tile->rows_max ? FEW_ROWS_BLOCK_BYTES : COLUMN_BLOCK_BYTES;
+    return run->call->problem.m <= (size_t)run->plan->tile->rows_max * ROW_PANELS_MAX ? FEW_ROWS_BLOCK_BYTES : COLUMN_BLOCK_BYTES;
 }
 
 static size_t panel_count(const struct columns *columns)
@@ -186,14 +187,21 @@ static enum ulp_status run_rows(const struct run *run, struct worker *worker, co
     if (run->call->forms[0])
         return meet_form(run, worker, columns, batch, first, last, error);
     for (size_t panel = first; panel < last;) {
-        size_t count = 0;
-        for (; panel < last && count < worker->rows.count; panel++, count++) {
-            struct ulp_wide_panel *rows = &worker->rows.items[count];
-            rows->first = panel * width;
+        const size_t count = last - panel < worker->rows.count ? last - panel : worker->rows.count;
+        const bool packed = worker->rows_batch == batch && worker->rows_first == panel && worker->rows_count >= count;
+        for (size_t i = 0; i < count && !packed; i++) {
+            struct ulp_wide_panel *rows = &worker->rows.items[i];
+            rows->first = (panel + i) * width;
             rows->count = m - rows->first < width ? m - rows->first : width;
             rows->width = ulp_wide_row_width(run->plan->tile, rows->count);
             ulp_wide_pack(rows, run->plan, &run->call->problem.a, batch);
         }
+        if (!packed) {
+            worker->rows_batch = batch;
+            worker->rows_first = panel;
+            worker->rows_count = count;
+        }
+        panel += count;
         enum ulp_status status = meet_columns(run, worker, columns, batch, worker->rows.items, count, error);
         if (status != ULP_OK)
             return status;
@@ -266,10 +274,10 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
     const struct ulp_wide_tile *tile = plan->tile;
     struct ulp_wide_form *const *forms = run->call->forms;
     enum ulp_status status = create_panels_within(&worker->rows, plan, problem->m, ulp_wide_row_width(tile, problem->m),
-                                                  ROW_BLOCK_BYTES, ROW_PANELS_MAX, forms[0], error);
+                                                  ROW_BLOCK_BYTES, ROW_PANELS_MAX, forms[0], run->scratch, error);
     if (status == ULP_OK && own_columns)
         status = create_panels_within(&worker->columns.panels, plan, problem->n, ulp_wide_column_width(tile),
-                                      column_block_bytes(run) / run->worker_count, SIZE_MAX, forms[1], error);
+                                      column_block_bytes(run) / run->worker_count, SIZE_MAX, forms[1], run->scratch, error);
     if (status == ULP_OK)
         status = ulp_wide_direct_create(&worker->direct, error);
     void *sums = NULL;
@@ -283,7 +291,8 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
 enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
                                     struct ulp_pool *pool, struct ulp_error *error)
 {
-    struct run run = {.plan = plan, .call = call, .worker_count = (size_t)ulp_pool_thread_count(pool)};
+    struct run run = {.plan = plan, .call = call, .worker_count = (size_t)ulp_pool_thread_count(pool),
+                      .scratch = ulp_pool_scratch(pool)};
     const struct ulp_contraction *problem = &call->problem;
     bool by_batch = run.worker_count == 1 || problem->batch_count >= 2 * run.worker_count;
     void *workers;
@@ -295,7 +304,7 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const stru
         status = create_worker(&run.workers[i], &run, by_batch, error);
     if (status == ULP_OK && !by_batch)
         status = create_panels_within(&run.columns.panels, plan, problem->n, ulp_wide_column_width(plan->tile),
-                                      column_block_bytes(&run), SIZE_MAX, call->forms[1], error);
+                                      column_block_bytes(&run), SIZE_MAX, call->forms[1], run.scratch, error);
     if (status == ULP_OK)
         status = by_batch ? ulp_parallel_for(pool, problem->batch_count, 1, work_on_batches, &run, error)
                           : share_batches(&run, pool, error);
