@@ -85,8 +85,9 @@ static void work_on(struct ulp_pool *pool, struct job *job, int number)
         ;
 }
 
-/* A wait shorter than this is cheaper watched than slept: the next node's work comes within microseconds. */
-#define SPIN_SECONDS 50e-6
+/* A wait shorter than this is cheaper watched than slept: a thread that sleeps comes some fifty microseconds after it is called, and
+ * the next node's work is often there before that. */
+#define SPIN_SECONDS 100e-6
 
 static void pause_processor(void)
 {

@@ -156,7 +156,7 @@ enum ulp_status ulp_direct_run(const struct ulp_direct_problem *problem, const s
     size_t items = problem->batch_count * problem->row_count * direct.piece_count;
     size_t piece_steps = problem->column_count / direct.piece_count * problem->k_count + 1;
     const double step_nanoseconds = (problem->rule->step == ULP_STEP_ROUNDED ? 2 : 0.8) / (double)tile->lanes;
-    status = ulp_parallel_for(pool, items, ulp_grain((double)piece_steps * step_nanoseconds), work_on_pieces, &direct, error);
+    status = ulp_parallel_for(pool, items, ulp_grain((double)piece_steps * step_nanoseconds + 25), work_on_pieces, &direct, error);
     ulp_free(pieces);
     return status;
 }
