@@ -6,8 +6,8 @@
 Nothing but the recorded results goes in; no coefficient is taken from anywhere else. The recordings are f32.x (16,384 inputs) with f32.ex2.approx,
 f32.fast_expf and f32.erff. The outputs of GELU, in which erf is cancelled, are not fitted to: stderr says how many of them follow.
 
-ex2: the exponent unit of the GPU. Found by trying: x is cut to 23 fraction bits, a negative one as its ones' complement; the leading six of them
-  choose one of 64 parabolas in the other 17; the result is rounded to nearest. Parabolas by linear programming (least sum of
+ex2: the exponent unit of the GPU. Found by trying: x is cut to 23 fraction bits, a negative one as its ones' complement unless 0 is left; the leading
+  six of them choose one of 64 parabolas in the other 17; the result is rounded to nearest. Parabolas by linear programming (least sum of
   what lies outside), coefficients then rounded to the multiples that lose nothing: 4 and 1 units of 2^-23.
 erf: with t = |x| below a threshold near 1, t + t P(t^2), above, 1 - ex2(-(t + t Q(t))), P and Q of degree 6 by Horner's rule with fused multiply-adds. Degree
   5 leaves several times as many results unexplained. Each result gives the range in which P or Q lies; linear programming finds the
@@ -52,7 +52,7 @@ def fit_outside_least(matrix, low, high, width, bounds):
 def split(x):
     """Integer part, number of the parabola, and place in it, 0 to 2^17."""
     fixed = np.trunc(np.abs(x.astype(float)) * 2**23).astype(np.int64)
-    fixed = np.where(x < 0, ~fixed, fixed)
+    fixed = np.where((x < 0) & (fixed > 0), ~fixed, fixed)
     return fixed >> 23, fixed >> 17 & SEGMENTS - 1, (fixed & 0x1FFFF).astype(float)
 
 

@@ -17,7 +17,8 @@ MMA_ROWS = 8       # of 16
 WGMMA_BLOCKS = 8
 WGMMA_ROWS = 8     # of 64
 DOT_ROWS = 25      # of 2500, evenly spread
-FUNCTION_STEP = {'f32': 8, 'torch': 16}  # of 16,384 and 65,536
+FUNCTIONS = ('f32.x', 'f32.erff', 'f32.expf', 'torch.f32.sigmoid', 'torch.f16.gelu', 'torch.bf16.gelu', 'torch.f16.sigmoid',
+             'torch.bf16.sigmoid')
 GEMM_SIDE = {1024: 3}
 GEMM_SIDE_DEFAULT = 6
 
@@ -44,8 +45,8 @@ def sample_gemms(path):
 
 def sample_functions(path):
     for name, data in np.load(path).items():
-        if name in ('f32.x', 'f32.erff', 'torch.f16.gelu', 'torch.bf16.gelu'):
-            yield name, data[::FUNCTION_STEP[name.split('.')[0]]]
+        if name in FUNCTIONS:
+            yield name, data[::8 if len(data) == 16384 else 16]
 
 
 def main():

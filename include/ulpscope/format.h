@@ -116,7 +116,7 @@ struct ulp_arithmetic {
     enum ulp_order reduce; /* of rows: ReduceSum, Softmax, normalisations, ... */
     int reduce_block;
     uint64_t seed; /* of stochastic rounding */
-    bool cuda_functions; /* erf as CUDA's library computes it in FP32, up to an ulp off; false: every function is correctly rounded */
+    bool cuda_functions; /* erf, exp, sigmoid as CUDA's library computes them in FP32, 1 to 3 ulps off; false: every function is correctly rounded */
     struct ulp_schedule schedule;
 };
 

@@ -16,7 +16,7 @@ static const char documentation[] =
     "unit=mma|wgmma|tcgen05|none\n"
     "operands=rna|rne|rz  promote=N  split-k=N  epilogue=fused|rounded\n"
     "qdq=float|integer: a Q/DQ graph in floats as it is written, or its products in INT32 as an INT8 kernel sums them\n"
-    "functions=rounded|cuda: every function correctly rounded, or erf as CUDA's library computes it (the default beside a matrix unit)\n"
+    "functions=rounded|cuda: every function correctly rounded, or erf, exp, sigmoid as CUDA's library computes them (default beside a matrix unit)\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
     "model: exactly the types the model declares";
 

@@ -26,16 +26,30 @@ INLINE uint32_t bits_of(float x)
 INLINE float magnitude(float x) { return real_of(bits_of(x) & INT32_MAX); }
 INLINE float with_sign(float m, float x) { return real_of(bits_of(m) | (bits_of(x) & UINT32_C(0x80000000))); }
 
-/* The GPU's exponent unit, for |x| < 126: x cut to 23 fraction bits, a negative one as its ones' complement; the leading six of them choose a
- * parabola in the other 17. */
+/* condition ? a : b, both computed: a branch would keep loops from becoming vectors. */
+INLINE float select(bool condition, float a, float b)
+{
+    const uint32_t mask = -(uint32_t)condition;
+    return real_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
+}
+/* x between -limit and limit; NaN is -limit. */
+INLINE float bound(float x, float limit) { return select(x > -limit, select(x < limit, x, limit), -limit); }
+
+/* The GPU's exponent unit, for |x| < 126: x cut to 23 fraction bits, a negative one as its ones' complement unless nothing is left; the leading
+ * six of them choose a parabola in the other 17. */
 INLINE float take_ex2(float x)
 {
-    const int32_t sign = (int32_t)bits_of(x) >> 31, fixed = (int32_t)(magnitude(x) * 0x1p23f) ^ sign;
-    const int32_t segment = fixed >> 17 & 63;
+    const int32_t cut = (int32_t)(magnitude(x) * 0x1p23f), fixed = cut ^ -((x < 0) & (cut > 0));
+    const int64_t segment = fixed >> 17 & 63; /* as wide as the double that it finds: vectors gather by it */
     const double place = (double)(fixed & 0x1ffff) * 0x1p-17;
     const double units = ex2_constant[segment] + place * (ex2_linear[segment] + place * ex2_square[segment]);
     return real_of(((uint32_t)((fixed >> 23) + 127) << 23) + (uint32_t)(int32_t)(units + 0.5));
 }
+
+/* 2^k as a float, -126 <= k <= 127. */
+INLINE float take_power(float k) { return real_of((uint32_t)((int32_t)k + 127) << 23); }
+
+typedef void cuda_fn(float *out, const float *a, size_t n);
 
 /* The product of two floats is exact in double; its sum with c, rounded to odd, then rounds once. */
 #define FUSE(a, b, c) (float)ulp_odd_add((double)(a) * (double)(b), (double)(c))
@@ -62,22 +76,22 @@ INLINE float take_ex2(float x)
 #undef FUSE
 #endif
 
-typedef void cuda_fn(float *out, const float *a, size_t n);
-
-static cuda_fn *choose(cuda_fn *portable, cuda_fn *avx2, cuda_fn *avx512)
+static cuda_fn *choose(enum ulp_primitive primitive)
 {
+#ifdef HAVE_X86_VECTORS
     const unsigned features = ulp_cpu_features();
-    return features & ULP_CPU_AVX512 ? avx512 : features & ULP_CPU_AVX2 ? avx2 : portable;
+    if (features & ULP_CPU_AVX512)
+        return functions_avx512[primitive];
+    if (features & ULP_CPU_AVX2)
+        return functions_avx2[primitive];
+#endif
+    return functions_portable[primitive];
 }
 
 bool ulp_cuda_function(enum ulp_primitive primitive, float *out, const float *a, size_t n)
 {
-    if (primitive != ULP_PRIMITIVE_ERF)
-        return false;
-#ifdef HAVE_X86_VECTORS
-    choose(run_ERF_portable, run_ERF_avx2, run_ERF_avx512)(out, a, n);
-#else
-    run_ERF_portable(out, a, n);
-#endif
-    return true;
+    cuda_fn *const run = choose(primitive);
+    if (run)
+        run(out, a, n);
+    return run != NULL;
 }

@@ -6,15 +6,43 @@
 /* t + t P(t^2) below the threshold, 1 - ex2(-(t + t Q(t))) from there on; from 64 on ex2(-q) is lost beside 1. NaN takes the first. */
 ATTRIBUTES static void NAMED(run_ERF)(float *out, const float *a, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) {
         const float x = a[i], t = magnitude(x);
         const bool far = t >= ERF_THRESHOLD;
         const float y = far ? t : t * t;
         float p = far ? erf_far[ERF_DEGREE] : erf_near[ERF_DEGREE];
-        for (int k = ERF_DEGREE - 1; k >= 0; k--)
+        _Pragma("GCC unroll 8") for (int k = ERF_DEGREE - 1; k >= 0; k--)
             p = FUSE(p, y, far ? erf_far[k] : erf_near[k]);
         const float q = FUSE(p, t, t);
-        const float beyond = 1 - take_ex2(q < 64 ? -q : -64.f);
-        out[i] = with_sign(far ? beyond : q, x);
+        const float beyond = 1 - take_ex2(bound(-q, 64));
+        out[i] = with_sign(select(far, beyond, q), x);
     }
 }
+
+/* 2^k ex2(x log2(e) - k) with log2(e) in two floats. k: the product's floor, not beyond +-126; what is left is beyond +-64 only where the
+ * result is 0 or infinite. */
+ATTRIBUTES static inline float NAMED(take_exp)(float x)
+{
+    const float log2e = 0x1.715476p0f, log2e_rest = 0x1.4ae0cp-26f;
+    const float product = x * log2e, bounded = bound(product, 126);
+    const int32_t cut = (int32_t)bounded;
+    const float k = (float)(cut - ((float)cut > bounded));
+    const float r = FUSE(x, log2e_rest, FUSE(x, log2e, -k));
+    return select(x == x, take_power(k) * take_ex2(bound(r, 64)), x);
+}
+ATTRIBUTES static void NAMED(run_SIGMOID)(float *out, const float *a, size_t n)
+{
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
+        out[i] = 1 / (1 + NAMED(take_exp)(-a[i]));
+}
+ATTRIBUTES static void NAMED(run_EXP)(float *out, const float *a, size_t n)
+{
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
+        out[i] = NAMED(take_exp)(a[i]);
+}
+
+static cuda_fn *const NAMED(functions)[ULP_PRIMITIVE_COUNT] = {
+    [ULP_PRIMITIVE_ERF] = NAMED(run_ERF),
+    [ULP_PRIMITIVE_SIGMOID] = NAMED(run_SIGMOID),
+    [ULP_PRIMITIVE_EXP] = NAMED(run_EXP),
+};

@@ -49,6 +49,7 @@ struct ulp_arithmetic find_arithmetic(const char *name)
     struct ulp_arithmetic arithmetic;
     struct ulp_error error = {.status = ULP_OK};
     ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
+    arithmetic.cuda_functions = false; /* the oracle's are MPFR's, rounded */
     return arithmetic;
 }
 

@@ -189,19 +189,24 @@ static void fold(const struct evaluation *e, const struct ulp_instruction *instr
     free(values);
 }
 
-/* CUDA's functions err by up to 1.125 ulps of FP32 (check_function_cuda); an ulp is at most 2^-23 |x|. */
+/* How many ulps of FP32 CUDA's functions err (check_function_cuda); an ulp is at most 2^-23 |x|. Their sigmoid is 0 where exp overflows. */
+static const double cuda_ulps[ULP_PRIMITIVE_COUNT] = {[ULP_PRIMITIVE_ERF] = 1.125, [ULP_PRIMITIVE_EXP] = 2, [ULP_PRIMITIVE_SIGMOID] = 3.25};
+
 static void widen_function(const struct evaluation *e, enum ulp_primitive primitive, struct interval *x)
 {
     mpfr_t margin;
-    if (!e->arithmetic->cuda_functions || primitive != ULP_PRIMITIVE_ERF || !x->number)
+    if (!e->arithmetic->cuda_functions || cuda_ulps[primitive] == 0 || !x->number)
         return;
+    const double relative = cuda_ulps[primitive] * 0x1p-23, absolute = primitive == ULP_PRIMITIVE_ERF ? 0 : 0x1p-126;
     mpfr_init2(margin, INTERVAL_PRECISION);
-    mpfr_mul_d(margin, x->lo, 1.125 * 0x1p-23, MPFR_RNDU);
+    mpfr_mul_d(margin, x->lo, relative, MPFR_RNDU);
     mpfr_abs(margin, margin, MPFR_RNDU);
     mpfr_sub(x->lo, x->lo, margin, MPFR_RNDD);
-    mpfr_mul_d(margin, x->hi, 1.125 * 0x1p-23, MPFR_RNDU);
+    mpfr_sub_d(x->lo, x->lo, absolute, MPFR_RNDD);
+    mpfr_mul_d(margin, x->hi, relative, MPFR_RNDU);
     mpfr_abs(margin, margin, MPFR_RNDU);
     mpfr_add(x->hi, x->hi, margin, MPFR_RNDU);
+    mpfr_add_d(x->hi, x->hi, absolute, MPFR_RNDU);
     mpfr_clear(margin);
 }
 
