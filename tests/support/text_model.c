@@ -49,6 +49,13 @@ static struct proto write_graph(const struct text_graph *text, bool main)
         }
         if (from->scan_inputs)
             text_add_attribute(&node, "num_scan_inputs", NULL, from->scan_inputs);
+        if (from->back) {
+            struct proto directions = {0};
+            proto_text(&directions, ATTRIBUTE_NAME, "scan_input_directions");
+            proto_int(&directions, ATTRIBUTE_TYPE, 7);
+            proto_int(&directions, ATTRIBUTE_INTS, 1);
+            proto_message(&node, NODE_ATTRIBUTE, &directions);
+        }
         proto_message(&graph, GRAPH_NODE, &node);
     }
     return graph;

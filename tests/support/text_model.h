@@ -12,6 +12,7 @@ struct text_node {
     const char *op, *name, *inputs, *outputs;
     const struct text_graph *bodies[2]; /* then and else, or the body */
     int64_t scan_inputs;
+    bool back; /* Scan: its first input from its end */
 };
 struct text_graph {
     const char *inputs, *outputs;
