@@ -11,13 +11,13 @@
 #include "test.h"
 
 #define COUNT 67 /* batches of eight and a rest */
-#define RECORD_MAX (sizeof(struct ulp_record) + 4 * sizeof(mp_limb_t))
+#define RECORD_MAX (sizeof(struct ulp_record) + 16 * sizeof(mp_limb_t))
 #define ROUNDS 60
 
 static const enum ulp_primitive primitives[] = {ULP_PRIMITIVE_ADD,  ULP_PRIMITIVE_SUB, ULP_PRIMITIVE_MUL, ULP_PRIMITIVE_DIV,
                                                 ULP_PRIMITIVE_SQRT, ULP_PRIMITIVE_MIN, ULP_PRIMITIVE_MAX};
 enum { PRIMITIVES = sizeof primitives / sizeof primitives[0] };
-static const int precisions[] = {2, 24, 53, 63, 64, 65, 113, 127, 128, 129, 191, 192, 193, 250, 255, 256};
+static const int precisions[] = {2, 24, 53, 63, 64, 65, 113, 127, 128, 129, 191, 192, 193, 250, 255, 256, 257, 1000};
 enum { PRECISIONS = sizeof precisions / sizeof precisions[0] };
 
 struct strips {

@@ -10,7 +10,7 @@ libcore_la_SOURCES += \
 	%D%/strip_chain.c %D%/strip_chain.h %D%/strip_chain_template.h \
 	%D%/strip_access.c %D%/strip_access.h %D%/strip_access_template.h %D%/strip_fuse_template.h \
 	%D%/strip_float.c %D%/strip_double.c %D%/odd.h \
-	%D%/strip_mpfr.c %D%/mpfr_record.h \
+	%D%/strip_mpfr.c %D%/strip_move.c %D%/strip_move.h %D%/mpfr_record.h \
 	%D%/strip_integer.c \
 	%D%/fold.c \
 	%D%/function.c %D%/function.h %D%/function_exact.c \

@@ -4,6 +4,7 @@
 #include "number/function.h"
 #include "number/round.h"
 #include "number/strip_access.h"
+#include "number/strip_move.h"
 #include "number/wide_function.h"
 
 #include <string.h>
@@ -38,6 +39,11 @@ static void run(compute_fn *compute, enum ulp_primitive primitive, int arity, co
     const size_t step = ulp_record_bytes(precision);
     const char *const operands[3] = {a, arity > 1 ? b : a, arity > 2 ? c : a};
     ulp_wide_fn *const fast = rule->each_step ? NULL : ulp_wide_function(primitive, precision);
+    ulp_strip_fn *const move = rule->each_step || fast ? NULL : ulp_strip_move(primitive);
+    if (move) {
+        move(rule, out, a, b, c, n, place);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         if (fast) {
             const size_t skip = i * step;
@@ -173,7 +179,7 @@ ULP_UNARY_FUNCTIONS(FUNCTION)
     static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c,  \
                            size_t n, struct ulp_strip_place place)                                                     \
     {                                                                                                                  \
-        run(compute_##NAME, ULP_PRIMITIVE_##NAME, ARITY, rule, out, a, b, c, n, place);                                                      \
+        run(compute_##NAME, ULP_PRIMITIVE_##NAME, ARITY, rule, out, a, b, c, n, place);                                \
     }
 #define BINARY_STRIPS(X)                                                                                               \
     X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(POW) X(MOD) X(FMOD) X(LESS) X(LESS_EQUAL) X(EQUAL) X(AND) X(OR) X(XOR)

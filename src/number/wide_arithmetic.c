@@ -112,11 +112,10 @@ WIDE_INLINE uint64_t find_top(const struct ulp_record *x)
 #define SQUARE(LIMBS)                                                                                                  \
     static size_t run_pow_##LIMBS(int precision, void *out, const void *a, const void *b, size_t n)                    \
     {                                                                                                                  \
-        const struct ulp_record *y = b;                                                                                \
-        for (size_t i = 0; i < n; i++, y = record_at_const(y, 1, LIMBS))                                               \
-            if (!is_two(y, LIMBS))                                                                                     \
-                return run_mul_##LIMBS(precision, out, a, a, i);                                                       \
-        return run_mul_##LIMBS(precision, out, a, a, n);                                                               \
+        size_t i = 0;                                                                                                  \
+        while (i < n && is_two(record_at_const(b, i, LIMBS), LIMBS))                                                   \
+            i++;                                                                                                       \
+        return ulp_wide_function(ULP_PRIMITIVE_MUL, precision)(precision, out, a, a, i);                               \
     }
 WIDE_INLINE bool is_two(const struct ulp_record *x, int limbs)
 {
