@@ -201,11 +201,11 @@ static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes
 enum ulp_status ulp_file_read(const char *path, size_t max_bytes, unsigned char **out, size_t *count,
                               struct ulp_error *error)
 {
-    int file;
+    int file = -1;
     *out = NULL;
     *count = 0;
     unsigned char *data = NULL;
-    size_t size, done = 0;
+    size_t size = 0, done = 0;
     enum ulp_status status = open_regular(&file, path, max_bytes, &size, error);
     if (status != ULP_OK)
         return status;
@@ -235,7 +235,7 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, unsigned char 
 
 enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count, struct ulp_error *error)
 {
-    int file;
+    int file = -1;
     *address = NULL;
     *count = 0;
     enum ulp_status status = open_regular(&file, path, max_bytes, count, error);
