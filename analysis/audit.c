@@ -7,22 +7,10 @@
 #include "metrics.h"
 #include "parting.h"
 #include "run/lane.h"
+#include "taint.h"
 #include "tensor/tensor.h"
 
 enum { SINGLE, ENTIRE, INTRODUCED, CARRIED, VIEW_COUNT };
-
-/* What is known of a lane's value in the current sample, by the address of its name (names live with the plan). */
-struct taint {
-    const char *name;
-    bool nonfinite; /* differs from the reference in being finite */
-    bool diverged;  /* comes from another shape, index or decision than the reference's */
-    bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
-    enum ulp_type type;
-};
-struct taint_set {
-    struct taint *slots;
-    size_t capacity, count;
-};
 
 /* What the current sample's rounds of a node gave for one output. Those of its first sample are in the output already. */
 struct sampled {
@@ -37,45 +25,11 @@ struct sampled {
 struct ulp_auditor {
     const struct ulp_plan *plan;
     struct ulp_audit audit;
-    struct taint_set *taints; /* per audited lane */
+    struct ulp_taint_set *taints; /* per audited lane */
     struct sampled ***sampled; /* [lane][node]: of each output; NULL until the lane has run the node */
     struct ulp_pool *pool;
     size_t sample; /* the current one */
 };
-
-static struct taint *find_taint(const struct taint_set *set, const char *name)
-{
-    if (!set->capacity)
-        return NULL;
-    for (size_t i = (uintptr_t)name * 0x9E3779B97F4A7C15u >> 20;; i++) {
-        struct taint *slot = &set->slots[i % set->capacity];
-        if (slot->name == name)
-            return slot;
-        if (!slot->name)
-            return NULL;
-    }
-}
-
-static bool add_taint(struct taint_set *set, struct taint taint)
-{
-    if (2 * (set->count + 1) > set->capacity) {
-        struct taint_set grown = {.capacity = set->capacity ? 2 * set->capacity : 64};
-        grown.slots = calloc(grown.capacity, sizeof *grown.slots);
-        if (!grown.slots)
-            return false;
-        for (size_t i = 0; i < set->capacity; i++)
-            if (set->slots[i].name)
-                add_taint(&grown, set->slots[i]);
-        free(set->slots);
-        *set = grown;
-    }
-    size_t i = (uintptr_t)taint.name * 0x9E3779B97F4A7C15u >> 20;
-    while (set->slots[i % set->capacity].name && set->slots[i % set->capacity].name != taint.name)
-        i++;
-    set->count += !set->slots[i % set->capacity].name;
-    set->slots[i % set->capacity] = taint;
-    return true;
-}
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
@@ -270,7 +224,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     auditor->sample = audit->sample_count++;
     for (size_t l = 0; l < audit->lane_count; l++) {
         free(auditor->taints[l].slots);
-        auditor->taints[l] = (struct taint_set){0};
+        auditor->taints[l] = (struct ulp_taint_set){0};
     }
     return ULP_OK;
 }
@@ -334,11 +288,11 @@ static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
 }
 
 /* What the node's inputs bring along. */
-static struct taint gather_taints(const struct taint_set *taints, const struct ulp_event *event, size_t lane)
+static struct ulp_taint gather_taints(const struct ulp_taint_set *taints, const struct ulp_event *event, size_t lane)
 {
-    struct taint from = {.diverged = event->apart && event->apart[lane + 1]};
+    struct ulp_taint from = {.diverged = event->apart && event->apart[lane + 1]};
     for (size_t i = 0; i < event->input_count; i++) {
-        const struct taint *taint = find_taint(taints, event->input_names[i]);
+        const struct ulp_taint *taint = ulp_taint_find(taints, event->input_names[i]);
         if (!taint || !event->inputs[(lane + 1) * event->input_count + i].entire)
             continue;
         from.nonfinite |= taint->nonfinite;
@@ -350,7 +304,7 @@ static struct taint gather_taints(const struct taint_set *taints, const struct u
 }
 
 /* What the node did with what its inputs brought along. */
-static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node, const struct taint *from, bool nonfinite, bool diverged)
+static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node, const struct ulp_taint *from, bool nonfinite, bool diverged)
 {
     const ptrdiff_t index = (ptrdiff_t)node->index;
     if (nonfinite && from->nonfinite && !node->poisoned) {
@@ -374,11 +328,11 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
 {
     struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
     struct ulp_audit_node *node = &lane->nodes[event->index];
-    struct taint_set *taints = &auditor->taints[l];
+    struct ulp_taint_set *taints = &auditor->taints[l];
     const struct ulp_lane_value *values = &event->values[(l + 1) * event->output_count];
     if (event->output_count && !values[0].entire)
         return ULP_OK; /* inside a branch or round the lane does not take */
-    const struct taint from = gather_taints(taints, event, l);
+    const struct ulp_taint from = gather_taints(taints, event, l);
     enum ulp_status status = prepare_outputs(node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
@@ -394,11 +348,11 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         bool stepped = clear_amounts(views, event->quantizes || (from.stepped && from.type == value->entire->type));
         if (from.diverged)
             views[ENTIRE].diverged = views[CARRIED].diverged = true;
-        struct taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0, views[ENTIRE].diverged, stepped,
+        struct ulp_taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0, views[ENTIRE].diverged, stepped,
                               value->entire->type};
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
-        if ((taint.nonfinite || taint.diverged || taint.stepped) && !add_taint(taints, taint))
+        if ((taint.nonfinite || taint.diverged || taint.stepped) && !ulp_taint_add(taints, taint))
             status = out_of_memory(error);
         struct ulp_range range = ranges[o];
         range.headroom_bits = range.ref_max > 0 ? log2(format.max_finite / range.ref_max) : INFINITY;

@@ -10,4 +10,5 @@ libcore_la_SOURCES += \
 	%D%/report_json.c \
 	%D%/report_text.c \
 	%D%/report.c %D%/report_internal.h \
-	%D%/spread.c
+	%D%/spread.c \
+	%D%/taint.c %D%/taint.h

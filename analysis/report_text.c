@@ -18,7 +18,7 @@ struct style {
 static const struct style plain_style = {"", "", "", "", ""};
 static const struct style colour_style = {"\033[1m", "\033[31m", "\033[33m", "\033[2m", "\033[0m"};
 
-/* One node output of a lane, for ranking. */
+/* A node of a lane and its output that is worst, for ranking. */
 struct ranked {
     const struct ulp_audit_node *node;
     const struct ulp_audit_output *output;
@@ -76,32 +76,33 @@ static int by_relative(const void *a, const void *b)
     return x->node->index < y->node->index ? -1 : x->node->index > y->node->index;
 }
 
-static size_t count_outputs(const struct ulp_audit_lane *lane)
+/* A node is ranked once, by its output that is worst. */
+static struct ranked rank_node(const struct ulp_audit_node *node, bool introduced)
 {
-    size_t count = 0;
-    for (size_t n = 0; n < lane->node_count; n++)
-        count += lane->nodes[n].output_count;
-    return count;
+    struct ranked worst = {.node = node};
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_audit_output *output = &node->outputs[o];
+        const double relative =
+            is_float_output(output) ? relative_rms(introduced ? &output->introduced : &output->carried, &output->range) : 0;
+        if (relative > worst.relative)
+            worst = (struct ranked){node, output, relative};
+    }
+    return worst;
 }
 
 static void add_ranking(struct ulp_text *out, const struct ulp_audit *audit, const struct ulp_audit_lane *lane, bool introduced,
                         const struct style *style)
 {
-    struct ranked *ranking = calloc(count_outputs(lane) + 1, sizeof *ranking);
+    struct ranked *ranking = calloc(lane->node_count + 1, sizeof *ranking);
     size_t count = 0;
     if (!ranking) {
         out->failed = true;
         return;
     }
-    for (size_t n = 0; n < lane->node_count; n++)
-        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
-            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
-            double relative = is_float_output(output)
-                                  ? relative_rms(introduced ? &output->introduced : &output->carried, &output->range)
-                                  : 0;
-            if (relative > 0)
-                ranking[count++] = (struct ranked){&lane->nodes[n], output, relative};
-        }
+    for (size_t n = 0; n < lane->node_count; n++) {
+        ranking[count] = rank_node(&lane->nodes[n], introduced);
+        count += ranking[count].output != NULL;
+    }
     qsort(ranking, count, sizeof *ranking, by_relative);
     ulp_text_add(out, "  %s%-57s%10s%10s%10s%9s%s\n", style->dim,
                  introduced ? "introduce most (rms relative to the reference's)" : "carry most", "relative", "rms",

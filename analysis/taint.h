@@ -1,0 +1,27 @@
+/* What an audit knows of a lane's values beside their figures: which differ from the reference in kind, not in size. */
+#ifndef ULP_ANALYSIS_TAINT_H
+#define ULP_ANALYSIS_TAINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <ulpscope/tensor.h>
+
+/* What is known of a lane's value in the current sample, by the address of its name (names live with the plan). */
+struct ulp_taint {
+    const char *name;
+    bool nonfinite; /* differs from the reference in being finite */
+    bool diverged;  /* comes from another shape, index or decision than the reference's */
+    bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
+    enum ulp_type type;
+};
+struct ulp_taint_set {
+    struct ulp_taint *slots;
+    size_t capacity, count;
+};
+
+/* NULL: nothing is known of it. */
+struct ulp_taint *ulp_taint_find(const struct ulp_taint_set *set, const char *name);
+/* Adds or replaces; false: out of memory. free(set->slots) frees all. */
+bool ulp_taint_add(struct ulp_taint_set *set, struct ulp_taint taint);
+
+#endif
