@@ -1,7 +1,7 @@
 # One check program a module; each module's fragment adds it. make check-long runs the same programs with their
 # exhaustive cases (ULPSCOPE_TEST_LONG=1).
 check_LIBRARIES += libtest.a
-libtest_a_SOURCES = %D%/support/proto.c %D%/support/proto.h %D%/support/test.c %D%/support/test.h
+libtest_a_SOURCES = %D%/support/proto.c %D%/support/proto.h %D%/support/stream.h %D%/support/test.c %D%/support/test.h
 libtest_a_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
 test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/support $(CHECK_CFLAGS)
 test_libs = libtest.a libcore.la $(CHECK_LIBS)
