@@ -1,165 +1,16 @@
 /* Scalar-chain contractions, bit for bit: every arithmetic against an oracle of exact MPFR values, FP32 against a plain
- * loop of fmaf, every instruction set and thread count against each other; offsets, padding, integers, refusals. */
-#include "test.h"
-
+ * loop of fmaf, every instruction set and thread count against each other; refusals. Integers and packing: tests/kernels. */
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
-#include "base/random.h"
 #include "kernels/chain_oracle.h"
 #include "kernels/chains.h"
+#include "kernels/instance.h"
 #include "kernels/pack.h"
 #include "kernels/tile.h"
 #include "number/round.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-/* A stream of random numbers. */
-struct stream {
-    uint64_t key, next;
-};
-static uint64_t draw(struct stream *stream) { return ulp_random_bits(stream->key, stream->next++); }
-static size_t draw_below(struct stream *stream, size_t bound) { return (size_t)(draw(stream) % bound); }
-
-/* How elements lie and what they are. */
-enum layout { ROWS, COLUMNS, GATHERED, WINDOW, STRIDED_WINDOW, LAYOUT_COUNT };
-enum values { NEAR_ONE, PATTERNS, SMALL_INTEGERS, WITH_SPECIALS, VALUES_COUNT };
-
-struct setup {
-    size_t batch_count, m, n, k;
-    enum layout layout;
-    enum values values;
-    bool padding, store, transposed_out;
-    uint64_t seed;
-};
-
-/* A contraction that owns everything it points to. */
-struct instance {
-    struct ulp_contraction problem;
-    struct ulp_tensor a, b, out;
-    int64_t *tables[9];
-    uint8_t *padding;
-};
-
-static int64_t *table(struct instance *instance, int number, size_t count, int64_t base, int64_t step)
-{
-    int64_t *offsets = malloc((count + 1) * sizeof *offsets);
-    for (size_t i = 0; i < count; i++)
-        offsets[i] = base + (int64_t)i * step;
-    return instance->tables[number] = offsets;
-}
-
-static int64_t *random_table(struct instance *instance, struct stream *stream, int number, size_t count, size_t bound)
-{
-    int64_t *offsets = table(instance, number, count, 0, 0);
-    for (size_t i = 0; i < count; i++)
-        offsets[i] = (int64_t)draw_below(stream, bound);
-    return offsets;
-}
-
-static double random_value(struct stream *stream, const struct ulp_format *format, enum values values)
-{
-    static const double specials[] = {INFINITY, -INFINITY, NAN, 0.0, -0.0};
-    double x = (double)(int64_t)draw(stream) * 0x1p-63;
-    if (values == SMALL_INTEGERS)
-        x = (double)(int)draw_below(stream, 7) - 3;
-    else if (values == WITH_SPECIALS && draw_below(stream, 40) == 0)
-        x = specials[draw_below(stream, COUNT(specials))];
-    else if (values == PATTERNS && format->storage_bits > 0 && format->storage_bits <= 32)
-        x = ulp_format_decode(format, (uint32_t)draw(stream) & (uint32_t)((1ull << format->storage_bits) - 1));
-    else if (values == PATTERNS)
-        x = ldexp(x, format->emin + (int)draw_below(stream, (size_t)(format->emax - format->emin)));
-    ulp_round_doubles(format, ULP_ROUND_NEAREST_EVEN, &x, 1, 0, 0, 0);
-    return x;
-}
-
-static void put(struct ulp_tensor *tensor, size_t i, double x)
-{
-    if (tensor->element == ULP_ELEMENT_F32)
-        ((float *)tensor->data)[i] = (float)x;
-    else
-        ((double *)tensor->data)[i] = x;
-}
-
-static void fill(struct ulp_tensor *tensor, const struct ulp_arithmetic *arithmetic, size_t count,
-                 struct stream *stream, enum values values)
-{
-    int64_t dim = (int64_t)count;
-    enum ulp_element element = ulp_storage_element(&arithmetic->storage);
-    ck_assert_int_eq(ULP_OK, ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, 0, 1, &dim, NULL));
-    for (size_t i = 0; i < count; i++)
-        put(tensor, i, random_value(stream, &arithmetic->storage, values));
-}
-
-/* Tables of one side: lines and k of matrices, random places, or a window that slides over a row (as a convolution). */
-static size_t lay_out(struct instance *instance, struct ulp_factor *factor, struct stream *stream,
-                      const struct setup *setup, int first_table, size_t lines)
-{
-    size_t k = setup->k, batch_count = setup->batch_count, count = batch_count * lines * k + 1;
-    if (setup->layout == GATHERED) {
-        factor->batch_offset = random_table(instance, stream, first_table, batch_count, count);
-        factor->line_offset = random_table(instance, stream, first_table + 1, lines, count);
-        factor->k_offset = random_table(instance, stream, first_table + 2, k, count);
-        return 3 * count;
-    }
-    bool columns = setup->layout == COLUMNS;
-    size_t line_step = columns ? 1 : k, k_step = columns ? lines : 1;
-    if (first_table == 0 && (setup->layout == WINDOW || setup->layout == STRIDED_WINDOW))
-        line_step = setup->layout == WINDOW ? 1 : 2;
-    factor->batch_offset = batch_count == 1 ? NULL : table(instance, first_table, batch_count, 0, (int64_t)(lines * k));
-    factor->line_offset = table(instance, first_table + 1, lines, 0, (int64_t)line_step);
-    factor->k_offset = table(instance, first_table + 2, k, 0, (int64_t)k_step);
-    /* No element more than is used: what reads beyond is seen by the sanitizers. */
-    return (batch_count - 1) * lines * k + (lines - 1) * line_step + (k ? k - 1 : 0) * k_step + 1;
-}
-
-static void instance_create(struct instance *instance, const struct ulp_arithmetic *arithmetic,
-                            const struct setup *setup)
-{
-    struct stream stream = {.key = setup->seed};
-    *instance = (struct instance){0};
-    struct ulp_contraction *problem = &instance->problem;
-    *problem = (struct ulp_contraction){.batch_count = setup->batch_count,
-                                        .m = setup->m,
-                                        .n = setup->n,
-                                        .k = setup->k,
-                                        .store = setup->store,
-                                        .out = &instance->out,
-                                        .node_key = 77};
-    size_t a_count = lay_out(instance, &problem->a, &stream, setup, 0, setup->m);
-    size_t b_count = lay_out(instance, &problem->b, &stream, setup, 3, setup->n);
-    fill(&instance->a, arithmetic, a_count, &stream, setup->values);
-    fill(&instance->b, arithmetic, b_count, &stream, setup->values);
-    problem->a.tensor = &instance->a;
-    problem->b.tensor = &instance->b;
-    if (setup->padding) {
-        problem->a.padding = instance->padding = calloc(a_count, 1);
-        for (size_t i = 0; i < a_count; i++)
-            if ((instance->padding[i] = draw_below(&stream, 5) == 0))
-                put(&instance->a, i, 0);
-    }
-    size_t m = setup->m, n = setup->n;
-    int64_t out_count = (int64_t)(setup->batch_count * m * n);
-    enum ulp_element element = setup->store ? ulp_storage_element(&arithmetic->storage)
-                                            : ulp_accumulator_element(arithmetic);
-    ck_assert_int_eq(ULP_OK, ulp_tensor_create(&instance->out, ULP_TYPE_FLOAT, element, 0, 1, &out_count, NULL));
-    problem->out_batch_offset = table(instance, 6, setup->batch_count, 0, (int64_t)(m * n));
-    problem->out_row_offset = table(instance, 7, m, 0, setup->transposed_out ? 1 : (int64_t)n);
-    problem->out_column_offset = table(instance, 8, n, 0, setup->transposed_out ? (int64_t)m : 1);
-}
-
-static void instance_free(struct instance *instance)
-{
-    for (size_t i = 0; i < COUNT(instance->tables); i++)
-        free(instance->tables[i]);
-    free(instance->padding);
-    ulp_tensor_free(&instance->a);
-    ulp_tensor_free(&instance->b);
-    ulp_tensor_free(&instance->out);
-}
 
 /* x, y: what output (g, i, j) sums the products of. */
 static void gather(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem, size_t g, size_t i,
@@ -235,17 +86,9 @@ static void run_everywhere(const char *name, const struct ulp_arithmetic *arithm
     free(first);
 }
 
-static struct ulp_arithmetic arithmetic_of(const char *name)
-{
-    struct ulp_arithmetic arithmetic;
-    struct ulp_error error = {0};
-    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
-    return arithmetic;
-}
-
 static void check_setup(const char *name, const struct setup *setup)
 {
-    struct ulp_arithmetic arithmetic = arithmetic_of(name);
+    struct ulp_arithmetic arithmetic = instance_arithmetic(name);
     struct instance instance;
     instance_create(&instance, &arithmetic, setup);
     run_everywhere(name, &arithmetic, &instance);
@@ -317,16 +160,16 @@ START_TEST(every_arithmetic_equals_the_oracle)
     int rounds = test_long() ? 400 : 12;
     for (int round = 0; round < rounds; round++) {
         struct setup setup = {
-            .batch_count = 1 + draw_below(&stream, 3),
-            .m = 1 + draw_below(&stream, round % 3 == 0 ? 40 : 9),
-            .n = 1 + draw_below(&stream, round % 3 == 0 ? 2 : 9),
-            .k = draw_below(&stream, 24),
-            .layout = (enum layout)draw_below(&stream, LAYOUT_COUNT),
+            .batch_count = 1 + stream_draw_below(&stream, 3),
+            .m = 1 + stream_draw_below(&stream, round % 3 == 0 ? 40 : 9),
+            .n = 1 + stream_draw_below(&stream, round % 3 == 0 ? 2 : 9),
+            .k = stream_draw_below(&stream, 24),
+            .layout = (enum layout)stream_draw_below(&stream, LAYOUT_COUNT),
             .values = (enum values)(round % VALUES_COUNT),
-            .padding = draw_below(&stream, 2),
-            .store = draw_below(&stream, 2),
-            .transposed_out = draw_below(&stream, 2),
-            .seed = draw(&stream),
+            .padding = stream_draw_below(&stream, 2),
+            .store = stream_draw_below(&stream, 2),
+            .transposed_out = stream_draw_below(&stream, 2),
+            .seed = stream_draw(&stream),
         };
         check_setup(names[_i], &setup);
     }
@@ -360,7 +203,7 @@ END_TEST
 /* FP32 against the loop that defines it. */
 static void check_fmaf(const struct setup *setup, struct ulp_pool *pool, unsigned cpu)
 {
-    struct ulp_arithmetic arithmetic = arithmetic_of("fp32");
+    struct ulp_arithmetic arithmetic = instance_arithmetic("fp32");
     struct instance instance;
     struct ulp_error error = {0};
     instance_create(&instance, &arithmetic, setup);
@@ -390,13 +233,13 @@ START_TEST(fp32_equals_fmaf_at_every_remainder)
             struct setup setup = {.batch_count = 1,
                                   .m = m,
                                   .n = n,
-                                  .k = 1 + draw_below(&stream, 35),
+                                  .k = 1 + stream_draw_below(&stream, 35),
                                   .store = true,
-                                  .layout = (enum layout)draw_below(&stream, LAYOUT_COUNT),
+                                  .layout = (enum layout)stream_draw_below(&stream, LAYOUT_COUNT),
                                   .values = PATTERNS,
-                                  .transposed_out = draw_below(&stream, 2),
-                                  .seed = draw(&stream)};
-            unsigned cpu = features_without(disabled_sets[draw_below(&stream, COUNT(disabled_sets))]);
+                                  .transposed_out = stream_draw_below(&stream, 2),
+                                  .seed = stream_draw(&stream)};
+            unsigned cpu = features_without(disabled_sets[stream_draw_below(&stream, COUNT(disabled_sets))]);
             for (size_t k = 1; k <= (test_long() ? 35 : 1); k++) {
                 setup.k = test_long() ? k : setup.k;
                 check_fmaf(&setup, NULL, cpu);
@@ -437,7 +280,7 @@ START_TEST(bits_do_not_depend_on_threads)
                           .seed = 8};
     struct ulp_error error = {0};
     for (size_t i = 0; i < COUNT(thread_names); i++) {
-        struct ulp_arithmetic arithmetic = arithmetic_of(thread_names[i]);
+        struct ulp_arithmetic arithmetic = instance_arithmetic(thread_names[i]);
         struct instance instance;
         instance_create(&instance, &arithmetic, &setup);
         size_t bytes = instance.out.count * instance.out.element_bytes;
@@ -459,155 +302,9 @@ START_TEST(bits_do_not_depend_on_threads)
 }
 END_TEST
 
-/* Makes an element of an integer tensor: number `at` of side 0 or 1. */
-typedef int64_t make_integer(struct stream *stream, int side, size_t at, const void *context);
-
-/* A contraction of integers against a loop modulo 2^64; what it does not compute it does not write. */
-static void check_integers(const struct setup *setup, const enum ulp_type types[3], make_integer *make, const void *context,
-                           struct ulp_pool *pool)
-{
-    struct ulp_arithmetic arithmetic = arithmetic_of("fp16");
-    struct stream stream = {.key = setup->seed + 1000};
-    struct ulp_error error = {0};
-    struct instance instance;
-    instance_create(&instance, &arithmetic, setup);
-    struct ulp_contraction *p = &instance.problem;
-    struct ulp_tensor factors[2], out;
-    for (int side = 0; side < 2; side++) {
-        const struct ulp_tensor *shape = side ? &instance.b : &instance.a;
-        ck_ulp_ok(ulp_tensor_create(&factors[side], types[side], ULP_ELEMENT_COUNT, 0, 1, shape->dims, &error), error);
-        for (size_t i = 0; i < shape->count; i++)
-            ulp_tensor_set_int(&factors[side], i, side == 0 && p->a.padding && p->a.padding[i] ? 0 : make(&stream, side, i, context));
-    }
-    const int64_t out_count = (int64_t)instance.out.count + 3;
-    ck_ulp_ok(ulp_tensor_create(&out, types[2], ULP_ELEMENT_COUNT, 0, 1, &out_count, &error), error);
-    for (size_t i = 0; i < out.count; i++)
-        ulp_tensor_set_int(&out, i, 77);
-    p->a.tensor = &factors[0], p->b.tensor = &factors[1], p->out = &out;
-    ck_ulp_ok(ulp_contract(&arithmetic, p, pool, &error), error);
-    for (size_t g = 0; g < p->batch_count; g++)
-        for (size_t i = 0; i < p->m; i++)
-            for (size_t j = 0; j < p->n; j++) {
-                uint64_t sum = 0;
-                for (size_t k = 0; k < p->k; k++)
-                    sum += (uint64_t)ulp_tensor_get_int(&factors[0], (size_t)ulp_factor_offset(&p->a, g, i, k)) *
-                           (uint64_t)ulp_tensor_get_int(&factors[1], (size_t)ulp_factor_offset(&p->b, g, j, k));
-                const size_t at = (size_t)(p->out_batch_offset[g] + p->out_row_offset[i] + p->out_column_offset[j]);
-                const int64_t got = ulp_tensor_get_int(&out, at);
-                ulp_tensor_set_int(&out, at, (int64_t)sum);
-                ck_expect(got == ulp_tensor_get_int(&out, at),
-                          "%zu x %zu x %zu x %zu: (%zu, %zu, %zu) is %lld, expected %lld", p->batch_count, p->m, p->n,
-                          p->k, g, i, j, (long long)got, (long long)ulp_tensor_get_int(&out, at));
-            }
-    for (size_t i = instance.out.count; i < out.count; i++)
-        ck_assert_int_eq(ulp_tensor_get_int(&out, i), 77);
-    ulp_tensor_free(&factors[0]);
-    ulp_tensor_free(&factors[1]);
-    ulp_tensor_free(&out);
-    instance_free(&instance);
-}
-
-static int64_t make_any(struct stream *stream, int side, size_t at, const void *context)
-{
-    (void)side, (void)at, (void)context;
-    return (int64_t)draw(stream);
-}
-
-/* Integers of every pair of types. */
-START_TEST(integers_are_exact)
-{
-    static const enum ulp_type types[] = {ULP_TYPE_INT8, ULP_TYPE_UINT8, ULP_TYPE_INT32, ULP_TYPE_INT64,
-                                          ULP_TYPE_UINT64};
-    static const enum ulp_type out_types[] = {ULP_TYPE_INT32, ULP_TYPE_INT64, ULP_TYPE_INT8, ULP_TYPE_UINT32};
-    struct stream stream = {.key = 11};
-    for (size_t round = 0; round < 100; round++) {
-        struct setup setup = {.batch_count = 1 + round % 2,
-                              .m = 1 + draw_below(&stream, 20),
-                              .n = 1 + draw_below(&stream, 40),
-                              .k = draw_below(&stream, 300),
-                              .layout = (enum layout)(round % 2),
-                              .seed = round};
-        check_integers(&setup, (enum ulp_type[]){types[draw_below(&stream, 5)], types[draw_below(&stream, 5)], out_types[round % 4]},
-                       make_any, NULL, NULL);
-    }
-}
-END_TEST
-
-/* Values of a factor less its zero point: nine bits, often the ends. */
-static int64_t make_quantised(struct stream *stream, int side, size_t at, const void *context)
-{
-    (void)side, (void)at;
-    const int64_t end = *(const int64_t *)context;
-    const size_t choice = draw_below(stream, 4);
-    return choice == 0 ? end : choice == 1 ? -end : (int64_t)draw_below(stream, (size_t)(2 * end + 1)) - end;
-}
-
-/* Every layout, padding, long sums on several threads, one row (a depthwise convolution) and many. */
-START_TEST(quantised_values_are_exact)
-{
-    static const int64_t ends[] = {255, 128, 7};
-    struct stream stream = {.key = 12};
-    struct ulp_error error = {0};
-    struct ulp_pool *pool;
-    ck_ulp_ok(ulp_pool_create(&pool, 3, &error), error);
-    ulp_pool_set_eager(pool);
-    for (size_t round = 0; round < 300; round++) {
-        struct setup setup = {.batch_count = 1 + draw_below(&stream, 3),
-                              .m = 1 + draw_below(&stream, round % 3 ? 3 : 70),
-                              .n = 1 + draw_below(&stream, round % 5 ? 100 : 2),
-                              .k = draw_below(&stream, round % 4 ? 40 : 900),
-                              .layout = (enum layout)(round % LAYOUT_COUNT),
-                              .padding = round % 2,
-                              .transposed_out = draw_below(&stream, 2),
-                              .seed = round};
-        check_integers(&setup,
-                       (enum ulp_type[]){ULP_TYPE_INT32, ULP_TYPE_INT32, round % 7 ? ULP_TYPE_INT32 : ULP_TYPE_INT64},
-                       make_quantised, &ends[round % COUNT(ends)], round % 2 ? pool : NULL);
-    }
-    ulp_pool_free(pool);
-}
-END_TEST
-
-static int64_t make_constant(struct stream *stream, int side, size_t at, const void *context)
-{
-    (void)stream, (void)at;
-    return ((const int64_t *)context)[side];
-}
-
-/* Sums at and around 2^24 and 2^53, where floats end, and across 2^31, where INT32 wraps. 3 (2^24 - 1) is no FP32 value,
- * 3 (2^53 - 1) no FP64 value. */
-START_TEST(integers_are_exact_where_floats_end)
-{
-    static const int bits[] = {8, 22, 23, 24, 25, 26, 31, 32, 51, 52, 53, 54, 62, 63};
-    static const int64_t others[] = {0, 1, -1, 3, 255, -4097, (int64_t)1 << 29, INT64_MIN};
-    static const size_t lengths[] = {0, 1, 2, 3, 5, 65, 257, 258, 300};
-    static const enum ulp_type out_types[] = {ULP_TYPE_INT32, ULP_TYPE_INT64, ULP_TYPE_INT8, ULP_TYPE_UINT64};
-    for (size_t b = 0; b < COUNT(bits); b++)
-        for (int64_t difference = -1; difference <= 1; difference++)
-            for (size_t o = 0; o < COUNT(others); o++)
-                for (size_t l = 0; l < COUNT(lengths); l++) {
-                    const int64_t values[] = {(int64_t)(((uint64_t)1 << bits[b]) + (uint64_t)difference), others[o]};
-                    struct setup setup = {.batch_count = 1, .m = 2 + l % 2 * 3, .n = 3, .k = lengths[l], .layout = (enum layout)(l % 2)};
-                    check_integers(&setup, (enum ulp_type[]){ULP_TYPE_INT64, ULP_TYPE_INT64, out_types[(b + o + l) % 4]}, make_constant,
-                                   values, NULL);
-                }
-}
-END_TEST
-
-/* 255 * -128 * k passes INT32's end at k = 65,794. */
-START_TEST(long_sums_wrap)
-{
-    static const int64_t values[] = {255, -128};
-    static const enum ulp_type types[] = {ULP_TYPE_UINT8, ULP_TYPE_INT8, ULP_TYPE_INT32};
-    for (size_t k = 65792; k <= 65796; k++)
-        check_integers(&(struct setup){.batch_count = 1, .m = 3, .n = 2, .k = k}, types, make_constant, values, NULL);
-    check_integers(&(struct setup){.batch_count = 1, .m = 1, .n = 1, .k = 1000003}, types, make_constant, values, NULL);
-}
-END_TEST
-
 START_TEST(what_has_no_meaning_is_refused)
 {
-    struct ulp_arithmetic fp32 = arithmetic_of("fp32"), fp64 = arithmetic_of("fp64");
+    struct ulp_arithmetic fp32 = instance_arithmetic("fp32"), fp64 = instance_arithmetic("fp64");
     struct setup setup = {.batch_count = 1, .m = 2, .n = 2, .k = 2};
     struct instance instance;
     struct ulp_error error = {0};
@@ -652,12 +349,8 @@ int main(void)
     tcase_add_test(tests, fp32_equals_fmaf_at_every_remainder);
     tcase_add_test(tests, fp32_equals_fmaf_across_blocks);
     tcase_add_test(tests, bits_do_not_depend_on_threads);
-    tcase_add_test(tests, integers_are_exact);
-    tcase_add_test(tests, quantised_values_are_exact);
-    tcase_add_test(tests, integers_are_exact_where_floats_end);
-    tcase_add_test(tests, long_sums_wrap);
     tcase_add_test(tests, what_has_no_meaning_is_refused);
     tcase_add_test(tests, features_are_switched_off_with_what_builds_on_them);
     suite_add_tcase(suite, tests);
-    return test_run(suite, pack_suite(), NULL);
+    return test_run(suite, integer_suite(), pack_suite(), NULL);
 }

@@ -2,7 +2,6 @@
 #ifndef ULP_TESTS_CHAIN_ORACLE_H
 #define ULP_TESTS_CHAIN_ORACLE_H
 
-#include <check.h>
 #include <stddef.h>
 #include <ulpscope/format.h>
 
@@ -10,8 +9,5 @@
  * node's stochastic stream. Not rounded to storage. */
 double chain_oracle(const struct ulp_arithmetic *arithmetic, const double *x, const double *y, size_t count,
                     uint64_t stream, uint64_t output);
-
-/* The suite of packing, part of check_contract. */
-Suite *pack_suite(void);
 
 #endif

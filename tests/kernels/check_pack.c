@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <check.h>
 
-#include "chain_oracle.h"
+#include "instance.h"
 #include "kernels/pack.h"
 #include "test.h"
 
