@@ -1,3 +1,5 @@
+/* The oracle of scalar chains: each product and sum as an exact MPFR value, rounded once where the arithmetic rounds, in its order of
+ * summation. See chain_oracle.h. */
 #include "chain_oracle.h"
 
 #include <mpfr.h>
