@@ -371,7 +371,7 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event, 
     if (!ranges)
         return out_of_memory(error);
     for (size_t o = 0; o < event->output_count; o++)
-        ulp_range_measure(event->values[o].entire, &event->arithmetics[0].storage, &ranges[o]);
+        ulp_range_measure(event->values[o].entire, &event->arithmetics[0].storage, auditor->pool, &ranges[o]);
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)

@@ -31,7 +31,7 @@ static double agreeing_digits(const struct ulp_metrics *metrics, const struct ul
     double most = format->precision * log10(2);
     if (metrics->diverged || metrics->nonfinite)
         return 0;
-    ulp_range_measure(base, format, &range);
+    ulp_range_measure(base, format, NULL, &range);
     if (!(metrics->rms > 0) || !(range.ref_rms > 0))
         return metrics->rms > 0 ? 0 : most;
     double digits = log10(range.ref_rms) - log10(metrics->rms);

@@ -17,8 +17,11 @@
 #include "tensor/tensor.h"
 
 #define CHUNK 4096
-#define BIN_SHIFT 50 /* bins of a quarter of a binade */
-#define BINNED_COUNT ((size_t)1 << 16) /* fewer elements have one bin */
+/* Bins for the median: one for few elements, else parts of a binade, so that what lies in the median's bin is soon sorted out. */
+#define FEW_COUNT ((size_t)1 << 13)
+#define MANY_COUNT ((size_t)1 << 17)
+#define QUARTER_SHIFT 50
+#define FINE_SHIFT 47 /* 32 bins a binade */
 
 /* Of one chunk. Scaled sums are of (d / max_abs)^2 and so on with the chunk's own maxima. */
 struct partial {
@@ -26,6 +29,7 @@ struct partial {
     double sum_d2, sum_d, sum_b2, sum_v2, sum_vb; /* d scaled by max_abs, b by max_base, v by max_value; sum_d by max_abs */
     size_t nonfinite, first_nonfinite, worst, count;
     size_t middling; /* ulps in the median's bin, moved to the chunk's front */
+    double middling_low, middling_high;
     bool integer_differs;
 };
 
@@ -283,11 +287,19 @@ static enum ulp_status gather_chunks(void *context, size_t first, size_t last, i
     for (size_t chunk = first; chunk < last; chunk++) {
         const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
         size_t found = begin;
+        double low = INFINITY, high = 0;
         for (size_t i = begin; i < end; i++) {
-            m->ulps[found] = m->ulps[i];
-            found += m->ulps[i] >= 0 && bin_of(m, m->ulps[i]) == m->bin;
+            const double ulps = m->ulps[i];
+            m->ulps[found] = ulps;
+            if (ulps >= 0 && bin_of(m, ulps) == m->bin) {
+                low = ulps < low ? ulps : low;
+                high = ulps > high ? ulps : high;
+                found++;
+            }
         }
         m->partials[chunk].middling = found - begin;
+        m->partials[chunk].middling_low = low;
+        m->partials[chunk].middling_high = high;
     }
     return ULP_OK;
 }
@@ -310,6 +322,15 @@ static enum ulp_status find_median(struct measuring *m, size_t chunk_count, stru
     enum ulp_status status = ulp_parallel_for(pool, chunk_count, 1, gather_chunks, m, error);
     if (status != ULP_OK)
         return status;
+    double low = INFINITY, high = 0;
+    for (size_t chunk = 0; chunk < chunk_count; chunk++) {
+        low = fmin(low, m->partials[chunk].middling_low);
+        high = fmax(high, m->partials[chunk].middling_high);
+    }
+    if (low == high) { /* as when most elements are equal to the reference's */
+        *out = low;
+        return ULP_OK;
+    }
     for (size_t chunk = 0; chunk < chunk_count; chunk++) {
         memmove(m->ulps + found, m->ulps + chunk * CHUNK, m->partials[chunk].middling * sizeof *m->ulps);
         found += m->partials[chunk].middling;
@@ -375,7 +396,7 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const str
     }
     struct measuring m = {.value = value, .base = base, .format = format, .integers = !ulp_element_is_float(value->element),
                           .code = ulp_metrics_code_find(), .worker_count = (size_t)ulp_pool_thread_count(pool)};
-    m.bin_shift = value->count < BINNED_COUNT ? 63 : BIN_SHIFT;
+    m.bin_shift = value->count < FEW_COUNT ? 63 : value->count < MANY_COUNT ? QUARTER_SHIFT : FINE_SHIFT;
     m.bin_count = (size_t)1 << (63 - m.bin_shift);
     m.units = !m.integers && format->emin - format->precision + 1 >= -1022;
     size_t chunk_count = (value->count + CHUNK - 1) / CHUNK;
@@ -411,31 +432,69 @@ double ulp_range_headroom(double ref_max, const struct ulp_format *format)
     return ref_max > 0 ? log2(format->max_finite / ref_max) : INFINITY;
 }
 
-void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format, struct ulp_range *out)
+/* A piece of a tensor: its elements' magnitudes, and the sum of their squares over the largest one's. */
+struct range_piece {
+    double max, min, sum;
+    size_t count;
+};
+/* Cut the same way for any number of threads, so that sums have the same bits. */
+enum { RANGE_PIECES = 64 };
+struct ranging {
+    const struct ulp_tensor *base;
+    const struct ulp_metrics_code *code;
+    size_t piece_length;
+    struct range_piece pieces[RANGE_PIECES];
+};
+
+static enum ulp_status range_pieces(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
-    const struct ulp_metrics_code *code = ulp_metrics_code_find();
-    struct ulp_metrics_side side;
-    double max = 0, min = INFINITY, sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < base->count; i++) {
-        if (i % ULP_METRICS_STRIP == 0)
-            open_side(code, &side, base, i, base->count - i);
-        const double magnitude = fabs(side.nearest[i % ULP_METRICS_STRIP]);
-        if (!isfinite(magnitude))
-            continue;
-        max = magnitude > max ? magnitude : max;
-        min = magnitude > 0 && magnitude < min ? magnitude : min;
-        count++;
-    }
-    for (size_t i = 0; i < base->count && max > 0; i++) {
-        if (i % ULP_METRICS_STRIP == 0) {
-            open_side(code, &side, base, i, base->count - i);
-            code->divide(side.nearest, max, ULP_METRICS_STRIP);
+    (void)worker, (void)error;
+    struct ranging *r = context;
+    for (size_t p = first; p < last; p++) {
+        const size_t begin = p * r->piece_length, left = r->base->count > begin ? r->base->count - begin : 0;
+        const size_t end = begin + (left < r->piece_length ? left : r->piece_length);
+        struct range_piece piece = {.min = INFINITY};
+        struct ulp_metrics_side side;
+        for (size_t i = begin; i < end; i++) {
+            if ((i - begin) % ULP_METRICS_STRIP == 0)
+                open_side(r->code, &side, r->base, i, end - i);
+            const double magnitude = fabs(side.nearest[(i - begin) % ULP_METRICS_STRIP]);
+            if (!isfinite(magnitude))
+                continue;
+            piece.max = magnitude > piece.max ? magnitude : piece.max;
+            piece.min = magnitude > 0 && magnitude < piece.min ? magnitude : piece.min;
+            piece.count++;
         }
-        const double scaled = side.nearest[i % ULP_METRICS_STRIP];
-        if (isfinite(scaled))
-            sum += scaled * scaled;
+        for (size_t i = begin; i < end && piece.max > 0; i++) {
+            if ((i - begin) % ULP_METRICS_STRIP == 0) {
+                open_side(r->code, &side, r->base, i, end - i);
+                r->code->divide(side.nearest, piece.max, ULP_METRICS_STRIP);
+            }
+            const double scaled = side.nearest[(i - begin) % ULP_METRICS_STRIP];
+            if (isfinite(scaled))
+                piece.sum += scaled * scaled;
+        }
+        r->pieces[p] = piece;
     }
-    *out = (struct ulp_range){.ref_rms = count ? max * sqrt(sum / (double)count) : NAN, .ref_max = count ? max : NAN,
-                              .ref_min_nonzero = isfinite(min) ? min : NAN, .headroom_bits = ulp_range_headroom(max, format)};
+    return ULP_OK;
+}
+
+void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format, struct ulp_pool *pool, struct ulp_range *out)
+{
+    struct ranging r = {.base = base, .code = ulp_metrics_code_find(), .piece_length = (base->count + RANGE_PIECES - 1) / RANGE_PIECES};
+    struct range_piece all = {.min = INFINITY};
+    const size_t piece_nanoseconds = 2 * r.piece_length + 1; /* some 2 ns an element */
+    ulp_parallel_for(pool, RANGE_PIECES, ulp_grain(piece_nanoseconds), range_pieces, &r, NULL); /* never fails */
+    for (size_t p = 0; p < RANGE_PIECES; p++) {
+        all.max = r.pieces[p].max > all.max ? r.pieces[p].max : all.max;
+        all.min = r.pieces[p].min < all.min ? r.pieces[p].min : all.min;
+        all.count += r.pieces[p].count;
+    }
+    for (size_t p = 0; p < RANGE_PIECES && all.max > 0; p++) {
+        const double part = r.pieces[p].max / all.max;
+        all.sum += r.pieces[p].sum * part * part;
+    }
+    *out = (struct ulp_range){.ref_rms = all.count ? all.max * sqrt(all.sum / (double)all.count) : NAN,
+                              .ref_max = all.count ? all.max : NAN, .ref_min_nonzero = isfinite(all.min) ? all.min : NAN,
+                              .headroom_bits = ulp_range_headroom(all.max, format)};
 }

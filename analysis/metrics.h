@@ -9,8 +9,8 @@
 /* As ulp_metrics_measure, on a pool (may be NULL). */
 enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const struct ulp_tensor *base, const struct ulp_format *format,
                                        struct ulp_pool *pool, struct ulp_metrics *out, struct ulp_error *error);
-/* Magnitudes of the finite elements of `base`, and headroom to the format's largest value. */
-void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format, struct ulp_range *out);
+/* Magnitudes of the finite elements of `base`, and headroom to the format's largest value; on a pool (may be NULL), with the same bits. */
+void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format, struct ulp_pool *pool, struct ulp_range *out);
 double ulp_range_headroom(double ref_max, const struct ulp_format *format);
 
 /* merge.c. Figures put together. `before` samples (or rounds) are in the first argument already. */

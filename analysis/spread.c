@@ -130,7 +130,7 @@ static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_
     const ptrdiff_t other_gpu = spreading->spreads->other_gpu;
     for (size_t i = 0; i < reference->count; i++)
         add_element(widths, event, output, i, other_gpu);
-    ulp_range_measure(reference, format, &range);
+    ulp_range_measure(reference, format, NULL, &range);
     if (widths->rounds)
         ulp_range_merge(&widths->range, &range, widths->rounds, format);
     else
