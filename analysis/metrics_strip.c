@@ -13,10 +13,10 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 #include "metrics_strip_template.h"
 
 #ifdef __x86_64__
-#define TARGET __attribute__((target("avx2,prefer-vector-width=256")))
+#define TARGET __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
 #define SUFFIX(name) name##_avx2
 #include "metrics_strip_template.h"
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
 #define SUFFIX(name) name##_avx512
 #include "metrics_strip_template.h"
 #endif

@@ -21,4 +21,11 @@ unsigned ulp_cpu_features(void);
 /* The features of `present` that remain with the names in `disabled` (NULL: none) switched off. */
 unsigned ulp_cpu_without(unsigned present, const char *disabled);
 
+/* Behind the features of a target attribute: gcc then takes vectors of that many bits. clang does not know it. */
+#ifdef __clang__
+#define ULP_VECTOR_WIDTH(bits) ""
+#else
+#define ULP_VECTOR_WIDTH(bits) ",prefer-vector-width=" #bits
+#endif
+
 #endif

@@ -69,7 +69,7 @@ typedef void cuda_fn(float *out, const float *a, size_t n);
 #undef NAMED
 #undef ATTRIBUTES
 #define NAMED(name) name##_avx512
-#define ATTRIBUTES __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512")))
+#define ATTRIBUTES __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma" ULP_VECTOR_WIDTH(512))))
 #include "number/function_cuda_template.h"
 #undef NAMED
 #undef ATTRIBUTES

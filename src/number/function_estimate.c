@@ -247,7 +247,7 @@ INLINE double take_pow(double x, double y)
 #undef NAMED
 #undef ATTRIBUTES
 #define NAMED(name) name##_avx512
-#define ATTRIBUTES __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#define ATTRIBUTES __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
 #include "number/function_estimate_template.h"
 #undef NAMED
 #undef ATTRIBUTES

@@ -51,11 +51,7 @@ enum { ROUND_BLOCK = 64 };
 #if defined(__x86_64__) && defined(__GNUC__)
 #define ROUND_X86
 #include <immintrin.h>
-#ifdef __clang__
-#define ROUND_AVX512 "avx512f,avx512bw,avx512dq,avx512vl"
-#else
-#define ROUND_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"
-#endif
+#define ROUND_AVX512 "avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512)
 #endif
 
 #define REAL float

@@ -146,11 +146,17 @@ ATTRIBUTE INLINE VECTOR JOIN(CHAIN, gather)(const REAL *p, size_t stride)
     VECTOR x;
     if (stride == 2) {
         const VECTOR low = *(const PLACED *)p, high = *(const PLACED *)(p + LANES - 1);
+#if __has_builtin(__builtin_shuffle)
         MASK places;
 #pragma GCC unroll 16
         for (int i = 0; i < LANES; i++)
             places[i] = (BITS)(i < LANES / 2 ? 2 * i : 2 * i + 1);
         return __builtin_shuffle(low, high, places);
+#else /* clang makes a shuffle of the loop */
+        for (int i = 0; i < LANES; i++)
+            x[i] = i < LANES / 2 ? low[2 * i] : high[2 * i + 1 - LANES];
+        return x;
+#endif
     }
     for (size_t i = 0; i < LANES; i++)
         x[i] = p[i * stride];

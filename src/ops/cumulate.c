@@ -83,7 +83,7 @@ static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split 
     struct ulp_rows rows = {.row_count = split->outer, .row_length = size};
     struct ulp_named_operand x = {"a", {.tensor = call->in[0], .row_stride = (int64_t)size, .position_stride = 1}};
     struct ulp_named_operand y = x, other = {"b", {.constant = product ? "1" : "0"}};
-    int64_t *to, *from;
+    int64_t *to, *from = NULL;
     y.operand.tensor = &call->out[0];
     enum ulp_status status = ulp_call_take(call, block, sizeof *to, &to, error);
     if (status == ULP_OK)

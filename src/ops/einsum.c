@@ -179,7 +179,7 @@ static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e, co
                                struct ulp_error *error)
 {
     int summed[LABELS], count = 0;
-    int64_t *row, *position;
+    int64_t *row, *position = NULL;
     for (int l = 0; l < LABELS; l++) {
         bool kept = false;
         for (int d = 0; d < e->rank; d++)
