@@ -262,7 +262,7 @@ static void compare_tile(struct tile_case *it, const struct ulp_unit *unit, cons
         const struct ulp_unit_instance *instance = instances[x].instance;
         const struct ulp_pack_range rows = {0, 0, ROWS, 0, k}, columns = {0, 0, COLUMNS, 0, k};
         ulp_unit_decode_rows(instance, &it->rows, layout, &a, rows, false, it->scratch);
-        ulp_unit_decode_panel(instance, &it->panel, layout, &b, columns, ulp_pack_may_be_special(&a), it->scratch);
+        ulp_unit_decode_panel(instance, &it->panel, layout, &b, columns, ulp_pack_may_be_special(&a, NULL), it->scratch);
         memcpy(it->got, it->before, ROWS * COLUMNS * sizeof(float));
         instance->run(&(struct ulp_unit_tile){.layout = layout,
                                               .rows = it->rows,

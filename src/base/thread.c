@@ -1,5 +1,6 @@
-/* The pool: workers wait for a job, take chunks from an atomic cursor, and report the lowest failed item. The caller works from the
- * start and waits only for workers that came: those asleep are called when the work left is worth it, and may miss the job. */
+/* The pool: every thread has a part of a job's items, the same of every job, so that it meets again what its caches hold; it takes
+ * chunks of that part, then of others'. The lowest failed item is reported. The caller works from the start and waits only for
+ * workers that came: those asleep are called when the work left is worth it, and may miss the job. */
 #define _GNU_SOURCE
 #include "base/thread.h"
 
@@ -15,11 +16,18 @@
 #include "base/clock.h"
 #include "base/error.h"
 
+/* Items [next, end) wait. On a cache line of its own. */
+struct part {
+    _Alignas(64) atomic_size_t next;
+    size_t end;
+};
+
 struct job {
     ulp_work_fn *work;
     void *context;
-    size_t count, grain, chunk;
-    atomic_size_t next;
+    size_t count, grain;
+    struct part *parts; /* the pool's */
+    size_t part_count;
     atomic_size_t failed_first; /* SIZE_MAX: none; changes under the pool's lock, which guards the rest */
     struct ulp_error failed;
     enum ulp_status status;
@@ -29,6 +37,7 @@ struct ulp_pool {
     int thread_count;  /* the caller included */
     int started_count; /* of them; the others start when they are first called */
     pthread_t *threads;
+    struct part *parts;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     struct job *job;             /* NULL: none, or too late to join it */
@@ -63,13 +72,38 @@ static void record_failure(struct ulp_pool *pool, struct job *job, size_t first,
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The next chunk. After a failure only chunks before it still run, so that the lowest failure wins for any timing. */
-static bool work_on_chunk(struct ulp_pool *pool, struct job *job, int number)
+static size_t count_left(const struct part *part)
 {
-    size_t first = atomic_fetch_add(&job->next, job->chunk);
-    if (first >= job->count)
+    const size_t next = atomic_load_explicit(&part->next, memory_order_relaxed);
+    return next < part->end ? part->end - next : 0;
+}
+
+/* A share of what is left, so that chunks become shorter towards the end and threads end together. */
+#define CHUNK_SHARE 4
+
+/* A chunk of one part of at most `most` items; false: none is left. */
+static bool take_chunk(const struct job *job, struct part *part, size_t most, size_t *first, size_t *last)
+{
+    const size_t left = count_left(part);
+    size_t count = left / CHUNK_SHARE < most ? left / CHUNK_SHARE : most;
+    if (left == 0)
         return false;
-    size_t last = job->count - first < job->chunk ? job->count : first + job->chunk;
+    if (count < job->grain)
+        count = job->grain;
+    *first = atomic_fetch_add(&part->next, count);
+    *last = *first < part->end && part->end - *first > count ? *first + count : part->end;
+    return *first < part->end;
+}
+
+/* After a failure only chunks before it still run, so that the lowest failure wins for any timing. */
+static bool work_on_chunk(struct ulp_pool *pool, struct job *job, int number, size_t most)
+{
+    size_t first = 0, last = 0;
+    bool taken = false;
+    for (size_t i = 0; i < job->part_count && !taken; i++)
+        taken = take_chunk(job, &job->parts[((size_t)number + i) % job->part_count], most, &first, &last);
+    if (!taken)
+        return false;
     struct ulp_error error = {0};
     if (first >= atomic_load_explicit(&job->failed_first, memory_order_relaxed))
         return true;
@@ -81,7 +115,7 @@ static bool work_on_chunk(struct ulp_pool *pool, struct job *job, int number)
 
 static void work_on(struct ulp_pool *pool, struct job *job, int number)
 {
-    while (work_on_chunk(pool, job, number))
+    while (work_on_chunk(pool, job, number, SIZE_MAX))
         ;
 }
 
@@ -153,6 +187,15 @@ static int processor_count(void)
     return 1;
 }
 
+static void free_pool(struct ulp_pool *pool)
+{
+    if (!pool)
+        return;
+    free(pool->threads);
+    free(pool->parts);
+    free(pool);
+}
+
 enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct ulp_error *error)
 {
     *out = NULL;
@@ -160,8 +203,12 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
         return ulp_fail(error, ULP_ERROR_USAGE, "%d threads: expected 0 (one per processor) to 1024", thread_count);
     struct ulp_pool *pool = calloc(1, sizeof *pool);
     int wanted = thread_count ? thread_count : processor_count();
-    if (!pool || !(pool->threads = calloc((size_t)wanted, sizeof *pool->threads))) {
-        free(pool);
+    if (pool) {
+        pool->threads = calloc((size_t)wanted, sizeof *pool->threads);
+        pool->parts = aligned_alloc(_Alignof(struct part), (size_t)wanted * sizeof *pool->parts);
+    }
+    if (!pool || !pool->threads || !pool->parts) {
+        free_pool(pool);
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a pool of %d threads", wanted);
     }
     pthread_mutex_init(&pool->lock, NULL);
@@ -189,8 +236,7 @@ void ulp_pool_free(struct ulp_pool *pool)
     pthread_cond_destroy(&pool->wake);
     pthread_cond_destroy(&pool->done);
     ulp_budget_clear(&pool->scratch);
-    free(pool->threads);
-    free(pool);
+    free_pool(pool);
 }
 
 struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool)
@@ -255,19 +301,22 @@ static bool is_worth_calling(struct ulp_pool *pool, double seconds)
     return pool->started_count == pool->thread_count || pool->seen_seconds >= WORTH_STARTING_SECONDS;
 }
 
-/* The caller's part while others sleep: alone until the work left, at the pace so far, is worth calling them. */
+/* What the caller does while others sleep: chunks of that many, until the work left, at the pace so far, is worth calling them. */
 static void work_alone(struct ulp_pool *pool, struct job *job)
 {
     const double started = ulp_seconds_now();
-    if (job->count / job->chunk < WATCHED_CHUNKS_MIN) {
+    const size_t even = job->count / (8 * (size_t)pool->thread_count), most = even > job->grain ? even : job->grain;
+    if (job->count / most < WATCHED_CHUNKS_MIN) {
         double grains = (double)job->count / (double)job->grain;
         if (job->grain == 1 || is_worth_calling(pool, grains * 1e-9 * ULP_GRAIN_NANOSECONDS)) /* one item may be any amount of work */
             call_workers(pool);
         return;
     }
-    for (size_t done = 1; work_on_chunk(pool, job, 0); done++) {
-        size_t next = atomic_load_explicit(&job->next, memory_order_relaxed), left = next < job->count ? job->count - next : 0;
-        double pace = (ulp_seconds_now() - started) / (double)(done * job->chunk);
+    while (work_on_chunk(pool, job, 0, most)) {
+        size_t left = 0;
+        for (size_t i = 0; i < job->part_count; i++)
+            left += count_left(&job->parts[i]);
+        double pace = (ulp_seconds_now() - started) / (double)(job->count - left);
         if (is_worth_calling(pool, pace * (double)left)) {
             call_workers(pool);
             return;
@@ -275,15 +324,17 @@ static void work_alone(struct ulp_pool *pool, struct job *job)
     }
 }
 
-/* Eight chunks a thread even out unequal work, fewer are as many for each; results do not depend on where the cuts are. */
-static size_t choose_chunk(size_t count, size_t grain, size_t thread_count)
+/* As many parts as threads, unless there are fewer grains. */
+static void cut_parts(struct job *job, size_t thread_count)
 {
-    size_t chunk = count / (8 * thread_count), parts = count / grain;
-    if (chunk >= grain)
-        return chunk;
-    if (parts > thread_count)
-        parts -= parts % thread_count;
-    return (count - 1) / (parts ? parts : 1) + 1;
+    const size_t grains = job->count / job->grain;
+    job->part_count = grains < thread_count ? grains : thread_count;
+    const size_t each = job->count / job->part_count, more = job->count % job->part_count;
+    size_t first = 0;
+    for (size_t i = 0; i < job->part_count; i++) {
+        atomic_init(&job->parts[i].next, first);
+        job->parts[i].end = first += each + (i < more);
+    }
 }
 
 enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain, ulp_work_fn *work, void *context,
@@ -293,8 +344,9 @@ enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t gra
         grain = 1;
     if (!pool || pool->thread_count == 1 || count <= grain || working)
         return run_inline(count, work, context, working ? working_number : 0, error);
-    struct job job = {.work = work, .context = context, .count = count, .grain = grain, .failed_first = SIZE_MAX};
-    job.chunk = choose_chunk(count, grain, (size_t)pool->thread_count);
+    struct job job = {.work = work, .context = context, .count = count, .grain = grain, .parts = pool->parts,
+                      .failed_first = SIZE_MAX};
+    cut_parts(&job, (size_t)pool->thread_count);
     pthread_mutex_lock(&pool->lock);
     pool->job = &job;
     pool->generation++;

@@ -24,7 +24,7 @@ struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool);
 typedef enum ulp_status ulp_work_fn(void *context, size_t first, size_t last, int worker, struct ulp_error *error);
 
 /* Splits [0, count) into chunks of at least `grain` items and runs them on the pool, the caller
- * working too. pool NULL: runs in the caller. Calls from inside a worker run in that worker.
+ * working too; each thread begins in its own part, the first thread with the first items. pool NULL: runs in the caller. Calls from inside a worker run in that worker.
  * A grain should be about ULP_GRAIN_NANOSECONDS of work: handing over less takes longer than doing it. */
 #define ULP_GRAIN_NANOSECONDS 20000
 /* As many items of that many nanoseconds, at least 1. */

@@ -447,9 +447,9 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
     };
     bool has_padding = ulp_element_is_float(job.element) && (problem->a.padding || problem->b.padding);
     if (!chains->pairwise && chains->cuts.level_count == 0 && ulp_direct_serves(&direct, job.tile) &&
-        !(has_padding && ulp_pack_meets_padding(&job.rows, &job.columns)))
+        !(has_padding && ulp_pack_meets_padding(&job.rows, &job.columns, pool)))
         return ulp_direct_run(&direct, job.tile, pool, error);
-    job.meets_padding = has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns));
+    job.meets_padding = has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns, pool));
     double nanoseconds = (double)problem->batch_count * ulp_chains_estimate(&job, job.row_count, job.column_count);
     ulp_chains_choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_threads_for(pool, nanoseconds));
     if (job.shared_lines)

@@ -5,6 +5,7 @@ libcore_la_SOURCES += \
 	%D%/output.c %D%/output.h \
 	%D%/packed.c %D%/packed.h \
 	%D%/pack.c %D%/pack.h %D%/pack_panel.h %D%/pack_template.h %D%/pack_x86.c \
+	%D%/special.c %D%/special.h \
 	%D%/rounded_template.h %D%/rounded_tiles_template.h %D%/tile_rounded.c \
 	%D%/step.c %D%/step.h %D%/step_template.h \
 	%D%/tile.h %D%/tile_template.h %D%/tile_generic.c %D%/tile_x86.c

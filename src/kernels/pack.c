@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "kernels/pack_panel.h"
+#include "kernels/special.h"
 #include "kernels/step.h"
 #include "number/mpfr_record.h"
 #include "number/round.h"
@@ -178,29 +179,15 @@ void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pa
     round_in_place(out, target, pack, range.line_count * stride);
 }
 
-bool ulp_pack_may_be_special(const struct ulp_pack *pack)
+bool ulp_pack_may_be_special(const struct ulp_pack *pack, struct ulp_pool *pool)
 {
     const struct ulp_tensor *tensor = pack->factor->tensor;
-    double limit = pack->format.max_finite < INFINITY ? pack->format.max_finite : DBL_MAX;
-    bool within = true;
-    if (tensor->element == ULP_ELEMENT_F32) {
-        const float *x = tensor->data;
-        float bound = limit > FLT_MAX ? FLT_MAX : (float)limit; /* formats' limits below FLT_MAX are exact in float */
-        for (size_t i = 0; i < tensor->count; i++)
-            within &= fabsf(x[i]) <= bound;
-    } else if (tensor->element == ULP_ELEMENT_F64) {
-        const double *x = tensor->data;
-        for (size_t i = 0; i < tensor->count; i++)
-            within &= fabs(x[i]) <= limit;
-    } else {
-        within = false;
-    }
-    return !within;
+    return tensor->element == ULP_ELEMENT_WIDE || ulp_any_beyond(tensor, pack->format.max_finite, pool);
 }
 
-bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b)
+bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b, struct ulp_pool *pool)
 {
-    return (a->factor->padding && ulp_pack_may_be_special(b)) || (b->factor->padding && ulp_pack_may_be_special(a));
+    return (a->factor->padding && ulp_pack_may_be_special(b, pool)) || (b->factor->padding && ulp_pack_may_be_special(a, pool));
 }
 
 bool ulp_pack_line_has_padding(const struct ulp_pack *pack, size_t batch, size_t line, size_t k_count)

@@ -55,13 +55,13 @@ static inline void ulp_pack_rows_double(double *out, const struct ulp_pack *pack
 
 /* Does the tensor hold a value that may be NaN or Inf in the factor format? Conservative: a value above max_finite may
  * still round down to it, and elements the contraction does not use count too. */
-bool ulp_pack_may_be_special(const struct ulp_pack *pack);
+bool ulp_pack_may_be_special(const struct ulp_pack *pack, struct ulp_pool *pool);
 
 /* The padding rule. A padding element stands for the zero the tensor holds, and its product with a finite element is a
  * zero, which cannot change a sum except the sign of a sum that is itself zero. Its product with Inf or NaN does not
  * exist; it counts as +0. So packed zeros give every output right except those where padding of one factor meets a
  * non-finite element of the other, and these can only exist when ulp_pack_meets_padding says so. */
-bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b);
+bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b, struct ulp_pool *pool);
 /* Has the line any padding element / only elements that are finite after conversion? For k in [0, k_count). */
 bool ulp_pack_line_has_padding(const struct ulp_pack *pack, size_t batch, size_t line, size_t k_count);
 bool ulp_pack_line_is_finite(const struct ulp_pack *pack, size_t batch, size_t line, size_t k_count);

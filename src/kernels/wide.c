@@ -247,6 +247,7 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct u
         .arithmetic = arithmetic,
         .problem = *problem,
         .counts = &own_counts,
+        .pool = pool,
         .precision = arithmetic->accumulator.precision,
         .nearest = arithmetic->rounding == ULP_ROUND_NEAREST_EVEN,
         .same_storage = arithmetic->storage.carrier == ULP_CARRIER_MPFR &&

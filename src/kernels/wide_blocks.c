@@ -1,6 +1,7 @@
-/* The digit method's loops: column panels are packed first, a block of them at a time that bounds memory; row
- * panels are packed as they are needed, and each meets every column panel of the block. Threads share the work by
- * batches when there are many, else by panels. */
+/* The digit method's loops. Threads share the work by batches when there are many: column panels are packed first, a block of them at
+ * a time that bounds memory; row panels are packed as they are needed, and each meets every column panel of the block. Threads that
+ * share a batch pack the side with less together; each then packs for itself some panels of the other side, which its cache holds, and
+ * they meet all that was packed. */
 #include "kernels/wide_form.h"
 
 #include "base/alloc.h"
@@ -9,6 +10,8 @@
 #define FEW_ROWS_BLOCK_BYTES ((size_t)1 << 20) /* the same when all rows meet them at once: none is met again */
 #define ROW_BLOCK_BYTES ((size_t)2 << 20)     /* of a worker's packed rows */
 #define ROW_PANELS_MAX 4                      /* that share a column panel's way through the cache */
+#define OWN_BLOCK_BYTES ((size_t)1 << 20)     /* of a worker's packed columns that meet all rows */
+#define OWN_BLOCKS_MIN 8                      /* for each thread, so that they end together */
 
 /* Panels of one factor and their memory. */
 struct panels {
@@ -43,6 +46,7 @@ struct run {
     /* when threads share a batch: */
     size_t batch;
     struct columns columns;
+    struct panels rows; /* or, in their place */
 };
 
 static void free_panels(struct panels *panels)
@@ -163,19 +167,31 @@ static enum ulp_status meet_columns(const struct run *run, struct worker *worker
     return ULP_OK;
 }
 
-/* Row panels [first, last) of a batch, which are the form's. */
-static enum ulp_status meet_form(const struct run *run, struct worker *worker, const struct columns *columns, size_t batch,
-                                 size_t first, size_t last, struct ulp_error *error)
+/* Row panels that are packed. */
+static enum ulp_status meet_packed(const struct run *run, struct worker *worker, const struct columns *columns, size_t batch,
+                                   const struct ulp_wide_panel *rows, size_t count, struct ulp_error *error)
 {
-    const struct ulp_wide_call *call = run->call;
-    const struct ulp_wide_panel *panels =
-        ulp_wide_form_panels(call->forms[0], ulp_packed_batch_offset(&call->problem.a, batch));
     enum ulp_status status = ULP_OK;
-    for (size_t panel = first, count; panel < last && status == ULP_OK; panel += count) {
-        count = last - panel < worker->rows.count ? last - panel : worker->rows.count;
-        status = meet_columns(run, worker, columns, batch, panels + panel, count, error);
+    for (size_t panel = 0, met; panel < count && status == ULP_OK; panel += met) {
+        met = count - panel < ROW_PANELS_MAX ? count - panel : ROW_PANELS_MAX;
+        status = meet_columns(run, worker, columns, batch, rows + panel, met, error);
     }
     return status;
+}
+
+static const struct ulp_wide_panel *form_rows(const struct run *run, size_t batch)
+{
+    const struct ulp_wide_call *call = run->call;
+    return ulp_wide_form_panels(call->forms[0], ulp_packed_batch_offset(&call->problem.a, batch));
+}
+
+static void pack_rows(const struct run *run, struct ulp_wide_panel *rows, size_t width, size_t batch, size_t panel)
+{
+    const size_t first = panel * width, left = run->call->problem.m - first;
+    rows->first = first;
+    rows->count = left < width ? left : width;
+    rows->width = ulp_wide_row_width(run->plan->tile, rows->count);
+    ulp_wide_pack(rows, run->plan, &run->call->problem.a, batch);
 }
 
 /* Row panels [first, last) of a batch. */
@@ -183,19 +199,13 @@ static enum ulp_status run_rows(const struct run *run, struct worker *worker, co
                                 size_t batch,
                                 size_t first, size_t last, struct ulp_error *error)
 {
-    const size_t width = worker->rows.width, m = run->call->problem.m;
     if (run->call->forms[0])
-        return meet_form(run, worker, columns, batch, first, last, error);
+        return meet_packed(run, worker, columns, batch, form_rows(run, batch) + first, last - first, error);
     for (size_t panel = first; panel < last;) {
         const size_t count = last - panel < worker->rows.count ? last - panel : worker->rows.count;
         const bool packed = worker->rows_batch == batch && worker->rows_first == panel && worker->rows_count >= count;
-        for (size_t i = 0; i < count && !packed; i++) {
-            struct ulp_wide_panel *rows = &worker->rows.items[i];
-            rows->first = (panel + i) * width;
-            rows->count = m - rows->first < width ? m - rows->first : width;
-            rows->width = ulp_wide_row_width(run->plan->tile, rows->count);
-            ulp_wide_pack(rows, run->plan, &run->call->problem.a, batch);
-        }
+        for (size_t i = 0; i < count && !packed; i++)
+            pack_rows(run, &worker->rows.items[i], worker->rows.width, batch, panel + i);
         if (!packed) {
             worker->rows_batch = batch;
             worker->rows_first = panel;
@@ -217,7 +227,7 @@ static struct worker *find_worker(struct run *run, int worker)
 
 static size_t row_panel_count(const struct run *run)
 {
-    size_t width = run->workers[0].rows.width;
+    const size_t width = ulp_wide_row_width(run->plan->tile, run->call->problem.m);
     return (run->call->problem.m + width - 1) / width;
 }
 
@@ -251,7 +261,47 @@ static enum ulp_status work_on_rows(void *context, size_t first, size_t last, in
     return run_rows(run, find_worker(run, number), &run->columns, run->batch, first, last, error);
 }
 
-static enum ulp_status share_batches(struct run *run, struct ulp_pool *pool, struct ulp_error *error)
+static enum ulp_status work_on_shared_rows(void *context, size_t first, size_t last, int number, struct ulp_error *error)
+{
+    (void)number, (void)error;
+    struct run *run = context;
+    for (size_t i = first; i < last; i++)
+        pack_rows(run, &run->rows.items[i], run->rows.width, run->batch, i);
+    return ULP_OK;
+}
+
+/* Items are own_panels column panels. */
+static enum ulp_status work_on_own_columns(void *context, size_t first, size_t last, int number, struct ulp_error *error)
+{
+    struct run *run = context;
+    struct worker *worker = find_worker(run, number);
+    struct columns *columns = &worker->columns;
+    const struct ulp_wide_panel *rows = run->call->forms[0] ? form_rows(run, run->batch) : run->rows.items;
+    enum ulp_status status = ULP_OK;
+    for (size_t item = first; item < last && status == ULP_OK; item++) {
+        if (set_columns(columns, run->call, run->batch, item * columns->panels.count * columns->panels.width))
+            pack_columns(run, columns, run->batch, 0, panel_count(columns));
+        status = meet_packed(run, worker, columns, run->batch, rows, row_panel_count(run), error);
+    }
+    return status;
+}
+
+static enum ulp_status share_rows(struct run *run, struct ulp_pool *pool, struct ulp_error *error)
+{
+    const struct ulp_contraction *problem = &run->call->problem;
+    const struct panels *columns = &run->workers[0].columns.panels;
+    const size_t own = columns->count * columns->width;
+    enum ulp_status status = ULP_OK;
+    for (run->batch = 0; run->batch < problem->batch_count && status == ULP_OK; run->batch++) {
+        if (!run->call->forms[0])
+            status = ulp_parallel_for(pool, row_panel_count(run), 1, work_on_shared_rows, run, error);
+        if (status == ULP_OK)
+            status = ulp_parallel_for(pool, (problem->n + own - 1) / own, 1, work_on_own_columns, run, error);
+    }
+    return status;
+}
+
+static enum ulp_status share_columns(struct run *run, struct ulp_pool *pool, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (run->batch = 0; run->batch < run->call->problem.batch_count; run->batch++)
@@ -266,26 +316,77 @@ static enum ulp_status share_batches(struct run *run, struct ulp_pool *pool, str
     return ULP_OK;
 }
 
-static enum ulp_status create_worker(struct worker *worker, const struct run *run, bool own_columns,
-                                     struct ulp_error *error)
+/* How threads share the work. */
+enum way { BY_BATCHES, SHARED_COLUMNS, SHARED_ROWS };
+
+static size_t column_panels(const struct run *run)
+{
+    const size_t width = ulp_wide_column_width(run->plan->tile);
+    return (run->call->problem.n + width - 1) / width;
+}
+
+/* Of a side's panels, or 0 when they are a form's. */
+static double packed_bytes(const struct run *run, int side, size_t lines)
+{
+    return run->call->forms[side] ? 0 : (double)ulp_wide_panel_data_bytes(run->plan, 1) * (double)lines;
+}
+
+static enum way choose_way(const struct run *run)
+{
+    const struct ulp_contraction *problem = &run->call->problem;
+    const double rows = packed_bytes(run, 0, problem->m), columns = packed_bytes(run, 1, problem->n);
+    if (problem->batch_count >= 2 * run->worker_count && problem->batch_count > 1)
+        return BY_BATCHES;
+    if (rows < columns && rows <= COLUMN_BLOCK_BYTES && column_panels(run) >= OWN_BLOCKS_MIN * run->worker_count)
+        return SHARED_ROWS;
+    return run->worker_count == 1 ? BY_BATCHES : SHARED_COLUMNS;
+}
+
+/* Bytes of the columns that a worker packs for itself. */
+static size_t own_column_bytes(const struct run *run, enum way way)
+{
+    const size_t panel = ulp_wide_panel_data_bytes(run->plan, ulp_wide_column_width(run->plan->tile));
+    const size_t even = column_panels(run) / (OWN_BLOCKS_MIN * run->worker_count) * panel;
+    if (way == BY_BATCHES)
+        return column_block_bytes(run) / run->worker_count;
+    return even < OWN_BLOCK_BYTES ? even : OWN_BLOCK_BYTES;
+}
+
+static enum ulp_status create_worker(struct worker *worker, const struct run *run, enum way way, struct ulp_error *error)
 {
     const struct ulp_wide_plan *plan = run->plan;
     const struct ulp_contraction *problem = &run->call->problem;
     const struct ulp_wide_tile *tile = plan->tile;
     struct ulp_wide_form *const *forms = run->call->forms;
-    enum ulp_status status = create_panels_within(&worker->rows, plan, problem->m, ulp_wide_row_width(tile, problem->m),
-                                                  ROW_BLOCK_BYTES, ROW_PANELS_MAX, forms[0], run->scratch, error);
-    if (status == ULP_OK && own_columns)
+    enum ulp_status status = ULP_OK;
+    if (way != SHARED_ROWS)
+        status = create_panels_within(&worker->rows, plan, problem->m, ulp_wide_row_width(tile, problem->m), ROW_BLOCK_BYTES,
+                                      ROW_PANELS_MAX, forms[0], run->scratch, error);
+    if (status == ULP_OK && way != SHARED_COLUMNS)
         status = create_panels_within(&worker->columns.panels, plan, problem->n, ulp_wide_column_width(tile),
-                                      column_block_bytes(run) / run->worker_count, SIZE_MAX, forms[1], run->scratch, error);
+                                      own_column_bytes(run, way), SIZE_MAX, forms[1], run->scratch, error);
     if (status == ULP_OK)
         status = ulp_wide_direct_create(&worker->direct, error);
     void *sums = NULL;
     if (status == ULP_OK)
-        status = ulp_allocate(&sums, worker->rows.count * (size_t)(plan->positions + 2) * ULP_WIDE_TILE_ELEMENTS,
-                              sizeof(int64_t), NULL, "sums of a contraction", error);
+        status = ulp_allocate(&sums, ROW_PANELS_MAX * (size_t)(plan->positions + 2) * ULP_WIDE_TILE_ELEMENTS, sizeof(int64_t), NULL,
+                              "sums of a contraction", error);
     worker->sums = sums;
     return status;
+}
+
+static enum ulp_status create_shared(struct run *run, enum way way, struct ulp_error *error)
+{
+    const struct ulp_wide_plan *plan = run->plan;
+    const struct ulp_contraction *problem = &run->call->problem;
+    struct ulp_wide_form *const *forms = run->call->forms;
+    if (way == SHARED_COLUMNS)
+        return create_panels_within(&run->columns.panels, plan, problem->n, ulp_wide_column_width(plan->tile), column_block_bytes(run),
+                                    SIZE_MAX, forms[1], run->scratch, error);
+    if (way == SHARED_ROWS)
+        return create_panels_within(&run->rows, plan, problem->m, ulp_wide_row_width(plan->tile, problem->m), SIZE_MAX, SIZE_MAX,
+                                    forms[0], run->scratch, error);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
@@ -293,21 +394,20 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const stru
 {
     struct run run = {.plan = plan, .call = call, .worker_count = (size_t)ulp_pool_thread_count(pool),
                       .scratch = ulp_pool_scratch(pool)};
-    const struct ulp_contraction *problem = &call->problem;
-    bool by_batch = run.worker_count == 1 || problem->batch_count >= 2 * run.worker_count;
+    const enum way way = choose_way(&run);
     void *workers;
     enum ulp_status status = ulp_allocate_zero(&workers, run.worker_count, sizeof *run.workers, NULL, "workers", error);
     if (status != ULP_OK)
         return status;
     run.workers = workers;
     for (size_t i = 0; i < run.worker_count && status == ULP_OK; i++)
-        status = create_worker(&run.workers[i], &run, by_batch, error);
-    if (status == ULP_OK && !by_batch)
-        status = create_panels_within(&run.columns.panels, plan, problem->n, ulp_wide_column_width(plan->tile),
-                                      column_block_bytes(&run), SIZE_MAX, call->forms[1], run.scratch, error);
+        status = create_worker(&run.workers[i], &run, way, error);
     if (status == ULP_OK)
-        status = by_batch ? ulp_parallel_for(pool, problem->batch_count, 1, work_on_batches, &run, error)
-                          : share_batches(&run, pool, error);
+        status = create_shared(&run, way, error);
+    if (status == ULP_OK)
+        status = way == BY_BATCHES    ? ulp_parallel_for(pool, call->problem.batch_count, 1, work_on_batches, &run, error)
+                 : way == SHARED_ROWS ? share_rows(&run, pool, error)
+                                      : share_columns(&run, pool, error);
     for (size_t i = 0; i < run.worker_count; i++) {
         free_panels(&run.workers[i].rows);
         free_panels(&run.workers[i].columns.panels);
@@ -315,6 +415,7 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan, const stru
         ulp_free(run.workers[i].sums);
     }
     free_panels(&run.columns.panels);
+    free_panels(&run.rows);
     ulp_free(run.workers);
     return status;
 }

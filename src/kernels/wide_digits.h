@@ -83,8 +83,6 @@ void ulp_wide_choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_
  * than one of its units. */
 void ulp_wide_halve(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2]);
 
-/* Does the tensor hold an infinity or NaN? */
-bool ulp_wide_is_special(const struct ulp_tensor *tensor);
 /* Fills in the panel's sets: which elements are which kind. */
 void ulp_wide_sort(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
                    size_t batch);

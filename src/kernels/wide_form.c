@@ -2,7 +2,10 @@
  * served well with them, so that the next call need not look at outputs to make one. */
 #include "kernels/wide_form.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
+#include "kernels/special.h"
 
 /* Larger ones are packed at every call, in blocks that stay in the caches. */
 #define FORM_BYTES_MAX ((size_t)256 << 20)
@@ -68,7 +71,7 @@ bool ulp_wide_is_special_side(const struct ulp_wide_call *call, int side)
 {
     if (call->regular)
         return false;
-    return call->forms[side] ? call->forms[side]->special : ulp_wide_is_special(factor_of(call, side)->tensor);
+    return call->forms[side] ? call->forms[side]->special : ulp_any_beyond(factor_of(call, side)->tensor, INFINITY, call->pool);
 }
 
 bool ulp_wide_forms_plan(struct ulp_wide_plan *plan, const struct ulp_wide_call *call)
@@ -215,7 +218,7 @@ static struct ulp_wide_form *make_form(const struct ulp_wide_call *call, const s
         .base = {.free = free_form}, .tile = plan->tile, .digit_bits = plan->digit_bits, .least = plan->positions,
         .most = plan->positions + POSITIONS_SPARE, .k_block = plan->k_block, .width = width,
         .panel_count = (view.line_count + width - 1) / width, .sorted = plan->special,
-        .special = plan->special && ulp_wide_is_special(view.factor->tensor)};
+        .special = plan->special && ulp_any_beyond(view.factor->tensor, INFINITY, pool)};
     size_t *batches = NULL;
     enum ulp_status status = ulp_packed_begin(packed, &form->base, &view, &error);
     if (status == ULP_OK)

@@ -14,6 +14,7 @@ struct ulp_wide_call {
     const struct ulp_arithmetic *arithmetic;
     struct ulp_contraction problem;
     struct ulp_wide_counts *counts;
+    struct ulp_pool *pool;
     /* By side, a and b: it stays as it is after the call, and its digits that stay too (wide_form.h), NULL: none. */
     bool kept[2];
     bool regular; /* no infinity or NaN is looked for: there is none, or its outputs are found one by one */

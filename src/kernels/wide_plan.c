@@ -61,21 +61,34 @@ size_t ulp_wide_sample_count(const struct ulp_contraction *problem)
     return count < most ? count : most;
 }
 
+struct samples {
+    const struct ulp_wide_call *call;
+    double needs[SAMPLES_MAX];
+};
+
+static enum ulp_status look_at_samples(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+{
+    struct samples *samples = context;
+    const struct ulp_contraction *problem = &samples->call->problem;
+    const size_t outputs = problem->batch_count * problem->m * problem->n;
+    (void)worker, (void)error;
+    for (size_t i = first; i < last; i++) {
+        /* Places spread over the outputs by the golden ratio, so that no stride repeats rows or columns. */
+        size_t output = (size_t)((unsigned __int128)(0x9e3779b97f4a7c15u * (i + 1)) * outputs >> 64);
+        samples->needs[i] = sample_need(samples->call, (struct ulp_wide_place){output / problem->n / problem->m,
+                                                                               output / problem->n % problem->m, output % problem->n});
+    }
+    return ULP_OK;
+}
+
 /* Bits that outputs' sums lie below their lines' scales, but for a few; INFINITY when that is not a few. */
 static double find_need(const struct ulp_wide_call *call)
 {
-    const struct ulp_contraction *problem = &call->problem;
-    size_t outputs = problem->batch_count * problem->m * problem->n;
-    size_t count = ulp_wide_sample_count(problem);
-    double needs[SAMPLES_MAX];
-    for (size_t i = 0; i < count; i++) {
-        /* Places spread over the outputs by the golden ratio, so that no stride repeats rows or columns. */
-        size_t output = (size_t)((unsigned __int128)(0x9e3779b97f4a7c15u * (i + 1)) * outputs >> 64);
-        needs[i] = sample_need(call, (struct ulp_wide_place){output / problem->n / problem->m,
-                                                             output / problem->n % problem->m, output % problem->n});
-    }
-    qsort(needs, count, sizeof needs[0], compare);
-    double need = needs[count - 1 - count / 32];
+    const size_t count = ulp_wide_sample_count(&call->problem);
+    struct samples samples = {.call = call};
+    ulp_parallel_for(call->pool, count, ulp_grain(20 * (double)call->problem.k + 1), look_at_samples, &samples, NULL); /* never fails */
+    qsort(samples.needs, count, sizeof samples.needs[0], compare);
+    double need = samples.needs[count - 1 - count / 32];
     return need < 0 ? 0 : need;
 }
 

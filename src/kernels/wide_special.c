@@ -7,8 +7,6 @@
 /* Sets of elements, a bit each, that are not padding. Infinities are among the positive and the negative ones. */
 enum { EXISTING, POSITIVE, NEGATIVE, INFINITE, NAN_ONES, SET_COUNT };
 
-#define CHECKED_AT_ONCE 4096
-
 static size_t word_count(const struct ulp_wide_plan *plan)
 {
     return (plan->k + 63) / 64;
@@ -17,52 +15,6 @@ static size_t word_count(const struct ulp_wide_plan *plan)
 size_t ulp_wide_panel_set_bytes(const struct ulp_wide_plan *plan)
 {
     return plan->special ? word_count(plan) * SET_COUNT * ULP_WIDE_COLUMNS_MAX * sizeof(uint64_t) : 0;
-}
-
-/* A float's pattern plus one of its exponent's last bit has the sign bit when the exponent's bits were all ones. */
-static bool any_special_float(const float *x, size_t count)
-{
-    uint32_t any = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        any |= (bits & 0x7fffffff) + 0x00800000;
-    }
-    return any >> 31;
-}
-
-static bool any_special_double(const double *x, size_t count)
-{
-    uint64_t any = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        any |= (bits & INT64_MAX) + ((uint64_t)1 << 52);
-    }
-    return any >> 63;
-}
-
-static bool any_special_record(const int64_t *record, size_t step, size_t count)
-{
-    _Static_assert(MPFR_NAN_KIND == 0 && MPFR_INF_KIND == 1, "kinds from -1 to 1 are NaN and the infinities");
-    bool any = false;
-    for (size_t i = 0; i < count; i++)
-        any |= (uint64_t)(record[i * step + 1] + 1) <= 2;
-    return any;
-}
-
-bool ulp_wide_is_special(const struct ulp_tensor *tensor)
-{
-    const size_t each = tensor->element_bytes;
-    bool any = false;
-    for (size_t first = 0; first < tensor->count && !any; first += CHECKED_AT_ONCE) {
-        const size_t left = tensor->count - first, count = left < CHECKED_AT_ONCE ? left : CHECKED_AT_ONCE;
-        const void *data = (const char *)tensor->data + first * each;
-        any = tensor->element == ULP_ELEMENT_F32   ? any_special_float(data, count)
-              : tensor->element == ULP_ELEMENT_F64 ? any_special_double(data, count)
-                                                   : any_special_record(data, each / sizeof(int64_t), count);
-    }
-    return any;
 }
 
 static void sort_line(uint64_t *sets, const struct ulp_factor *factor, int64_t line, size_t k, size_t words)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "kernels/special.h"
 #include "kernels/wide_digits.h"
 
 #define ROWS_MAX 4 /* with more, written digits pay */
@@ -33,7 +34,7 @@ bool ulp_wide_vector_serves(const struct ulp_wide_call *call, const struct ulp_w
     return tile->vector && problem->m <= ROWS_MAX && problem->batch_count == 1 && problem->k <= K_MAX &&
            b->tensor->element == ULP_ELEMENT_F32 && (find_step(b->k_offset, problem->k) == 1 ||
            (find_step(b->k_offset, problem->k) != 0 && find_step(b->line_offset, problem->n) == 1)) &&
-           !ulp_wide_is_special(problem->a.tensor);
+           !ulp_any_beyond(problem->a.tensor, INFINITY, call->pool);
 }
 
 /* The columns' scales, and how many digits they have. */
