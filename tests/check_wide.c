@@ -177,6 +177,17 @@ START_TEST(threads_do_not_matter)
 }
 END_TEST
 
+/* Enough panels of columns that threads pack some each and meet rows they packed together, or in turn when there is one thread. */
+START_TEST(many_columns_meet_shared_rows)
+{
+    static const size_t batch_counts[] = {1, 3};
+    for (size_t i = 0; i < COUNT(batch_counts); i++)
+        for (int threads = 1; threads <= 2; threads++)
+            check_setup((struct setup){batch_counts[i], 9, 400, 20, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128, 128, (enum kind)_i,
+                                       threads == 2, (uint64_t)threads}, threads);
+}
+END_TEST
+
 /* A sum rounded in each mode equals the oracle's rounding of the exact sum; factors are rounded to the factor
  * format. */
 START_TEST(other_roundings_and_stores)
@@ -337,6 +348,7 @@ int main(void)
     tcase_add_loop_test(sums, rounds_up_to_powers_of_two, 0, 8);
     tcase_add_loop_test(sums, disabled_features, 0, 3);
     tcase_add_test(sums, threads_do_not_matter);
+    tcase_add_loop_test(sums, many_columns_meet_shared_rows, 0, KIND_COUNT);
     tcase_add_test(sums, other_roundings_and_stores);
     tcase_add_test(sums, stores_into_a_narrow_format);
     tcase_add_test(sums, rounds_factors);

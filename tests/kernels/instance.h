@@ -37,5 +37,6 @@ struct ulp_arithmetic instance_arithmetic(const char *name);
 /* Integers (check_integers.c) and packing (check_pack.c). */
 Suite *integer_suite(void);
 Suite *pack_suite(void);
+Suite *special_suite(void);
 
 #endif

@@ -56,6 +56,9 @@ START_TEST(kept_factors_change_no_bit)
             for (int method = ULP_WIDE_DIGITS; method < WORLD_METHODS; method++)
                 check_kept(setup, kept, (enum ulp_wide_method)method, kept == 2 ? 3 : 1, packed);
         check_kept(setup, 2, ULP_WIDE_AUTO, 1, packed);
+        setup.n += 400; /* so many that threads pack some each, or find them */
+        for (unsigned kept = 1; kept <= 2 && pair == (size_t)kind % WORLD_PAIRS; kept++)
+            check_kept(setup, kept, ULP_WIDE_AUTO, 2, packed);
     }
     ck_assert_uint_eq(budget.used_bytes, 0); /* every form went with its factor */
     ulp_packed_free(packed);
