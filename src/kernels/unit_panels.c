@@ -1,5 +1,5 @@
 /* Contractions on a matrix unit by panels: columns are cut into panels of 32 lines that are decoded once for a group of
- * batches; rows are cut into chunks, the items of work, that a thread decodes for itself. */
+ * batches; rows are cut into chunks that a thread decodes for itself. An item of work is a chunk and some of the panels. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernels/unit_work.h"
@@ -9,12 +9,13 @@ enum { COLUMNS = ULP_UNIT_COLUMNS };
 /* Everything the workers share. */
 struct panels {
     const struct ulp_unit_work *work;
-    size_t chunk_rows, chunk_count; /* rows of an item, items of a batch */
+    size_t chunk_rows, chunk_count; /* rows of a chunk, chunks of a batch */
     size_t panel_count, panel_bytes;
     char *memory; /* of this group's panels */
     size_t worker_bytes;
     char *scratch; /* worker_bytes for each worker */
-    size_t batch_first, batch_count, panel_first, held; /* this group: batches, and panels of each */
+    size_t batch_first, batch_count, panel_first, held; /* this group: batches, and panels of each, */
+    size_t parts;                                       /* cut into so many parts */
 };
 
 /* A worker's memory. */
@@ -63,16 +64,19 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
     const struct ulp_unit_work *work = panels->work;
     struct scratch scratch;
     lay_scratch(&scratch, panels, panels->scratch + (size_t)worker * panels->worker_bytes);
-    for (size_t item = first; item < last; item++) {
-        const size_t group_batch = item / panels->chunk_count, batch = panels->batch_first + group_batch;
-        const size_t row = item % panels->chunk_count * panels->chunk_rows, left = work->rows.count - row;
+    for (size_t item = first, part; item < last; item++) {
+        const size_t chunk = item / panels->parts;
+        const size_t group_batch = chunk / panels->chunk_count, batch = panels->batch_first + group_batch;
+        const size_t row = chunk % panels->chunk_count * panels->chunk_rows, left = work->rows.count - row;
         const struct ulp_pack_range range = {.batch = batch,
                                              .line = row,
                                              .line_count = left < panels->chunk_rows ? left : panels->chunk_rows,
                                              .k_count = work->problem->k};
-        ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack, range, work->padding,
-                             scratch.lines);
-        for (size_t i = 0; i < panels->held; i++) {
+        part = item % panels->parts;
+        if (item == first || part == 0)
+            ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack, range, work->padding,
+                                 scratch.lines);
+        for (size_t i = part * panels->held / panels->parts; i < (part + 1) * panels->held / panels->parts; i++) {
             const size_t held = work->shared ? i : group_batch * panels->held + i;
             struct ulp_unit_tile tile = {.layout = &work->layout,
                                          .rows = scratch.rows,
@@ -91,16 +95,27 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
 }
 
 /* One group: batches with all their panels, or a part of one batch's panels. */
+#define ITEMS_MIN 16 /* for each thread, so that threads end together */
+#define PART_PANELS_MIN 24
+
+static size_t count_parts(const struct panels *panels, const struct ulp_pool *pool)
+{
+    const size_t wanted = ITEMS_MIN * (size_t)ulp_pool_thread_count(pool), chunks = panels->batch_count * panels->chunk_count;
+    const size_t parts = (wanted + chunks - 1) / chunks, most = panels->held / PART_PANELS_MIN;
+    return parts < most ? parts : most > 0 ? most : 1;
+}
+
 static enum ulp_status contract_group(struct panels *panels, struct ulp_pool *pool, struct ulp_error *error)
 {
     const size_t decoded = (panels->work->shared ? 1 : panels->batch_count) * panels->held;
-    const size_t items = panels->batch_count * panels->chunk_count;
+    panels->parts = count_parts(panels, pool);
+    const size_t items = panels->batch_count * panels->chunk_count * panels->parts;
     /* Nanoseconds, roughly: one to decode an element, a tenth for a product. */
     const double panel = (double)panels->work->problem->k * COLUMNS + 1;
-    const double chunk = panel * (double)(panels->held * panels->chunk_rows) / 10;
+    const double item = panel * (double)(panels->held * panels->chunk_rows) / 10 / (double)panels->parts;
     enum ulp_status status = ulp_parallel_for(pool, decoded, ulp_grain(panel), decode_panels, panels, error);
     if (status == ULP_OK)
-        status = ulp_parallel_for(pool, items, ulp_grain(chunk), contract_chunks, panels, error);
+        status = ulp_parallel_for(pool, items, ulp_grain(item), contract_chunks, panels, error);
     return status;
 }
 
