@@ -7,6 +7,7 @@
 #include "number/function.h"
 #include "number/mpfr_record.h"
 #include "number/wide_function.h"
+#include "number/wide_series.h"
 #include "strip_oracle.h"
 #include "test.h"
 
@@ -228,6 +229,62 @@ START_TEST(edges)
 }
 END_TEST
 
+#ifdef ULP_WIDE_LIMBS
+/* An eighth of x 2^(64 limbs) rounded to an integer. */
+static void eighth(mpz_t out, mpfr_t x, int limbs)
+{
+    mpfr_mul_2si(x, x, 64 * limbs - 3, MPFR_RNDN);
+    mpfr_get_z(out, x, MPFR_RNDN);
+}
+
+/* A coefficient of `limbs` limbs in two's complement. */
+static void read_fixed(mpz_t out, const uint64_t *limb, int limbs)
+{
+    mpz_import(out, (size_t)limbs, -1, sizeof *limb, 0, 0, limb);
+    if (limb[limbs - 1] >> 63) {
+        mpz_t power;
+        mpz_init(power);
+        mpz_ui_pow_ui(power, 2, 64 * (unsigned long)limbs);
+        mpz_sub(out, out, power);
+        mpz_clear(power);
+    }
+}
+
+/* erf and its slope at the beginning of every cell are those of MPFR, rounded: each cell is made from the one before. */
+START_TEST(erf_cells_equal_mpfr)
+{
+    const int limbs = _i;
+    const struct ulp_series *series = ulp_series_get(ULP_SERIES_ERF, limbs);
+    ck_assert(series && series->steps[limbs] >= 2);
+    const size_t cells = (size_t)ulp_series_erf_end(limbs) << series->width_bits;
+    mpz_t expected, found;
+    mpfr_t x, y, slope;
+    mpz_inits(expected, found, NULL);
+    mpfr_inits2(64 * limbs + 400, x, y, slope, (mpfr_ptr)0);
+    for (size_t cell = 0; cell < cells; cell++) {
+        const uint64_t *const end = series->coefficients + (cell + 1) * series->stride;
+        mpfr_set_ui_2exp(x, cell, -series->width_bits, MPFR_RNDN);
+        mpfr_erf(y, x, MPFR_RNDN);
+        eighth(expected, y, limbs);
+        read_fixed(found, end - limbs, limbs);
+        ck_expect(mpz_cmp(expected, found) == 0, "erf of cell %zu, %d limbs", cell, limbs);
+        mpfr_sqr(x, x, MPFR_RNDN);
+        mpfr_neg(x, x, MPFR_RNDN);
+        mpfr_exp(y, x, MPFR_RNDN);
+        mpfr_const_pi(slope, MPFR_RNDN);
+        mpfr_rec_sqrt(slope, slope, MPFR_RNDN);
+        mpfr_mul(y, y, slope, MPFR_RNDN);
+        mpfr_mul_2si(y, y, 1 - series->width_bits, MPFR_RNDN);
+        eighth(expected, y, limbs);
+        read_fixed(found, end - 2 * limbs, limbs);
+        ck_expect(mpz_cmp(expected, found) == 0, "erf' of cell %zu, %d limbs", cell, limbs);
+    }
+    mpfr_clears(x, y, slope, (mpfr_ptr)0);
+    mpz_clears(expected, found, NULL);
+}
+END_TEST
+#endif
+
 int main(void)
 {
     Suite *suite = suite_create("wide functions");
@@ -235,6 +292,9 @@ int main(void)
     tcase_set_timeout(random, 3600);
     tcase_add_loop_test(random, equals_mpfr, 0, ROWS);
     tcase_add_loop_test(special, edges, 0, ROWS);
+#ifdef ULP_WIDE_LIMBS
+    tcase_add_loop_test(special, erf_cells_equal_mpfr, ULP_SERIES_LIMBS_MIN, ULP_SERIES_LIMBS_MAX + 1);
+#endif
     suite_add_tcase(suite, random);
     suite_add_tcase(suite, special);
     return test_run(suite, NULL);

@@ -5,6 +5,7 @@
 
 #ifdef ULP_WIDE_LIMBS
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -15,11 +16,13 @@
 struct recipe {
     int width_bits;
     double end; /* cells cover [0, end); 0: a single cell */
-    /* c[0 .. count): Taylor coefficients at x. */
+    /* c[0 .. count): Taylor coefficients at x. Unless x is 0, c holds those of the cell before, scaled as they are stored. */
     void (*expand)(mpfr_t *c, int count, const mpfr_t x);
     /* At least |f^(k)(x) / k!| for all x in the cells. */
     double (*bound)(int k);
     int (*constant)(mpfr_t, mpfr_rnd_t);
+    /* expand needs coefficients down to 2^-more_bits of those that are stored. */
+    int more_bits;
 };
 
 static void expand_exp(mpfr_t *c, int count, const mpfr_t x)
@@ -45,19 +48,42 @@ static void expand_log1p(mpfr_t *c, int count, const mpfr_t x)
     mpfr_clears(base, power, (mpfr_ptr)0);
 }
 
+#define ERF_WIDTH_BITS 6
+
+/* erf(x) and erf'(x) from the series of the cell before, at its end: sums of c_k h^k and of k c_k h^(k-1), h the cells' width, which
+ * the scaled coefficients are an eighth of. mpfr_erf would take ten times as long. What is lost stays below 2^-40 ulp: the terms cut
+ * off are below 2^-more_bits ulp, those of erf' 2^12 times that; each cell adds that much, h times the slope's share, and
+ * g(x + h) = g(x) exp(-2 x h - h^2) does not amplify it; there are at most 900 cells. */
+static void continue_erf(mpfr_t value, mpfr_t slope, mpfr_t *c, int count)
+{
+    mpfr_t term;
+    mpfr_init2(term, mpfr_get_prec(value));
+    mpfr_set_zero(value, 1);
+    mpfr_set_zero(slope, 1);
+    for (int k = count - 1; k >= 0; k--) {
+        mpfr_add(value, value, c[k], MPFR_RNDN);
+        mpfr_mul_ui(term, c[k], (unsigned long)k, MPFR_RNDN);
+        mpfr_add(slope, slope, term, MPFR_RNDN);
+    }
+    mpfr_mul_2ui(value, value, SCALE_BITS, MPFR_RNDN);
+    mpfr_mul_2ui(slope, slope, SCALE_BITS + ERF_WIDTH_BITS, MPFR_RNDN);
+    mpfr_clear(term);
+}
+
 /* g = erf' satisfies g' = -2 x g, hence (k + 1) g_(k+1) = -2 (x g_k + g_(k-1)). */
 static void expand_erf(mpfr_t *c, int count, const mpfr_t x)
 {
     mpfr_t g, before, next;
     mpfr_inits2(mpfr_get_prec(c[0]), g, before, next, (mpfr_ptr)0);
-    mpfr_erf(c[0], x, MPFR_RNDN);
-    mpfr_sqr(g, x, MPFR_RNDN);
-    mpfr_neg(g, g, MPFR_RNDN);
-    mpfr_exp(g, g, MPFR_RNDN);
-    mpfr_const_pi(next, MPFR_RNDN);
-    mpfr_rec_sqrt(next, next, MPFR_RNDN);
-    mpfr_mul_2ui(next, next, 1, MPFR_RNDN);
-    mpfr_mul(g, g, next, MPFR_RNDN);
+    if (mpfr_zero_p(x)) {
+        mpfr_set_zero(next, 1);
+        mpfr_const_pi(g, MPFR_RNDN);
+        mpfr_rec_sqrt(g, g, MPFR_RNDN);
+        mpfr_mul_2ui(g, g, 1, MPFR_RNDN);
+    } else {
+        continue_erf(next, g, c, count);
+    }
+    mpfr_set(c[0], next, MPFR_RNDN);
     mpfr_set_zero(before, 1);
     for (int k = 1; k < count; k++) {
         mpfr_div_ui(c[k], g, (unsigned long)k, MPFR_RNDN);
@@ -157,13 +183,13 @@ static double bound_erf(int k)
 }
 
 static const struct recipe recipes[ULP_SERIES_COUNT] = {
-    [ULP_SERIES_EXP] = {8, 0.7, expand_exp, bound_factorial, mpfr_const_log2},
-    [ULP_SERIES_LOG1P] = {7, 1, expand_log1p, bound_one, mpfr_const_log2},
-    [ULP_SERIES_ERF] = {6, 0, expand_erf, bound_erf, NULL},
-    [ULP_SERIES_SIN] = {7, 1.58, expand_sin, bound_factorial, mpfr_const_pi},
-    [ULP_SERIES_COS] = {7, 1.58, expand_cos, bound_factorial, mpfr_const_pi},
-    [ULP_SERIES_TANH_SMALL] = {10, 0, expand_tanh, bound_one, NULL},
-    [ULP_SERIES_ERF_SMALL] = {10, 0, expand_erf_small, bound_one, NULL},
+    [ULP_SERIES_EXP] = {8, 0.7, expand_exp, bound_factorial, mpfr_const_log2, 0},
+    [ULP_SERIES_LOG1P] = {7, 1, expand_log1p, bound_one, mpfr_const_log2, 0},
+    [ULP_SERIES_ERF] = {ERF_WIDTH_BITS, 0, expand_erf, bound_erf, NULL, 72},
+    [ULP_SERIES_SIN] = {7, 1.58, expand_sin, bound_factorial, mpfr_const_pi, 0},
+    [ULP_SERIES_COS] = {7, 1.58, expand_cos, bound_factorial, mpfr_const_pi, 0},
+    [ULP_SERIES_TANH_SMALL] = {10, 0, expand_tanh, bound_one, NULL, 0},
+    [ULP_SERIES_ERF_SMALL] = {10, 0, expand_erf_small, bound_one, NULL, 0},
 };
 
 /* y (n limbs) = x 2^(64 limbs) rounded to an integer, in two's complement. */
@@ -186,8 +212,8 @@ static void put_fixed(uint64_t *y, const mpfr_t x, int limbs, int n)
 }
 
 /* The number of coefficients, and steps[l] of them with l limbs: the sum of the terms from a step on has to stay below
- * 3/8 of 2^(64 l), where l limbs hold up to 1/2. */
-static int plan_steps(int steps[ULP_SERIES_LIMBS_MAX + 1], const struct recipe *recipe, int limbs)
+ * 3/8 of 2^(64 l), where l limbs hold up to 1/2. *expanded: with those that expand needs besides. */
+static int plan_steps(int steps[ULP_SERIES_LIMBS_MAX + 1], int *expanded, const struct recipe *recipe, int limbs)
 {
     double terms[TERMS_MAX + 1], scale = 1.0 / (1 << SCALE_BITS), ulp = 1, rest = 0, cell = 1;
     for (int i = 0; i < limbs; i++)
@@ -199,6 +225,9 @@ static int plan_steps(int steps[ULP_SERIES_LIMBS_MAX + 1], const struct recipe *
     int count = 1; /* each later term is at most half of the one before */
     while (count < TERMS_MAX && terms[count] > ulp / 8)
         count++;
+    *expanded = count;
+    for (double least = ldexp(ulp, -recipe->more_bits); recipe->more_bits && *expanded < TERMS_MAX && terms[*expanded] > least;)
+        ++*expanded;
     for (int k = count - 1, l = 1; k >= 0; k--) {
         rest += terms[k];
         double room = 0.375 * ulp;
@@ -217,7 +246,8 @@ static struct ulp_series *create(enum ulp_series_kind kind, int limbs)
     const double end = kind == ULP_SERIES_ERF ? ulp_series_erf_end(limbs) : recipe->end;
     const size_t cells = (size_t)(end * (1 << recipe->width_bits)) + 1;
     int steps[ULP_SERIES_LIMBS_MAX + 1] = {0};
-    const int count = plan_steps(steps, recipe, limbs);
+    int expanded;
+    const int count = plan_steps(steps, &expanded, recipe, limbs);
     size_t stride = 0;
     for (int l = 1; l <= limbs; l++)
         stride += (size_t)(l * steps[l]);
@@ -230,16 +260,17 @@ static struct ulp_series *create(enum ulp_series_kind kind, int limbs)
     memcpy(series->steps, steps, sizeof steps);
     mpfr_t x, c[TERMS_MAX];
     mpfr_init2(x, 64 * limbs + EXTRA_BITS);
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < expanded; k++)
         mpfr_init2(c[k], 64 * limbs + EXTRA_BITS);
     uint64_t *next = series->coefficients;
     for (size_t cell = 0; cell < cells; cell++) {
         mpfr_set_ui_2exp(x, cell, -recipe->width_bits, MPFR_RNDN);
-        recipe->expand(c, count, x);
+        recipe->expand(c, expanded, x);
+        for (int k = 0; k < expanded; k++)
+            mpfr_div_2ui(c[k], c[k], (unsigned long)(SCALE_BITS + k * recipe->width_bits), MPFR_RNDN);
         for (int k = count - 1, l = 1, left = steps[1]; k >= 0; k--, left--) {
             while (left == 0)
                 left = steps[++l];
-            mpfr_div_2ui(c[k], c[k], (unsigned long)(SCALE_BITS + k * recipe->width_bits), MPFR_RNDN);
             put_fixed(next, c[k], limbs, l);
             next += l;
         }
@@ -250,7 +281,7 @@ static struct ulp_series *create(enum ulp_series_kind kind, int limbs)
             mpfr_div_2ui(x, x, 1, MPFR_RNDN);
         put_fixed(series->constant, x, limbs + 1, limbs + 2);
     }
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < expanded; k++)
         mpfr_clear(c[k]);
     mpfr_clear(x);
     return series;
