@@ -5,7 +5,8 @@
 
 Without models: those found in $ULPSCOPE_TEST_DATA (ResNet-50 of onnx/light.tar.xz, and models/NAME). For each: milliseconds of one
 inference by ONNX Runtime with one and two threads (session creation excluded) and by ulpscope in each arithmetic (loading and planning
-excluded), seconds of an audit and its peak resident memory, and ratios to ONNX Runtime with the same number of threads. The programs
+excluded), seconds of an audit and its peak resident memory, ratios to ONNX Runtime with the same number of threads, and what the second
+thread gains. The programs
 take turns, and of all turns the fastest counts, so that other work on the machine counts least. JSON goes to FILE, or - for stdout.
 """
 import argparse
@@ -20,7 +21,8 @@ import time
 import process
 
 NAMES = "tinybert_1l", "nanogpt_4l", "deimv2_atto_coco", "ultraface_rfb_320"
-ARITHMETICS = ("fp32", 1), ("fp32", 2), ("fp16", 2), ("mpfr:128", 2)
+ARITHMETICS = "fp32", "fp16", "mpfr:128"
+THREADS = 1, 2
 AUDITED = "fp16,tf32,fp32"
 
 
@@ -89,7 +91,7 @@ def measure(name, model, inputs, options, folder):
     row = {"model": name, "audited": AUDITED}
     inputs = inputs or random_inputs(model, folder)
     try:
-        peers = {threads: OnnxRuntime(model, inputs, threads) for threads in (1, 2)}
+        peers = {threads: OnnxRuntime(model, inputs, threads) for threads in THREADS}
     except Exception as refusal:  # its classes are not public
         print(f"networks: ONNX Runtime refuses {name}: {str(refusal).splitlines()[0][:200]}", file=sys.stderr)
         peers = {}
@@ -97,7 +99,7 @@ def measure(name, model, inputs, options, folder):
         for threads, peer in peers.items():
             key = f"onnxruntime.{threads}"
             row[key] = min(row.get(key, float("inf")), peer.seconds())
-        for arithmetic, threads in ARITHMETICS:
+        for arithmetic, threads in ((arithmetic, threads) for arithmetic in ARITHMETICS for threads in THREADS):
             key = f"{arithmetic}.{threads}"
             if turn and row[key] > 5:
                 continue
@@ -105,25 +107,40 @@ def measure(name, model, inputs, options, folder):
             row[key] = min(row.get(key, float("inf")), run_ulpscope(options.ulpscope, model, inputs, arithmetic, threads, repeat))
     if not options.no_audit:
         output = os.path.join(folder, "audit")
-        cost = process.run([options.ulpscope, "audit", model, "--inputs", inputs, "--arith", AUDITED, "--threads", "2", "--quiet",
-                            "--out", output])
-        row["audit.2"], row["audit.peak_bytes"] = cost.seconds, cost.peak_bytes
+        for threads in THREADS:
+            cost = process.run([options.ulpscope, "audit", model, "--inputs", inputs, "--arith", AUDITED, "--threads", str(threads),
+                                "--quiet", "--out", output])
+            row[f"audit.{threads}"], row["audit.peak_bytes"] = cost.seconds, cost.peak_bytes
     return row
 
 
 def print_table(rows):
-    columns = ["model", "ORT 1t", "ORT 2t", "fp32 1t", "fp32 2t", "/ORT 2t", "1t/2t", "fp16 2t", "/fp32", "mpfr:128 2t", "audit s", "peak MiB"]
+    columns = ["model", "ORT 1t", "ORT 2t", "fp32 1t", "fp32 2t", "/ORT 2t", "fp16 2t", "/fp32", "mpfr:128 2t", "audit s", "peak MiB"]
     lines = []
     for row in rows:
         ms = {key: value * 1e3 for key, value in row.items() if isinstance(value, float)}
         ratio = f"{row['fp32.2'] / row['onnxruntime.2']:.2f}" if "onnxruntime.2" in row else "-"
         lines.append([row["model"]] + [f"{ms[key]:.2f}" if key in ms else "-" for key in ("onnxruntime.1", "onnxruntime.2")] +
-                     [f"{ms['fp32.1']:.2f}", f"{ms['fp32.2']:.2f}", ratio, f"{row['fp32.1'] / row['fp32.2']:.2f}", f"{ms['fp16.2']:.1f}",
+                     [f"{ms['fp32.1']:.2f}", f"{ms['fp32.2']:.2f}", ratio, f"{ms['fp16.2']:.1f}",
                       f"{row['fp16.2'] / row['fp32.2']:.1f}", f"{ms['mpfr:128.2']:.1f}"] +
                      ([f"{row['audit.2']:.2f}", f"{row['audit.peak_bytes'] / 2**20:.0f}"] if "audit.2" in row else ["-", "-"]))
-    widths = [max(len(line[i]) for line in [columns] + lines) for i in range(len(columns))]
     print("milliseconds of one inference unless said (t: threads)")
-    for line in [columns] + lines:
+    print_lines([columns] + lines)
+
+
+def print_gains(rows):
+    """What a second thread gains."""
+    keys = ("onnxruntime", *ARITHMETICS, "audit")
+    lines = [["model", "ORT", *ARITHMETICS, "audit"]]
+    for row in rows:
+        lines.append([row["model"]] + [f"{row[f'{key}.1'] / row[f'{key}.2']:.2f}" if f"{key}.1" in row else "-" for key in keys])
+    print("time with one thread / with two")
+    print_lines(lines)
+
+
+def print_lines(lines):
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
         print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))))
 
 
@@ -157,6 +174,7 @@ def main():
             rows.append(measure(*model, options, folder))
             print(f"networks: {model[0]} measured", file=sys.stderr)
     print_table(rows)
+    print_gains(rows)
     if options.json:
         text = json.dumps({"networks": rows}, indent=2)
         if options.json == "-":
