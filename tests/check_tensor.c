@@ -76,6 +76,31 @@ START_TEST(views_end_where_the_tensor_ends)
 }
 END_TEST
 
+START_TEST(boxes_lie_where_their_indices_say)
+{
+    static const struct {
+        int rank;
+        int64_t dims[4], steps[4];
+    } boxes[] = {{0, {0}, {0}}, {1, {7}, {-3}}, {1, {0}, {1}}, {2, {3, 5}, {100, 2}}, {3, {2, 0, 4}, {1, 1, 1}}, {4, {2, 3, 1, 4}, {1000, -7, 5, 0}}};
+    for (size_t b = 0; b < sizeof boxes / sizeof *boxes; b++) {
+        int64_t offsets[64], count = 1;
+        memset(offsets, 0x55, sizeof offsets);
+        for (int d = 0; d < boxes[b].rank; d++)
+            count *= boxes[b].dims[d];
+        ulp_box_offsets(offsets, boxes[b].rank, boxes[b].dims, boxes[b].steps, 11);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t rest = i, expected = 11;
+            for (int d = boxes[b].rank - 1; d >= 0; d--) {
+                expected += rest % boxes[b].dims[d] * boxes[b].steps[d];
+                rest /= boxes[b].dims[d];
+            }
+            ck_assert_int_eq(offsets[i], expected);
+        }
+        ck_assert_int_eq(offsets[count], 0x5555555555555555);
+    }
+}
+END_TEST
+
 START_TEST(wide_to_half_is_one_rounding)
 {
     struct ulp_tensor in, half, one = {0};
@@ -160,6 +185,7 @@ int main(void)
     tcase_add_test(tests, hostile_shapes_are_refused);
     tcase_add_test(tests, shapes_broadcast_as_numpy);
     tcase_add_test(tests, views_end_where_the_tensor_ends);
+    tcase_add_test(tests, boxes_lie_where_their_indices_say);
     tcase_add_test(tests, wide_to_half_is_one_rounding);
     tcase_add_test(tests, big_integers_round_once);
     tcase_add_test(tests, floats_to_integers_saturate);

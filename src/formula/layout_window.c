@@ -177,23 +177,6 @@ static enum ulp_status make_context(struct window_context **out, const struct ul
     return ULP_OK;
 }
 
-/* Offsets of all indices of a row-major box whose axis d steps by steps[d], each increased by base[outer]. */
-static void fill_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps, size_t count,
-                         int64_t base)
-{
-    int64_t index[ULP_RANK_MAX] = {0}, offset = base;
-    for (size_t i = 0; i < count; i++) {
-        offsets[i] = offset;
-        for (int d = rank - 1; d >= 0; d--) {
-            offset += steps[d];
-            if (++index[d] < dims[d])
-                break;
-            offset -= steps[d] * dims[d];
-            index[d] = 0;
-        }
-    }
-}
-
 /* Where the input's elements lie: a table by row (of the window's first element, which may lie outside) and one by
  * position. */
 static enum ulp_status address_input(struct ulp_operand *input, const struct ulp_window_shape *shape, size_t out_count,
@@ -215,9 +198,11 @@ static enum ulp_status address_input(struct ulp_operand *input, const struct ulp
     int64_t *positions = ulp_arena_take(arena, kernel_count, sizeof *positions);
     if (!rows || !positions)
         return fail_memory(error);
-    for (size_t i = 0; i < outer; i++)
-        fill_offsets(rows + i * out_count, rank, shape->out, out_steps, out_count, start + (int64_t)i * step);
-    fill_offsets(positions, rank, shape->kernel, kernel_steps, kernel_count, 0);
+    ulp_box_offsets(rows, rank, shape->out, out_steps, start);
+    for (size_t i = 1; i < outer; i++)
+        for (size_t j = 0; j < out_count; j++)
+            rows[i * out_count + j] = rows[j] + (int64_t)i * step;
+    ulp_box_offsets(positions, rank, shape->kernel, kernel_steps, 0);
     *input = (struct ulp_operand){.tensor = input->tensor, .constant = input->constant, .row_offset = rows,
                                   .position_offset = positions};
     if (input->tensor && input->tensor->count != outer * (size_t)step)

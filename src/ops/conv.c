@@ -85,20 +85,14 @@ static enum ulp_status pad_input(struct ulp_call *call, const struct ulp_tensor 
 static enum ulp_status box_table(const struct ulp_call *call, int rank, const int64_t *counts, const int64_t *start,
                                  const int64_t *step, const int64_t *strides, int64_t **table, struct ulp_error *error)
 {
-    int64_t count = ulp_product(counts, rank), index[ULP_RANK_MAX] = {0}, offset = 0;
-    enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof **table, table, error);
-    for (int d = 0; d < rank; d++)
-        offset += start[d] * strides[d];
-    for (int64_t i = 0; status == ULP_OK && i < count; i++) {
-        (*table)[i] = offset;
-        for (int d = rank - 1; d >= 0; d--) {
-            offset += step[d] * strides[d];
-            if (++index[d] < counts[d])
-                break;
-            offset -= counts[d] * step[d] * strides[d];
-            index[d] = 0;
-        }
+    int64_t steps[ULP_RANK_MAX], first = 0;
+    enum ulp_status status = ulp_call_take(call, (size_t)ulp_product(counts, rank), sizeof **table, table, error);
+    for (int d = 0; d < rank; d++) {
+        first += start[d] * strides[d];
+        steps[d] = step[d] * strides[d];
     }
+    if (status == ULP_OK)
+        ulp_box_offsets(*table, rank, counts, steps, first);
     return status;
 }
 

@@ -152,6 +152,25 @@ void ulp_tensor_free(struct ulp_tensor *tensor)
     *tensor = (struct ulp_tensor){0};
 }
 
+void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps, int64_t first)
+{
+    const int64_t row = rank > 0 ? dims[rank - 1] : 1, step = rank > 0 ? steps[rank - 1] : 0;
+    int64_t index[ULP_RANK_MAX] = {0}, row_count = 1;
+    for (int d = 0; d < rank - 1; d++)
+        row_count *= dims[d];
+    for (int64_t r = 0; r < row_count; r++, offsets += row) {
+        for (int64_t i = 0; i < row; i++)
+            offsets[i] = first + i * step;
+        for (int d = rank - 2; d >= 0; d--) {
+            first += steps[d];
+            if (++index[d] < dims[d])
+                break;
+            first -= steps[d] * dims[d];
+            index[d] = 0;
+        }
+    }
+}
+
 bool ulp_tensor_same_shape(const struct ulp_tensor *a, const struct ulp_tensor *b)
 {
     return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;

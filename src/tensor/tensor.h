@@ -55,6 +55,9 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
                                    enum ulp_rounding rounding, uint64_t seed, struct ulp_pool *pool,
                                    struct ulp_error *error);
 
+/* Where the elements of a box lie, its indices in row-major order: first + sum of index[d] * steps[d], for all of dims, into offsets. */
+void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps, int64_t first);
+
 /* ONNX multidirectional (numpy) broadcasting of `count` shapes into *rank and dims. ULP_ERROR_INPUT when they do not fit. */
 enum ulp_status ulp_broadcast_shape(int count, const struct ulp_tensor *const *tensors, int *rank, int64_t *dims,
                                     struct ulp_error *error);
