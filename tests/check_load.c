@@ -43,5 +43,6 @@ struct proto model_with_tensor(struct proto *tensor)
 
 int main(void)
 {
-    return test_run(load_tensor_suite(), load_external_suite(), load_graph_suite(), load_damage_suite(), NULL);
+    return test_run(load_tensor_suite(), load_external_suite(), load_graph_suite(), load_attributes_suite(),
+                    load_damage_suite(), NULL);
 }

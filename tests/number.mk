@@ -7,6 +7,7 @@ check_format_LDADD = $(test_libs)
 check_number_SOURCES = %D%/check_number.c
 check_number_CPPFLAGS = $(test_cppflags)
 check_number_LDADD = $(test_libs)
-check_round_SOURCES = %D%/check_round.c
+check_round_SOURCES = %D%/check_round.c %D%/round/check_oracle.c %D%/round/check_stochastic.c \
+	%D%/round/round_test.h %D%/round/support.c
 check_round_CPPFLAGS = $(test_cppflags)
 check_round_LDADD = $(test_libs)

@@ -8,6 +8,8 @@
 
 Suite *parse_suite(void);
 Suite *evaluate_suite(void);
+Suite *outputs_suite(void);
+Suite *integers_suite(void);
 Suite *layout_suite(void);
 Suite *fuzz_suite(void);
 

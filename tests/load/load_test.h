@@ -9,6 +9,7 @@
 Suite *load_tensor_suite(void);
 Suite *load_external_suite(void);
 Suite *load_graph_suite(void);
+Suite *load_attributes_suite(void);
 Suite *load_damage_suite(void);
 
 /* Load a message as a model (freed). Failing to load fails the test. */
