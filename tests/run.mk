@@ -1,6 +1,6 @@
 check_PROGRAMS += check_run
 TESTS += check_run
-check_run_SOURCES = %D%/check_run.c %D%/support/networks.c %D%/support/networks.h
+check_run_SOURCES = %D%/check_run.c %D%/run/check_small.c %D%/run/run_test.h %D%/run/support.c %D%/support/networks.c %D%/support/networks.h
 check_run_CPPFLAGS = $(test_cppflags)
 check_run_LDADD = $(test_libs)
 check_PROGRAMS += check_networks
