@@ -34,6 +34,7 @@ libcore_la_SOURCES += \
 	%D%/pool.c \
 	%D%/quantize.c \
 	%D%/recurrent.c \
+	%D%/recurrent_cell.c %D%/recurrent_cell.h \
 	%D%/reduce.c \
 	%D%/registry.c \
 	%D%/resize.c \

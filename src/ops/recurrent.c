@@ -1,118 +1,27 @@
 /* RNN, GRU and LSTM: per step one contraction of the state, and the cell as a formula. States are rounded to the lane's
  * storage after every step, the products' sums are not rounded in between. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "kernels/packed.h"
 #include "ops/contraction.h"
 #include "ops/move.h"
-
-/* ---- activations ---- */
-
-/* Formula of a value written as '$'; 'A' and 'B' are alpha and beta with their defaults. */
-static const struct activation {
-    const char *name, *formula, *alpha, *beta; /* NULL: the function has none */
-} activations[] = {
-    {"Relu", "max($, 0)", NULL, NULL},
-    {"Tanh", "tanh($)", NULL, NULL},
-    {"Sigmoid", "sigmoid($)", NULL, NULL},
-    {"Affine", "A * $ + B", "1", "0"},
-    {"LeakyRelu", "$ < 0 ? A * $ : $", "0x1.47ae14p-7", NULL},
-    {"ThresholdedRelu", "$ >= A ? $ : 0", "1", NULL},
-    {"ScaledTanh", "A * tanh(B * $)", "1", "1"},
-    {"HardSigmoid", "min(max(A * $ + B, 0), 1)", "0x1.99999ap-3", "0.5"},
-    {"Elu", "$ >= 0 ? $ : A * (exp(min($, 0)) - 1)", "1", NULL},
-    {"Softsign", "$ / (1 + abs($))", NULL, NULL},
-    {"Softplus", "softplus($)", NULL, NULL},
-};
-
-struct chosen {
-    const struct activation *activation;
-    char alpha[40], beta[40];
-};
-
-static const struct activation *find_activation(const char *name)
-{
-    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
-        if (strcmp(activations[i].name, name) == 0)
-            return &activations[i];
-    return NULL;
-}
-
-static void take_parameter(char *out, size_t size, const char *fallback, const struct ulp_attribute_value *given,
-                           size_t *next)
-{
-    if (!fallback)
-        return;
-    if (*next < given->count)
-        snprintf(out, size, "%a", (double)given->floats[(*next)++]);
-    else
-        snprintf(out, size, "%s", fallback);
-}
-
-/* The activations of all directions, `each` for one; parameters are consumed in order by the functions that have them.
- */
-static enum ulp_status read_activations(const struct ulp_call *call, size_t directions, size_t each,
-                                        const char *const *defaults, struct chosen *out, struct ulp_error *error)
-{
-    const struct ulp_attribute_value *names = ulp_call_attribute(call, "activations");
-    size_t next_alpha = 0, next_beta = 0;
-    if (names->count && names->count != each && names->count != directions * each)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu activations: expected %zu", names->count, directions * each);
-    for (size_t i = 0; i < directions * each; i++) {
-        const char *name = names->count ? names->strings[i % names->count] : defaults[i % each];
-        out[i].activation = find_activation(name);
-        if (!out[i].activation)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "activation %s is not supported", name);
-        take_parameter(out[i].alpha, sizeof out[i].alpha, out[i].activation->alpha,
-                       ulp_call_attribute(call, "activation_alpha"), &next_alpha);
-        take_parameter(out[i].beta, sizeof out[i].beta, out[i].activation->beta,
-                       ulp_call_attribute(call, "activation_beta"), &next_beta);
-    }
-    return ULP_OK;
-}
-
-/* "name = f(z_name); " where z_name is `sum`, clipped when the operator clips. */
-static void write_gate(struct ulp_text *text, const struct ulp_call *call, const struct chosen *chosen,
-                       const char *name, const char *sum)
-{
-    const struct ulp_attribute_value *clip = ulp_call_attribute(call, "clip");
-    if (clip->present && clip->f > 0)
-        ulp_text_add(text, "z_%s = min(max(%s, -%a), %a); %s = ", name, sum, (double)clip->f, (double)clip->f, name);
-    else
-        ulp_text_add(text, "z_%s = %s; %s = ", name, sum, name);
-    for (const char *p = chosen->activation->formula; *p; p++) {
-        if (*p == '$')
-            ulp_text_add(text, "z_%s", name);
-        else if (*p == 'A' || *p == 'B')
-            ulp_text_add(text, "%s", *p == 'A' ? chosen->alpha : chosen->beta);
-        else
-            ulp_text_add(text, "%c", *p);
-    }
-    ulp_text_add(text, "; ");
-}
-
-/* ---- what the three operators share ---- */
-
-enum { RNN_GATES = 1, GRU_GATES = 3, LSTM_GATES = 4 };
+#include "ops/recurrent_cell.h"
 
 struct recurrent {
     size_t gates, directions, steps, batch, input, hidden;
     bool batch_first;
-    struct chosen activations[6];
+    const struct ulp_cell *cell;
+    struct ulp_chosen_activation activations[6];
     const struct ulp_tensor *x, *w, *r, *b, *lengths, *initial_h, *initial_c, *p;
-    struct ulp_tensor sums_x, sums_h,
-        sums_r; /* accumulators: of all steps' inputs, of the state, of GRU's reset state */
+    struct ulp_tensor sums_x, sums_h, sums_r;    /* accumulators: all steps' inputs, the state, GRU's reset state */
     struct ulp_tensor h, c, new_h, new_c, reset; /* storage: batch x hidden */
 };
 
 static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurrent *s, struct ulp_error *error)
 {
-    static const char *const rnn[] = {"Tanh"}, *const gru[] = {"Sigmoid", "Tanh"},
-                             *const lstm[] = {"Sigmoid", "Tanh", "Tanh"};
-    *s = (struct recurrent){.gates = (size_t)call->bound->op->parameter, .batch_first = ulp_call_int(call, "layout")};
+    *s = (struct recurrent){.gates = (size_t)call->bound->op->parameter, .cell = ulp_cell_of(call),
+                            .batch_first = ulp_call_int(call, "layout")};
     s->x = call->in[0], s->w = call->in[1], s->r = call->in[2], s->b = ulp_call_input(call, "b");
     s->lengths = ulp_call_input(call, "sequence_lens"), s->initial_h = ulp_call_input(call, "initial_h");
     s->initial_c = ulp_call_input(call, "initial_c"), s->p = ulp_call_input(call, "p");
@@ -138,8 +47,7 @@ static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurr
     if (!fits)
         return ulp_fail(error, ULP_ERROR_INPUT, "the inputs' shapes do not fit x, %zu directions and hidden size %zu",
                         s->directions, s->hidden);
-    const size_t each = s->gates == LSTM_GATES ? 3 : s->gates == GRU_GATES ? 2 : 1;
-    return read_activations(call, s->directions, each, each == 3 ? lstm : each == 2 ? gru : rnn, s->activations, error);
+    return ulp_cell_activations(call, s->directions, s->activations, error);
 }
 
 static enum ulp_status infer_recurrent(struct ulp_call *call, struct ulp_error *error)
@@ -209,78 +117,14 @@ static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out, c
     return ulp_call_contract(call, &problem, error);
 }
 
-/* ---- cells as formulas ----
- * x_G, h_G: gate G's sums over the input and over the state; v_G, r_G: its two biases; p_G: its peephole; h, c: the
- * state; q: GRU's sum over the reset state. */
-
-static bool resets_before(const struct ulp_call *call, const struct recurrent *s)
-{
-    return s->gates == GRU_GATES && !ulp_call_int(call, "linear_before_reset");
-}
-
-static void write_rnn(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s,
-                      const struct chosen *f)
-{
-    (void)s;
-    write_gate(text, call, &f[0], "y", "x_i + h_i + v_i + r_i");
-    ulp_text_add(text, "y");
-}
-
-static void write_reset(struct ulp_text *text, const struct ulp_call *call, const struct chosen *f)
-{
-    write_gate(text, call, &f[0], "r", "x_r + h_r + v_r + r_r");
-    ulp_text_add(text, "r * h");
-}
-
-static void write_gru(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s,
-                      const struct chosen *f)
-{
-    write_gate(text, call, &f[0], "z", "x_z + h_z + v_z + r_z");
-    if (resets_before(call, s)) {
-        write_gate(text, call, &f[1], "y", "x_h + q + r_h + v_h");
-    } else {
-        write_gate(text, call, &f[0], "r", "x_r + h_r + v_r + r_r");
-        write_gate(text, call, &f[1], "y", "x_h + r * (h_h + r_h) + v_h");
-    }
-    ulp_text_add(text, "(1 - z) * y + z * h");
-}
-
-static void write_lstm(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s,
-                       const struct chosen *f)
-{
-    write_gate(text, call, &f[0], "i", s->p ? "x_i + h_i + p_i * c + v_i + r_i" : "x_i + h_i + v_i + r_i");
-    if (ulp_call_int(call, "input_forget"))
-        ulp_text_add(text, "f = 1 - i; ");
-    else
-        write_gate(text, call, &f[0], "f", s->p ? "x_f + h_f + p_f * c + v_f + r_f" : "x_f + h_f + v_f + r_f");
-    write_gate(text, call, &f[1], "g", "x_c + h_c + v_c + r_c");
-    ulp_text_add(text, "n = f * c + i * g; ");
-    write_gate(text, call, &f[0], "o", s->p ? "x_o + h_o + p_o * n + v_o + r_o" : "x_o + h_o + v_o + r_o");
-    write_gate(text, call, &f[2], "m", "n");
-    ulp_text_add(text, "o * m");
-}
-
-/* By parameter, which is the number of gates. */
-static const struct cell {
-    const char *gates, *peepholes; /* in the order of w, r, b and of p */
-    size_t activations;
-    void (*write)(struct ulp_text *text, const struct ulp_call *call, const struct recurrent *s,
-                  const struct chosen *f);
-} cells[] = {
-    [RNN_GATES] = {"i", "", 1, write_rnn},
-    [GRU_GATES] = {"zrh", "", 2, write_gru},
-    [LSTM_GATES] = {"iofc", "iof", 3, write_lstm},
-};
-
 struct cell_operands {
     size_t count;
-    struct ulp_named_operand items[5 * LSTM_GATES + 3];
-    char names[5 * LSTM_GATES][4];
-    struct ulp_tensor views[5 * LSTM_GATES];
+    struct ulp_named_operand items[5 * ULP_LSTM_GATES + 3];
+    char names[5 * ULP_LSTM_GATES][4];
+    struct ulp_tensor views[5 * ULP_LSTM_GATES];
 };
 
-/* "LETTER_GATE": hidden numbers from element `first` of tensor on; rows row_stride (or row_offset) apart. tensor NULL:
- * -0. */
+/* "LETTER_GATE": hidden numbers from element `first` of tensor on; rows row_stride (or row_offset) apart. NULL: -0. */
 static void add_gate(struct cell_operands *o, char letter, char gate, const struct ulp_tensor *tensor, size_t first,
                      const int64_t *row_offset, int64_t row_stride)
 {
@@ -299,9 +143,9 @@ static void add_gate(struct cell_operands *o, char letter, char gate, const stru
 static void lay_cell(struct cell_operands *o, const struct ulp_call *call, const struct recurrent *s, size_t d,
                      const int64_t *x_row)
 {
-    const struct cell *cell = &cells[s->gates];
+    const struct ulp_cell *cell = s->cell;
     const size_t hidden = s->hidden, lines = s->gates * hidden;
-    const size_t state_lines = resets_before(call, s) ? 2 * hidden : lines;
+    const size_t state_lines = ulp_cell_resets_before(call) ? 2 * hidden : lines;
     const struct {
         const char *name;
         const struct ulp_tensor *tensor;
@@ -372,7 +216,7 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct recurrent *
 static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size_t d, const char *const formulas[2],
                                 const int64_t *x_row, const int64_t *h_line, struct ulp_error *error)
 {
-    const size_t lines = s->gates * s->hidden, state_lines = resets_before(call, s) ? 2 * s->hidden : lines;
+    const size_t lines = s->gates * s->hidden, state_lines = ulp_cell_resets_before(call) ? 2 * s->hidden : lines;
     const struct ulp_tensor r = ulp_tensor_view_from(s->r, d * lines * s->hidden);
     struct cell_operands *operands;
     enum ulp_status status = ulp_call_take(call, 1, sizeof *operands, &operands, error);
@@ -381,15 +225,14 @@ static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size
     if (status != ULP_OK)
         return status;
     lay_cell(operands, call, s, d, x_row);
-    if (resets_before(call, s)) {
+    if (ulp_cell_resets_before(call)) {
         const struct ulp_tensor r_last = ulp_tensor_view_from(&r, 2 * s->hidden * s->hidden);
         status = run_cell(call, s, formulas[0], operands, &s->reset, NULL, error);
         if (status == ULP_OK)
             status = multiply(call, &s->sums_r, &s->reset, h_line, s->batch, &r_last, s->hidden, s->hidden, error);
     }
-    return status == ULP_OK
-               ? run_cell(call, s, formulas[1], operands, &s->new_h, s->gates == LSTM_GATES ? &s->new_c : NULL, error)
-               : status;
+    struct ulp_tensor *second = s->gates == ULP_LSTM_GATES ? &s->new_c : NULL;
+    return status == ULP_OK ? run_cell(call, s, formulas[1], operands, &s->new_h, second, error) : status;
 }
 
 /* A step's tables are needed no longer than the step: long sequences must not gather them. */
@@ -432,7 +275,7 @@ static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s,
             if (place[b] == s->steps)
                 continue;
             copy_row(&s->h, b, &s->new_h, b, s->hidden);
-            if (s->gates == LSTM_GATES)
+            if (s->gates == ULP_LSTM_GATES)
                 copy_row(&s->c, b, &s->new_c, b, s->hidden);
             if (ulp_call_wants(call, 0))
                 copy_row(&call->out[0], output_row(s, place[b], d, b), &s->h, b, s->hidden);
@@ -464,15 +307,12 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
         status = ulp_packed_keep(call->packed, s.r, error);
     const bool kept = status == ULP_OK;
     for (size_t d = 0; status == ULP_OK && d < s.directions; d++) {
-        const struct chosen *f = &s.activations[d * cells[s.gates].activations];
-        struct ulp_text reset = {0}, cell = {0};
-        write_reset(&reset, call, f);
-        cells[s.gates].write(&cell, call, &s, f);
-        status = reset.failed || cell.failed
-                     ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
-                     : run_direction(call, &s, d, (const char *const[]){reset.data, cell.data}, error);
-        ulp_text_free(&reset);
-        ulp_text_free(&cell);
+        struct ulp_text formulas[2] = {{0}};
+        status = ulp_cell_write(call, &s.activations[d * s.cell->activation_count], formulas, error);
+        if (status == ULP_OK)
+            status = run_direction(call, &s, d, (const char *const[]){formulas[0].data, formulas[1].data}, error);
+        ulp_text_free(&formulas[0]);
+        ulp_text_free(&formulas[1]);
     }
     if (kept)
         ulp_packed_drop(call->packed, s.r);
@@ -486,17 +326,17 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
 
 const struct ulp_operator ulp_ops_recurrent[] = {
     {.name = "GRU", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
-     .attributes = COMMON "; linear_before_reset:int=0", RECURRENT, .parameter = GRU_GATES},
+     .attributes = COMMON "; linear_before_reset:int=0", RECURRENT, .parameter = ULP_GRU_GATES},
     {.name = "GRU", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
-     .attributes = COMMON "; linear_before_reset:int=0; layout:int=0", RECURRENT, .parameter = GRU_GATES},
+     .attributes = COMMON "; linear_before_reset:int=0; layout:int=0", RECURRENT, .parameter = ULP_GRU_GATES},
     {.name = "LSTM", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
-     .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0", RECURRENT, .parameter = LSTM_GATES},
+     .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0", RECURRENT, .parameter = ULP_LSTM_GATES},
     {.name = "LSTM", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
      .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0; layout:int=0", RECURRENT,
-     .parameter = LSTM_GATES},
+     .parameter = ULP_LSTM_GATES},
     {.name = "RNN", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
-     .attributes = COMMON, RECURRENT, .parameter = RNN_GATES},
+     .attributes = COMMON, RECURRENT, .parameter = ULP_RNN_GATES},
     {.name = "RNN", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
-     .attributes = COMMON "; layout:int=0", RECURRENT, .parameter = RNN_GATES},
+     .attributes = COMMON "; layout:int=0", RECURRENT, .parameter = ULP_RNN_GATES},
     {0},
 };
