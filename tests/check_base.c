@@ -95,22 +95,25 @@ static enum ulp_status mark(void *context, size_t first, size_t last, int worker
 
 START_TEST(every_item_once_and_the_lowest_failure_wins)
 {
+    static const size_t grains[] = {1, 7, 64};
     struct ulp_error error;
     for (int threads = 1; threads <= 7; threads += 3) {
         struct ulp_pool *pool;
         ck_ulp_ok(ulp_pool_create(&pool, threads, &error), error);
         if (threads == 4)
             ulp_pool_set_eager(pool);
-        for (size_t count = 0; count < 700; count += 13) {
-            unsigned char seen[1000] = {0};
-            ck_ulp_ok(ulp_parallel_for(pool, count, 1, mark, seen, &error), error);
-            for (size_t i = 0; i < sizeof seen; i++)
-                ck_assert_uint_eq(seen[i], i < count);
-        }
-        for (int repeat = 0; repeat < 50; repeat++) {
-            unsigned char seen[1000] = {0};
-            ck_assert_int_eq(ulp_parallel_for(pool, 1000, 1, mark, seen, &error), ULP_ERROR_INPUT);
-            ck_assert_str_eq(error.message, "at 777");
+        for (size_t g = 0; g < sizeof grains / sizeof *grains; g++) {
+            for (size_t count = 0; count < 700; count += 13) {
+                unsigned char seen[1000] = {0};
+                ck_ulp_ok(ulp_parallel_for(pool, count, grains[g], mark, seen, &error), error);
+                for (size_t i = 0; i < sizeof seen; i++)
+                    ck_assert_uint_eq(seen[i], i < count);
+            }
+            for (int repeat = 0; repeat < 50; repeat++) {
+                unsigned char seen[1000] = {0};
+                ck_assert_int_eq(ulp_parallel_for(pool, 1000, grains[g], mark, seen, &error), ULP_ERROR_INPUT);
+                ck_assert_str_eq(error.message, "at 777");
+            }
         }
         ulp_pool_free(pool);
     }

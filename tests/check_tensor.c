@@ -81,7 +81,8 @@ START_TEST(boxes_lie_where_their_indices_say)
     static const struct {
         int rank;
         int64_t dims[4], steps[4];
-    } boxes[] = {{0, {0}, {0}}, {1, {7}, {-3}}, {1, {0}, {1}}, {2, {3, 5}, {100, 2}}, {3, {2, 0, 4}, {1, 1, 1}}, {4, {2, 3, 1, 4}, {1000, -7, 5, 0}}};
+    } boxes[] = {{0, {0}, {0}}, {1, {7}, {-3}}, {1, {0}, {1}}, {2, {3, 5}, {100, 2}}, {3, {2, 0, 4}, {1, 1, 1}},
+                 {3, {3000000000, 3000000000, 0}, {1, 1, 1}}, {4, {2, 3, 1, 4}, {1000, -7, 5, 0}}};
     for (size_t b = 0; b < sizeof boxes / sizeof *boxes; b++) {
         int64_t offsets[64], count = 1;
         memset(offsets, 0x55, sizeof offsets);

@@ -134,6 +134,7 @@ static const struct setup setups[] = {
     {1, 30, 40, 70, 100, 100, false, false, true},
     {2, 20, 34, 45, 3, 2, false, true, true},
     {1, 40, 33, 200, 400, 50, false, true, false},
+    {1, 4, 1700, 9, 0, 0, false, false, true}, /* more panels than an item has */
 };
 
 static bool same(float x, float y)
@@ -300,12 +301,16 @@ static void compare_threads(const struct ulp_arithmetic *arithmetic, struct inst
 START_TEST(bits_do_not_depend_on_threads)
 {
     static const struct setup setup = {3, 90, 70, 200, 1000, 40, false, true, true};
-    struct ulp_arithmetic arithmetic;
+    static const struct setup many_columns = {1, 22, 5000, 20, 0, 0, false, true, true}; /* whose panels are cut into parts */
+    struct ulp_arithmetic arithmetic, in_panels;
     struct ulp_error error;
     struct instance it;
     ck_ulp_ok(ulp_arithmetic_find("fp16", &arithmetic, &error), error);
     instance_create(&it, &arithmetic, &setup, 9);
     compare_threads(&arithmetic, &it);
+    ck_ulp_ok(ulp_arithmetic_find("fp16,round=sr,seed=3", &in_panels, &error), error);
+    instance_create(&it, &in_panels, &many_columns, 9);
+    compare_threads(&in_panels, &it);
     for (size_t i = 0; i < COUNT(windows); i++) {
         window_create(&it, &arithmetic, &windows[i], i);
         compare_threads(&arithmetic, &it);

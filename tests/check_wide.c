@@ -183,7 +183,7 @@ START_TEST(many_columns_meet_shared_rows)
     static const size_t batch_counts[] = {1, 3};
     for (size_t i = 0; i < COUNT(batch_counts); i++)
         for (int threads = 1; threads <= 2; threads++)
-            check_setup((struct setup){batch_counts[i], 9, 400, 20, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128, 128, (enum kind)_i,
+            check_setup((struct setup){batch_counts[i], 37, 400, 9, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128, 128, (enum kind)_i,
                                        threads == 2, (uint64_t)threads}, threads);
 }
 END_TEST

@@ -261,7 +261,7 @@ START_TEST(erf_cells_equal_mpfr)
     mpfr_t x, y, slope;
     mpz_inits(expected, found, NULL);
     mpfr_inits2(64 * limbs + 400, x, y, slope, (mpfr_ptr)0);
-    for (size_t cell = 0; cell < cells; cell++) {
+    for (size_t cell = 0; cell <= cells; cell++) {
         const uint64_t *const end = series->coefficients + (cell + 1) * series->stride;
         mpfr_set_ui_2exp(x, cell, -series->width_bits, MPFR_RNDN);
         mpfr_erf(y, x, MPFR_RNDN);

@@ -301,7 +301,7 @@ static bool is_worth_calling(struct ulp_pool *pool, double seconds)
     return pool->started_count == pool->thread_count || pool->seen_seconds >= WORTH_STARTING_SECONDS;
 }
 
-/* What the caller does while others sleep: chunks of that many, until the work left, at the pace so far, is worth calling them. */
+/* The caller's work while others sleep: chunks of `most` items, until what is left, at the pace so far, is worth calling them. */
 static void work_alone(struct ulp_pool *pool, struct job *job)
 {
     const double started = ulp_seconds_now();

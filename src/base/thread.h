@@ -23,8 +23,9 @@ struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool);
  * per-worker scratch. Returns a status; the error of the lowest item that failed is kept. */
 typedef enum ulp_status ulp_work_fn(void *context, size_t first, size_t last, int worker, struct ulp_error *error);
 
-/* Splits [0, count) into chunks of at least `grain` items and runs them on the pool, the caller
- * working too; each thread begins in its own part, the first thread with the first items. pool NULL: runs in the caller. Calls from inside a worker run in that worker.
+/* Splits [0, count) into chunks of `grain` items or more (the last of a part may be shorter) and runs them on the pool, the caller
+ * working too; each thread begins in its own part, the first thread with the first items. pool NULL: runs in the caller. Calls from
+ * inside a worker run in that worker; otherwise one thread at a time may call with a pool.
  * A grain should be about ULP_GRAIN_NANOSECONDS of work: handing over less takes longer than doing it. */
 #define ULP_GRAIN_NANOSECONDS 20000
 /* As many items of that many nanoseconds, at least 1. */

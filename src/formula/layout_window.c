@@ -198,7 +198,8 @@ static enum ulp_status address_input(struct ulp_operand *input, const struct ulp
     int64_t *positions = ulp_arena_take(arena, kernel_count, sizeof *positions);
     if (!rows || !positions)
         return fail_memory(error);
-    ulp_box_offsets(rows, rank, shape->out, out_steps, start);
+    if (outer > 0)
+        ulp_box_offsets(rows, rank, shape->out, out_steps, start);
     for (size_t i = 1; i < outer; i++)
         for (size_t j = 0; j < out_count; j++)
             rows[i * out_count + j] = rows[j] + (int64_t)i * step;

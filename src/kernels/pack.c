@@ -2,7 +2,6 @@
  * rows are copied as blocks; values are rounded to the factor format after gathering, where memory is contiguous. */
 #include "kernels/pack.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 

@@ -2,7 +2,9 @@
 #include "kernels/special.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "number/mpfr_record.h"
@@ -49,6 +51,13 @@ static bool any_record(const int64_t *record, size_t step, size_t count)
     return any;
 }
 
+/* The largest finite float that is not above limit >= 0. */
+static float float_below(double limit)
+{
+    const float x = limit < (double)FLT_MAX ? (float)limit : FLT_MAX;
+    return (double)x > limit ? nextafterf(x, 0) : x;
+}
+
 /* Items are stretches of CHECKED_AT_ONCE elements. */
 static enum ulp_status look_at(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
@@ -59,9 +68,8 @@ static enum ulp_status look_at(void *context, size_t first, size_t last, int wor
     for (size_t i = first; i < last && !atomic_load_explicit(&look->found, memory_order_relaxed); i++) {
         const size_t from = i * CHECKED_AT_ONCE, left = tensor->count - from, count = left < CHECKED_AT_ONCE ? left : CHECKED_AT_ONCE;
         const void *data = (const char *)tensor->data + from * each;
-        const double limit = look->limit < DBL_MAX ? look->limit : DBL_MAX;
-        if (tensor->element == ULP_ELEMENT_F32   ? any_float(data, count, limit < (double)FLT_MAX ? (float)limit : FLT_MAX)
-            : tensor->element == ULP_ELEMENT_F64 ? any_double(data, count, limit)
+        if (tensor->element == ULP_ELEMENT_F32   ? any_float(data, count, float_below(look->limit))
+            : tensor->element == ULP_ELEMENT_F64 ? any_double(data, count, look->limit < DBL_MAX ? look->limit : DBL_MAX)
                                                  : any_record(data, each / sizeof(int64_t), count))
             atomic_store_explicit(&look->found, true, memory_order_relaxed);
     }

@@ -95,6 +95,7 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
     }
     set_sides(work, best_swapped);
     work->special_rows = ulp_pack_may_be_special(&work->rows.pack, pool);
+    /* as ulp_pack_meets_padding says, the rows looked at once */
     work->padding = (work->columns.pack.factor->padding && work->special_rows) ||
                     (work->rows.pack.factor->padding && ulp_pack_may_be_special(&work->columns.pack, pool));
     return is_direct ? contract_directly(work, &best_cover, pool, error) : ulp_unit_run_panels(work, pool, error);

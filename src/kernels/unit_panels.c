@@ -64,15 +64,14 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
     const struct ulp_unit_work *work = panels->work;
     struct scratch scratch;
     lay_scratch(&scratch, panels, panels->scratch + (size_t)worker * panels->worker_bytes);
-    for (size_t item = first, part; item < last; item++) {
-        const size_t chunk = item / panels->parts;
+    for (size_t item = first; item < last; item++) {
+        const size_t chunk = item / panels->parts, part = item % panels->parts;
         const size_t group_batch = chunk / panels->chunk_count, batch = panels->batch_first + group_batch;
         const size_t row = chunk % panels->chunk_count * panels->chunk_rows, left = work->rows.count - row;
         const struct ulp_pack_range range = {.batch = batch,
                                              .line = row,
                                              .line_count = left < panels->chunk_rows ? left : panels->chunk_rows,
                                              .k_count = work->problem->k};
-        part = item % panels->parts;
         if (item == first || part == 0)
             ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack, range, work->padding,
                                  scratch.lines);
@@ -94,7 +93,6 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
     return ULP_OK;
 }
 
-/* One group: batches with all their panels, or a part of one batch's panels. */
 #define ITEMS_MIN 16 /* for each thread, so that threads end together */
 #define PART_PANELS_MIN 24
 
@@ -105,6 +103,7 @@ static size_t count_parts(const struct panels *panels, const struct ulp_pool *po
     return parts < most ? parts : most > 0 ? most : 1;
 }
 
+/* One group: batches with all their panels, or a part of one batch's panels. */
 static enum ulp_status contract_group(struct panels *panels, struct ulp_pool *pool, struct ulp_error *error)
 {
     const size_t decoded = (panels->work->shared ? 1 : panels->batch_count) * panels->held;

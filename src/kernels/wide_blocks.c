@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-#define COLUMN_BLOCK_BYTES ((size_t)48 << 20) /* of all packed columns at a time, or of all workers' */
+#define SHARED_BYTES ((size_t)48 << 20)       /* of what is packed together at a time, or of what all workers pack for themselves */
 #define FEW_ROWS_BLOCK_BYTES ((size_t)1 << 20) /* the same when all rows meet them at once: none is met again */
 #define ROW_BLOCK_BYTES ((size_t)2 << 20)     /* of a worker's packed rows */
 #define ROW_PANELS_MAX 4                      /* that share a column panel's way through the cache */
@@ -112,7 +112,7 @@ static void pack_columns(struct run *run, struct columns *columns, size_t batch,
 
 static size_t column_block_bytes(const struct run *run)
 {
-    return run->call->problem.m <= (size_t)run->plan->tile->rows_max * ROW_PANELS_MAX ? FEW_ROWS_BLOCK_BYTES : COLUMN_BLOCK_BYTES;
+    return run->call->problem.m <= (size_t)run->plan->tile->rows_max * ROW_PANELS_MAX ? FEW_ROWS_BLOCK_BYTES : SHARED_BYTES;
 }
 
 static size_t panel_count(const struct columns *columns)
@@ -270,7 +270,7 @@ static enum ulp_status work_on_shared_rows(void *context, size_t first, size_t l
     return ULP_OK;
 }
 
-/* Items are own_panels column panels. */
+/* Items are blocks of the columns that a worker packs for itself. */
 static enum ulp_status work_on_own_columns(void *context, size_t first, size_t last, int number, struct ulp_error *error)
 {
     struct run *run = context;
@@ -335,9 +335,11 @@ static enum way choose_way(const struct run *run)
 {
     const struct ulp_contraction *problem = &run->call->problem;
     const double rows = packed_bytes(run, 0, problem->m), columns = packed_bytes(run, 1, problem->n);
-    if (problem->batch_count >= 2 * run->worker_count && problem->batch_count > 1)
+    if (problem->batch_count >= 2 * run->worker_count)
         return BY_BATCHES;
-    if (rows < columns && rows <= COLUMN_BLOCK_BYTES && column_panels(run) >= OWN_BLOCKS_MIN * run->worker_count)
+    const size_t panel = ulp_wide_panel_data_bytes(run->plan, ulp_wide_column_width(run->plan->tile));
+    if (rows < columns && rows <= SHARED_BYTES && panel <= SHARED_BYTES / run->worker_count &&
+        column_panels(run) >= OWN_BLOCKS_MIN * run->worker_count)
         return SHARED_ROWS;
     return run->worker_count == 1 ? BY_BATCHES : SHARED_COLUMNS;
 }

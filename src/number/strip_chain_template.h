@@ -146,7 +146,7 @@ ATTRIBUTE INLINE VECTOR JOIN(CHAIN, gather)(const REAL *p, size_t stride)
     VECTOR x;
     if (stride == 2) {
         const VECTOR low = *(const PLACED *)p, high = *(const PLACED *)(p + LANES - 1);
-#if __has_builtin(__builtin_shuffle)
+#ifndef __clang__
         MASK places;
 #pragma GCC unroll 16
         for (int i = 0; i < LANES; i++)

@@ -21,7 +21,7 @@ struct recipe {
     /* At least |f^(k)(x) / k!| for all x in the cells. */
     double (*bound)(int k);
     int (*constant)(mpfr_t, mpfr_rnd_t);
-    /* expand needs coefficients down to 2^-more_bits of those that are stored. */
+    /* expand needs coefficients until their terms are below 2^-more_bits ulp: TERMS_MAX is enough for them. */
     int more_bits;
 };
 
@@ -50,8 +50,8 @@ static void expand_log1p(mpfr_t *c, int count, const mpfr_t x)
 
 #define ERF_WIDTH_BITS 6
 
-/* erf(x) and erf'(x) from the series of the cell before, at its end: sums of c_k h^k and of k c_k h^(k-1), h the cells' width, which
- * the scaled coefficients are an eighth of. mpfr_erf would take ten times as long. What is lost stays below 2^-40 ulp: the terms cut
+/* erf(x) and erf'(x) from the series of the cell before, at its end: the sums of c_k h^k and of k c_k h^(k-1), h the cells' width;
+ * c[k] holds an eighth of c_k h^k. mpfr_erf would take ten times as long. What is lost stays below 2^-40 ulp: the terms cut
  * off are below 2^-more_bits ulp, those of erf' 2^12 times that; each cell adds that much, h times the slope's share, and
  * g(x + h) = g(x) exp(-2 x h - h^2) does not amplify it; there are at most 900 cells. */
 static void continue_erf(mpfr_t value, mpfr_t slope, mpfr_t *c, int count)

@@ -155,8 +155,8 @@ void ulp_tensor_free(struct ulp_tensor *tensor)
 void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps, int64_t first)
 {
     const int64_t row = rank > 0 ? dims[rank - 1] : 1, step = rank > 0 ? steps[rank - 1] : 0;
-    int64_t index[ULP_RANK_MAX] = {0}, row_count = 1;
-    for (int d = 0; d < rank - 1; d++)
+    int64_t index[ULP_RANK_MAX] = {0}, row_count = row > 0;
+    for (int d = 0; row > 0 && d < rank - 1; d++)
         row_count *= dims[d];
     for (int64_t r = 0; r < row_count; r++, offsets += row) {
         for (int64_t i = 0; i < row; i++)

@@ -31,16 +31,17 @@ static void check_number(struct ulp_tensor *tensor, double x, double limit, stru
 
 START_TEST(numbers_beyond_a_limit)
 {
-    static const double limits[] = {1, 448, 65504, 0x1.fep127, FLT_MAX, INFINITY};
-    static const double numbers[] = {0, -0.0, 0x1p-149, 1, 448, -448, 449, 65504, 65505, -65536, 0x1.fep127, FLT_MAX, -FLT_MAX, INFINITY,
-                                     -INFINITY, NAN, -NAN};
+    static const double limits[] = {1, 448, 65504, 65536 - 0x1p-15, 0x1.fep127, FLT_MAX, INFINITY};
+    static const double numbers[] = {0, -0.0, 0x1p-149, 1, 448, -448, 449, 65504, 65505, 65536, -65536, 0x1.fep127, FLT_MAX, -FLT_MAX,
+                                     INFINITY, -INFINITY, NAN, -NAN};
     const enum ulp_element element = _i ? ULP_ELEMENT_F64 : ULP_ELEMENT_F32;
     struct ulp_error error;
     struct ulp_tensor tensor;
     struct ulp_pool *pool;
     ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
     ulp_pool_set_eager(pool);
-    ck_ulp_ok(ulp_tensor_create(&tensor, _i ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT, element, 0, 1, (const int64_t[]){COUNT_MAX}, &error), error);
+    const int64_t count = COUNT_MAX;
+    ck_ulp_ok(ulp_tensor_create(&tensor, _i ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT, element, 0, 1, &count, &error), error);
     for (size_t i = 0; i < COUNT_MAX; i++)
         if (_i)
             ((double *)tensor.data)[i] = 1;
