@@ -87,8 +87,10 @@ static void make_operands(const struct ulp_strip_rule *rule, uint64_t *state, si
         oracle_operand(b, &rule->format, state,
                        u < 2 * ORACLE_SPECIALS ? (u * 7 + u / ORACLE_SPECIALS) % ORACLE_SPECIALS : ORACLE_SPECIALS);
         oracle_operand(c, &rule->format, state, u < ORACLE_SPECIALS ? (u * 5) % ORACLE_SPECIALS : ORACLE_SPECIALS);
-        if (i % 8 == 5) /* near cancellation */
+        if (i % 8 == 5) { /* near cancellation; into the format, which may have no -0 */
             mpfr_neg(b, a, MPFR_RNDN);
+            ulp_round_mpfr(&rule->format, ULP_ROUND_NEAREST_EVEN, b, b, 0, 0, 0);
+        }
         if (i % 8 == 6) {
             mpfr_mul(c, a, b, MPFR_RNDN);
             mpfr_neg(c, c, MPFR_RNDN);

@@ -166,29 +166,21 @@ static int compute_sigmoid(mpfr_t out, const mpfr_t x)
     return 1;
 }
 
-/* log(1 + exp(x)); far above the number after x, below -100 the series in exp(x) < 2^-144. */
+/* max(x, 0) + log1p(exp(-|x|)), by a lower bound again: both functions and the sum are rounded toward zero. */
 static int compute_softplus(mpfr_t out, const mpfr_t x)
 {
     if (mpfr_nan_p(x) || mpfr_inf_p(x))
         return mpfr_inf_p(x) && mpfr_sgn(x) < 0 ? mpfr_set_ui(out, 0, MPFR_RNDZ) : mpfr_set(out, x, MPFR_RNDZ);
-    mpfr_t t, e;
-    mpfr_inits2(mpfr_get_prec(out) + 200, t, e, (mpfr_ptr)0);
-    mpfr_exp(e, x, MPFR_RNDZ);
-    if (mpfr_cmp_si(x, mpfr_get_prec(t) / 3) > 0) {
-        mpfr_set(t, x, MPFR_RNDN);
-        mpfr_nextabove(t);
-    } else if (mpfr_cmp_d(x, -100) < 0) { /* e (1 - e (1 / 2 - e / 3)) */
-        mpfr_div_ui(t, e, 3, MPFR_RNDN);
-        mpfr_d_sub(t, 0.5, t, MPFR_RNDN);
-        mpfr_mul(t, t, e, MPFR_RNDN);
-        mpfr_ui_sub(t, 1, t, MPFR_RNDN);
-        mpfr_mul(t, t, e, MPFR_RNDZ);
-    } else {
-        mpfr_add_ui(t, e, 1, MPFR_RNDZ);
-        mpfr_log(t, t, MPFR_RNDZ);
-    }
+    mpfr_t t;
+    mpfr_init2(t, mpfr_get_prec(out) + 200);
+    mpfr_abs(t, x, MPFR_RNDN);
+    mpfr_neg(t, t, MPFR_RNDN);
+    mpfr_exp(t, t, MPFR_RNDZ);
+    mpfr_log1p(t, t, MPFR_RNDZ);
+    if (mpfr_sgn(x) > 0)
+        mpfr_add(t, t, x, MPFR_RNDZ);
     mpfr_set(out, t, MPFR_RNDZ);
-    mpfr_clears(t, e, (mpfr_ptr)0);
+    mpfr_clear(t);
     return 1;
 }
 
@@ -268,16 +260,19 @@ int oracle_precision(enum ulp_primitive primitive)
 
 void oracle_compute(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c)
 {
+    /* In MPFR's whole range of exponents, so that a result below the range strips compute in is told from its smallest
+     * number. */
+    const mpfr_exp_t emin = mpfr_get_emin();
+    mpfr_set_emin(mpfr_get_emin_min());
     make_odd(out, compute(primitive, out, a, b, c));
+    mpfr_set_emin(emin);
 }
 
 void oracle_round(const struct ulp_strip_rule *rule, mpfr_t out, const mpfr_t x, uint64_t stream, uint64_t index)
 {
     struct ulp_format native = rule->format;
     if (!rule->each_step && rule->carrier == ULP_STRIP_MPFR) {
-        mpfr_set(out, x, MPFR_RNDN);
-        if (mpfr_regular_p(x) && mpfr_get_exp(x) == mpfr_get_emin())
-            mpfr_set_zero(out, mpfr_signbit(x) ? -1 : 1); /* to odd it stood for a value below MPFR's smallest number */
+        mpfr_check_range(out, mpfr_set(out, x, MPFR_RNDN), MPFR_RNDN);
         return;
     }
     if (!rule->each_step)
