@@ -6,8 +6,8 @@
 Without models: those found in $ULPSCOPE_TEST_DATA (ResNet-50 of onnx/light.tar.xz, and models/NAME). For each: milliseconds of one
 inference by ONNX Runtime with one and two threads (session creation excluded) and by ulpscope in each arithmetic (loading and planning
 excluded), seconds of an audit and its peak resident memory, ratios to ONNX Runtime with the same number of threads, and what the second
-thread gains. The programs
-take turns, and of all turns the fastest counts, so that other work on the machine counts least. JSON goes to FILE, or - for stdout.
+thread gains. The programs take turns of a second or more each, and of all inferences (two audits) the fastest counts, so that other work
+on the machine counts least. JSON goes to FILE, or - for stdout.
 """
 import argparse
 import json
@@ -24,6 +24,8 @@ NAMES = "tinybert_1l", "nanogpt_4l", "deimv2_atto_coco", "ultraface_rfb_320"
 ARITHMETICS = "fp32", "fp16", "mpfr:128"
 THREADS = 1, 2
 AUDITED = "fp16,tf32,fp32"
+TURN_SECONDS = 1.0
+INFERENCES_MAX = 100
 
 
 def find_models(folder):
@@ -72,9 +74,9 @@ class OnnxRuntime:
         wanted = {item.name for item in self.session.get_inputs()}
         self.inputs = {name: value for name, value in numpy.load(inputs).items() if name in wanted}
 
-    def seconds(self):
+    def seconds(self, count):
         best = float("inf")
-        for _ in range(5):
+        for _ in range(count):
             begun = time.perf_counter()
             self.session.run(None, self.inputs)
             best = min(best, time.perf_counter() - begun)
@@ -85,6 +87,11 @@ def run_ulpscope(program, model, inputs, arithmetic, threads, repeat):
     cost = process.run([program, "run", model, "--inputs", inputs, "--arith", arithmetic, "--threads", str(threads), "--quiet",
                         "--timings", "--repeat", str(repeat)])
     return min(float(seconds) for seconds in re.findall(r"^run (\S+) s", cost.stderr, re.M))
+
+
+def inferences(seconds):
+    """How many make a turn when one takes that long; None: not known yet."""
+    return 1 if seconds is None else max(1, min(INFERENCES_MAX, round(TURN_SECONDS / seconds)))
 
 
 def measure(name, model, inputs, options, folder):
@@ -98,19 +105,19 @@ def measure(name, model, inputs, options, folder):
     for turn in range(options.repeat):
         for threads, peer in peers.items():
             key = f"onnxruntime.{threads}"
-            row[key] = min(row.get(key, float("inf")), peer.seconds())
+            row[key] = min(row.get(key, float("inf")), peer.seconds(inferences(row.get(key))))
         for arithmetic, threads in ((arithmetic, threads) for arithmetic in ARITHMETICS for threads in THREADS):
             key = f"{arithmetic}.{threads}"
             if turn and row[key] > 5:
                 continue
-            repeat = 1 if turn == 0 and arithmetic != "fp32" else 1 if row.get(key, 0) > 0.5 else 5
-            row[key] = min(row.get(key, float("inf")), run_ulpscope(options.ulpscope, model, inputs, arithmetic, threads, repeat))
+            row[key] = min(row.get(key, float("inf")),
+                           run_ulpscope(options.ulpscope, model, inputs, arithmetic, threads, inferences(row.get(key))))
     if not options.no_audit:
         output = os.path.join(folder, "audit")
-        for threads in THREADS:
+        for key, threads in ((f"audit.{threads}", threads) for _ in range(2) for threads in THREADS):
             cost = process.run([options.ulpscope, "audit", model, "--inputs", inputs, "--arith", AUDITED, "--threads", str(threads),
                                 "--quiet", "--out", output])
-            row[f"audit.{threads}"], row["audit.peak_bytes"] = cost.seconds, cost.peak_bytes
+            row[key], row["audit.peak_bytes"] = min(row.get(key, float("inf")), cost.seconds), cost.peak_bytes
     return row
 
 
