@@ -47,7 +47,7 @@ struct ulp_pool {
     bool stop;
     bool spins;
     bool eager;
-    double seen_seconds; /* of work that was worth calling workers */
+    double seen_saved; /* seconds that calls which were worth it would have saved */
     struct ulp_budget scratch;
 };
 
@@ -119,9 +119,10 @@ static void work_on(struct ulp_pool *pool, struct job *job, int number)
         ;
 }
 
-/* A wait shorter than this is cheaper watched than slept: a thread that sleeps comes some fifty microseconds after it is called, and
- * the next node's work is often there before that. */
-#define SPIN_SECONDS 100e-6
+/* A thread that sleeps comes so long after it is called. A wait of about that is cheaper watched than slept: the next node's work is
+ * often there before. */
+#define COMES_AFTER_SECONDS 50e-6
+#define SPIN_SECONDS (2 * COMES_AFTER_SECONDS)
 
 static void pause_processor(void)
 {
@@ -284,21 +285,28 @@ static void call_workers(struct ulp_pool *pool)
     start_workers(pool);
 }
 
-/* A call costs the caller some microseconds, and who is called comes tens of them later; starting and ending threads costs more,
- * and is done when as much work has been seen that was worth a call. */
-#define WORTH_CALLING_SECONDS 60e-6
-#define WORTH_STARTING_SECONDS 250e-6
+/* Calling costs the caller some microseconds, starting threads and joining them in the end some tens of them each: threads start when
+ * as much would have been saved by those not there. */
+#define CALL_SECONDS 10e-6
+#define START_SECONDS 150e-6
 /* With fewer chunks, seeing how long the first one takes would cost more of the job than a call. */
 #define WATCHED_CHUNKS_MIN 8
+
+/* What sleeping workers would save of that much work. */
+static double find_saved(const struct ulp_pool *pool, double seconds)
+{
+    return (seconds - COMES_AFTER_SECONDS) * (pool->thread_count - 1) / pool->thread_count;
+}
 
 static bool is_worth_calling(struct ulp_pool *pool, double seconds)
 {
     if (pool->eager)
         return true;
-    if (seconds < WORTH_CALLING_SECONDS)
+    const double saved = find_saved(pool, seconds);
+    if (saved < CALL_SECONDS)
         return false;
-    pool->seen_seconds += seconds;
-    return pool->started_count == pool->thread_count || pool->seen_seconds >= WORTH_STARTING_SECONDS;
+    pool->seen_saved += saved;
+    return pool->started_count == pool->thread_count || pool->seen_saved >= START_SECONDS;
 }
 
 /* The caller's work while others sleep: chunks of `most` items, until what is left, at the pace so far, is worth calling them. */
@@ -373,5 +381,5 @@ enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t gra
 
 int ulp_pool_threads_for(const struct ulp_pool *pool, double nanoseconds)
 {
-    return !pool || (!pool->eager && 1e-9 * nanoseconds < WORTH_CALLING_SECONDS) ? 1 : pool->thread_count;
+    return !pool || (!pool->eager && find_saved(pool, 1e-9 * nanoseconds) < CALL_SECONDS) ? 1 : pool->thread_count;
 }

@@ -297,21 +297,23 @@ static enum ulp_status run_strips(void *context, size_t first, size_t last, int 
     return ULP_OK;
 }
 
-/* Nanoseconds of all instructions on one element, roughly: only chunk sizes depend on it. */
+/* Nanoseconds of all instructions on one element, roughly (doc/performance.md): only who works on it depends on them. */
 static double estimate_element(const struct plan *plan, const struct ulp_tape *tape)
 {
-    static const struct {
+    static const struct cost {
         double step, function;
     } costs[ULP_STRIP_CARRIER_COUNT] = {
-        [ULP_STRIP_FLOAT] = {0.3, 12}, [ULP_STRIP_DOUBLE] = {1, 20}, [ULP_STRIP_MPFR] = {60, 500}, [ULP_STRIP_INT64] = {0.5, 0.5},
-        [ULP_STRIP_UINT64] = {0.5, 0.5}};
+        [ULP_STRIP_FLOAT] = {0.2, 2}, [ULP_STRIP_DOUBLE] = {1, 20}, [ULP_STRIP_MPFR] = {60, 2000}, [ULP_STRIP_INT64] = {0.5, 0.5},
+        [ULP_STRIP_UINT64] = {0.5, 0.5}}, few_limbs = {6, 130};
+    const bool fast = plan->rule.carrier == ULP_STRIP_MPFR && plan->rule.precision <= 256;
+    const struct cost *cost = fast ? &few_limbs : &costs[plan->rule.carrier];
     double sum = 0;
     for (int i = 0; i < tape->instruction_count; i++) {
         const struct ulp_instruction *instruction = &tape->instructions[i];
         const bool function = instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
                               ((instruction->primitive >= ULP_PRIMITIVE_EXP && instruction->primitive <= ULP_PRIMITIVE_SOFTPLUS) ||
                                instruction->primitive == ULP_PRIMITIVE_POW);
-        sum += function ? costs[plan->rule.carrier].function : costs[plan->rule.carrier].step;
+        sum += function ? cost->function : cost->step;
     }
     return sum;
 }
