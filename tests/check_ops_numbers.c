@@ -1,10 +1,12 @@
 /* Operators against naive loops on random shapes. Elements are small integers, so that sums are exact in every
  * arithmetic used and results are compared without tolerance. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
+#include "number/mpfr_record.h"
 #include "ops/call.h"
 #include "test.h"
 
@@ -27,7 +29,7 @@ struct node {
     int64_t opset;
     size_t attribute_count;
     struct ulp_attribute attributes[ATTRIBUTES];
-    size_t input_count;
+    size_t input_count, output_count; /* 0 outputs: one */
     struct ulp_tensor inputs[4];
 };
 
@@ -71,18 +73,18 @@ static enum ulp_status run_node(const struct node *node, const struct ulp_arithm
         .attributes = node->attributes,
         .input_count = node->input_count,
         .inputs = numbers,
-        .output_count = 1,
+        .output_count = node->output_count ? node->output_count : 1,
         .outputs = numbers,
     };
     for (size_t i = 0; i < node->input_count; i++)
         in[i] = &node->inputs[i];
-    *out = (struct ulp_tensor){0};
+    memset(out, 0, graph_node.output_count * sizeof *out);
     ck_assert_int_eq(ulp_arena_create(&arena, error), ULP_OK);
     enum ulp_status status = ulp_bind(&bound, &graph_node, node->opset, arena, error);
     struct ulp_call call = {.bound = &bound,
                             .arithmetic = lane,
                             .input_count = node->input_count,
-                            .output_count = 1,
+                            .output_count = graph_node.output_count,
                             .in = in,
                             .out = out,
                             .scratch = arena};
@@ -337,6 +339,64 @@ START_TEST(matmul_broadcasts_batches)
 }
 END_TEST
 
+/* ---- TopK: position i comes before j when its value is better, NaN being the largest, or equal and i < j ---- */
+
+static void set_nan(struct ulp_tensor *t, size_t i)
+{
+    if (t->element == ULP_ELEMENT_F32)
+        ((float *)t->data)[i] = NAN;
+    else
+        ulp_record_at(t->data, i, t->precision)->kind = MPFR_NAN_KIND;
+}
+
+static bool comes_before(const double *values, int64_t i, int64_t j, int64_t largest)
+{
+    const double a = isnan(values[i]) ? INFINITY : values[i], b = isnan(values[j]) ? INFINITY : values[j];
+    return a == b ? i < j : largest ? a > b : a < b;
+}
+
+START_TEST(top_k_is_its_definition)
+{
+    struct ulp_arithmetic lane;
+    find_lane(_i, &lane);
+    for (int round = 0; round < ROUNDS; round++) {
+        const int64_t outer = pick(1, 3), size = pick(1, 90), inner = pick(1, 3), k = round % 3 ? pick(0, size) : size;
+        const int64_t largest = pick(0, 1), dims[] = {outer, size, inner}, one = 1;
+        struct node node = {.op = "TopK", .opset = 11, .output_count = 2};
+        struct ulp_tensor out[2];
+        struct ulp_error error;
+        struct ulp_tensor *x = give_input(&node, &lane, 3, dims), *count = &node.inputs[node.input_count++];
+        ck_ulp_ok(ulp_tensor_create(count, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, &one, &error), error);
+        ulp_tensor_set_int(count, 0, k);
+        for (int64_t i = pick(0, 3); i-- > 0;)
+            set_nan(x, (size_t)pick(0, (int64_t)x->count - 1));
+        give_int(&node, "axis", 1);
+        give_int(&node, "largest", largest);
+        ck_ulp_ok(run_node(&node, &lane, out, &error), error);
+        for (int64_t l = 0; l < outer * inner; l++) {
+            double values[90];
+            for (int64_t i = 0; i < size; i++)
+                values[i] = ulp_tensor_get(x, (size_t)((l / inner * size + i) * inner + l % inner));
+            for (int64_t i = 0; i < size; i++) {
+                int64_t place = 0;
+                for (int64_t j = 0; j < size; j++)
+                    place += comes_before(values, j, i, largest);
+                if (place >= k)
+                    continue;
+                const size_t at = (size_t)((l / inner * k + place) * inner + l % inner);
+                const double got = ulp_tensor_get(&out[0], at);
+                ck_assert_msg(ulp_tensor_get_int(&out[1], at) == i && (got == values[i] || (isnan(got) && isnan(values[i]))),
+                              "round %d, line %lld, place %lld: %g of %lld, expected %g of %lld", round, (long long)l,
+                              (long long)place, got, (long long)ulp_tensor_get_int(&out[1], at), values[i], (long long)i);
+            }
+        }
+        ulp_tensor_free(&out[0]);
+        ulp_tensor_free(&out[1]);
+        free_node(&node);
+    }
+}
+END_TEST
+
 /* ---- refusals: each is one clear message that names the node ---- */
 
 START_TEST(wrong_nodes_are_refused)
@@ -386,6 +446,7 @@ int main(void)
     tcase_add_loop_test(tests, conv_transpose_is_its_definition, 0, count);
     tcase_add_loop_test(tests, max_pool_is_its_definition, 0, count);
     tcase_add_loop_test(tests, matmul_broadcasts_batches, 0, count);
+    tcase_add_loop_test(tests, top_k_is_its_definition, 0, count);
     tcase_add_test(tests, wrong_nodes_are_refused);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

@@ -126,6 +126,35 @@ static int order_line(const void *a, const void *b, void *context)
     return order ? order : (i > j) - (i < j);
 }
 
+/* A heap of `count` positions with the last in order_line's order on top: order[top] sinks to where it belongs. */
+static void sift(size_t *order, size_t top, size_t count, struct line *line)
+{
+    const size_t moved = order[top];
+    for (size_t child; (child = 2 * top + 1) < count; top = child) {
+        if (child + 1 < count && order_line(&order[child + 1], &order[child], line) > 0)
+            child++;
+        if (order_line(&order[child], &moved, line) < 0)
+            break;
+        order[top] = order[child];
+    }
+    order[top] = moved;
+}
+
+/* The first k positions of the line of `size` in order: a heap keeps the best seen, and most others only meet its top. */
+static void find_best(size_t *order, size_t k, size_t size, struct line *line)
+{
+    for (size_t i = 0; i < k; i++)
+        order[i] = i;
+    for (size_t top = k / 2; top-- > 0;)
+        sift(order, top, k, line);
+    for (size_t i = k; i < size && k > 0; i++)
+        if (order_line(&i, order, line) < 0) {
+            order[0] = i;
+            sift(order, 0, k, line);
+        }
+    qsort_r(order, k, sizeof *order, order_line, line);
+}
+
 static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -138,7 +167,7 @@ static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
     if (status == ULP_OK)
         status = read_k(call, in->dims[axis], &k, &known, error);
     if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)in->dims[axis], sizeof *order, &order, error);
+        status = ulp_call_take(call, (size_t)k, sizeof *order, &order, error);
     if (status != ULP_OK)
         return status;
     const struct ulp_split split = ulp_split_at(in, axis);
@@ -146,9 +175,7 @@ static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
         size_t outer = l / split.inner, inner = l % split.inner;
         struct line line = {in, outer * split.size * split.inner + inner, split.inner,
                             largest->present && !largest->i ? -1 : 1};
-        for (size_t i = 0; i < split.size; i++)
-            order[i] = i;
-        qsort_r(order, split.size, sizeof *order, order_line, &line);
+        find_best(order, (size_t)k, split.size, &line);
         for (size_t i = 0; i < (size_t)k; i++) {
             size_t to = (outer * (size_t)k + i) * split.inner + inner;
             if (ulp_call_wants(call, 0))
