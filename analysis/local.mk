@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	%D%/audit.c \
 	%D%/certify.c \
 	%D%/limit.c \
+	%D%/median.c %D%/median.h \
 	%D%/merge.c \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_strip.c %D%/metrics_strip.h %D%/metrics_strip_template.h \

@@ -12,24 +12,17 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "median.h"
 #include "metrics_strip.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
 
 #define CHUNK 4096
-/* Bins for the median: one for few elements, else parts of a binade, so that what lies in the median's bin is soon sorted out. */
-#define FEW_COUNT ((size_t)1 << 13)
-#define MANY_COUNT ((size_t)1 << 17)
-#define QUARTER_SHIFT 50
-#define FINE_SHIFT 47 /* 32 bins a binade */
-
 /* Of one chunk. Scaled sums are of (d / max_abs)^2 and so on with the chunk's own maxima. */
 struct partial {
     double max_abs, max_value, max_base, max_rel, max_ulp;
     double sum_d2, sum_d, sum_b2, sum_v2, sum_vb; /* d scaled by max_abs, b by max_base, v by max_value; sum_d by max_abs */
     size_t nonfinite, first_nonfinite, worst, count;
-    size_t middling; /* ulps in the median's bin, moved to the chunk's front */
-    double middling_low, middling_high;
     bool integer_differs;
 };
 
@@ -37,13 +30,10 @@ struct measuring {
     const struct ulp_tensor *value, *base;
     const struct ulp_format *format;
     struct partial *partials;
-    double *ulps; /* |d| in ulps of every element; -1: left out */
+    struct ulp_median ulps; /* |d| in ulps of every element; -1: left out */
     bool integers;
     bool units; /* ulps of the format are normal doubles, and wanted */
     const struct ulp_metrics_code *code;
-    size_t *bins; /* of each worker: how many ulps it found in each bin */
-    size_t worker_count, bin_count, bin; /* the median's bin */
-    int bin_shift;
 };
 
 static bool is_plain(const struct ulp_tensor *tensor)
@@ -153,12 +143,12 @@ static void raise(double *maximum, int64_t bits)
         *maximum = x;
 }
 
-/* Measures a strip into the partial and m->ulps; whether all of it is finite. */
+/* Measures a strip into the partial and m->ulps.values; whether all of it is finite. */
 static bool measure_strip(const struct measuring *m, struct partial *p, const struct strip *strip, size_t first, size_t count)
 {
     struct ulp_metrics_summary summary;
     const double *value = strip->value.nearest, *base = strip->base.nearest;
-    double *ulps = m->ulps + first, before = p->max_abs;
+    double *ulps = m->ulps.values + first, before = p->max_abs;
     m->code->compare(&summary, ulps, value, base, strip->difference, count, m->format->emin, m->format->precision,
                      m->units);
     raise(&p->max_abs, summary.max_abs);
@@ -230,112 +220,15 @@ static void measure_chunk(const struct measuring *m, size_t chunk)
     *p = sums;
 }
 
-/* Ulps by their patterns' upper bits, for the median. */
-static size_t bin_of(const struct measuring *m, double ulps)
-{
-    uint64_t bits;
-    memcpy(&bits, &ulps, sizeof bits);
-    return bits >> m->bin_shift;
-}
-
 static enum ulp_status measure_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     (void)error;
-    const struct measuring *m = context;
-    size_t *bins = m->bins + (size_t)worker % m->worker_count * m->bin_count;
+    struct measuring *m = context;
     for (size_t chunk = first; chunk < last; chunk++) {
         measure_chunk(m, chunk);
         const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
-        for (size_t i = begin; i < end; i++)
-            if (m->ulps[i] >= 0)
-                bins[bin_of(m, m->ulps[i])]++;
+        ulp_median_count(&m->ulps, begin, end, worker);
     }
-    return ULP_OK;
-}
-
-/* The k-th smallest of a[0 .. count), which is reordered (Hoare's selection). After each pass a[low .. j] <= pivot <= a[j + 1 .. high]
- * and low <= j < high. */
-static double select_kth(double *a, size_t count, size_t k)
-{
-    size_t low = 0, high = count - 1;
-    while (low < high) {
-        double pivot = a[low + (high - low) / 2];
-        size_t i = low, j = high;
-        for (;;) {
-            while (a[i] < pivot)
-                i++;
-            while (pivot < a[j])
-                j--;
-            if (i >= j)
-                break;
-            double swap = a[i];
-            a[i++] = a[j];
-            a[j--] = swap;
-        }
-        if (k <= j)
-            high = j;
-        else
-            low = j + 1;
-    }
-    return a[k];
-}
-
-static enum ulp_status gather_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
-{
-    (void)worker, (void)error;
-    const struct measuring *m = context;
-    for (size_t chunk = first; chunk < last; chunk++) {
-        const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
-        size_t found = begin;
-        double low = INFINITY, high = 0;
-        for (size_t i = begin; i < end; i++) {
-            const double ulps = m->ulps[i];
-            m->ulps[found] = ulps;
-            if (ulps >= 0 && bin_of(m, ulps) == m->bin) {
-                low = ulps < low ? ulps : low;
-                high = ulps > high ? ulps : high;
-                found++;
-            }
-        }
-        m->partials[chunk].middling = found - begin;
-        m->partials[chunk].middling_low = low;
-        m->partials[chunk].middling_high = high;
-    }
-    return ULP_OK;
-}
-
-/* The lower median of m->ulps, which is overwritten: the bin that holds it, then the place in the bin. */
-static enum ulp_status find_median(struct measuring *m, size_t chunk_count, struct ulp_pool *pool, double *out, struct ulp_error *error)
-{
-    size_t kept = 0, below = 0, found = 0;
-    for (size_t w = 1; w < m->worker_count; w++)
-        for (size_t i = 0; i < m->bin_count; i++)
-            m->bins[i] += m->bins[w * m->bin_count + i];
-    for (size_t i = 0; i < m->bin_count; i++)
-        kept += m->bins[i];
-    *out = NAN;
-    if (!kept)
-        return ULP_OK;
-    const size_t middle = (kept - 1) / 2;
-    for (m->bin = 0; below + m->bins[m->bin] <= middle; m->bin++)
-        below += m->bins[m->bin];
-    enum ulp_status status = ulp_parallel_for(pool, chunk_count, 1, gather_chunks, m, error);
-    if (status != ULP_OK)
-        return status;
-    double low = INFINITY, high = 0;
-    for (size_t chunk = 0; chunk < chunk_count; chunk++) {
-        low = fmin(low, m->partials[chunk].middling_low);
-        high = fmax(high, m->partials[chunk].middling_high);
-    }
-    if (low == high) { /* as when most elements are equal to the reference's */
-        *out = low;
-        return ULP_OK;
-    }
-    for (size_t chunk = 0; chunk < chunk_count; chunk++) {
-        memmove(m->ulps + found, m->ulps + chunk * CHUNK, m->partials[chunk].middling * sizeof *m->ulps);
-        found += m->partials[chunk].middling;
-    }
-    *out = select_kth(m->ulps, found, middle - below);
     return ULP_OK;
 }
 
@@ -395,28 +288,21 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const str
         return ULP_OK;
     }
     struct measuring m = {.value = value, .base = base, .format = format, .integers = !ulp_element_is_float(value->element),
-                          .code = ulp_metrics_code_find(), .worker_count = (size_t)ulp_pool_thread_count(pool)};
-    m.bin_shift = value->count < FEW_COUNT ? 63 : value->count < MANY_COUNT ? QUARTER_SHIFT : FINE_SHIFT;
-    m.bin_count = (size_t)1 << (63 - m.bin_shift);
+                          .code = ulp_metrics_code_find()};
     m.units = !m.integers && format->emin - format->precision + 1 >= -1022;
     size_t chunk_count = (value->count + CHUNK - 1) / CHUNK;
-    void *partials, *ulps = NULL, *bins = NULL;
+    void *partials;
     enum ulp_status status = ulp_allocate(&partials, chunk_count, sizeof(struct partial), NULL, "measures", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&ulps, value->count, sizeof(double), NULL, "measures", error);
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&bins, m.worker_count * m.bin_count, sizeof(size_t), NULL, "measures", error);
     m.partials = partials;
-    m.ulps = ulps;
-    m.bins = bins;
+    if (status == ULP_OK)
+        status = ulp_median_create(&m.ulps, value->count, pool, error);
     if (status == ULP_OK)
         status = ulp_parallel_for(pool, chunk_count, 1, measure_chunks, &m, error);
     if (status == ULP_OK && chunk_count) {
         combine(&m, chunk_count, out);
-        status = find_median(&m, chunk_count, pool, &out->median_ulp, error);
+        status = ulp_median_find(&m.ulps, pool, &out->median_ulp, error);
     }
-    ulp_free(bins);
-    ulp_free(ulps);
+    ulp_median_free(&m.ulps);
     ulp_free(partials);
     return status;
 }
