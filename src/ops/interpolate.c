@@ -84,16 +84,18 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
     snprintf(a, sizeof a, "%a", options->cubic_a);
     snprintf(text, sizeof text, "e = abs(position - x)%s; %s%s", options->stretch < 1 ? " * stretch" : "",
              kernels[options->kernel], normalised ? "v = inside ? w : 0; v / row_sum(v)" : "w");
-    const struct ulp_rows rows = {.row_count = out->coordinate_count, .row_length = out->count};
-    const int64_t k = (int64_t)out->count;
+    /* A row is a coordinate's taps where they are summed; else it is a tap of all coordinates, which is longer. */
+    const int64_t k = (int64_t)out->count, row = normalised ? k : 1, next = normalised ? 1 : k;
+    const struct ulp_rows rows = {.row_count = normalised ? out->coordinate_count : out->count,
+                                  .row_length = normalised ? out->count : out->coordinate_count};
     const struct ulp_named_operand operands[] = {
-        {"position", {.tensor = &position, .row_stride = k, .position_stride = 1}},
-        {"inside", {.tensor = &is_inside, .row_stride = k, .position_stride = 1}},
-        {"x", {.tensor = &x, .row_stride = 1}},
+        {"position", {.tensor = &position, .row_stride = row, .position_stride = next}},
+        {"inside", {.tensor = &is_inside, .row_stride = row, .position_stride = next}},
+        {"x", {.tensor = &x, .row_stride = normalised, .position_stride = !normalised}},
         {"stretch", {.constant = stretch}},
         {"a", {.constant = a}},
     };
     return ulp_call_formula(call, text, arithmetic, &rows, sizeof operands / sizeof *operands, operands, 1,
-                            (struct ulp_named_operand[]){{"w", {.tensor = &w, .row_stride = k, .position_stride = 1}}},
+                            (struct ulp_named_operand[]){{"w", {.tensor = &w, .row_stride = row, .position_stride = next}}},
                             error);
 }

@@ -79,22 +79,34 @@ static enum ulp_status grid_coordinates(struct ulp_call *call, const struct ulp_
                : status;
 }
 
-/* The element that padding_mode shows at index i of an axis; -1: none. */
-static int64_t pad_index(const struct ulp_call *call, int64_t i, int64_t length)
+enum padding { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
+
+/* The element that the padding shows at index i of an axis; -1: none. edge 0: it is reflected at the corner pixels' centres; 1: at their
+ * outer edges. */
+static int64_t pad_index(enum padding padding, int64_t edge, int64_t i, int64_t length)
 {
     if (i >= 0 && i < length)
         return i;
-    if (ulp_call_is(call, "padding_mode", "zeros"))
+    if (padding == PAD_ZEROS)
         return -1;
-    if (ulp_call_is(call, "padding_mode", "border") || length == 1)
+    if (padding == PAD_BORDER || length == 1)
         return ulp_clamp(i, 0, length - 1);
-    /* reflected at the corner pixels' centres, or (edge 1) at their outer edges */
-    int64_t edge = !ulp_call_int(call, "align_corners"), period = 2 * (length - 1 + edge), rest = i % period;
+    int64_t period = 2 * (length - 1 + edge), rest = i % period;
     rest = rest < 0 ? rest + period : rest;
     return rest < length ? rest : period - rest - edge;
 }
 
-/* Taps of every axis at every point, and the places of all combinations. */
+static void pad_positions(const struct ulp_call *call, struct ulp_taps *taps, int64_t length)
+{
+    const enum padding padding = ulp_call_is(call, "padding_mode", "zeros")    ? PAD_ZEROS
+                                 : ulp_call_is(call, "padding_mode", "border") ? PAD_BORDER
+                                                                               : PAD_REFLECTION;
+    const int64_t edge = !ulp_call_int(call, "align_corners");
+    for (size_t i = 0; i < taps->coordinate_count * taps->count; i++)
+        taps->position[i] = pad_index(padding, edge, taps->position[i], length);
+}
+
+/* Taps of every axis at every point; positions are padded: -1 is outside. */
 struct grid_taps {
     int rank;
     size_t points;              /* of one image */
@@ -108,13 +120,12 @@ static int64_t find_place(const struct ulp_call *call, const struct grid_taps *g
     int64_t place = 0, stride = 1;
     for (int d = g->rank - 1; d >= 0; d--) {
         const struct ulp_taps *taps = &g->axes[d];
-        int64_t length = call->in[0]->dims[2 + d];
-        int64_t i = pad_index(call, taps->position[(n * g->points + p) * taps->count + c % taps->count], length);
-        c /= taps->count;
+        const int64_t i = taps->position[(n * g->points + p) * taps->count + c % taps->count];
         if (i < 0)
             return -1;
+        c /= taps->count;
         place += i * stride;
-        stride *= length;
+        stride *= call->in[0]->dims[2 + d];
     }
     return place;
 }
@@ -140,6 +151,8 @@ static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g
         } else if (status == ULP_OK) {
             status = ulp_taps_make(call, &arithmetic, &x, &options, &g->axes[d], error);
         }
+        if (status == ULP_OK)
+            pad_positions(call, &g->axes[d], call->in[0]->dims[2 + d]);
         g->combinations *= g->axes[d].count;
     }
     return status;
