@@ -2,7 +2,8 @@
  *
  * Each difference is formed exactly and rounded once to double (in doubles where that is certain, else by MPFR subtraction into
  * 53 bits; between two float carriers the double subtraction is that rounding). Sums run over chunks of fixed size that are added
- * in order, so figures do not depend on threads; they are scaled by the largest term, so that squares neither overflow nor vanish. */
+ * in order, so figures do not depend on threads; terms are scaled by the power of two of the largest, so that squares neither overflow
+ * nor vanish. */
 #include "metrics.h"
 
 #include <float.h>
@@ -18,10 +19,11 @@
 #include "tensor/tensor.h"
 
 #define CHUNK 4096
-/* Of one chunk. Scaled sums are of (d / max_abs)^2 and so on with the chunk's own maxima. */
+
+/* Of one chunk. */
 struct partial {
     double max_abs, max_value, max_base, max_rel, max_ulp;
-    double sum_d2, sum_d, sum_b2, sum_v2, sum_vb; /* d scaled by max_abs, b by max_base, v by max_value; sum_d by max_abs */
+    struct ulp_metrics_sums sums; /* each magnitude is scaled by its maximum's scale_of */
     size_t nonfinite, first_nonfinite, worst, count;
     bool integer_differs;
 };
@@ -179,6 +181,16 @@ static bool measure_strip(const struct measuring *m, struct partial *p, const st
     return false;
 }
 
+/* The exponent of the power of two that a maximum's terms are divided by. Held away from double's ends, so that the inverse is a normal
+ * double; squares of what is beyond neither overflow nor vanish either. */
+static int scale_of(double maximum)
+{
+    if (maximum == 0)
+        return 0;
+    const int exponent = ilogb(maximum);
+    return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
+}
+
 static void measure_chunk(const struct measuring *m, size_t chunk)
 {
     struct partial *p = &m->partials[chunk];
@@ -205,19 +217,9 @@ static void measure_chunk(const struct measuring *m, size_t chunk)
             }
     }
     p->count = kept;
-    m->code->divide(differences, p->max_abs > 0 ? p->max_abs : 1, kept);
-    m->code->divide(bases, p->max_base > 0 ? p->max_base : 1, kept);
-    m->code->divide(values, p->max_value > 0 ? p->max_value : 1, kept);
-    struct partial sums = *p;
-    for (size_t i = 0; i < kept; i++) {
-        const double d = differences[i], b = bases[i], v = values[i];
-        sums.sum_d += d;
-        sums.sum_d2 += d * d;
-        sums.sum_b2 += b * b;
-        sums.sum_v2 += v * v;
-        sums.sum_vb += v * b;
-    }
-    *p = sums;
+    const struct ulp_metrics_scales by = {ldexp(1, -scale_of(p->max_value)), ldexp(1, -scale_of(p->max_base)),
+                                          ldexp(1, -scale_of(p->max_abs))};
+    m->code->sum(&p->sums, values, bases, differences, kept, &by);
 }
 
 static enum ulp_status measure_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
@@ -256,23 +258,25 @@ static void combine(const struct measuring *m, size_t chunk_count, struct ulp_me
         all.first_nonfinite = p->first_nonfinite < all.first_nonfinite ? p->first_nonfinite : all.first_nonfinite;
         all.integer_differs |= p->integer_differs;
     }
+    const int abs_scale = scale_of(all.max_abs), base_scale = scale_of(all.max_base), value_scale = scale_of(all.max_value);
+    struct ulp_metrics_sums sums = {0};
     for (size_t c = 0; c < chunk_count; c++) {
         const struct partial *p = &m->partials[c];
-        double d = all.max_abs > 0 ? p->max_abs / all.max_abs : 0, b = all.max_base > 0 ? p->max_base / all.max_base : 0;
-        double v = all.max_value > 0 ? p->max_value / all.max_value : 0;
-        all.sum_d += p->sum_d * d;
-        all.sum_d2 += p->sum_d2 * d * d;
-        all.sum_b2 += p->sum_b2 * b * b;
-        all.sum_v2 += p->sum_v2 * v * v;
-        all.sum_vb += p->sum_vb * v * b;
+        const double d = ldexp(1, scale_of(p->max_abs) - abs_scale), b = ldexp(1, scale_of(p->max_base) - base_scale);
+        const double v = ldexp(1, scale_of(p->max_value) - value_scale);
+        sums.d += p->sums.d * d;
+        sums.d2 += p->sums.d2 * d * d;
+        sums.b2 += p->sums.b2 * b * b;
+        sums.v2 += p->sums.v2 * v * v;
+        sums.vb += p->sums.vb * v * b;
     }
-    double n = (double)all.count, norm_d = all.max_abs * sqrt(all.sum_d2), norm_b = all.max_base * sqrt(all.sum_b2);
+    const double n = (double)all.count, signal = ldexp(sqrt(sums.b2) / sqrt(sums.d2), base_scale - abs_scale);
     *out = (struct ulp_metrics){
-        .max_abs = all.max_abs, .rms = norm_d / sqrt(n), .mean = all.max_abs * (all.sum_d / n), .max_rel = all.max_rel,
-        .max_ulp = all.max_ulp, .cosine = clamp(all.sum_vb / (sqrt(all.sum_v2) * sqrt(all.sum_b2))),
-        .sqnr_db = norm_d > 0 ? 20 * log10(norm_b / norm_d) : INFINITY, .nonfinite = all.nonfinite,
+        .max_abs = all.max_abs, .rms = ldexp(sqrt(sums.d2) / sqrt(n), abs_scale), .mean = ldexp(sums.d / n, abs_scale),
+        .max_rel = all.max_rel, .max_ulp = all.max_ulp, .cosine = clamp(sums.vb / (sqrt(sums.v2) * sqrt(sums.b2))),
+        .sqnr_db = sums.d2 > 0 ? 20 * log10(signal) : INFINITY, .nonfinite = all.nonfinite,
         .worst_index = all.nonfinite ? all.first_nonfinite : all.worst, .count = all.count, .diverged = all.integer_differs,
-        .value_norm = all.max_value * sqrt(all.sum_v2), .base_norm = norm_b,
+        .value_norm = ldexp(sqrt(sums.v2), value_scale), .base_norm = ldexp(sqrt(sums.b2), base_scale),
     };
     if (all.count == 0)
         out->max_abs = out->rms = out->mean = out->max_rel = out->max_ulp = out->cosine = out->sqnr_db = NAN;
@@ -289,7 +293,7 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const str
     }
     struct measuring m = {.value = value, .base = base, .format = format, .integers = !ulp_element_is_float(value->element),
                           .code = ulp_metrics_code_find()};
-    m.units = !m.integers && format->emin - format->precision + 1 >= -1022;
+    m.units = !m.integers && format->emin - format->precision + 1 >= -1022 && format->precision > 1;
     size_t chunk_count = (value->count + CHUNK - 1) / CHUNK;
     void *partials;
     enum ulp_status status = ulp_allocate(&partials, chunk_count, sizeof(struct partial), NULL, "measures", error);
@@ -318,7 +322,7 @@ double ulp_range_headroom(double ref_max, const struct ulp_format *format)
     return ref_max > 0 ? log2(format->max_finite / ref_max) : INFINITY;
 }
 
-/* A piece of a tensor: its elements' magnitudes, and the sum of their squares over the largest one's. */
+/* A piece of a tensor: its elements' magnitudes, and the sum of their squares, each over the power of two of scale_of(max). */
 struct range_piece {
     double max, min, sum;
     size_t count;
@@ -332,6 +336,26 @@ struct ranging {
     struct range_piece pieces[RANGE_PIECES];
 };
 
+/* x is overwritten. */
+static void range_strip(const struct ulp_metrics_code *code, struct range_piece *piece, double *x, size_t count)
+{
+    const int before = scale_of(piece->max);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double magnitude = fabs(x[i]);
+        if (!isfinite(magnitude))
+            continue;
+        piece->max = magnitude > piece->max ? magnitude : piece->max;
+        piece->min = magnitude > 0 && magnitude < piece->min ? magnitude : piece->min;
+        x[kept++] = magnitude;
+    }
+    const double by = ldexp(1, -scale_of(piece->max));
+    struct ulp_metrics_sums sums;
+    code->sum(&sums, x, x, x, kept, &(struct ulp_metrics_scales){by, by, by});
+    piece->sum = ldexp(piece->sum, 2 * (before - scale_of(piece->max))) + sums.b2;
+    piece->count += kept;
+}
+
 static enum ulp_status range_pieces(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     (void)worker, (void)error;
@@ -341,24 +365,10 @@ static enum ulp_status range_pieces(void *context, size_t first, size_t last, in
         const size_t end = begin + (left < r->piece_length ? left : r->piece_length);
         struct range_piece piece = {.min = INFINITY};
         struct ulp_metrics_side side;
-        for (size_t i = begin; i < end; i++) {
-            if ((i - begin) % ULP_METRICS_STRIP == 0)
-                open_side(r->code, &side, r->base, i, end - i);
-            const double magnitude = fabs(side.nearest[(i - begin) % ULP_METRICS_STRIP]);
-            if (!isfinite(magnitude))
-                continue;
-            piece.max = magnitude > piece.max ? magnitude : piece.max;
-            piece.min = magnitude > 0 && magnitude < piece.min ? magnitude : piece.min;
-            piece.count++;
-        }
-        for (size_t i = begin; i < end && piece.max > 0; i++) {
-            if ((i - begin) % ULP_METRICS_STRIP == 0) {
-                open_side(r->code, &side, r->base, i, end - i);
-                r->code->divide(side.nearest, piece.max, ULP_METRICS_STRIP);
-            }
-            const double scaled = side.nearest[(i - begin) % ULP_METRICS_STRIP];
-            if (isfinite(scaled))
-                piece.sum += scaled * scaled;
+        for (size_t i = begin, count; i < end; i += count) {
+            count = end - i < ULP_METRICS_STRIP ? end - i : ULP_METRICS_STRIP;
+            open_side(r->code, &side, r->base, i, count);
+            range_strip(r->code, &piece, side.nearest, count);
         }
         r->pieces[p] = piece;
     }
@@ -376,11 +386,10 @@ void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *f
         all.min = r.pieces[p].min < all.min ? r.pieces[p].min : all.min;
         all.count += r.pieces[p].count;
     }
-    for (size_t p = 0; p < RANGE_PIECES && all.max > 0; p++) {
-        const double part = r.pieces[p].max / all.max;
-        all.sum += r.pieces[p].sum * part * part;
-    }
-    *out = (struct ulp_range){.ref_rms = all.count ? all.max * sqrt(all.sum / (double)all.count) : NAN,
+    const int scale = scale_of(all.max);
+    for (size_t p = 0; p < RANGE_PIECES; p++)
+        all.sum += ldexp(r.pieces[p].sum, 2 * (scale_of(r.pieces[p].max) - scale));
+    *out = (struct ulp_range){.ref_rms = all.count ? ldexp(sqrt(all.sum / (double)all.count), scale) : NAN,
                               .ref_max = all.count ? all.max : NAN, .ref_min_nonzero = isfinite(all.min) ? all.min : NAN,
                               .headroom_bits = ulp_range_headroom(all.max, format)};
 }

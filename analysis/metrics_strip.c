@@ -21,7 +21,7 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 #include "metrics_strip_template.h"
 #endif
 
-#define CODE(suffix) {open_wide_##suffix, subtract_##suffix, compare_##suffix, divide_##suffix}
+#define CODE(suffix) {open_wide_##suffix, subtract_##suffix, compare_##suffix, sum_##suffix}
 
 const struct ulp_metrics_code *ulp_metrics_code_find(void)
 {

@@ -22,17 +22,27 @@ struct ulp_metrics_summary {
     int64_t max_abs, max_value, max_base, max_rel, max_ulp, finite;
 };
 
+/* Factors, powers of two that bring the largest magnitudes into [1, 2). */
+struct ulp_metrics_scales {
+    double value, base, difference;
+};
+/* Of scaled elements: differences, their squares, the squares of base and value, value times base. */
+struct ulp_metrics_sums {
+    double d, d2, b2, v2, vb;
+};
+
 struct ulp_metrics_code {
     /* Records of 64 or 128 bits; whether none is hard. */
     bool (*open_wide)(struct ulp_metrics_side *side, const void *records, int limb_count, size_t count);
     /* Differences rounded once, where undecided[i] is 0; whether that is everywhere. */
     bool (*subtract)(double *difference, int64_t *undecided, const struct ulp_metrics_side *a,
                      const struct ulp_metrics_side *b, size_t count);
-    /* ulps[i] = |difference[i]| in units of the last place of base[i], in a format whose ulps are normal doubles from
-     * 2^least on; unit 0: in units of 1. -1 where a number is not finite. */
+    /* ulps[i] = |difference[i]| in units of the last place of base[i], in a format whose ulps and their inverses are normal
+     * doubles; units false: in units of 1. -1 where a number is not finite. */
     void (*compare)(struct ulp_metrics_summary *out, double *ulps, const double *value, const double *base,
                     const double *difference, size_t count, int64_t emin, int64_t precision, bool units);
-    void (*divide)(double *x, double by, size_t count);
+    void (*sum)(struct ulp_metrics_sums *out, const double *value, const double *base, const double *difference, size_t count,
+                const struct ulp_metrics_scales *by);
 };
 
 /* The best instance for this processor. */

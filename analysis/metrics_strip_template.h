@@ -79,8 +79,9 @@ static TARGET void SUFFIX(compare)(struct ulp_metrics_summary *out, double *rest
         const int64_t d = SUFFIX(to_bits)(difference[i]) & magnitude_bits;
         const int64_t finite = -(int64_t)((v < infinite) & (b < infinite) & (d < infinite));
         const int64_t magnitude = d & finite, own = (b >> 52) - 1023, exponent = own > emin ? own : emin;
-        const int64_t ulp = ((int64_t)((uint64_t)(exponent - precision + 1 + 1023) << 52) & unit) | ((int64_t)1023 << 52 & ~unit);
-        const double in_ulps = SUFFIX(from_bits)(magnitude) / SUFFIX(from_bits)(ulp);
+        /* 1 / ulp, a power of two */
+        const int64_t per_ulp = ((int64_t)((uint64_t)(1023 - (exponent - precision + 1)) << 52) & unit) | ((int64_t)1023 << 52 & ~unit);
+        const double in_ulps = SUFFIX(from_bits)(magnitude) * SUFFIX(from_bits)(per_ulp);
         const int64_t some = -(int64_t)(b != 0) & finite;
         /* without a base: 0 / 1 */
         const double relative = SUFFIX(from_bits)(magnitude & some) / SUFFIX(from_bits)((b & some) | ((int64_t)1023 << 52 & ~some));
@@ -96,10 +97,27 @@ static TARGET void SUFFIX(compare)(struct ulp_metrics_summary *out, double *rest
     *out = (struct ulp_metrics_summary){max_abs, max_value, max_base, max_rel, max_ulp, finite_count};
 }
 
-static TARGET void SUFFIX(divide)(double *restrict x, double by, size_t count)
+/* Eight sums of every eighth element, added in pairs: the same order for every width of vectors. */
+static TARGET void SUFFIX(sum)(struct ulp_metrics_sums *out, const double *restrict value, const double *restrict base,
+                               const double *restrict difference, size_t count, const struct ulp_metrics_scales *by)
 {
-    for (size_t i = 0; i < count; i++)
-        x[i] /= by;
+    enum { LANES = 8 };
+    const double by_value = by->value, by_base = by->base, by_difference = by->difference;
+    double d1[LANES] = {0}, d2[LANES] = {0}, b2[LANES] = {0}, v2[LANES] = {0}, vb[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            const double d = difference[i + l] * by_difference, b = base[i + l] * by_base, v = value[i + l] * by_value;
+            d1[l] += d, d2[l] += d * d, b2[l] += b * b, v2[l] += v * v, vb[l] += v * b;
+        }
+    for (int l = 0; i + l < count; l++) {
+        const double d = difference[i + l] * by_difference, b = base[i + l] * by_base, v = value[i + l] * by_value;
+        d1[l] += d, d2[l] += d * d, b2[l] += b * b, v2[l] += v * v, vb[l] += v * b;
+    }
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            d1[l] += d1[l + half], d2[l] += d2[l + half], b2[l] += b2[l + half], v2[l] += v2[l + half], vb[l] += vb[l + half];
+    *out = (struct ulp_metrics_sums){d1[0], d2[0], b2[0], v2[0], vb[0]};
 }
 
 #undef TARGET

@@ -212,6 +212,49 @@ START_TEST(differences_are_rounded_once)
 }
 END_TEST
 
+/* Numbers of 20 bits times 2^shift: every step but the last conversions commutes with the shift, so figures have equal significands. */
+static void measure_shifted(int shift, struct ulp_metrics *out, struct ulp_range *range)
+{
+    enum { COUNT = 10000 };
+    struct ulp_tensor value, base;
+    struct ulp_format fp64;
+    struct ulp_error error;
+    const int64_t count = COUNT;
+    ck_ulp_ok(ulp_format_find("fp64", &fp64, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&value, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&base, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
+    for (size_t i = 0; i < COUNT; i++) {
+        const int64_t x = 0x80000 + (int64_t)(ulp_random_bits(4, i) % 0x40000);
+        ((double *)base.data)[i] = ldexp((double)x, shift);
+        ((double *)value.data)[i] = ldexp((double)(x + (int64_t)(ulp_random_bits(5, i) % 64) - 30), shift);
+    }
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp64, out, &error), error);
+    ulp_range_measure(&base, &fp64, NULL, range);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
+}
+
+START_TEST(measures_reach_the_ends_of_double)
+{
+    static const int shifts[] = {-1070, -1030, -1000, -20, 500, 980, 1003};
+    struct ulp_metrics one, other;
+    struct ulp_range range, other_range;
+    measure_shifted(0, &one, &range);
+    ck_assert(one.rms > 0 && one.sqnr_db > 80 && one.cosine < 1);
+    for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
+        const int shift = shifts[i];
+        measure_shifted(shift, &other, &other_range);
+        ck_assert_msg(other.max_abs == ldexp(one.max_abs, shift) && other.max_rel == one.max_rel && other.cosine == one.cosine &&
+                          other.sqnr_db == one.sqnr_db && other.worst_index == one.worst_index,
+                      "shift %d: sqnr %.17g, expected %.17g", shift, other.sqnr_db, one.sqnr_db);
+        ck_assert_msg(other.rms == ldexp(one.rms, shift) && other.mean == ldexp(one.mean, shift), "shift %d: rms %a mean %a, expected %a %a",
+                      shift, other.rms, other.mean, ldexp(one.rms, shift), ldexp(one.mean, shift));
+        ck_assert_msg(other_range.ref_rms == ldexp(range.ref_rms, shift) && other_range.ref_max == ldexp(range.ref_max, shift),
+                      "shift %d: reference's rms %a, expected %a", shift, other_range.ref_rms, ldexp(range.ref_rms, shift));
+    }
+}
+END_TEST
+
 START_TEST(nonfinite_pairs_are_counted)
 {
     struct ulp_tensor value, base;
@@ -319,6 +362,7 @@ int main(void)
     tcase_add_test(tests, measures_equal_the_direct_computation);
     tcase_add_test(tests, differences_below_double_are_seen);
     tcase_add_test(tests, differences_are_rounded_once);
+    tcase_add_test(tests, measures_reach_the_ends_of_double);
     tcase_add_test(tests, nonfinite_pairs_are_counted);
     tcase_add_test(tests, finite_values_beyond_double_are_no_infinities);
     tcase_add_test(tests, limits_fail_on_nan_and_in_the_right_direction);
