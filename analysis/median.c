@@ -9,12 +9,13 @@
 #include "base/error.h"
 
 #define CHUNK 4096
-/* One bin for few elements, else parts of a binade: of more elements smaller parts, so that what lies in one is soon sorted out. */
+/* A bin of zeros, for most elements often equal the reference's, and for few elements one bin more; else parts of a binade: of more
+ * elements smaller parts, so that what lies in one is soon sorted out. */
 #define FEW_COUNT ((size_t)1 << 13)
 #define MANY_COUNT ((size_t)1 << 17)
 #define QUARTER_BITS 2 /* of the significand */
 #define FINE_BITS 5
-/* The binades that have bins of their own, so that bins are few enough for the caches; the first and the last bin take the rest. */
+/* The binades that have bins of their own, so that bins are few enough for the caches; bin 1 and the last take the rest. */
 #define BINADE_FIRST (-128)
 #define BINADE_COUNT 192
 
@@ -35,8 +36,8 @@ enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, const st
     *out = (struct ulp_median){
         .count = count,
         .worker_count = (size_t)ulp_pool_thread_count(pool),
-        .bin_count = count < FEW_COUNT ? 1 : (size_t)BINADE_COUNT << bits,
-        .bin_first = (int64_t)(BINADE_FIRST + DBL_MAX_EXP - 1) << bits,
+        .bin_count = count < FEW_COUNT ? 2 : ((size_t)BINADE_COUNT << bits) + 1,
+        .bin_first = ((int64_t)(BINADE_FIRST + DBL_MAX_EXP - 1) << bits) - 1,
         .bin_shift = DBL_MANT_DIG - 1 - bits,
     };
     void *values = NULL, *bins = NULL, *parts = NULL;
@@ -62,10 +63,10 @@ void ulp_median_free(struct ulp_median *median)
 /* By the upper bits of its pattern. */
 static size_t bin_of(const struct ulp_median *median, double value)
 {
-    int64_t bits, last = (int64_t)median->bin_count - 1;
+    int64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    const int64_t bin = (bits >> median->bin_shift) - median->bin_first;
-    return (size_t)(bin < 0 ? 0 : bin > last ? last : bin);
+    const int64_t bin = (bits >> median->bin_shift) - median->bin_first, least = bits != 0, last = (int64_t)median->bin_count - 1;
+    return (size_t)(bin < least ? least : bin > last ? last : bin);
 }
 
 void ulp_median_count(struct ulp_median *median, size_t first, size_t last, int worker)
@@ -77,18 +78,28 @@ void ulp_median_count(struct ulp_median *median, size_t first, size_t last, int 
             bins[bin_of(median, median->values[i])]++;
 }
 
+/* The least pattern that lies in a bin other than that of zeros, or, of the bin behind the last, beyond all that do. */
+static int64_t first_pattern(const struct ulp_median *median, size_t bin)
+{
+    return bin == 1 ? 1 : bin == median->bin_count ? INT64_MAX : (median->bin_first + (int64_t)bin) * ((int64_t)1 << median->bin_shift);
+}
+
 static enum ulp_status gather_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     (void)worker, (void)error;
     const struct ulp_median *median = context;
+    /* Patterns of numbers >= 0 are ordered as the numbers; those of negative ones are below. */
+    const int64_t least = first_pattern(median, median->bin), beyond = first_pattern(median, median->bin + 1);
     for (size_t chunk = first; chunk < last; chunk++) {
         const size_t begin = chunk * CHUNK, end = median->count - begin < CHUNK ? median->count : begin + CHUNK;
         size_t found = begin;
         double low = INFINITY, high = 0;
         for (size_t i = begin; i < end; i++) {
             const double value = median->values[i];
-            median->values[found] = value;
-            if (value >= 0 && bin_of(median, value) == median->bin) {
+            int64_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            if (bits >= least && bits < beyond) {
+                median->values[found] = value;
                 low = value < low ? value : low;
                 high = value > high ? value : high;
                 found++;
@@ -134,10 +145,10 @@ enum ulp_status ulp_median_find(struct ulp_median *median, struct ulp_pool *pool
             bins[i] += bins[w * median->bin_count + i];
     for (size_t i = 0; i < median->bin_count; i++)
         kept += bins[i];
-    *out = NAN;
-    if (!kept)
-        return ULP_OK;
+    *out = kept ? 0 : NAN;
     const size_t middle = (kept - 1) / 2;
+    if (bins[0] > middle || !kept)
+        return ULP_OK;
     for (median->bin = 0; below + bins[median->bin] <= middle; median->bin++)
         below += bins[median->bin];
     enum ulp_status status = ulp_parallel_for(pool, count_chunks(median), 1, gather_chunks, median, error);
@@ -148,7 +159,7 @@ enum ulp_status ulp_median_find(struct ulp_median *median, struct ulp_pool *pool
         low = fmin(low, median->parts[chunk].low);
         high = fmax(high, median->parts[chunk].high);
     }
-    if (low == high) { /* as when most elements are equal to the reference's */
+    if (low == high) {
         *out = low;
         return ULP_OK;
     }

@@ -14,7 +14,7 @@ struct ulp_median {
 
     size_t *bins; /* of each worker: how many of its values lie in each bin */
     size_t worker_count, bin_count, bin; /* the median's bin */
-    int64_t bin_first; /* upper bits of the first bin's patterns */
+    int64_t bin_first; /* upper bits of a pattern that would lie in bin 0 */
     int bin_shift;
     struct ulp_median_part *parts;
 };

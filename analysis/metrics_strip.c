@@ -8,6 +8,9 @@
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 
+#define METRICS_LANES 8
+typedef double metrics_lanes __attribute__((vector_size(METRICS_LANES * sizeof(double))));
+
 #define TARGET
 #define SUFFIX(name) name##_portable
 #include "metrics_strip_template.h"

@@ -41,7 +41,8 @@ struct ulp_metrics_code {
      * doubles; units false: in units of 1. -1 where a number is not finite. */
     void (*compare)(struct ulp_metrics_summary *out, double *ulps, const double *value, const double *base,
                     const double *difference, size_t count, int64_t emin, int64_t precision, bool units);
-    void (*sum)(struct ulp_metrics_sums *out, const double *value, const double *base, const double *difference, size_t count,
+    /* The arrays have room for a multiple of eight; what is behind count is overwritten. */
+    void (*sum)(struct ulp_metrics_sums *out, double *value, double *base, double *difference, size_t count,
                 const struct ulp_metrics_scales *by);
 };
 

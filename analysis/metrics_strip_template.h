@@ -97,27 +97,28 @@ static TARGET void SUFFIX(compare)(struct ulp_metrics_summary *out, double *rest
     *out = (struct ulp_metrics_summary){max_abs, max_value, max_base, max_rel, max_ulp, finite_count};
 }
 
-/* Eight sums of every eighth element, added in pairs: the same order for every width of vectors. */
-static TARGET void SUFFIX(sum)(struct ulp_metrics_sums *out, const double *restrict value, const double *restrict base,
-                               const double *restrict difference, size_t count, const struct ulp_metrics_scales *by)
+/* A sum of every eighth element for each remainder, and these are added in pairs: the same order for every width of vectors. The zeros
+ * behind the last element change no sum, for none is -0. */
+static TARGET void SUFFIX(sum)(struct ulp_metrics_sums *out, double *value, double *base, double *difference, size_t count,
+                               const struct ulp_metrics_scales *by)
 {
-    enum { LANES = 8 };
-    const double by_value = by->value, by_base = by->base, by_difference = by->difference;
-    double d1[LANES] = {0}, d2[LANES] = {0}, b2[LANES] = {0}, v2[LANES] = {0}, vb[LANES] = {0};
-    size_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (int l = 0; l < LANES; l++) {
-            const double d = difference[i + l] * by_difference, b = base[i + l] * by_base, v = value[i + l] * by_value;
-            d1[l] += d, d2[l] += d * d, b2[l] += b * b, v2[l] += v * v, vb[l] += v * b;
-        }
-    for (int l = 0; i + l < count; l++) {
-        const double d = difference[i + l] * by_difference, b = base[i + l] * by_base, v = value[i + l] * by_value;
-        d1[l] += d, d2[l] += d * d, b2[l] += b * b, v2[l] += v * v, vb[l] += v * b;
+    metrics_lanes sums[5] = {{0}};
+    size_t end = count;
+    for (; end % METRICS_LANES; end++)
+        value[end] = base[end] = difference[end] = 0;
+    for (size_t i = 0; i < end; i += METRICS_LANES) {
+        metrics_lanes v, b, d;
+        memcpy(&v, value + i, sizeof v);
+        memcpy(&b, base + i, sizeof b);
+        memcpy(&d, difference + i, sizeof d);
+        v *= by->value, b *= by->base, d *= by->difference;
+        sums[0] += d, sums[1] += d * d, sums[2] += b * b, sums[3] += v * v, sums[4] += v * b;
     }
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++)
-            d1[l] += d1[l + half], d2[l] += d2[l + half], b2[l] += b2[l + half], v2[l] += v2[l + half], vb[l] += vb[l + half];
-    *out = (struct ulp_metrics_sums){d1[0], d2[0], b2[0], v2[0], vb[0]};
+    for (int half = METRICS_LANES / 2; half > 0; half /= 2)
+        for (int s = 0; s < 5; s++)
+            for (int l = 0; l < half; l++)
+                sums[s][l] += sums[s][l + half];
+    *out = (struct ulp_metrics_sums){sums[0][0], sums[1][0], sums[2][0], sums[3][0], sums[4][0]};
 }
 
 #undef TARGET
