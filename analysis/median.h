@@ -9,7 +9,7 @@
 #include "base/thread.h"
 
 struct ulp_median {
-    double *values; /* count of them, for the caller to fill; negative: left out */
+    double *values; /* count of them, for the caller to fill; below 0: left out. No NaN, no -0 */
     size_t count;
 
     size_t *bins; /* of each worker: how many of its values lie in each bin */
@@ -19,6 +19,7 @@ struct ulp_median {
     struct ulp_median_part *parts;
 };
 
+/* Freed even when this fails. */
 enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, const struct ulp_pool *pool, struct ulp_error *error);
 void ulp_median_free(struct ulp_median *median);
 /* Values [first, last) are there. Each is counted once; workers count at the same time. */

@@ -34,7 +34,7 @@ struct measuring {
     struct partial *partials;
     struct ulp_median ulps; /* |d| in ulps of every element; -1: left out */
     bool integers;
-    bool units; /* ulps of the format are normal doubles, and wanted */
+    bool units; /* ulps of the format and their inverses are normal doubles, and wanted */
     const struct ulp_metrics_code *code;
 };
 
@@ -159,9 +159,9 @@ static bool measure_strip(const struct measuring *m, struct partial *p, const st
     raise(&p->max_rel, summary.max_rel);
     if (m->units || m->integers)
         raise(&p->max_ulp, summary.max_ulp);
-    else /* ulps that are no normal doubles */
+    else /* ulps that, or whose inverses, are no normal doubles; 0 of them stay 0 */
         for (size_t i = 0; i < count; i++)
-            if (ulps[i] >= 0) {
+            if (ulps[i] > 0) {
                 ulps[i] /= ulp_format_ulp(m->format, base[i]);
                 p->max_ulp = fmax(p->max_ulp, ulps[i]);
             }
@@ -270,11 +270,14 @@ static void combine(const struct measuring *m, size_t chunk_count, struct ulp_me
         sums.v2 += p->sums.v2 * v * v;
         sums.vb += p->sums.vb * v * b;
     }
-    const double n = (double)all.count, signal = ldexp(sqrt(sums.b2) / sqrt(sums.d2), base_scale - abs_scale);
+    const double n = (double)all.count, rms = ldexp(sqrt(sums.d2) / sqrt(n), abs_scale);
+    int exponent; /* of norms' quotient, which may lie beyond double */
+    const double quotient = sums.d2 > 0 ? frexp(sqrt(sums.b2) / sqrt(sums.d2), &exponent) : 0;
     *out = (struct ulp_metrics){
-        .max_abs = all.max_abs, .rms = ldexp(sqrt(sums.d2) / sqrt(n), abs_scale), .mean = ldexp(sums.d / n, abs_scale),
+        .max_abs = all.max_abs, .rms = fmin(rms, all.max_abs) /* but for roundings it is */, .mean = ldexp(sums.d / n, abs_scale),
         .max_rel = all.max_rel, .max_ulp = all.max_ulp, .cosine = clamp(sums.vb / (sqrt(sums.v2) * sqrt(sums.b2))),
-        .sqnr_db = sums.d2 > 0 ? 20 * log10(signal) : INFINITY, .nonfinite = all.nonfinite,
+        .sqnr_db = sums.d2 > 0 ? 20 * (log10(quotient) + (exponent + base_scale - abs_scale) * log10(2)) : INFINITY,
+        .nonfinite = all.nonfinite,
         .worst_index = all.nonfinite ? all.first_nonfinite : all.worst, .count = all.count, .diverged = all.integer_differs,
         .value_norm = ldexp(sqrt(sums.v2), value_scale), .base_norm = ldexp(sqrt(sums.b2), base_scale),
     };
@@ -389,7 +392,7 @@ void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *f
     const int scale = scale_of(all.max);
     for (size_t p = 0; p < RANGE_PIECES; p++)
         all.sum += ldexp(r.pieces[p].sum, 2 * (scale_of(r.pieces[p].max) - scale));
-    *out = (struct ulp_range){.ref_rms = all.count ? ldexp(sqrt(all.sum / (double)all.count), scale) : NAN,
+    *out = (struct ulp_range){.ref_rms = all.count ? fmin(ldexp(sqrt(all.sum / (double)all.count), scale), all.max) : NAN,
                               .ref_max = all.count ? all.max : NAN, .ref_min_nonzero = isfinite(all.min) ? all.min : NAN,
                               .headroom_bits = ulp_range_headroom(all.max, format)};
 }

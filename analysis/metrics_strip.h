@@ -22,7 +22,7 @@ struct ulp_metrics_summary {
     int64_t max_abs, max_value, max_base, max_rel, max_ulp, finite;
 };
 
-/* Factors, powers of two that bring the largest magnitudes into [1, 2). */
+/* Factors, powers of two that bring the largest magnitudes near 1. */
 struct ulp_metrics_scales {
     double value, base, difference;
 };

@@ -9,6 +9,7 @@
 #include <ulpscope/analysis.h>
 
 #include "base/random.h"
+#include "median.h"
 #include "metrics.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
@@ -247,11 +248,125 @@ START_TEST(measures_reach_the_ends_of_double)
         ck_assert_msg(other.max_abs == ldexp(one.max_abs, shift) && other.max_rel == one.max_rel && other.cosine == one.cosine &&
                           other.sqnr_db == one.sqnr_db && other.worst_index == one.worst_index,
                       "shift %d: sqnr %.17g, expected %.17g", shift, other.sqnr_db, one.sqnr_db);
-        ck_assert_msg(other.rms == ldexp(one.rms, shift) && other.mean == ldexp(one.mean, shift), "shift %d: rms %a mean %a, expected %a %a",
-                      shift, other.rms, other.mean, ldexp(one.rms, shift), ldexp(one.mean, shift));
+        ck_assert_msg(other.rms == ldexp(one.rms, shift) && other.mean == ldexp(one.mean, shift),
+                      "shift %d: rms %a mean %a, expected %a %a", shift, other.rms, other.mean, ldexp(one.rms, shift),
+                      ldexp(one.mean, shift));
         ck_assert_msg(other_range.ref_rms == ldexp(range.ref_rms, shift) && other_range.ref_max == ldexp(range.ref_max, shift),
                       "shift %d: reference's rms %a, expected %a", shift, other_range.ref_rms, ldexp(range.ref_rms, shift));
     }
+}
+END_TEST
+
+/* Stretches of different sizes: sums move from one scale to another in both directions, within a piece too. Expected sums have 400 bits and exponents
+ * without end; the bound is TOLERANCE's. */
+START_TEST(chunks_of_different_sizes_add_up)
+{
+    enum { STRETCH = 20000, COUNT = 6 * STRETCH };
+    static const int exponents[] = {-1050, 1, 3, 1000, 998, -1050};
+    const int64_t count = COUNT;
+    struct ulp_tensor value, base;
+    struct ulp_format fp64;
+    struct ulp_error error;
+    struct ulp_metrics got;
+    struct ulp_range range;
+    mpfr_t d2, b2, t;
+    for (int parts = 1; parts <= 6; parts++) {
+        mpfr_inits2(400, d2, b2, t, (mpfr_ptr)0);
+        mpfr_set_zero(d2, 1), mpfr_set_zero(b2, 1);
+        ck_ulp_ok(ulp_format_find("fp64", &fp64, &error), error);
+        ck_ulp_ok(ulp_tensor_create(&value, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
+        ck_ulp_ok(ulp_tensor_create(&base, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
+        for (size_t i = 0; i < COUNT; i++) {
+            const int part = (int)(i / STRETCH);
+            const double x = part < parts ? ldexp((double)(1 + ulp_random_bits(6, i) % 64), exponents[part]) : 0;
+            const double y = part < parts ? ldexp((double)(1 + ulp_random_bits(7, i) % 64), exponents[part]) : 0;
+            ((double *)base.data)[i] = x;
+            ((double *)value.data)[i] = y;
+            mpfr_set_d(t, y - x, MPFR_RNDN); /* exact */
+            mpfr_fma(d2, t, t, d2, MPFR_RNDN);
+            mpfr_set_d(t, x, MPFR_RNDN);
+            mpfr_fma(b2, t, t, b2, MPFR_RNDN);
+        }
+        ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp64, &got, &error), error);
+        ulp_range_measure(&base, &fp64, NULL, &range);
+        mpfr_div(t, b2, d2, MPFR_RNDN);
+        mpfr_log10(t, t, MPFR_RNDN);
+        ck_assert(fabs(got.sqnr_db - 10 * mpfr_get_d(t, MPFR_RNDN)) <= 10 * TOLERANCE);
+        mpfr_div_ui(t, d2, COUNT, MPFR_RNDN);
+        mpfr_sqrt(t, t, MPFR_RNDN);
+        /* a subnormal rms is rounded to multiples of 2^-1074 */
+        ck_assert(fabs(got.rms - mpfr_get_d(t, MPFR_RNDN)) <= fmax(TOLERANCE * got.rms, 0x1p-1074));
+        mpfr_div_ui(t, b2, COUNT, MPFR_RNDN);
+        mpfr_sqrt(t, t, MPFR_RNDN);
+        ck_assert(fabs(range.ref_rms - mpfr_get_d(t, MPFR_RNDN)) <= fmax(TOLERANCE * range.ref_rms, 0x1p-1074));
+        ulp_tensor_free(&value);
+        ulp_tensor_free(&base);
+        mpfr_clears(d2, b2, t, (mpfr_ptr)0);
+    }
+}
+END_TEST
+
+/* Numbers around the ends of bins, zeros, and those left out, in all mixtures of a few kinds, against sorting. */
+START_TEST(medians_equal_sorting)
+{
+    static const double kinds[] = {0,      0x1p-1074,          0x1p-200, 0x1.fffffffffffffp-129, 0x1p-128, 0x1.08p-128, 0.5, 1,
+                                   1.0001, 0x1.fffffffffffffp63, 0x1p64,   0x1p65,                 1e300,    INFINITY,    -1,  3};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    static const size_t counts[] = {1, 2, 100, 8191, 8192, 131071, 131072, 200000};
+    struct ulp_pool *pool;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_pool_create(&pool, 7, &error), error);
+    ulp_pool_set_eager(pool);
+    uint64_t draw = 0;
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (int round = 0; round < (counts[c] > 100 ? 12 : 200); round++) {
+            const size_t count = counts[c], some = 1 + ulp_random_bits(8, draw++) % 4;
+            double *sorted = malloc(count * sizeof *sorted), mix[4], got;
+            size_t kept = 0;
+            for (size_t k = 0; k < some; k++)
+                mix[k] = kinds[ulp_random_bits(8, draw++) % KINDS];
+            struct ulp_median median;
+            struct ulp_pool *of = round % 2 ? pool : NULL;
+            ck_ulp_ok(ulp_median_create(&median, count, of, &error), error);
+            for (size_t i = 0; i < count; i++) {
+                const uint64_t bits = ulp_random_bits(9, draw++);
+                const double spread = round % 3 ? 1 : 1 + (double)(bits >> 40) * 0x1p-24, x = mix[bits % some];
+                median.values[i] = x < 0 ? x : x * spread;
+                if (median.values[i] >= 0)
+                    sorted[kept++] = median.values[i];
+            }
+            qsort(sorted, kept, sizeof *sorted, compare_doubles);
+            for (size_t i = 0; i < count; i += 1000)
+                ulp_median_count(&median, i, count - i < 1000 ? count : i + 1000, of ? (int)(i / 1000 % 7) : 0);
+            ck_ulp_ok(ulp_median_find(&median, of, &got, &error), error);
+            ck_assert_msg(kept ? got == sorted[(kept - 1) / 2] : isnan(got), "%zu of %zu kinds, round %d: %a, expected %a", count, some, round,
+                          got, kept ? sorted[(kept - 1) / 2] : NAN);
+            ulp_median_free(&median);
+            free(sorted);
+        }
+    ulp_pool_free(pool);
+}
+END_TEST
+
+/* An mpfr:P lane's ulps at 0 are below double: exact zeros are 0 of them, and no NaN. */
+START_TEST(zeros_of_wide_lanes_count)
+{
+    const int64_t count = 9;
+    struct ulp_format wide;
+    struct ulp_error error;
+    struct ulp_tensor value, base;
+    struct ulp_metrics got;
+    ck_ulp_ok(ulp_format_find("mpfr:64", &wide, &error), error);
+    make_wide(&value, count);
+    make_wide(&base, count);
+    for (size_t i = 0; i < 9; i++) {
+        set_wide(&base, i, i < 5 ? 0 : 1, 0);
+        set_wide(&value, i, i < 5 ? 0 : 1, i < 5 ? 0 : 0x1p-63);
+    }
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &wide, &got, &error), error);
+    ck_assert(got.median_ulp == 0 && got.max_ulp == 1 && got.nonfinite == 0);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
 }
 END_TEST
 
@@ -363,6 +478,9 @@ int main(void)
     tcase_add_test(tests, differences_below_double_are_seen);
     tcase_add_test(tests, differences_are_rounded_once);
     tcase_add_test(tests, measures_reach_the_ends_of_double);
+    tcase_add_test(tests, chunks_of_different_sizes_add_up);
+    tcase_add_test(tests, medians_equal_sorting);
+    tcase_add_test(tests, zeros_of_wide_lanes_count);
     tcase_add_test(tests, nonfinite_pairs_are_counted);
     tcase_add_test(tests, finite_values_beyond_double_are_no_infinities);
     tcase_add_test(tests, limits_fail_on_nan_and_in_the_right_direction);

@@ -298,14 +298,18 @@ static double find_saved(const struct ulp_pool *pool, double seconds)
     return (seconds - COMES_AFTER_SECONDS) * (pool->thread_count - 1) / pool->thread_count;
 }
 
-static bool is_worth_calling(struct ulp_pool *pool, double seconds)
+/* *counted is what of one job's saving pool->seen_saved has already. */
+static bool is_worth_calling(struct ulp_pool *pool, double seconds, double *counted)
 {
     if (pool->eager)
         return true;
     const double saved = find_saved(pool, seconds);
     if (saved < CALL_SECONDS)
         return false;
-    pool->seen_saved += saved;
+    if (saved > *counted) {
+        pool->seen_saved += saved - *counted;
+        *counted = saved;
+    }
     return pool->started_count == pool->thread_count || pool->seen_saved >= START_SECONDS;
 }
 
@@ -313,10 +317,12 @@ static bool is_worth_calling(struct ulp_pool *pool, double seconds)
 static void work_alone(struct ulp_pool *pool, struct job *job)
 {
     const double started = ulp_seconds_now();
+    double counted = 0;
     const size_t even = job->count / (8 * (size_t)pool->thread_count), most = even > job->grain ? even : job->grain;
     if (job->count / most < WATCHED_CHUNKS_MIN) {
         double grains = (double)job->count / (double)job->grain;
-        if (job->grain == 1 || is_worth_calling(pool, grains * 1e-9 * ULP_GRAIN_NANOSECONDS)) /* one item may be any amount of work */
+        /* One item may be any amount of work. */
+        if (job->grain == 1 || is_worth_calling(pool, grains * 1e-9 * ULP_GRAIN_NANOSECONDS, &counted))
             call_workers(pool);
         return;
     }
@@ -325,7 +331,7 @@ static void work_alone(struct ulp_pool *pool, struct job *job)
         for (size_t i = 0; i < job->part_count; i++)
             left += count_left(&job->parts[i]);
         double pace = (ulp_seconds_now() - started) / (double)(job->count - left);
-        if (is_worth_calling(pool, pace * (double)left)) {
+        if (is_worth_calling(pool, pace * (double)left, &counted)) {
             call_workers(pool);
             return;
         }

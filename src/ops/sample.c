@@ -87,7 +87,7 @@ static int64_t pad_index(enum padding padding, int64_t edge, int64_t i, int64_t 
 {
     if (i >= 0 && i < length)
         return i;
-    if (padding == PAD_ZEROS)
+    if (padding == PAD_ZEROS || length == 0)
         return -1;
     if (padding == PAD_BORDER || length == 1)
         return ulp_clamp(i, 0, length - 1);

@@ -6,8 +6,8 @@
 Without models: those found in $ULPSCOPE_TEST_DATA (ResNet-50 of onnx/light.tar.xz, and models/NAME). For each: milliseconds of one
 inference by ONNX Runtime with one and two threads (session creation excluded) and by ulpscope in each arithmetic (loading and planning
 excluded), seconds of an audit and its peak resident memory, ratios to ONNX Runtime with the same number of threads, and what the second
-thread gains. The programs take turns of a second or more each, and of all inferences (two audits) the fastest counts, so that other work
-on the machine counts least. JSON goes to FILE, or - for stdout.
+thread gains. The programs take turns: one inference in the first, then about a second of them, 100 at most. Of all inferences (and of two
+audits) the fastest counts, so that other work on the machine counts least. JSON goes to FILE, or - for stdout.
 """
 import argparse
 import json
