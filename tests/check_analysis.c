@@ -257,8 +257,8 @@ START_TEST(measures_reach_the_ends_of_double)
 }
 END_TEST
 
-/* Stretches of different sizes: sums move from one scale to another in both directions, within a piece too. Expected sums have 400 bits and exponents
- * without end; the bound is TOLERANCE's. */
+/* Stretches of different sizes: sums move from one scale to another in both directions, within a piece too. Expected sums have 400 bits
+ * and exponents without end; the bound is TOLERANCE's. */
 START_TEST(chunks_of_different_sizes_add_up)
 {
     enum { STRETCH = 20000, COUNT = 6 * STRETCH };
@@ -339,8 +339,8 @@ START_TEST(medians_equal_sorting)
             for (size_t i = 0; i < count; i += 1000)
                 ulp_median_count(&median, i, count - i < 1000 ? count : i + 1000, of ? (int)(i / 1000 % 7) : 0);
             ck_ulp_ok(ulp_median_find(&median, of, &got, &error), error);
-            ck_assert_msg(kept ? got == sorted[(kept - 1) / 2] : isnan(got), "%zu of %zu kinds, round %d: %a, expected %a", count, some, round,
-                          got, kept ? sorted[(kept - 1) / 2] : NAN);
+            ck_assert_msg(kept ? got == sorted[(kept - 1) / 2] : isnan(got), "%zu of %zu kinds, round %d: %a, expected %a", count,
+                          some, round, got, kept ? sorted[(kept - 1) / 2] : NAN);
             ulp_median_free(&median);
             free(sorted);
         }
