@@ -266,6 +266,30 @@ START_TEST(fp32_equals_fmaf_across_blocks)
 }
 END_TEST
 
+/* One side packed for all threads; blocks left over, and pieces of fewer tiles than threads. */
+START_TEST(fp32_equals_fmaf_on_threads)
+{
+    static const struct setup setups[] = {
+        {.batch_count = 1, .m = 130, .n = 401, .k = 270, .layout = ROWS, .values = PATTERNS, .store = true},
+        {.batch_count = 1, .m = 401, .n = 130, .k = 261, .layout = WINDOW, .transposed_out = true},
+        {.batch_count = 1, .m = 20, .n = 3001, .k = 190, .layout = COLUMNS},
+        {.batch_count = 1, .m = 3001, .n = 20, .k = 190, .layout = ROWS},
+        {.batch_count = 3, .m = 200, .n = 100, .k = 300, .layout = STRIDED_WINDOW, .values = PATTERNS},
+    };
+    static const int thread_counts[] = {2, 3, 7};
+    for (size_t t = 0; t < COUNT(thread_counts); t++) {
+        struct ulp_error error = {0};
+        struct ulp_pool *pool;
+        ck_ulp_ok(ulp_pool_create(&pool, thread_counts[t], &error), error);
+        ulp_pool_set_eager(pool);
+        for (size_t i = 0; i < COUNT(setups); i++)
+            for (size_t set = t; set < COUNT(disabled_sets); set += COUNT(thread_counts))
+                check_fmaf(&setups[i], pool, features_without(disabled_sets[set]));
+        ulp_pool_free(pool);
+    }
+}
+END_TEST
+
 START_TEST(bits_do_not_depend_on_threads)
 {
     static const int thread_counts[] = {1, 2, 7};
@@ -348,6 +372,7 @@ int main(void)
     tcase_add_test(tests, long_chains_equal_the_oracle);
     tcase_add_test(tests, fp32_equals_fmaf_at_every_remainder);
     tcase_add_test(tests, fp32_equals_fmaf_across_blocks);
+    tcase_add_test(tests, fp32_equals_fmaf_on_threads);
     tcase_add_test(tests, bits_do_not_depend_on_threads);
     tcase_add_test(tests, what_has_no_meaning_is_refused);
     tcase_add_test(tests, features_are_switched_off_with_what_builds_on_them);

@@ -357,6 +357,38 @@ static enum ulp_status repair_block(const struct ulp_chains_job *job, const stru
     return status;
 }
 
+static struct block find_block(const struct ulp_chains_job *job, size_t item)
+{
+    size_t row = item % job->row_blocks * job->row_block, rest = item / job->row_blocks;
+    size_t column = rest % job->column_blocks * job->column_block;
+    return (struct block){.batch = job->batch + rest / job->column_blocks,
+                          .row = row,
+                          .column = column,
+                          .row_count = min_size(job->row_block, job->row_count - row),
+                          .column_count = min_size(job->column_block, job->column_count - column)};
+}
+
+/* Blocks that are left over when every thread has as many are cut along their shared side: each thread has a piece of each. */
+static size_t count_items(const struct ulp_chains_job *job)
+{
+    size_t blocks = job->row_blocks * job->column_blocks;
+    return job->thread_count * (blocks / job->thread_count + blocks % job->thread_count);
+}
+
+static struct block find_share(const struct ulp_chains_job *job, size_t item)
+{
+    size_t threads = job->thread_count, whole = job->row_blocks * job->column_blocks / threads, each = count_items(job) / threads;
+    size_t thread = item / each, number = item % each;
+    if (number < whole)
+        return find_block(job, thread * whole + number);
+    struct block block = find_block(job, threads * whole + number - whole);
+    size_t tile = job->share_rows ? job->tile_rows : job->tile_columns, tiles = job->shared_lines / tile;
+    size_t *line = job->share_rows ? &block.row : &block.column, *count = job->share_rows ? &block.row_count : &block.column_count;
+    *line = tiles * thread / threads * tile;
+    *count = min_size(*count, tiles * (thread + 1) / threads * tile) - *line;
+    return block;
+}
+
 static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     (void)worker;
@@ -366,13 +398,9 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
     if (status != ULP_OK)
         return status;
     for (size_t item = first; item < last && status == ULP_OK; item++) {
-        size_t row = item % job->row_blocks * job->row_block, rest = item / job->row_blocks;
-        size_t column = rest % job->column_blocks * job->column_block;
-        struct block block = {.batch = job->batch + rest / job->column_blocks,
-                              .row = row,
-                              .column = column,
-                              .row_count = min_size(job->row_block, job->row_count - row),
-                              .column_count = min_size(job->column_block, job->column_count - column)};
+        struct block block = job->shared ? find_share(job, item) : find_block(job, item);
+        if (block.row_count == 0 || block.column_count == 0)
+            continue; /* a piece of fewer tiles than threads */
         scratch.nan = false;
         run_block(job, &scratch, &block);
         if (job->meets_padding && (scratch.nan || !job->nan_shows))
@@ -395,7 +423,7 @@ static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count
     for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch++) {
         status = ulp_parallel_for(job->pool, pieces, grain, pack_shared, job, error);
         if (status == ULP_OK)
-            status = ulp_parallel_for(job->pool, job->row_blocks * job->column_blocks, 1, work_on_blocks, job, error);
+            status = ulp_parallel_for(job->pool, count_items(job), 1, work_on_blocks, job, error);
     }
     ulp_free(memory);
     return status;

@@ -56,22 +56,11 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
            ((double)row_count + (double)column_count) * k_count * pack_nanoseconds;
 }
 
-/* Panels that the busiest thread computes when parts of `length` panels are handed out in turn. */
-static size_t find_load(size_t panels, size_t length, size_t thread_count)
-{
-    size_t whole = panels / length, rest = panels % length;
-    return whole % thread_count ? (whole / thread_count + 1) * length : whole / thread_count * length + rest;
-}
-
-/* The length of parts: none longer than `limit`; so many that a thread that is held up can leave some to the others, four for each
- * to begin with; and even. */
+/* The length of blocks of so many panels: none longer than `limit`; so many that a thread that is held up can leave some to the
+ * others. */
 static size_t cut_evenly(size_t panels, size_t limit, size_t thread_count)
 {
-    size_t best = min_size(limit, divide_up(panels, 4 * thread_count));
-    for (size_t length = best; length > 1 && 8 * thread_count * length >= panels; length--)
-        if (find_load(panels, length, thread_count) < find_load(panels, best, thread_count))
-            best = length;
-    return best;
+    return min_size(limit, divide_up(panels, 16 * thread_count));
 }
 
 /* Several blocks of one product pack the smaller side once, together, when all of it fits in the outer caches and a block of k of it
@@ -119,6 +108,7 @@ void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, si
         column_blocks = 1;
         row_blocks = divide_up(rows, cut_evenly(rows, row_limit, thread_count));
     }
+    job->thread_count = thread_count;
     job->row_block = divide_up(rows, row_blocks) * job->tile_rows;
     job->column_block = divide_up(columns, column_blocks) * job->tile_columns;
     job->row_blocks = divide_up(job->row_count, job->row_block);

@@ -26,6 +26,7 @@ struct ulp_chains_job {
     struct ulp_pool *pool;
     char *shared; /* the side all blocks need whole, packed once; NULL: every block packs both sides */
     bool share_rows;
+    size_t thread_count;        /* for which the blocks were chosen */
     size_t shared_lines, batch; /* of shared: lines with those that fill the last tile, and the batch it holds */
 };
 
