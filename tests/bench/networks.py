@@ -6,13 +6,15 @@
 Without models: those found in $ULPSCOPE_TEST_DATA (ResNet-50 of onnx/light.tar.xz, and models/NAME). For each: milliseconds of one
 inference by ONNX Runtime with one and two threads (session creation excluded) and by ulpscope in each arithmetic (loading and planning
 excluded), seconds of an audit and its peak resident memory, ratios to ONNX Runtime with the same number of threads, and what the second
-thread gains. The programs take turns: one inference in the first, then about a second of them, 100 at most. Of all inferences (and of two
-audits) the fastest counts, so that other work on the machine counts least. JSON goes to FILE, or - for stdout.
+thread gains. The programs take turns: one inference in the first, then about a second of them, 100 at most, and an audit. Of all the fastest
+counts, so that other work on the machine counts least; what a thread gains is also given turn by turn. JSON goes to FILE, or - for stdout.
 """
 import argparse
+import itertools
 import json
 import os
 import re
+import statistics
 import sys
 import tarfile
 import tempfile
@@ -22,6 +24,7 @@ import process
 
 NAMES = "tinybert_1l", "nanogpt_4l", "deimv2_atto_coco", "ultraface_rfb_320"
 ARITHMETICS = "fp32", "fp16", "mpfr:128"
+GAINING = "onnxruntime", *ARITHMETICS, "audit"
 THREADS = 1, 2
 AUDITED = "fp16,tf32,fp32"
 TURN_SECONDS = 1.0
@@ -94,31 +97,49 @@ def inferences(seconds):
     return 1 if seconds is None else max(1, min(INFERENCES_MAX, round(TURN_SECONDS / seconds)))
 
 
-def measure(name, model, inputs, options, folder):
-    row = {"model": name, "audited": AUDITED}
-    inputs = inputs or random_inputs(model, folder)
+def run_audit(program, model, inputs, threads, output):
+    return process.run([program, "audit", model, "--inputs", inputs, "--arith", AUDITED, "--threads", str(threads), "--quiet", "--out", output])
+
+
+def start_peers(name, model, inputs):
     try:
-        peers = {threads: OnnxRuntime(model, inputs, threads) for threads in THREADS}
+        return {threads: OnnxRuntime(model, inputs, threads) for threads in THREADS}
     except Exception as refusal:  # its classes are not public
         print(f"networks: ONNX Runtime refuses {name}: {str(refusal).splitlines()[0][:200]}", file=sys.stderr)
-        peers = {}
-    for turn in range(options.repeat):
+        return {}
+
+
+def measure(name, model, inputs, options, folder):
+    inputs = inputs or random_inputs(model, folder)
+    peers = start_peers(name, model, inputs)
+    output = os.path.join(folder, "audit")
+    turns, peak = {}, 0
+
+    def take(what, threads, seconds):
+        """One more turn; seconds(how many inferences) measures it."""
+        taken = turns.setdefault(f"{what}.{threads}", [])
+        taken.append(seconds(inferences(min(taken, default=None))))
+
+    for _ in range(options.repeat):
         for threads, peer in peers.items():
-            key = f"onnxruntime.{threads}"
-            row[key] = min(row.get(key, float("inf")), peer.seconds(inferences(row.get(key))))
-        for arithmetic, threads in ((arithmetic, threads) for arithmetic in ARITHMETICS for threads in THREADS):
-            key = f"{arithmetic}.{threads}"
-            if turn and row[key] > 5:
-                continue
-            row[key] = min(row.get(key, float("inf")),
-                           run_ulpscope(options.ulpscope, model, inputs, arithmetic, threads, inferences(row.get(key))))
-    if not options.no_audit:
-        output = os.path.join(folder, "audit")
-        for key, threads in ((f"audit.{threads}", threads) for _ in range(2) for threads in THREADS):
-            cost = process.run([options.ulpscope, "audit", model, "--inputs", inputs, "--arith", AUDITED, "--threads", str(threads),
-                                "--quiet", "--out", output])
-            row[key], row["audit.peak_bytes"] = min(row.get(key, float("inf")), cost.seconds), cost.peak_bytes
+            take("onnxruntime", threads, peer.seconds)
+        for arithmetic, threads in itertools.product(ARITHMETICS, THREADS):
+            take(arithmetic, threads, lambda count: run_ulpscope(options.ulpscope, model, inputs, arithmetic, threads, count))
+        for threads in () if options.no_audit else THREADS:
+            cost = run_audit(options.ulpscope, model, inputs, threads, output)
+            take("audit", threads, lambda _: cost.seconds)
+            peak = cost.peak_bytes
+    row = {"model": name, "audited": AUDITED, **{key: min(taken) for key, taken in turns.items()}}
+    if peak:
+        row["audit.peak_bytes"] = peak
+    row["gains"] = {what: gain(turns[f"{what}.1"], turns[f"{what}.2"]) for what in GAINING if f"{what}.1" in turns}
     return row
+
+
+def gain(one, two):
+    """What a second thread gains: fastest by fastest, and turn by turn (its two commands follow one another, so that the clock is the same)."""
+    pairs = sorted(a / b for a, b in zip(one, two))
+    return {"fastest": min(one) / min(two), "median": statistics.median(pairs), "least": pairs[0], "greatest": pairs[-1]}
 
 
 def print_table(rows):
@@ -136,12 +157,11 @@ def print_table(rows):
 
 
 def print_gains(rows):
-    """What a second thread gains."""
-    keys = ("onnxruntime", *ARITHMETICS, "audit")
-    lines = [["model", "ORT", *ARITHMETICS, "audit"]]
+    lines = [["model", "ORT", *GAINING[1:]]]
     for row in rows:
-        lines.append([row["model"]] + [f"{row[f'{key}.1'] / row[f'{key}.2']:.2f}" if f"{key}.1" in row else "-" for key in keys])
-    print("time with one thread / with two")
+        gains = [row["gains"].get(what) for what in GAINING]
+        lines.append([row["model"]] + [f"{g['fastest']:.2f} {g['median']:.2f} ({g['least']:.2f}-{g['greatest']:.2f})" if g else "-" for g in gains])
+    print("time with one thread / with two: fastest, median of the turns (range)")
     print_lines(lines)
 
 
