@@ -270,11 +270,11 @@ END_TEST
 START_TEST(fp32_equals_fmaf_on_threads)
 {
     static const struct setup setups[] = {
-        {.batch_count = 1, .m = 130, .n = 401, .k = 270, .layout = ROWS, .values = PATTERNS, .store = true},
+        {.batch_count = 1, .m = 130, .n = 401, .k = 270, .layout = ROWS, .store = true},
         {.batch_count = 1, .m = 401, .n = 130, .k = 261, .layout = WINDOW, .transposed_out = true},
         {.batch_count = 1, .m = 20, .n = 3001, .k = 190, .layout = COLUMNS},
         {.batch_count = 1, .m = 3001, .n = 20, .k = 190, .layout = ROWS},
-        {.batch_count = 3, .m = 200, .n = 100, .k = 300, .layout = STRIDED_WINDOW, .values = PATTERNS},
+        {.batch_count = 3, .m = 200, .n = 100, .k = 300, .layout = STRIDED_WINDOW},
     };
     static const int thread_counts[] = {2, 3, 7};
     for (size_t t = 0; t < COUNT(thread_counts); t++) {
@@ -290,38 +290,41 @@ START_TEST(fp32_equals_fmaf_on_threads)
 }
 END_TEST
 
-START_TEST(bits_do_not_depend_on_threads)
+static void check_threads(const char *name, const struct setup *setup)
 {
     static const int thread_counts[] = {1, 2, 7};
-    static const char *const thread_names[] = {"fp32", "fp16-strict", "fp32,order=pairwise", "fp16-strict,round=sr"};
-    struct setup setup = {.batch_count = 3,
-                          .m = 70,
-                          .n = 90,
-                          .k = 40,
-                          .layout = ROWS,
-                          .values = WITH_SPECIALS,
-                          .padding = true,
-                          .seed = 8};
+    struct ulp_arithmetic arithmetic = instance_arithmetic(name);
+    struct instance instance;
     struct ulp_error error = {0};
-    for (size_t i = 0; i < COUNT(thread_names); i++) {
-        struct ulp_arithmetic arithmetic = instance_arithmetic(thread_names[i]);
-        struct instance instance;
-        instance_create(&instance, &arithmetic, &setup);
-        size_t bytes = instance.out.count * instance.out.element_bytes;
-        void *first = malloc(bytes);
-        for (size_t t = 0; t < COUNT(thread_counts); t++) {
-            struct ulp_pool *pool;
-            ck_ulp_ok(ulp_pool_create(&pool, thread_counts[t], &error), error);
-            ulp_pool_set_eager(pool);
-            ck_ulp_ok(ulp_contract(&arithmetic, &instance.problem, pool, &error), error);
-            ulp_pool_free(pool);
-            if (t == 0)
-                memcpy(first, instance.out.data, bytes);
-            ck_assert_msg(memcmp(first, instance.out.data, bytes) == 0, "%s with %d threads", thread_names[i],
-                          thread_counts[t]);
-        }
-        free(first);
-        instance_free(&instance);
+    instance_create(&instance, &arithmetic, setup);
+    size_t bytes = instance.out.count * instance.out.element_bytes;
+    void *first = malloc(bytes);
+    for (size_t t = 0; t < COUNT(thread_counts); t++) {
+        struct ulp_pool *pool;
+        ck_ulp_ok(ulp_pool_create(&pool, thread_counts[t], &error), error);
+        ulp_pool_set_eager(pool);
+        ck_ulp_ok(ulp_contract(&arithmetic, &instance.problem, pool, &error), error);
+        ulp_pool_free(pool);
+        if (t == 0)
+            memcpy(first, instance.out.data, bytes);
+        ck_assert_msg(memcmp(first, instance.out.data, bytes) == 0, "%s with %d threads", name, thread_counts[t]);
+    }
+    free(first);
+    instance_free(&instance);
+}
+
+START_TEST(bits_do_not_depend_on_threads)
+{
+    static const char *const thread_names[] = {"fp32", "fp16-strict", "fp32,order=pairwise", "fp16-strict,round=sr"};
+    const struct setup small = {.batch_count = 3, .m = 70, .n = 90, .k = 40, .layout = ROWS, .values = WITH_SPECIALS, .padding = true, .seed = 8};
+    /* So large that a side is packed for all threads. */
+    struct setup large = {.batch_count = 2, .m = 130, .n = 401, .k = 270, .layout = WINDOW, .values = WITH_SPECIALS, .padding = true, .seed = 9};
+    for (size_t i = 0; i < COUNT(thread_names); i++)
+        check_threads(thread_names[i], &small);
+    for (int turned = 0; turned < 2; turned++) {
+        large.transposed_out = turned;
+        check_threads("fp32", &large);
+        check_threads("fp16-strict", &large);
     }
 }
 END_TEST

@@ -368,24 +368,28 @@ static struct block find_block(const struct ulp_chains_job *job, size_t item)
                           .column_count = min_size(job->column_block, job->column_count - column)};
 }
 
-/* Blocks that are left over when every thread has as many are cut along their shared side: each thread has a piece of each. */
+/* As many blocks for every thread, and a piece of those left over: they are cut along their shared side when threads would have none.
+ * Every piece packs the block's other side again, so no thread has two. */
 static size_t count_items(const struct ulp_chains_job *job)
 {
     size_t blocks = job->row_blocks * job->column_blocks;
-    return job->thread_count * (blocks / job->thread_count + blocks % job->thread_count);
+    return job->thread_count * divide_up(blocks, job->thread_count);
 }
 
 static struct block find_share(const struct ulp_chains_job *job, size_t item)
 {
-    size_t threads = job->thread_count, whole = job->row_blocks * job->column_blocks / threads, each = count_items(job) / threads;
-    size_t thread = item / each, number = item % each;
+    size_t threads = job->thread_count, blocks = job->row_blocks * job->column_blocks, whole = blocks / threads, left = blocks % threads;
+    size_t each = count_items(job) / threads, thread = item / each, number = item % each;
     if (number < whole)
         return find_block(job, thread * whole + number);
-    struct block block = find_block(job, threads * whole + number - whole);
+    size_t pieces = threads / left, piece = thread % pieces;
+    if (thread / pieces >= left)
+        return (struct block){.row_count = 0};
+    struct block block = find_block(job, threads * whole + thread / pieces);
     size_t tile = job->share_rows ? job->tile_rows : job->tile_columns, tiles = job->shared_lines / tile;
     size_t *line = job->share_rows ? &block.row : &block.column, *count = job->share_rows ? &block.row_count : &block.column_count;
-    *line = tiles * thread / threads * tile;
-    *count = min_size(*count, tiles * (thread + 1) / threads * tile) - *line;
+    *line = tiles * piece / pieces * tile;
+    *count = min_size(*count, tiles * (piece + 1) / pieces * tile) - *line;
     return block;
 }
 
@@ -400,7 +404,7 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
     for (size_t item = first; item < last && status == ULP_OK; item++) {
         struct block block = job->shared ? find_share(job, item) : find_block(job, item);
         if (block.row_count == 0 || block.column_count == 0)
-            continue; /* a piece of fewer tiles than threads */
+            continue; /* no piece is left, or it has fewer tiles than threads */
         scratch.nan = false;
         run_block(job, &scratch, &block);
         if (job->meets_padding && (scratch.nan || !job->nan_shows))

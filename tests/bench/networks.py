@@ -6,8 +6,8 @@
 Without models: those found in $ULPSCOPE_TEST_DATA (ResNet-50 of onnx/light.tar.xz, and models/NAME). For each: milliseconds of one
 inference by ONNX Runtime with one and two threads (session creation excluded) and by ulpscope in each arithmetic (loading and planning
 excluded), seconds of an audit and its peak resident memory, ratios to ONNX Runtime with the same number of threads, and what the second
-thread gains. The programs take turns: one inference in the first, then about a second of them, 100 at most, and an audit. Of all the fastest
-counts, so that other work on the machine counts least; what a thread gains is also given turn by turn. JSON goes to FILE, or - for stdout.
+thread gains. The programs take turns of about a second, 100 inferences at most, after one that does not count; and an audit in each. Of all the
+fastest counts, so that other work on the machine counts least; what a thread gains is also given turn by turn. JSON goes to FILE, or - for stdout.
 """
 import argparse
 import itertools
@@ -28,6 +28,7 @@ GAINING = "onnxruntime", *ARITHMETICS, "audit"
 THREADS = 1, 2
 AUDITED = "fp16,tf32,fp32"
 TURN_SECONDS = 1.0
+SLOW_SECONDS = 5.0
 INFERENCES_MAX = 100
 
 
@@ -93,8 +94,8 @@ def run_ulpscope(program, model, inputs, arithmetic, threads, repeat):
 
 
 def inferences(seconds):
-    """How many make a turn when one takes that long; None: not known yet."""
-    return 1 if seconds is None else max(1, min(INFERENCES_MAX, round(TURN_SECONDS / seconds)))
+    """How many make a turn when one takes that long."""
+    return max(1, min(INFERENCES_MAX, round(TURN_SECONDS / seconds)))
 
 
 def run_audit(program, model, inputs, threads, output):
@@ -116,9 +117,10 @@ def measure(name, model, inputs, options, folder):
     turns, peak = {}, 0
 
     def take(what, threads, seconds):
-        """One more turn; seconds(how many inferences) measures it."""
+        """One more turn; seconds(how many inferences) measures it. What is slow has one."""
         taken = turns.setdefault(f"{what}.{threads}", [])
-        taken.append(seconds(inferences(min(taken, default=None))))
+        if not taken or taken[0] <= SLOW_SECONDS:
+            taken.append(seconds(inferences(min(taken) if taken else seconds(1))))
 
     for _ in range(options.repeat):
         for threads, peer in peers.items():
@@ -127,7 +129,7 @@ def measure(name, model, inputs, options, folder):
             take(arithmetic, threads, lambda count: run_ulpscope(options.ulpscope, model, inputs, arithmetic, threads, count))
         for threads in () if options.no_audit else THREADS:
             cost = run_audit(options.ulpscope, model, inputs, threads, output)
-            take("audit", threads, lambda _: cost.seconds)
+            turns.setdefault(f"audit.{threads}", []).append(cost.seconds)
             peak = cost.peak_bytes
     row = {"model": name, "audited": AUDITED, **{key: min(taken) for key, taken in turns.items()}}
     if peak:
@@ -179,6 +181,8 @@ def main():
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--no-audit", action="store_true")
     options = parser.parse_args()
+    if options.repeat < 1:
+        parser.error(f"--repeat {options.repeat}: expected 1 or more")
     try:
         import numpy  # noqa: F401
         import onnxruntime  # noqa: F401
