@@ -214,35 +214,10 @@ static enum ulp_status infer_pad(struct ulp_call *call, struct ulp_error *error)
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
-static int64_t floor_mod(int64_t x, int64_t n)
-{
-    int64_t rest = x % n;
-    return rest < 0 ? rest + n : rest;
-}
-
-/* The element of an axis of n that padding shows at index i, outside or inside. */
-static int64_t pad_constant(int64_t i, int64_t n)
-{
-    return i >= 0 && i < n ? i : ULP_NOWHERE;
-}
-static int64_t pad_edge(int64_t i, int64_t n)
-{
-    return ulp_clamp(i, 0, n - 1);
-}
-static int64_t pad_reflect(int64_t i, int64_t n)
-{
-    int64_t j = n == 1 ? 0 : floor_mod(i, 2 * (n - 1));
-    return j < n ? j : 2 * (n - 1) - j;
-}
-static int64_t pad_wrap(int64_t i, int64_t n)
-{
-    return floor_mod(i, n);
-}
-
 static const struct pad_mode {
     const char *name;
-    int64_t (*index)(int64_t i, int64_t n);
-} pad_modes[] = {{"constant", pad_constant}, {"edge", pad_edge}, {"reflect", pad_reflect}, {"wrap", pad_wrap}};
+    ulp_pad_fn *index;
+} pad_modes[] = {{"constant", ulp_pad_constant}, {"edge", ulp_pad_edge}, {"reflect", ulp_pad_reflect}, {"wrap", ulp_pad_wrap}};
 
 static enum ulp_status check_pad(struct ulp_call *call, struct ulp_error *error)
 {
@@ -314,7 +289,7 @@ static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error
         int64_t from = call->in[0]->dims[d], to = call->out[0].dims[d];
         int64_t start = to > from ? -((to - from) / 2) : (from - to) / 2;
         for (int64_t i = 0; i < to; i++) {
-            int64_t at = pad_constant(start + i, from);
+            int64_t at = ulp_pad_constant(start + i, from);
             tables.table[d][i] = at == ULP_NOWHERE ? at : at * tables.strides[d];
         }
     }

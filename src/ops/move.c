@@ -202,3 +202,31 @@ enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor 
     struct blocks_job job = {out, in, from, run, fill};
     return ulp_parallel_for(pool, out->count / run, GRAIN / run + 1, move_blocks, &job, error);
 }
+
+int64_t ulp_pad_constant(int64_t i, int64_t n)
+{
+    return i >= 0 && i < n ? i : ULP_NOWHERE;
+}
+
+int64_t ulp_pad_edge(int64_t i, int64_t n)
+{
+    return ulp_clamp(i, 0, n - 1);
+}
+
+int64_t ulp_pad_reflect(int64_t i, int64_t n)
+{
+    int64_t j = n == 1 ? 0 : ulp_pad_wrap(i, 2 * (n - 1));
+    return j < n ? j : 2 * (n - 1) - j;
+}
+
+int64_t ulp_pad_symmetric(int64_t i, int64_t n)
+{
+    int64_t j = ulp_pad_wrap(i, 2 * n);
+    return j < n ? j : 2 * n - 1 - j;
+}
+
+int64_t ulp_pad_wrap(int64_t i, int64_t n)
+{
+    int64_t rest = i % n;
+    return rest < 0 ? rest + n : rest;
+}

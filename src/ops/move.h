@@ -31,6 +31,12 @@ void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const voi
 enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count, int64_t start, int64_t step,
                                struct ulp_error *error);
 
+/* The element of an axis of n > 0 that padding shows at index i, outside or inside. reflect turns at the outer elements' centres,
+ * symmetric at their outer edges. */
+typedef int64_t ulp_pad_fn(int64_t i, int64_t n);
+ulp_pad_fn ulp_pad_constant; /* ULP_NOWHERE outside; n may be 0 */
+ulp_pad_fn ulp_pad_edge, ulp_pad_reflect, ulp_pad_symmetric, ulp_pad_wrap;
+
 static inline int64_t ulp_clamp(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "ops/interpolate.h"
+#include "ops/move.h"
 #include "ops/window.h"
 
 /* ---- GridSample ---- */
@@ -79,34 +80,23 @@ static enum ulp_status grid_coordinates(struct ulp_call *call, const struct ulp_
                : status;
 }
 
-enum padding { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
-
-/* The element that the padding shows at index i of an axis; -1: none. edge 0: it is reflected at the corner pixels' centres; 1: at their
- * outer edges. */
-static int64_t pad_index(enum padding padding, int64_t edge, int64_t i, int64_t length)
+static ulp_pad_fn *find_padding(const struct ulp_call *call)
 {
-    if (i >= 0 && i < length)
-        return i;
-    if (padding == PAD_ZEROS || length == 0)
-        return -1;
-    if (padding == PAD_BORDER || length == 1)
-        return ulp_clamp(i, 0, length - 1);
-    int64_t period = 2 * (length - 1 + edge), rest = i % period;
-    rest = rest < 0 ? rest + period : rest;
-    return rest < length ? rest : period - rest - edge;
+    return ulp_call_is(call, "padding_mode", "zeros")    ? ulp_pad_constant
+           : ulp_call_is(call, "padding_mode", "border") ? ulp_pad_edge
+           : ulp_call_int(call, "align_corners")         ? ulp_pad_reflect
+                                                         : ulp_pad_symmetric;
 }
 
+/* An empty axis shows nothing. */
 static void pad_positions(const struct ulp_call *call, struct ulp_taps *taps, int64_t length)
 {
-    const enum padding padding = ulp_call_is(call, "padding_mode", "zeros")    ? PAD_ZEROS
-                                 : ulp_call_is(call, "padding_mode", "border") ? PAD_BORDER
-                                                                               : PAD_REFLECTION;
-    const int64_t edge = !ulp_call_int(call, "align_corners");
+    ulp_pad_fn *const pad = length ? find_padding(call) : ulp_pad_constant;
     for (size_t i = 0; i < taps->coordinate_count * taps->count; i++)
-        taps->position[i] = pad_index(padding, edge, taps->position[i], length);
+        taps->position[i] = pad(taps->position[i], length);
 }
 
-/* Taps of every axis at every point; positions are padded: -1 is outside. */
+/* Taps of every axis at every point; positions are padded. */
 struct grid_taps {
     int rank;
     size_t points;              /* of one image */
@@ -114,15 +104,15 @@ struct grid_taps {
     size_t combinations;
 };
 
-/* The place in the channel of combination c of taps at point p of image n; -1: outside. */
+/* The place in the channel of combination c of taps at point p of image n, or ULP_NOWHERE. */
 static int64_t find_place(const struct ulp_call *call, const struct grid_taps *g, size_t n, size_t p, size_t c)
 {
     int64_t place = 0, stride = 1;
     for (int d = g->rank - 1; d >= 0; d--) {
         const struct ulp_taps *taps = &g->axes[d];
         const int64_t i = taps->position[(n * g->points + p) * taps->count + c % taps->count];
-        if (i < 0)
-            return -1;
+        if (i == ULP_NOWHERE)
+            return i;
         c /= taps->count;
         place += i * stride;
         stride *= call->in[0]->dims[2 + d];
@@ -182,7 +172,7 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
             break;
         for (size_t p = 0; p < g->points; p++) {
             int64_t place = find_place(call, g, n, p, c);
-            offset[p] = place < 0 ? plane - 1 : place;
+            offset[p] = place == ULP_NOWHERE ? plane - 1 : place;
         }
         snprintf(name, 24, "x%zu", c);
         operands[c] =
@@ -236,7 +226,7 @@ static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_tap
         for (size_t p = 0; p < g->points; p++) {
             int64_t place = find_place(call, g, n, p, 0);
             for (size_t c = n * channels; c < (n + 1) * channels; c++)
-                from[c * g->points + p] = place < 0 ? ULP_NOWHERE : (int64_t)c * plane + place;
+                from[c * g->points + p] = place == ULP_NOWHERE ? place : (int64_t)c * plane + place;
         }
     return status == ULP_OK ? ulp_move_blocks(&call->out[0], in, from, 1, zero.data, call->pool, error) : status;
 }
