@@ -20,6 +20,12 @@ static void make_float(struct ulp_tensor *t, int64_t count)
     ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, &count, &error), error);
 }
 
+static void make_double(struct ulp_tensor *t, int64_t count)
+{
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
+}
+
 static void make_wide(struct ulp_tensor *t, int64_t count)
 {
     struct ulp_error error;
@@ -127,9 +133,7 @@ START_TEST(measures_equal_the_direct_computation)
         }
         ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp16, &one, &error), error);
         check_against_direct(&value, &base, &fp16, &one);
-        struct ulp_pool *pool;
-        ck_ulp_ok(ulp_pool_create(&pool, 7, &error), error);
-        ulp_pool_set_eager(pool);
+        struct ulp_pool *pool = test_pool(7);
         ck_ulp_ok(ulp_metrics_measure_on(&value, &base, &fp16, pool, &seven, &error), error);
         ck_assert_int_eq(memcmp(&one, &seven, sizeof one), 0);
         ulp_range_measure(&base, &fp16, NULL, &range);
@@ -220,10 +224,9 @@ static void measure_shifted(int shift, struct ulp_metrics *out, struct ulp_range
     struct ulp_tensor value, base;
     struct ulp_format fp64;
     struct ulp_error error;
-    const int64_t count = COUNT;
     ck_ulp_ok(ulp_format_find("fp64", &fp64, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&value, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&base, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
+    make_double(&value, COUNT);
+    make_double(&base, COUNT);
     for (size_t i = 0; i < COUNT; i++) {
         const int64_t x = 0x80000 + (int64_t)(ulp_random_bits(4, i) % 0x40000);
         ((double *)base.data)[i] = ldexp((double)x, shift);
@@ -263,7 +266,6 @@ START_TEST(chunks_of_different_sizes_add_up)
 {
     enum { STRETCH = 20000, COUNT = 6 * STRETCH };
     static const int exponents[] = {-1050, 1, 3, 1000, 998, -1050};
-    const int64_t count = COUNT;
     struct ulp_tensor value, base;
     struct ulp_format fp64;
     struct ulp_error error;
@@ -274,8 +276,8 @@ START_TEST(chunks_of_different_sizes_add_up)
         mpfr_inits2(400, d2, b2, t, (mpfr_ptr)0);
         mpfr_set_zero(d2, 1), mpfr_set_zero(b2, 1);
         ck_ulp_ok(ulp_format_find("fp64", &fp64, &error), error);
-        ck_ulp_ok(ulp_tensor_create(&value, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
-        ck_ulp_ok(ulp_tensor_create(&base, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
+        make_double(&value, COUNT);
+        make_double(&base, COUNT);
         for (size_t i = 0; i < COUNT; i++) {
             const int part = (int)(i / STRETCH);
             const double x = part < parts ? ldexp((double)(1 + ulp_random_bits(6, i) % 64), exponents[part]) : 0;
@@ -313,10 +315,8 @@ START_TEST(medians_equal_sorting)
                                    1.0001, 0x1.fffffffffffffp63, 0x1p64,   0x1p65,                 1e300,    INFINITY,    -1,  3};
     enum { KINDS = sizeof kinds / sizeof *kinds };
     static const size_t counts[] = {1, 2, 100, 8191, 8192, 131071, 131072, 200000};
-    struct ulp_pool *pool;
+    struct ulp_pool *pool = test_pool(7);
     struct ulp_error error;
-    ck_ulp_ok(ulp_pool_create(&pool, 7, &error), error);
-    ulp_pool_set_eager(pool);
     uint64_t draw = 0;
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
         for (int round = 0; round < (counts[c] > 100 ? 12 : 200); round++) {

@@ -278,10 +278,7 @@ START_TEST(fp32_equals_fmaf_on_threads)
     };
     static const int thread_counts[] = {2, 3, 7};
     for (size_t t = 0; t < COUNT(thread_counts); t++) {
-        struct ulp_error error = {0};
-        struct ulp_pool *pool;
-        ck_ulp_ok(ulp_pool_create(&pool, thread_counts[t], &error), error);
-        ulp_pool_set_eager(pool);
+        struct ulp_pool *pool = test_pool(thread_counts[t]);
         for (size_t i = 0; i < COUNT(setups); i++)
             for (size_t set = t; set < COUNT(disabled_sets); set += COUNT(thread_counts))
                 check_fmaf(&setups[i], pool, features_without(disabled_sets[set]));
@@ -300,9 +297,7 @@ static void check_threads(const char *name, const struct setup *setup)
     size_t bytes = instance.out.count * instance.out.element_bytes;
     void *first = malloc(bytes);
     for (size_t t = 0; t < COUNT(thread_counts); t++) {
-        struct ulp_pool *pool;
-        ck_ulp_ok(ulp_pool_create(&pool, thread_counts[t], &error), error);
-        ulp_pool_set_eager(pool);
+        struct ulp_pool *pool = test_pool(thread_counts[t]);
         ck_ulp_ok(ulp_contract(&arithmetic, &instance.problem, pool, &error), error);
         ulp_pool_free(pool);
         if (t == 0)

@@ -286,9 +286,7 @@ static void compare_threads(const struct ulp_arithmetic *arithmetic, struct inst
     ck_ulp_ok(ulp_contract_unit(arithmetic, &it->problem, NULL, &error), error);
     memcpy(first, it->out.data, it->out.count * sizeof *first);
     for (size_t i = 0; i < COUNT(threads); i++) {
-        struct ulp_pool *pool;
-        ck_ulp_ok(ulp_pool_create(&pool, threads[i], &error), error);
-        ulp_pool_set_eager(pool);
+        struct ulp_pool *pool = test_pool(threads[i]);
         memset(it->out.data, 0xA5, it->out.count * sizeof *first);
         ck_ulp_ok(ulp_contract_unit(arithmetic, &it->problem, pool, &error), error);
         ck_assert_int_eq(memcmp(first, it->out.data, it->out.count * sizeof *first), 0);

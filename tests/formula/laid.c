@@ -52,14 +52,12 @@ bool is_per_row(const struct ulp_tape *tape, int output)
 struct ulp_tensor laid_run(const struct laid *laid, const struct ulp_tape *tape, int threads, uint64_t node_key)
 {
     struct ulp_error error = {.status = ULP_OK};
-    struct ulp_pool *pool;
     const bool per_row = is_per_row(tape, 0);
     const size_t count = laid->rows.row_count * (per_row ? 1 : laid->rows.row_length);
     struct ulp_tensor out = make_tensor(&laid->arithmetic, 1, (int64_t[]){(int64_t)count}, NULL);
     const struct ulp_operand output = {.tensor = &out, .row_stride = per_row ? 1 : (int64_t)laid->rows.row_length,
                                        .position_stride = !per_row};
-    ck_ulp_ok(ulp_pool_create(&pool, threads, &error), error);
-    ulp_pool_set_eager(pool);
+    struct ulp_pool *pool = test_pool(threads);
     ck_ulp_ok(ulp_tape_run(tape, &laid->arithmetic, &laid->rows, laid->operands, &output, node_key, pool, &error), error);
     ulp_pool_free(pool);
     return out;

@@ -92,10 +92,7 @@ START_TEST(quantised_values_are_exact)
 {
     static const int64_t ends[] = {255, 128, 7};
     struct stream stream = {.key = 12};
-    struct ulp_error error = {0};
-    struct ulp_pool *pool;
-    ck_ulp_ok(ulp_pool_create(&pool, 3, &error), error);
-    ulp_pool_set_eager(pool);
+    struct ulp_pool *pool = test_pool(3);
     for (size_t round = 0; round < 300; round++) {
         struct setup setup = {.batch_count = 1 + stream_draw_below(&stream, 3),
                               .m = 1 + stream_draw_below(&stream, round % 3 ? 3 : 70),

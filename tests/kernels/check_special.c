@@ -37,9 +37,7 @@ START_TEST(numbers_beyond_a_limit)
     const enum ulp_element element = _i ? ULP_ELEMENT_F64 : ULP_ELEMENT_F32;
     struct ulp_error error;
     struct ulp_tensor tensor;
-    struct ulp_pool *pool;
-    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
-    ulp_pool_set_eager(pool);
+    struct ulp_pool *pool = test_pool(2);
     const int64_t count = COUNT_MAX;
     ck_ulp_ok(ulp_tensor_create(&tensor, _i ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT, element, 0, 1, &count, &error), error);
     for (size_t i = 0; i < COUNT_MAX; i++)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/thread.h"
+
 int test_run(Suite *first, ...)
 {
     SRunner *runner = srunner_create(first);
@@ -70,4 +73,13 @@ void test_folder_remove(void)
 const char *test_folder(const char *name)
 {
     return join(temporary, name);
+}
+
+struct ulp_pool *test_pool(int thread_count)
+{
+    struct ulp_pool *pool;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_pool_create(&pool, thread_count, &error), error);
+    ulp_pool_set_eager(pool);
+    return pool;
 }

@@ -21,6 +21,8 @@ const char *test_shared(const char *relative);
 void test_folder_create(void);
 void test_folder_remove(void);
 const char *test_folder(const char *name);
+/* An eager pool (base/thread.h), for ulp_pool_free. */
+struct ulp_pool *test_pool(int thread_count);
 /* Fails the test with the library's message unless status is ULP_OK. */
 #define ck_ulp_ok(status, error) ck_assert_msg((status) == ULP_OK, "%s", (error).message)
 /* ck_assert_msg for loops of many iterations: Check's own macros write to a file at every call, this at failures only. */

@@ -289,11 +289,7 @@ double world_compare(struct world *world, enum ulp_wide_method method, int threa
     const struct setup *setup = &world->setup;
     struct ulp_error error;
     struct ulp_wide_counts counts = {0, 0};
-    struct ulp_pool *pool = NULL;
-    if (thread_count > 1) {
-        ck_ulp_ok(ulp_pool_create(&pool, thread_count, &error), error);
-        ulp_pool_set_eager(pool);
-    }
+    struct ulp_pool *pool = thread_count > 1 ? test_pool(thread_count) : NULL;
     memset(world->out.data, 0x5a, world->out.count * world->out.element_bytes);
     enum ulp_status status = ulp_contract_wide_by(method, &world->arithmetic, &world->problem, &counts, pool, &error);
     ulp_pool_free(pool);
