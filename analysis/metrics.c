@@ -191,7 +191,7 @@ static int scale_of(double maximum)
     return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
 }
 
-static void measure_chunk(const struct measuring *m, size_t chunk)
+static void measure_chunk(struct measuring *m, size_t chunk, int worker)
 {
     struct partial *p = &m->partials[chunk];
     const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
@@ -220,17 +220,14 @@ static void measure_chunk(const struct measuring *m, size_t chunk)
     const struct ulp_metrics_scales by = {ldexp(1, -scale_of(p->max_value)), ldexp(1, -scale_of(p->max_base)),
                                           ldexp(1, -scale_of(p->max_abs))};
     m->code->sum(&p->sums, values, bases, differences, kept, &by);
+    ulp_median_count(&m->ulps, begin, end, worker);
 }
 
 static enum ulp_status measure_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     (void)error;
-    struct measuring *m = context;
-    for (size_t chunk = first; chunk < last; chunk++) {
-        measure_chunk(m, chunk);
-        const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
-        ulp_median_count(&m->ulps, begin, end, worker);
-    }
+    for (size_t chunk = first; chunk < last; chunk++)
+        measure_chunk(context, chunk, worker);
     return ULP_OK;
 }
 

@@ -298,31 +298,28 @@ static double find_saved(const struct ulp_pool *pool, double seconds)
     return (seconds - COMES_AFTER_SECONDS) * (pool->thread_count - 1) / pool->thread_count;
 }
 
-/* *counted is what of one job's saving pool->seen_saved has already. */
-static bool is_worth_calling(struct ulp_pool *pool, double seconds, double *counted)
+/* For work left of one job, before which the pool had seen `before` saved: a job counts once, as much as it was at its most. */
+static bool is_worth_calling(struct ulp_pool *pool, double seconds, double before)
 {
     if (pool->eager)
         return true;
     const double saved = find_saved(pool, seconds);
     if (saved < CALL_SECONDS)
         return false;
-    if (saved > *counted) {
-        pool->seen_saved += saved - *counted;
-        *counted = saved;
-    }
+    if (pool->seen_saved < before + saved)
+        pool->seen_saved = before + saved;
     return pool->started_count == pool->thread_count || pool->seen_saved >= START_SECONDS;
 }
 
 /* The caller's work while others sleep: chunks of `most` items, until what is left, at the pace so far, is worth calling them. */
 static void work_alone(struct ulp_pool *pool, struct job *job)
 {
-    const double started = ulp_seconds_now();
-    double counted = 0;
+    const double started = ulp_seconds_now(), seen = pool->seen_saved;
     const size_t even = job->count / (8 * (size_t)pool->thread_count), most = even > job->grain ? even : job->grain;
     if (job->count / most < WATCHED_CHUNKS_MIN) {
         double grains = (double)job->count / (double)job->grain;
         /* One item may be any amount of work. */
-        if (job->grain == 1 || is_worth_calling(pool, grains * 1e-9 * ULP_GRAIN_NANOSECONDS, &counted))
+        if (job->grain == 1 || is_worth_calling(pool, grains * 1e-9 * ULP_GRAIN_NANOSECONDS, seen))
             call_workers(pool);
         return;
     }
@@ -331,7 +328,7 @@ static void work_alone(struct ulp_pool *pool, struct job *job)
         for (size_t i = 0; i < job->part_count; i++)
             left += count_left(&job->parts[i]);
         double pace = (ulp_seconds_now() - started) / (double)(job->count - left);
-        if (is_worth_calling(pool, pace * (double)left, &counted)) {
+        if (is_worth_calling(pool, pace * (double)left, seen)) {
             call_workers(pool);
             return;
         }

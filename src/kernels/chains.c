@@ -258,7 +258,7 @@ static const char *pack_side(const struct ulp_chains_job *job, const struct scra
 static enum ulp_status pack_shared(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
 {
     const struct ulp_chains_job *job = context;
-    size_t width = SHARED_PANELS * (job->share_rows ? job->tile_rows : job->tile_columns);
+    size_t width = SHARED_PANELS * shared_tile(job);
     size_t line_count = job->share_rows ? job->row_count : job->column_count, pieces = divide_up(line_count, width);
     (void)worker, (void)error;
     for (size_t item = first; item < last; item++) {
@@ -368,25 +368,24 @@ static struct block find_block(const struct ulp_chains_job *job, size_t item)
                           .column_count = min_size(job->column_block, job->column_count - column)};
 }
 
-/* As many blocks for every thread, and a piece of those left over: they are cut along their shared side when threads would have none.
- * Every piece packs the block's other side again, so no thread has two. */
-static size_t count_items(const struct ulp_chains_job *job)
+/* Items of every thread of a shared product: as many blocks for each, and a piece of those left over: they are cut along their shared
+ * side when threads would have none. Every piece packs the block's other side again, so no thread has two. */
+static size_t share_length(const struct ulp_chains_job *job)
 {
-    size_t blocks = job->row_blocks * job->column_blocks;
-    return job->thread_count * divide_up(blocks, job->thread_count);
+    return divide_up(job->row_blocks * job->column_blocks, job->thread_count);
 }
 
 static struct block find_share(const struct ulp_chains_job *job, size_t item)
 {
     size_t threads = job->thread_count, blocks = job->row_blocks * job->column_blocks, whole = blocks / threads, left = blocks % threads;
-    size_t each = count_items(job) / threads, thread = item / each, number = item % each;
+    size_t thread = item / share_length(job), number = item % share_length(job);
     if (number < whole)
         return find_block(job, thread * whole + number);
     size_t pieces = threads / left, piece = thread % pieces;
     if (thread / pieces >= left)
         return (struct block){.row_count = 0};
     struct block block = find_block(job, threads * whole + thread / pieces);
-    size_t tile = job->share_rows ? job->tile_rows : job->tile_columns, tiles = job->shared_lines / tile;
+    size_t tile = shared_tile(job), tiles = job->shared_lines / tile;
     size_t *line = job->share_rows ? &block.row : &block.column, *count = job->share_rows ? &block.row_count : &block.column_count;
     *line = tiles * piece / pieces * tile;
     *count = min_size(*count, tiles * (piece + 1) / pieces * tile) - *line;
@@ -420,14 +419,14 @@ static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count
     void *memory;
     enum ulp_status status = ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
                                           ulp_pool_scratch(job->pool), "packed lines", error);
-    size_t panels = divide_up(job->shared_lines, job->share_rows ? job->tile_rows : job->tile_columns);
+    size_t panels = divide_up(job->shared_lines, shared_tile(job));
     size_t pieces = divide_up(panels, SHARED_PANELS) * divide_up(job->k_count, job->k_block);
     size_t grain = ulp_grain(0.3 * (double)job->shared_lines * (double)job->k_count / (double)pieces);
     job->shared = memory;
     for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch++) {
         status = ulp_parallel_for(job->pool, pieces, grain, pack_shared, job, error);
         if (status == ULP_OK)
-            status = ulp_parallel_for(job->pool, count_items(job), 1, work_on_blocks, job, error);
+            status = ulp_parallel_for(job->pool, job->thread_count * share_length(job), 1, work_on_blocks, job, error);
     }
     ulp_free(memory);
     return status;

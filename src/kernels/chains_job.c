@@ -58,7 +58,7 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
 
 /* The length of blocks of so many panels: none longer than `limit`; so many that a thread that is held up can leave some to the
  * others. */
-static size_t cut_evenly(size_t panels, size_t limit, size_t thread_count)
+static size_t find_length(size_t panels, size_t limit, size_t thread_count)
 {
     return min_size(limit, divide_up(panels, 16 * thread_count));
 }
@@ -103,10 +103,10 @@ void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, si
     choose_shared(job, batch_count, thread_count);
     if (job->shared_lines && job->share_rows) {
         row_blocks = 1;
-        column_blocks = divide_up(columns, cut_evenly(columns, column_limit, thread_count));
+        column_blocks = divide_up(columns, find_length(columns, column_limit, thread_count));
     } else if (job->shared_lines) {
         column_blocks = 1;
-        row_blocks = divide_up(rows, cut_evenly(rows, row_limit, thread_count));
+        row_blocks = divide_up(rows, find_length(rows, row_limit, thread_count));
     }
     job->thread_count = thread_count;
     job->row_block = divide_up(rows, row_blocks) * job->tile_rows;
