@@ -1,4 +1,5 @@
-/* The auditor: an observer that measures every node output of every lane and keeps the worst and the mean over samples. */
+/* The auditor: an observer that measures every node output of every lane and keeps the worst and
+ * the mean over samples. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +13,23 @@
 
 enum { SINGLE, ENTIRE, INTRODUCED, CARRIED, VIEW_COUNT };
 
-/* What the current sample's rounds of a node gave for one output. Those of its first sample are in the output already. */
+/* What the current sample's rounds of a node gave for one output. Those of its first sample are in
+ * the output already. */
 struct sampled {
     size_t rounds, samples_before;
     struct later_sample {
         struct ulp_metrics views[VIEW_COUNT];
         struct ulp_range range;
         struct ulp_format format;
-    } *later; /* NULL: no rounds of a later one yet */
+    } * later; /* NULL: no rounds of a later one yet */
 };
 
 struct ulp_auditor {
     const struct ulp_plan *plan;
     struct ulp_audit audit;
     struct ulp_taint_set *taints; /* per audited lane */
-    struct sampled ***sampled; /* [lane][node]: of each output; NULL until the lane has run the node */
+    /* [lane][node]: of each output; NULL until the lane has run the node */
+    struct sampled ***sampled;
     struct ulp_pool *pool;
     size_t sample; /* the current one */
 };
@@ -36,11 +39,15 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the audit");
 }
 
-static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ulp_plan *plan, size_t index, struct ulp_error *error)
+static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
+                                    size_t index, struct ulp_error *error)
 {
     const struct ulp_arithmetic *arithmetic = &plan->lanes[index];
-    *lane = (struct ulp_audit_lane){.arithmetic = *arithmetic, .node_count = ulp_plan_node_count(plan), .first_born = -1,
-                                    .first_decided = -1, .parting = {.other = -1, .first = -1, .first_step = -1}};
+    *lane = (struct ulp_audit_lane){.arithmetic = *arithmetic,
+                                    .node_count = ulp_plan_node_count(plan),
+                                    .first_born = -1,
+                                    .first_decided = -1,
+                                    .parting = {.other = -1, .first = -1, .first_step = -1}};
     lane->nodes = calloc(lane->node_count + 1, sizeof *lane->nodes);
     if (!lane->nodes)
         return out_of_memory(error);
@@ -56,11 +63,13 @@ static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ul
     return ULP_OK;
 }
 
-enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out, struct ulp_error *error)
+enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
+                                   struct ulp_error *error)
 {
     *out = NULL;
     if (plan->lane_count < 2)
-        return ulp_fail(error, ULP_ERROR_USAGE, "an audit needs a reference and at least one arithmetic");
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "an audit needs a reference and at least one arithmetic");
     struct ulp_auditor *auditor = calloc(1, sizeof *auditor);
     if (!auditor)
         return out_of_memory(error);
@@ -75,10 +84,13 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
     audit->ir_version = ulp_model_ir_version(plan->model);
     audit->opset = ulp_model_opset(plan->model, "");
     enum ulp_status status =
-        audit->lanes && auditor->taints && auditor->sampled && audit->model_path && audit->reference ? ULP_OK : out_of_memory(error);
+        audit->lanes && auditor->taints && auditor->sampled && audit->model_path && audit->reference
+            ? ULP_OK
+            : out_of_memory(error);
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
         status = prepare_lane(&audit->lanes[l], plan, l + 1, error);
-        if (status == ULP_OK && !(auditor->sampled[l] = calloc(ulp_plan_node_count(plan) + 1, sizeof **auditor->sampled)))
+        if (status == ULP_OK && !(auditor->sampled[l] = calloc(ulp_plan_node_count(plan) + 1,
+                                                               sizeof **auditor->sampled)))
             status = out_of_memory(error);
     }
     if (status == ULP_OK)
@@ -90,7 +102,8 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
     return status;
 }
 
-enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count, struct ulp_error *error)
+enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
+                                    struct ulp_error *error)
 {
     ulp_pool_free(auditor->pool);
     return ulp_pool_create(&auditor->pool, thread_count, error);
@@ -99,8 +112,10 @@ enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_coun
 static void free_collecting(struct ulp_auditor *auditor, const struct ulp_audit *audit)
 {
     for (size_t l = 0; l < audit->lane_count; l++) {
-        for (size_t n = 0; auditor->sampled && auditor->sampled[l] && n < audit->lanes[l].node_count; n++) {
-            for (size_t o = 0; auditor->sampled[l][n] && o < audit->lanes[l].nodes[n].output_count; o++)
+        for (size_t n = 0;
+             auditor->sampled && auditor->sampled[l] && n < audit->lanes[l].node_count; n++) {
+            for (size_t o = 0; auditor->sampled[l][n] && o < audit->lanes[l].nodes[n].output_count;
+                 o++)
                 free(auditor->sampled[l][n][o].later);
             free(auditor->sampled[l][n]);
         }
@@ -126,10 +141,13 @@ void ulp_auditor_free(struct ulp_auditor *auditor)
 }
 
 /* A round's figures, with those of the sample's rounds before. */
-static enum ulp_status add_round(struct ulp_audit_output *output, struct sampled *sampled, const struct ulp_metrics views[VIEW_COUNT],
-                                 const struct ulp_range *range, const struct ulp_format *format, struct ulp_error *error)
+static enum ulp_status add_round(struct ulp_audit_output *output, struct sampled *sampled,
+                                 const struct ulp_metrics views[VIEW_COUNT],
+                                 const struct ulp_range *range, const struct ulp_format *format,
+                                 struct ulp_error *error)
 {
-    struct ulp_metrics *all[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced, &output->carried};
+    struct ulp_metrics *all[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced,
+                                           &output->carried};
     struct ulp_range *all_range = &output->range;
     if (sampled->samples_before) {
         if (!sampled->later && !(sampled->later = calloc(1, sizeof *sampled->later)))
@@ -153,20 +171,26 @@ static enum ulp_status add_round(struct ulp_audit_output *output, struct sampled
 }
 
 /* Put a sample that is not the first together with those before. */
-static enum ulp_status keep_later(struct ulp_audit_output *output, const struct sampled *sampled, size_t sample, struct ulp_error *error)
+static enum ulp_status keep_later(struct ulp_audit_output *output, const struct sampled *sampled,
+                                  size_t sample, struct ulp_error *error)
 {
     size_t before = sampled->samples_before;
     const struct ulp_metrics *views = sampled->later->views;
-    struct ulp_metrics *worst[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced, &output->carried};
+    struct ulp_metrics *worst[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced,
+                                             &output->carried};
     if (!output->samples) {
         if (!(output->samples = malloc(sizeof *output->samples)))
             return out_of_memory(error);
-        *output->samples = (struct ulp_audit_samples){output->single, output->entire, output->introduced, output->carried,
-                                                      output->single, output->entire, output->introduced, output->carried};
+        *output->samples =
+            (struct ulp_audit_samples){output->single,     output->entire, output->introduced,
+                                       output->carried,    output->single, output->entire,
+                                       output->introduced, output->carried};
     }
     struct ulp_audit_samples *all = output->samples;
-    struct ulp_metrics *limits[VIEW_COUNT] = {&all->single_limit, &all->entire_limit, &all->introduced_limit, &all->carried_limit};
-    struct ulp_metrics *means[VIEW_COUNT] = {&all->single_mean, &all->entire_mean, &all->introduced_mean, &all->carried_mean};
+    struct ulp_metrics *limits[VIEW_COUNT] = {&all->single_limit, &all->entire_limit,
+                                              &all->introduced_limit, &all->carried_limit};
+    struct ulp_metrics *means[VIEW_COUNT] = {&all->single_mean, &all->entire_mean,
+                                             &all->introduced_mean, &all->carried_mean};
     bool worse = ulp_metrics_worse(&views[ENTIRE], &output->entire);
     for (int v = 0; v < VIEW_COUNT; v++) {
         if (worse)
@@ -181,7 +205,8 @@ static enum ulp_status keep_later(struct ulp_audit_output *output, const struct 
     return ULP_OK;
 }
 
-static enum ulp_status keep_sample(struct ulp_audit_output *output, struct sampled *sampled, size_t sample, struct ulp_error *error)
+static enum ulp_status keep_sample(struct ulp_audit_output *output, struct sampled *sampled,
+                                   size_t sample, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     if (sampled->samples_before)
@@ -204,12 +229,14 @@ static enum ulp_status keep_samples(struct ulp_auditor *auditor, struct ulp_erro
             struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
             for (size_t o = 0; o < node->output_count && status == ULP_OK; o++)
                 if (auditor->sampled[l][n][o].rounds)
-                    status = keep_sample(&node->outputs[o], &auditor->sampled[l][n][o], auditor->sample, error);
+                    status = keep_sample(&node->outputs[o], &auditor->sampled[l][n][o],
+                                         auditor->sample, error);
         }
     return status;
 }
 
-enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name, struct ulp_error *error)
+enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name,
+                                   struct ulp_error *error)
 {
     struct ulp_audit *audit = &auditor->audit;
     enum ulp_status status = keep_samples(auditor, error);
@@ -230,12 +257,16 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
 }
 
 /* The four views of one output in one lane. Views of the same pair of tensors are measured once. */
-static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane, const struct ulp_tensor *reference,
-                                     const struct ulp_format *format, struct ulp_metrics views[VIEW_COUNT], struct ulp_error *error)
+static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane,
+                                     const struct ulp_tensor *reference,
+                                     const struct ulp_format *format,
+                                     struct ulp_metrics views[VIEW_COUNT], struct ulp_error *error)
 {
     const struct ulp_tensor *pairs[VIEW_COUNT][2] = {
-        [SINGLE] = {lane->single, reference}, [ENTIRE] = {lane->entire, reference},
-        [INTRODUCED] = {lane->entire, lane->here}, [CARRIED] = {lane->here, reference},
+        [SINGLE] = {lane->single, reference},
+        [ENTIRE] = {lane->entire, reference},
+        [INTRODUCED] = {lane->entire, lane->here},
+        [CARRIED] = {lane->here, reference},
     };
     enum ulp_status status = ULP_OK;
     for (int v = 0; v < VIEW_COUNT && status == ULP_OK; v++) {
@@ -245,13 +276,14 @@ static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct u
         if (same < v)
             views[v] = views[same];
         else
-            status = ulp_metrics_measure_on(pairs[v][0], pairs[v][1], format, auditor->pool, &views[v], error);
+            status = ulp_metrics_measure_on(pairs[v][0], pairs[v][1], format, auditor->pool,
+                                            &views[v], error);
     }
     return status;
 }
 
-static enum ulp_status prepare_outputs(struct ulp_audit_node *node, struct sampled **sampled, const struct ulp_event *event,
-                                       struct ulp_error *error)
+static enum ulp_status prepare_outputs(struct ulp_audit_node *node, struct sampled **sampled,
+                                       const struct ulp_event *event, struct ulp_error *error)
 {
     if (node->outputs)
         return ULP_OK;
@@ -274,8 +306,8 @@ static enum ulp_status prepare_outputs(struct ulp_audit_node *node, struct sampl
     return ULP_OK;
 }
 
-/* Integers that differ are amounts, to be measured like floats, when the node quantises or only passes such amounts on (Reshape, MaxPool);
- * other integers are indices and decisions. */
+/* Integers that differ are amounts, to be measured like floats, when the node quantises or only
+ * passes such amounts on (Reshape, MaxPool); other integers are indices and decisions. */
 static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
 {
     bool stepped = false;
@@ -288,7 +320,8 @@ static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
 }
 
 /* What the node's inputs bring along. */
-static struct ulp_taint gather_taints(const struct ulp_taint_set *taints, const struct ulp_event *event, size_t lane)
+static struct ulp_taint gather_taints(const struct ulp_taint_set *taints,
+                                      const struct ulp_event *event, size_t lane)
 {
     struct ulp_taint from = {.diverged = event->apart && event->apart[lane + 1]};
     for (size_t i = 0; i < event->input_count; i++) {
@@ -304,7 +337,8 @@ static struct ulp_taint gather_taints(const struct ulp_taint_set *taints, const 
 }
 
 /* What the node did with what its inputs brought along. */
-static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node, const struct ulp_taint *from, bool nonfinite, bool diverged)
+static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node,
+                       const struct ulp_taint *from, bool nonfinite, bool diverged)
 {
     const ptrdiff_t index = (ptrdiff_t)node->index;
     if (nonfinite && from->nonfinite && !node->poisoned) {
@@ -323,8 +357,8 @@ static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node,
     }
 }
 
-static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event, size_t l, const struct ulp_range *ranges,
-                                  struct ulp_error *error)
+static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                  size_t l, const struct ulp_range *ranges, struct ulp_error *error)
 {
     struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
     struct ulp_audit_node *node = &lane->nodes[event->index];
@@ -333,7 +367,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     if (event->output_count && !values[0].entire)
         return ULP_OK; /* inside a branch or round the lane does not take */
     const struct ulp_taint from = gather_taints(taints, event, l);
-    enum ulp_status status = prepare_outputs(node, &auditor->sampled[l][event->index], event, error);
+    enum ulp_status status =
+        prepare_outputs(node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_lane_value *value = &values[o];
@@ -345,33 +380,38 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             status = measure_views(auditor, value, event->values[o].entire, &format, views, error);
         if (status != ULP_OK)
             break;
-        bool stepped = clear_amounts(views, event->quantizes || (from.stepped && from.type == value->entire->type));
+        bool stepped = clear_amounts(views, event->quantizes ||
+                                                (from.stepped && from.type == value->entire->type));
         if (from.diverged)
             views[ENTIRE].diverged = views[CARRIED].diverged = true;
-        struct ulp_taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0, views[ENTIRE].diverged, stepped,
-                              value->entire->type};
+        struct ulp_taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0,
+                                  views[ENTIRE].diverged, stepped, value->entire->type};
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
         if ((taint.nonfinite || taint.diverged || taint.stepped) && !ulp_taint_add(taints, taint))
             status = out_of_memory(error);
         struct ulp_range range = ranges[o];
-        range.headroom_bits = range.ref_max > 0 ? log2(format.max_finite / range.ref_max) : INFINITY;
+        range.headroom_bits =
+            range.ref_max > 0 ? log2(format.max_finite / range.ref_max) : INFINITY;
         if (status == ULP_OK)
-            status = add_round(&node->outputs[o], &auditor->sampled[l][event->index][o], views, &range, &format, error);
+            status = add_round(&node->outputs[o], &auditor->sampled[l][event->index][o], views,
+                               &range, &format, error);
     }
     node->rounds++;
     judge_node(lane, node, &from, nonfinite, diverged);
     return status;
 }
 
-static enum ulp_status audit_node(void *context, const struct ulp_event *event, struct ulp_error *error)
+static enum ulp_status audit_node(void *context, const struct ulp_event *event,
+                                  struct ulp_error *error)
 {
     struct ulp_auditor *auditor = context;
     struct ulp_range *ranges = calloc(event->output_count + 1, sizeof *ranges);
     if (!ranges)
         return out_of_memory(error);
     for (size_t o = 0; o < event->output_count; o++)
-        ulp_range_measure(event->values[o].entire, &event->arithmetics[0].storage, auditor->pool, &ranges[o]);
+        ulp_range_measure(event->values[o].entire, &event->arithmetics[0].storage, auditor->pool,
+                          &ranges[o]);
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
@@ -386,7 +426,8 @@ struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor)
 }
 
 /* The figures of a value of the main graph; NULL: no node computes it. */
-static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane, const struct ulp_block *block, int slot)
+static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane,
+                                                  const struct ulp_block *block, int slot)
 {
     const struct ulp_step *step = ulp_block_producer(block, slot);
     for (size_t i = 0, o = 0; step && i < step->output_count; o += step->outputs[i++] >= 0)
@@ -395,8 +436,10 @@ static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *l
     return NULL;
 }
 
-/* The graph's outputs, under their names. One that is a constant or an input has nothing to measure and is left out. */
-static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct ulp_plan *plan, struct ulp_error *error)
+/* The graph's outputs, under their names. One that is a constant or an input has nothing to measure
+ * and is left out. */
+static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
+                                       struct ulp_error *error)
 {
     size_t count = plan->main->output_count;
     lane->outputs.outputs = calloc(count + 1, sizeof *lane->outputs.outputs);
@@ -420,7 +463,8 @@ static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct
     return ULP_OK;
 }
 
-enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out, struct ulp_error *error)
+enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
+                                   struct ulp_error *error)
 {
     enum ulp_status status = keep_samples(auditor, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)

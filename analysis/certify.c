@@ -25,7 +25,8 @@ static bool is_graph_output(const struct ulp_plan *plan, const char *name)
 }
 
 /* Decimal digits that agree; an exact result counts as the precision's own digits. */
-static double agreeing_digits(const struct ulp_metrics *metrics, const struct ulp_tensor *base, const struct ulp_format *format)
+static double agreeing_digits(const struct ulp_metrics *metrics, const struct ulp_tensor *base,
+                              const struct ulp_format *format)
 {
     struct ulp_range range;
     double most = format->precision * log10(2);
@@ -38,14 +39,16 @@ static double agreeing_digits(const struct ulp_metrics *metrics, const struct ul
     return digits < 0 ? 0 : digits < most ? digits : most;
 }
 
-static enum ulp_status compare_node(void *context, const struct ulp_event *event, struct ulp_error *error)
+static enum ulp_status compare_node(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
 {
     struct comparison *comparison = context;
     struct ulp_certificate *certificate = comparison->certificate;
     const struct ulp_format *format = &event->arithmetics[1].storage;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
-        const struct ulp_tensor *twice = event->values[o].entire, *once = event->values[event->output_count + o].entire;
+        const struct ulp_tensor *twice = event->values[o].entire,
+                                *once = event->values[event->output_count + o].entire;
         struct ulp_metrics metrics;
         if (!once) /* in a branch that only one of them takes; the If itself has diverged */
             continue;
@@ -61,7 +64,8 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
             certificate->node = name;
             certificate->node_digits = digits;
         }
-        if (is_graph_output(comparison->plan, event->output_names[o]) && digits < certificate->output_digits)
+        if (is_graph_output(comparison->plan, event->output_names[o]) &&
+            digits < certificate->output_digits)
             certificate->output_digits = digits;
     }
     if (status == ULP_OK && comparison->progress && comparison->progress->node_done)
@@ -71,14 +75,18 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
 
 enum ulp_status ulp_certify_check(const struct ulp_arithmetic *reference, struct ulp_error *error)
 {
-    if (reference->storage.carrier != ULP_CARRIER_MPFR || 2 * reference->storage.precision > ULP_MPFR_PRECISION_MAX)
-        return ulp_fail(error, ULP_ERROR_USAGE, "certifying needs a reference mpfr:P with P <= %d, not %s", ULP_MPFR_PRECISION_MAX / 2,
-                        reference->name);
+    if (reference->storage.carrier != ULP_CARRIER_MPFR ||
+        2 * reference->storage.precision > ULP_MPFR_PRECISION_MAX)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "certifying needs a reference mpfr:P with P <= %d, not %s",
+                        ULP_MPFR_PRECISION_MAX / 2, reference->name);
     return ULP_OK;
 }
 
-enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arithmetic *reference, const struct ulp_tensor_set *inputs,
-                            const struct ulp_run_options *options, const struct ulp_observer *progress,
+enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arithmetic *reference,
+                            const struct ulp_tensor_set *inputs,
+                            const struct ulp_run_options *options,
+                            const struct ulp_observer *progress,
                             struct ulp_certificate *certificate, struct ulp_error *error)
 {
     struct ulp_arithmetic lanes[2] = {[1] = *reference};
@@ -90,7 +98,8 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     if (status != ULP_OK)
         return status;
     if (!certificate->given)
-        certificate->node_digits = certificate->output_digits = reference->storage.precision * log10(2);
+        certificate->node_digits = certificate->output_digits =
+            reference->storage.precision * log10(2);
     certificate->given = true;
     struct comparison comparison = {.certificate = certificate, .progress = progress};
     struct ulp_observer observer = {.context = &comparison, .node_done = compare_node};

@@ -1,5 +1,5 @@
-/* The lower median of many numbers >= 0, found by all threads: numbers are counted in bins as they come, and only those of the
- * median's bin are looked at again. */
+/* The lower median of many numbers >= 0, found by all threads: numbers are counted in bins as they
+ * come, and only those of the median's bin are looked at again. */
 #ifndef ULP_ANALYSIS_MEDIAN_H
 #define ULP_ANALYSIS_MEDIAN_H
 
@@ -14,17 +14,20 @@ struct ulp_median {
 
     size_t *bins; /* of each worker: how many of its values lie in each bin */
     size_t worker_count, bin_count, bin; /* the median's bin */
-    int64_t bin_first; /* upper bits of a pattern that would lie in bin 0 */
+    int64_t bin_first;                   /* upper bits of a pattern that would lie in bin 0 */
     int bin_shift;
     struct ulp_median_part *parts;
 };
 
 /* Freed even when this fails. */
-enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, const struct ulp_pool *pool, struct ulp_error *error);
+enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, const struct ulp_pool *pool,
+                                  struct ulp_error *error);
 void ulp_median_free(struct ulp_median *median);
 /* Values [first, last) are there. Each is counted once; workers count at the same time. */
 void ulp_median_count(struct ulp_median *median, size_t first, size_t last, int worker);
-/* Of values that are all counted: number (kept - 1) / 2 in rising order of those kept, NaN when none is. values are overwritten. */
-enum ulp_status ulp_median_find(struct ulp_median *median, struct ulp_pool *pool, double *out, struct ulp_error *error);
+/* Of values that are all counted: number (kept - 1) / 2 in rising order of those kept, NaN when
+ * none is. values are overwritten. */
+enum ulp_status ulp_median_find(struct ulp_median *median, struct ulp_pool *pool, double *out,
+                                struct ulp_error *error);
 
 #endif

@@ -13,7 +13,9 @@ static double join_norms(double a, double b)
 /* A share of a cosine between joined vectors. */
 static double cosine_share(const struct ulp_metrics *part, double value_norm, double base_norm)
 {
-    return part->value_norm > 0 && part->base_norm > 0 ? part->cosine * (part->value_norm / value_norm) * (part->base_norm / base_norm) : 0;
+    return part->value_norm > 0 && part->base_norm > 0
+               ? part->cosine * (part->value_norm / value_norm) * (part->base_norm / base_norm)
+               : 0;
 }
 
 void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more)
@@ -30,14 +32,20 @@ void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more)
         joined.median_ulp = fmax(all->median_ulp, more->median_ulp);
         joined.rms = norm / sqrt(n + m);
         joined.mean = (all->mean * n + more->mean * m) / (n + m);
-        double cosine = cosine_share(all, joined.value_norm, joined.base_norm) + cosine_share(more, joined.value_norm, joined.base_norm);
-        joined.cosine = !(joined.value_norm > 0 && joined.base_norm > 0) ? NAN : cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
+        double cosine = cosine_share(all, joined.value_norm, joined.base_norm) +
+                        cosine_share(more, joined.value_norm, joined.base_norm);
+        joined.cosine = !(joined.value_norm > 0 && joined.base_norm > 0) ? NAN
+                        : cosine > 1                                     ? 1
+                        : cosine < -1                                    ? -1
+                                                                         : cosine;
         joined.sqnr_db = norm > 0 ? 20 * log10(joined.base_norm / norm) : INFINITY;
     }
     joined.count = all->count + more->count;
     joined.nonfinite = all->nonfinite + more->nonfinite;
     joined.diverged = all->diverged || more->diverged;
-    bool later = all->nonfinite ? false : more->nonfinite ? true : more->count && !(more->max_abs <= all->max_abs);
+    bool later = all->nonfinite    ? false
+                 : more->nonfinite ? true
+                                   : more->count && !(more->max_abs <= all->max_abs);
     joined.worst_index = later ? more->worst_index : all->worst_index;
     *all = joined;
 }
@@ -51,12 +59,15 @@ bool ulp_metrics_worse(const struct ulp_metrics *a, const struct ulp_metrics *b)
     return !(a->rms <= b->rms);
 }
 
-void ulp_metrics_merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *sample, size_t before)
+void ulp_metrics_merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *sample,
+                            size_t before)
 {
-    double n = (double)before, *into[] = {&mean->max_abs, &mean->rms, &mean->mean, &mean->max_rel, &mean->max_ulp, &mean->median_ulp,
-                                          &mean->cosine, &mean->sqnr_db};
-    const double *from[] = {&sample->max_abs, &sample->rms, &sample->mean, &sample->max_rel, &sample->max_ulp, &sample->median_ulp,
-                            &sample->cosine, &sample->sqnr_db};
+    double n = (double)before,
+           *into[] = {&mean->max_abs, &mean->rms,        &mean->mean,   &mean->max_rel,
+                      &mean->max_ulp, &mean->median_ulp, &mean->cosine, &mean->sqnr_db};
+    const double *from[] = {&sample->max_abs, &sample->rms,     &sample->mean,
+                            &sample->max_rel, &sample->max_ulp, &sample->median_ulp,
+                            &sample->cosine,  &sample->sqnr_db};
     for (size_t i = 0; i < sizeof into / sizeof *into; i++)
         *into[i] = before ? (*into[i] * n + *from[i]) / (n + 1) : *from[i];
     mean->nonfinite = before ? mean->nonfinite + sample->nonfinite : sample->nonfinite;
@@ -64,10 +75,13 @@ void ulp_metrics_merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *
     mean->diverged = (before && mean->diverged) || sample->diverged;
 }
 
-void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics *sample, size_t before)
+void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics *sample,
+                             size_t before)
 {
-    double *rising[] = {&limit->max_abs, &limit->rms, &limit->max_rel, &limit->max_ulp, &limit->median_ulp};
-    const double *rising_from[] = {&sample->max_abs, &sample->rms, &sample->max_rel, &sample->max_ulp, &sample->median_ulp};
+    double *rising[] = {&limit->max_abs, &limit->rms, &limit->max_rel, &limit->max_ulp,
+                        &limit->median_ulp};
+    const double *rising_from[] = {&sample->max_abs, &sample->rms, &sample->max_rel,
+                                   &sample->max_ulp, &sample->median_ulp};
     if (before == 0 || (limit->count == 0 && !limit->nonfinite && !limit->diverged)) {
         *limit = *sample;
         return;
@@ -88,10 +102,12 @@ void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics
     limit->diverged |= sample->diverged;
 }
 
-void ulp_range_merge(struct ulp_range *range, const struct ulp_range *sample, size_t before, const struct ulp_format *format)
+void ulp_range_merge(struct ulp_range *range, const struct ulp_range *sample, size_t before,
+                     const struct ulp_format *format)
 {
     double n = (double)before;
-    range->ref_rms = sqrt((range->ref_rms * range->ref_rms * n + sample->ref_rms * sample->ref_rms) / (n + 1));
+    range->ref_rms =
+        sqrt((range->ref_rms * range->ref_rms * n + sample->ref_rms * sample->ref_rms) / (n + 1));
     range->ref_max = fmax(range->ref_max, sample->ref_max);
     range->ref_min_nonzero = fmin(range->ref_min_nonzero, sample->ref_min_nonzero);
     range->headroom_bits = ulp_range_headroom(range->ref_max, format);

@@ -1,8 +1,9 @@
 /* Measures of a difference of tensors.
  *
- * Each difference is formed exactly and rounded once to double (in doubles where that is certain, else by MPFR subtraction into
- * 53 bits; between two float carriers the double subtraction is that rounding). Sums run over chunks of fixed size that are added
- * in order, so figures do not depend on threads; terms are scaled by the power of two of the largest, so that squares neither overflow
+ * Each difference is formed exactly and rounded once to double (in doubles where that is certain,
+ * else by MPFR subtraction into 53 bits; between two float carriers the double subtraction is that
+ * rounding). Sums run over chunks of fixed size that are added in order, so figures do not depend
+ * on threads; terms are scaled by the power of two of the largest, so that squares neither overflow
  * nor vanish. */
 #include "metrics.h"
 
@@ -43,7 +44,8 @@ static bool is_plain(const struct ulp_tensor *tensor)
     return tensor->element != ULP_ELEMENT_WIDE;
 }
 
-/* Element i; a finite one of the reference beyond double (exp(800)) is the largest double, for it is no infinity. */
+/* Element i; a finite one of the reference beyond double (exp(800)) is the largest double, for it
+ * is no infinity. */
 static double read_finite(const struct ulp_tensor *tensor, size_t i)
 {
     double x = ulp_tensor_get(tensor, i);
@@ -61,8 +63,8 @@ struct strip {
 };
 
 /* Reads the strip of elements from `first` on, of which `count` are left. */
-static void open_side(const struct ulp_metrics_code *code, struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
-                      size_t count)
+static void open_side(const struct ulp_metrics_code *code, struct ulp_metrics_side *side,
+                      const struct ulp_tensor *tensor, size_t first, size_t count)
 {
     count = count < ULP_METRICS_STRIP ? count : ULP_METRICS_STRIP;
     const int limb_count = (tensor->precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
@@ -79,7 +81,8 @@ static void open_side(const struct ulp_metrics_code *code, struct ulp_metrics_si
         memset(side->low, 0, count * sizeof(double));
         memset(side->hard, 0, count * sizeof(int64_t));
     } else if (limb_count <= 2) {
-        easy = code->open_wide(side, ulp_record_at_const(tensor->data, first, tensor->precision), limb_count, count);
+        easy = code->open_wide(side, ulp_record_at_const(tensor->data, first, tensor->precision),
+                               limb_count, count);
     } else {
         memset(side->hard, -1, count * sizeof(int64_t));
     }
@@ -101,14 +104,17 @@ static double subtract_exactly(const struct measuring *m, size_t i)
             mpfr_custom_init_set(sides[side], MPFR_NAN_KIND, 0, 53, limbs[side]);
             mpfr_set_d(sides[side], ulp_tensor_get(tensors[side], i), MPFR_RNDN);
         } else {
-            ulp_record_open_const(sides[side], ulp_record_at_const(tensors[side]->data, i, tensors[side]->precision),
+            ulp_record_open_const(sides[side],
+                                  ulp_record_at_const(tensors[side]->data, i,
+                                                      tensors[side]->precision),
                                   tensors[side]->precision);
         }
     }
     mpfr_custom_init_set(difference53, MPFR_NAN_KIND, 0, 53, limbs[2]);
     mpfr_sub(difference53, sides[0], sides[1], MPFR_RNDN);
     double difference = mpfr_get_d(difference53, MPFR_RNDN);
-    return isinf(difference) && mpfr_number_p(difference53) ? copysign(DBL_MAX, difference) : difference;
+    return isinf(difference) && mpfr_number_p(difference53) ? copysign(DBL_MAX, difference)
+                                                            : difference;
 }
 
 /* Fills in the strip from element `first`. */
@@ -125,12 +131,14 @@ static void open_strip(const struct measuring *m, struct strip *strip, size_t fi
         return;
     for (size_t i = 0; i < count; i++)
         if (strip->undecided[i])
-            strip->difference[i] = isfinite(strip->value.nearest[i]) && isfinite(strip->base.nearest[i])
-                                       ? subtract_exactly(m, first + i)
-                                       : NAN;
+            strip->difference[i] =
+                isfinite(strip->value.nearest[i]) && isfinite(strip->base.nearest[i])
+                    ? subtract_exactly(m, first + i)
+                    : NAN;
 }
 
-/* Equal non-finite values (the same infinity, or both NaN) agree; any other pair with a non-finite side does not. */
+/* Equal non-finite values (the same infinity, or both NaN) agree; any other pair with a non-finite
+ * side does not. */
 static bool agree_not_finite(double value, double base)
 {
     return (isnan(value) && isnan(base)) || (isinf(value) && value == base);
@@ -146,13 +154,14 @@ static void raise(double *maximum, int64_t bits)
 }
 
 /* Measures a strip into the partial and m->ulps.values; whether all of it is finite. */
-static bool measure_strip(const struct measuring *m, struct partial *p, const struct strip *strip, size_t first, size_t count)
+static bool measure_strip(const struct measuring *m, struct partial *p, const struct strip *strip,
+                          size_t first, size_t count)
 {
     struct ulp_metrics_summary summary;
     const double *value = strip->value.nearest, *base = strip->base.nearest;
     double *ulps = m->ulps.values + first, before = p->max_abs;
-    m->code->compare(&summary, ulps, value, base, strip->difference, count, m->format->emin, m->format->precision,
-                     m->units);
+    m->code->compare(&summary, ulps, value, base, strip->difference, count, m->format->emin,
+                     m->format->precision, m->units);
     raise(&p->max_abs, summary.max_abs);
     raise(&p->max_value, summary.max_value);
     raise(&p->max_base, summary.max_base);
@@ -181,8 +190,9 @@ static bool measure_strip(const struct measuring *m, struct partial *p, const st
     return false;
 }
 
-/* The exponent of the power of two that a maximum's terms are divided by. Held away from double's ends, so that the inverse is a normal
- * double; squares of what is beyond neither overflow nor vanish either. */
+/* The exponent of the power of two that a maximum's terms are divided by. Held away from double's
+ * ends, so that the inverse is a normal double; squares of what is beyond neither overflow nor
+ * vanish either. */
 static int scale_of(double maximum)
 {
     if (maximum == 0)
@@ -194,7 +204,8 @@ static int scale_of(double maximum)
 static void measure_chunk(struct measuring *m, size_t chunk, int worker)
 {
     struct partial *p = &m->partials[chunk];
-    const size_t begin = chunk * CHUNK, end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
+    const size_t begin = chunk * CHUNK,
+                 end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
     double values[CHUNK], bases[CHUNK], differences[CHUNK];
     struct strip strip;
     size_t kept = 0;
@@ -210,20 +221,23 @@ static void measure_chunk(struct measuring *m, size_t chunk, int worker)
             continue;
         }
         for (size_t i = 0; i < count; i++)
-            if (isfinite(strip.value.nearest[i]) && isfinite(strip.base.nearest[i]) && isfinite(strip.difference[i])) {
+            if (isfinite(strip.value.nearest[i]) && isfinite(strip.base.nearest[i]) &&
+                isfinite(strip.difference[i])) {
                 values[kept] = strip.value.nearest[i];
                 bases[kept] = strip.base.nearest[i];
                 differences[kept++] = strip.difference[i];
             }
     }
     p->count = kept;
-    const struct ulp_metrics_scales by = {ldexp(1, -scale_of(p->max_value)), ldexp(1, -scale_of(p->max_base)),
+    const struct ulp_metrics_scales by = {ldexp(1, -scale_of(p->max_value)),
+                                          ldexp(1, -scale_of(p->max_base)),
                                           ldexp(1, -scale_of(p->max_abs))};
     m->code->sum(&p->sums, values, bases, differences, kept, &by);
     ulp_median_count(&m->ulps, begin, end, worker);
 }
 
-static enum ulp_status measure_chunks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status measure_chunks(void *context, size_t first, size_t last, int worker,
+                                      struct ulp_error *error)
 {
     (void)error;
     for (size_t chunk = first; chunk < last; chunk++)
@@ -252,14 +266,17 @@ static void combine(const struct measuring *m, size_t chunk_count, struct ulp_me
         all.max_base = fmax(all.max_base, p->max_base);
         all.count += p->count;
         all.nonfinite += p->nonfinite;
-        all.first_nonfinite = p->first_nonfinite < all.first_nonfinite ? p->first_nonfinite : all.first_nonfinite;
+        all.first_nonfinite =
+            p->first_nonfinite < all.first_nonfinite ? p->first_nonfinite : all.first_nonfinite;
         all.integer_differs |= p->integer_differs;
     }
-    const int abs_scale = scale_of(all.max_abs), base_scale = scale_of(all.max_base), value_scale = scale_of(all.max_value);
+    const int abs_scale = scale_of(all.max_abs), base_scale = scale_of(all.max_base),
+              value_scale = scale_of(all.max_value);
     struct ulp_metrics_sums sums = {0};
     for (size_t c = 0; c < chunk_count; c++) {
         const struct partial *p = &m->partials[c];
-        const double d = ldexp(1, scale_of(p->max_abs) - abs_scale), b = ldexp(1, scale_of(p->max_base) - base_scale);
+        const double d = ldexp(1, scale_of(p->max_abs) - abs_scale),
+                     b = ldexp(1, scale_of(p->max_base) - base_scale);
         const double v = ldexp(1, scale_of(p->max_value) - value_scale);
         sums.d += p->sums.d * d;
         sums.d2 += p->sums.d2 * d * d;
@@ -271,32 +288,54 @@ static void combine(const struct measuring *m, size_t chunk_count, struct ulp_me
     int exponent; /* of norms' quotient, which may lie beyond double */
     const double quotient = sums.d2 > 0 ? frexp(sqrt(sums.b2) / sqrt(sums.d2), &exponent) : 0;
     *out = (struct ulp_metrics){
-        .max_abs = all.max_abs, .rms = fmin(rms, all.max_abs) /* but for roundings it is */, .mean = ldexp(sums.d / n, abs_scale),
-        .max_rel = all.max_rel, .max_ulp = all.max_ulp, .cosine = clamp(sums.vb / (sqrt(sums.v2) * sqrt(sums.b2))),
-        .sqnr_db = sums.d2 > 0 ? 20 * (log10(quotient) + (exponent + base_scale - abs_scale) * log10(2)) : INFINITY,
+        .max_abs = all.max_abs,
+        .rms = fmin(rms, all.max_abs) /* but for roundings it is */,
+        .mean = ldexp(sums.d / n, abs_scale),
+        .max_rel = all.max_rel,
+        .max_ulp = all.max_ulp,
+        .cosine = clamp(sums.vb / (sqrt(sums.v2) * sqrt(sums.b2))),
+        .sqnr_db = sums.d2 > 0
+                       ? 20 * (log10(quotient) + (exponent + base_scale - abs_scale) * log10(2))
+                       : INFINITY,
         .nonfinite = all.nonfinite,
-        .worst_index = all.nonfinite ? all.first_nonfinite : all.worst, .count = all.count, .diverged = all.integer_differs,
-        .value_norm = ldexp(sqrt(sums.v2), value_scale), .base_norm = ldexp(sqrt(sums.b2), base_scale),
+        .worst_index = all.nonfinite ? all.first_nonfinite : all.worst,
+        .count = all.count,
+        .diverged = all.integer_differs,
+        .value_norm = ldexp(sqrt(sums.v2), value_scale),
+        .base_norm = ldexp(sqrt(sums.b2), base_scale),
     };
     if (all.count == 0)
-        out->max_abs = out->rms = out->mean = out->max_rel = out->max_ulp = out->cosine = out->sqnr_db = NAN;
+        out->max_abs = out->rms = out->mean = out->max_rel = out->max_ulp = out->cosine =
+            out->sqnr_db = NAN;
 }
 
-enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const struct ulp_tensor *base, const struct ulp_format *format,
-                                       struct ulp_pool *pool, struct ulp_metrics *out, struct ulp_error *error)
+enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,
+                                       const struct ulp_tensor *base,
+                                       const struct ulp_format *format, struct ulp_pool *pool,
+                                       struct ulp_metrics *out, struct ulp_error *error)
 {
-    *out = (struct ulp_metrics){.max_abs = NAN, .rms = NAN, .mean = NAN, .max_rel = NAN, .max_ulp = NAN, .median_ulp = NAN,
-                                .cosine = NAN, .sqnr_db = NAN};
+    *out = (struct ulp_metrics){.max_abs = NAN,
+                                .rms = NAN,
+                                .mean = NAN,
+                                .max_rel = NAN,
+                                .max_ulp = NAN,
+                                .median_ulp = NAN,
+                                .cosine = NAN,
+                                .sqnr_db = NAN};
     if (!ulp_tensor_same_shape(value, base)) {
         out->diverged = true;
         return ULP_OK;
     }
-    struct measuring m = {.value = value, .base = base, .format = format, .integers = !ulp_element_is_float(value->element),
+    struct measuring m = {.value = value,
+                          .base = base,
+                          .format = format,
+                          .integers = !ulp_element_is_float(value->element),
                           .code = ulp_metrics_code_find()};
     m.units = !m.integers && format->emin - format->precision + 1 >= -1022 && format->precision > 1;
     size_t chunk_count = (value->count + CHUNK - 1) / CHUNK;
     void *partials;
-    enum ulp_status status = ulp_allocate(&partials, chunk_count, sizeof(struct partial), NULL, "measures", error);
+    enum ulp_status status =
+        ulp_allocate(&partials, chunk_count, sizeof(struct partial), NULL, "measures", error);
     m.partials = partials;
     if (status == ULP_OK)
         status = ulp_median_create(&m.ulps, value->count, pool, error);
@@ -311,8 +350,9 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const str
     return status;
 }
 
-enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct ulp_tensor *base, const struct ulp_format *format,
-                                    struct ulp_metrics *out, struct ulp_error *error)
+enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,
+                                    const struct ulp_format *format, struct ulp_metrics *out,
+                                    struct ulp_error *error)
 {
     return ulp_metrics_measure_on(value, base, format, NULL, out, error);
 }
@@ -322,7 +362,8 @@ double ulp_range_headroom(double ref_max, const struct ulp_format *format)
     return ref_max > 0 ? log2(format->max_finite / ref_max) : INFINITY;
 }
 
-/* A piece of a tensor: its elements' magnitudes, and the sum of their squares, each over the power of two of scale_of(max). */
+/* A piece of a tensor: its elements' magnitudes, and the sum of their squares, each over the power
+ * of two of scale_of(max). */
 struct range_piece {
     double max, min, sum;
     size_t count;
@@ -337,7 +378,8 @@ struct ranging {
 };
 
 /* x is overwritten. */
-static void range_strip(const struct ulp_metrics_code *code, struct range_piece *piece, double *x, size_t count)
+static void range_strip(const struct ulp_metrics_code *code, struct range_piece *piece, double *x,
+                        size_t count)
 {
     const int before = scale_of(piece->max);
     size_t kept = 0;
@@ -356,12 +398,14 @@ static void range_strip(const struct ulp_metrics_code *code, struct range_piece 
     piece->count += kept;
 }
 
-static enum ulp_status range_pieces(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status range_pieces(void *context, size_t first, size_t last, int worker,
+                                    struct ulp_error *error)
 {
     (void)worker, (void)error;
     struct ranging *r = context;
     for (size_t p = first; p < last; p++) {
-        const size_t begin = p * r->piece_length, left = r->base->count > begin ? r->base->count - begin : 0;
+        const size_t begin = p * r->piece_length,
+                     left = r->base->count > begin ? r->base->count - begin : 0;
         const size_t end = begin + (left < r->piece_length ? left : r->piece_length);
         struct range_piece piece = {.min = INFINITY};
         struct ulp_metrics_side side;
@@ -375,12 +419,16 @@ static enum ulp_status range_pieces(void *context, size_t first, size_t last, in
     return ULP_OK;
 }
 
-void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format, struct ulp_pool *pool, struct ulp_range *out)
+void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format,
+                       struct ulp_pool *pool, struct ulp_range *out)
 {
-    struct ranging r = {.base = base, .code = ulp_metrics_code_find(), .piece_length = (base->count + RANGE_PIECES - 1) / RANGE_PIECES};
+    struct ranging r = {.base = base,
+                        .code = ulp_metrics_code_find(),
+                        .piece_length = (base->count + RANGE_PIECES - 1) / RANGE_PIECES};
     struct range_piece all = {.min = INFINITY};
     const size_t piece_nanoseconds = 2 * r.piece_length + 1; /* some 2 ns an element */
-    ulp_parallel_for(pool, RANGE_PIECES, ulp_grain(piece_nanoseconds), range_pieces, &r, NULL); /* never fails */
+    /* never fails */
+    ulp_parallel_for(pool, RANGE_PIECES, ulp_grain(piece_nanoseconds), range_pieces, &r, NULL);
     for (size_t p = 0; p < RANGE_PIECES; p++) {
         all.max = r.pieces[p].max > all.max ? r.pieces[p].max : all.max;
         all.min = r.pieces[p].min < all.min ? r.pieces[p].min : all.min;
@@ -389,7 +437,9 @@ void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *f
     const int scale = scale_of(all.max);
     for (size_t p = 0; p < RANGE_PIECES; p++)
         all.sum += ldexp(r.pieces[p].sum, 2 * (scale_of(r.pieces[p].max) - scale));
-    *out = (struct ulp_range){.ref_rms = all.count ? fmin(ldexp(sqrt(all.sum / (double)all.count), scale), all.max) : NAN,
-                              .ref_max = all.count ? all.max : NAN, .ref_min_nonzero = isfinite(all.min) ? all.min : NAN,
-                              .headroom_bits = ulp_range_headroom(all.max, format)};
+    *out = (struct ulp_range){
+        .ref_rms = all.count ? fmin(ldexp(sqrt(all.sum / (double)all.count), scale), all.max) : NAN,
+        .ref_max = all.count ? all.max : NAN,
+        .ref_min_nonzero = isfinite(all.min) ? all.min : NAN,
+        .headroom_bits = ulp_range_headroom(all.max, format)};
 }

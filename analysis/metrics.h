@@ -7,10 +7,14 @@
 #include "base/thread.h"
 
 /* As ulp_metrics_measure, on a pool (may be NULL). */
-enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value, const struct ulp_tensor *base, const struct ulp_format *format,
-                                       struct ulp_pool *pool, struct ulp_metrics *out, struct ulp_error *error);
-/* Magnitudes of the finite elements of `base`, and headroom to the format's largest value; on a pool (may be NULL), with the same bits. */
-void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format, struct ulp_pool *pool, struct ulp_range *out);
+enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,
+                                       const struct ulp_tensor *base,
+                                       const struct ulp_format *format, struct ulp_pool *pool,
+                                       struct ulp_metrics *out, struct ulp_error *error);
+/* Magnitudes of the finite elements of `base`, and headroom to the format's largest value; on a
+ * pool (may be NULL), with the same bits. */
+void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format,
+                       struct ulp_pool *pool, struct ulp_range *out);
 double ulp_range_headroom(double ref_max, const struct ulp_format *format);
 
 /* merge.c. Figures put together. `before` samples (or rounds) are in the first argument already. */
@@ -19,10 +23,15 @@ void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more);
 /* Whether sample metrics a are worse than b: diverged, then non-finite, then by rms. */
 bool ulp_metrics_worse(const struct ulp_metrics *a, const struct ulp_metrics *b);
 /* Means; totals of nonfinite and count. */
-void ulp_metrics_merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *sample, size_t before);
-/* Each figure's worst: the largest, of cosine and sqnr_db the least. A figure that does not exist counts as worse than any. */
-void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics *sample, size_t before);
-/* As one sample after others: rms of rms, max, min; headroom from the new maximum. `before` samples are in *range already. */
-void ulp_range_merge(struct ulp_range *range, const struct ulp_range *sample, size_t before, const struct ulp_format *format);
+void ulp_metrics_merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *sample,
+                            size_t before);
+/* Each figure's worst: the largest, of cosine and sqnr_db the least. A figure that does not exist
+ * counts as worse than any. */
+void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics *sample,
+                             size_t before);
+/* As one sample after others: rms of rms, max, min; headroom from the new maximum. `before` samples
+ * are in *range already. */
+void ulp_range_merge(struct ulp_range *range, const struct ulp_range *sample, size_t before,
+                     const struct ulp_format *format);
 
 #endif

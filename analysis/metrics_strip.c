@@ -24,7 +24,10 @@ typedef double metrics_lanes __attribute__((vector_size(METRICS_LANES * sizeof(d
 #include "metrics_strip_template.h"
 #endif
 
-#define CODE(suffix) {open_wide_##suffix, subtract_##suffix, compare_##suffix, sum_##suffix}
+#define CODE(suffix)                                                          \
+    {                                                                         \
+        open_wide_##suffix, subtract_##suffix, compare_##suffix, sum_##suffix \
+    }
 
 const struct ulp_metrics_code *ulp_metrics_code_find(void)
 {

@@ -1,4 +1,5 @@
-/* The loops of metrics.c over strips of elements, one instance for each instruction set; all give the same bits. */
+/* The loops of metrics.c over strips of elements, one instance for each instruction set; all give
+ * the same bits. */
 #ifndef ULP_ANALYSIS_METRICS_STRIP_H
 #define ULP_ANALYSIS_METRICS_STRIP_H
 
@@ -10,14 +11,17 @@
 
 #define ULP_METRICS_STRIP 512
 
-/* Elements as exact sums of doubles of falling size, at most 2^53 units of their last place each, and as the nearest
- * doubles. Where hard is not 0 there is nothing: the element is not finite, or its exponent is near the ends of double. */
+/* Elements as exact sums of doubles of falling size, at most 2^53 units of their last place each,
+ * and as the nearest doubles. Where hard is not 0 there is nothing: the element is not finite, or
+ * its exponent is near the ends of double. */
 struct ulp_metrics_side {
-    double nearest[ULP_METRICS_STRIP], high[ULP_METRICS_STRIP], middle[ULP_METRICS_STRIP], low[ULP_METRICS_STRIP];
+    double nearest[ULP_METRICS_STRIP], high[ULP_METRICS_STRIP], middle[ULP_METRICS_STRIP],
+        low[ULP_METRICS_STRIP];
     int64_t hard[ULP_METRICS_STRIP];
 };
 
-/* Of a strip. Maxima are patterns of doubles that are not negative, ordered as those are; differences' magnitudes. */
+/* Of a strip. Maxima are patterns of doubles that are not negative, ordered as those are;
+ * differences' magnitudes. */
 struct ulp_metrics_summary {
     int64_t max_abs, max_value, max_base, max_rel, max_ulp, finite;
 };
@@ -26,24 +30,28 @@ struct ulp_metrics_summary {
 struct ulp_metrics_scales {
     double value, base, difference;
 };
-/* Of scaled elements: differences, their squares, the squares of base and value, value times base. */
+/* Of scaled elements: differences, their squares, the squares of base and value, value times
+ * base. */
 struct ulp_metrics_sums {
     double d, d2, b2, v2, vb;
 };
 
 struct ulp_metrics_code {
     /* Records of 64 or 128 bits; whether none is hard. */
-    bool (*open_wide)(struct ulp_metrics_side *side, const void *records, int limb_count, size_t count);
+    bool (*open_wide)(struct ulp_metrics_side *side, const void *records, int limb_count,
+                      size_t count);
     /* Differences rounded once, where undecided[i] is 0; whether that is everywhere. */
     bool (*subtract)(double *difference, int64_t *undecided, const struct ulp_metrics_side *a,
                      const struct ulp_metrics_side *b, size_t count);
-    /* ulps[i] = |difference[i]| in units of the last place of base[i], in a format whose ulps and their inverses are normal
-     * doubles; units false: in units of 1. -1 where a number is not finite. */
-    void (*compare)(struct ulp_metrics_summary *out, double *ulps, const double *value, const double *base,
-                    const double *difference, size_t count, int64_t emin, int64_t precision, bool units);
+    /* ulps[i] = |difference[i]| in units of the last place of base[i], in a format whose ulps and
+     * their inverses are normal doubles; units false: in units of 1. -1 where a number is not
+     * finite. */
+    void (*compare)(struct ulp_metrics_summary *out, double *ulps, const double *value,
+                    const double *base, const double *difference, size_t count, int64_t emin,
+                    int64_t precision, bool units);
     /* The arrays have room for a multiple of eight; what is behind count is overwritten. */
-    void (*sum)(struct ulp_metrics_sums *out, double *value, double *base, double *difference, size_t count,
-                const struct ulp_metrics_scales *by);
+    void (*sum)(struct ulp_metrics_sums *out, double *value, double *base, double *difference,
+                size_t count, const struct ulp_metrics_scales *by);
 };
 
 /* The best instance for this processor. */

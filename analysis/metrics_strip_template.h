@@ -1,5 +1,5 @@
-/* One instruction set's instance: TARGET its attribute, SUFFIX(name) its names. Loops without branches, which the
- * compiler turns into vectors. */
+/* One instruction set's instance: TARGET its attribute, SUFFIX(name) its names. Loops without
+ * branches, which the compiler turns into vectors. */
 
 static inline TARGET double SUFFIX(from_bits)(int64_t bits)
 {
@@ -15,9 +15,10 @@ static inline TARGET int64_t SUFFIX(to_bits)(double x)
     return bits;
 }
 
-/* The parts of a number of 128 bits: 53, 53 and 22 of them. The nearest double adds to the first 53 bits one for a half
- * and more, or for a half when they are odd. */
-static TARGET bool SUFFIX(open_wide)(struct ulp_metrics_side *restrict side, const void *records, int limb_count, size_t count)
+/* The parts of a number of 128 bits: 53, 53 and 22 of them. The nearest double adds to the first 53
+ * bits one for a half and more, or for a half when they are odd. */
+static TARGET bool SUFFIX(open_wide)(struct ulp_metrics_side *restrict side, const void *records,
+                                     int limb_count, size_t count)
 {
     const int64_t *restrict record = records;
     const int64_t two = limb_count == 2, sign_bit = INT64_MIN;
@@ -26,30 +27,41 @@ static TARGET bool SUFFIX(open_wide)(struct ulp_metrics_side *restrict side, con
     for (size_t i = 0; i < count; i++) {
         const int64_t e = record[i * step], kind = record[i * step + 1], sign = kind & sign_bit;
         const int64_t zero = -(int64_t)((kind == MPFR_ZERO_KIND) | (kind == -MPFR_ZERO_KIND));
-        const int64_t regular = -(int64_t)((kind == MPFR_REGULAR_KIND) | (kind == -MPFR_REGULAR_KIND));
+        const int64_t regular =
+            -(int64_t)((kind == MPFR_REGULAR_KIND) | (kind == -MPFR_REGULAR_KIND));
         const int64_t near = -(int64_t)((e >= -800) & (e <= 800)), kept = regular & near;
         const uint64_t upper = (uint64_t)(record[i * step + 1 + (size_t)limb_count] & kept);
         const uint64_t lower = (uint64_t)(record[i * step + 2] & kept & -two);
         const int64_t scale = ((e & kept) + 1023) << 52;
         const uint64_t first = upper >> 11, below = (upper & 0x3FF) | lower;
         const uint64_t up = upper >> 10 & 1 & (first | (below != 0));
-        side->high[i] = SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)first * SUFFIX(from_bits)(scale - ((int64_t)53 << 52))) | sign);
+        side->high[i] =
+            SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)first *
+                                              SUFFIX(from_bits)(scale - ((int64_t)53 << 52))) |
+                              sign);
         side->nearest[i] =
-            SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)(first + up) * SUFFIX(from_bits)(scale - ((int64_t)53 << 52))) | sign);
-        side->middle[i] = SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)((upper & 0x7FF) << 42 | lower >> 22) *
-                                                            SUFFIX(from_bits)(scale - ((int64_t)106 << 52))) |
-                                            sign);
-        side->low[i] = SUFFIX(from_bits)(
-            SUFFIX(to_bits)((double)(int64_t)(lower & 0x3FFFFF) * SUFFIX(from_bits)(scale - ((int64_t)128 << 52))) | sign);
+            SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)(first + up) *
+                                              SUFFIX(from_bits)(scale - ((int64_t)53 << 52))) |
+                              sign);
+        side->middle[i] = SUFFIX(from_bits)(
+            SUFFIX(to_bits)((double)(int64_t)((upper & 0x7FF) << 42 | lower >> 22) *
+                            SUFFIX(from_bits)(scale - ((int64_t)106 << 52))) |
+            sign);
+        side->low[i] =
+            SUFFIX(from_bits)(SUFFIX(to_bits)((double)(int64_t)(lower & 0x3FFFFF) *
+                                              SUFFIX(from_bits)(scale - ((int64_t)128 << 52))) |
+                              sign);
         side->hard[i] = ~(zero | kept);
         any |= ~(zero | kept);
     }
     return any == 0;
 }
 
-/* The highest parts are subtracted exactly (Knuth's two-sum); all that is left is t up to u (four roundings of sums of those
- * magnitudes, doubled), and the sum is decided when both ends of t +- u round to one number. */
-static TARGET bool SUFFIX(subtract)(double *restrict difference, int64_t *restrict undecided, const struct ulp_metrics_side *a,
+/* The highest parts are subtracted exactly (Knuth's two-sum); all that is left is t up to u (four
+ * roundings of sums of those magnitudes, doubled), and the sum is decided when both ends of t +- u
+ * round to one number. */
+static TARGET bool SUFFIX(subtract)(double *restrict difference, int64_t *restrict undecided,
+                                    const struct ulp_metrics_side *a,
                                     const struct ulp_metrics_side *b, size_t count)
 {
     int64_t any = 0;
@@ -57,9 +69,10 @@ static TARGET bool SUFFIX(subtract)(double *restrict difference, int64_t *restri
         const double x = a->high[i], y = b->high[i];
         const double sum = x - y, back = sum - x, rest = (x - (sum - back)) - (y + back);
         const double t = rest + (a->middle[i] - b->middle[i]) + (a->low[i] - b->low[i]);
-        const double u = 0x1p-50 * (fabs(rest) + fabs(a->middle[i]) + fabs(b->middle[i]) + fabs(a->low[i]) + fabs(b->low[i]));
+        const double u = 0x1p-50 * (fabs(rest) + fabs(a->middle[i]) + fabs(b->middle[i]) +
+                                    fabs(a->low[i]) + fabs(b->low[i]));
         const double below = sum + (t - u), above = sum + (t + u);
-        const int64_t open = -(int64_t)!(below == above) | a->hard[i] | b->hard[i];
+        const int64_t open = -(int64_t) !(below == above) | a->hard[i] | b->hard[i];
         difference[i] = below;
         undecided[i] = open;
         any |= open;
@@ -67,25 +80,32 @@ static TARGET bool SUFFIX(subtract)(double *restrict difference, int64_t *restri
     return any == 0;
 }
 
-static TARGET void SUFFIX(compare)(struct ulp_metrics_summary *out, double *restrict ulps, const double *restrict value,
-                                   const double *restrict base, const double *restrict difference, size_t count, int64_t emin,
+static TARGET void SUFFIX(compare)(struct ulp_metrics_summary *out, double *restrict ulps,
+                                   const double *restrict value, const double *restrict base,
+                                   const double *restrict difference, size_t count, int64_t emin,
                                    int64_t precision, bool units)
 {
     const int64_t magnitude_bits = INT64_MAX, infinite = (int64_t)0x7FF << 52;
     const int64_t unit = units ? -1 : 0;
     int64_t max_abs = 0, max_value = 0, max_base = 0, max_rel = 0, max_ulp = 0, finite_count = 0;
     for (size_t i = 0; i < count; i++) {
-        const int64_t v = SUFFIX(to_bits)(value[i]) & magnitude_bits, b = SUFFIX(to_bits)(base[i]) & magnitude_bits;
+        const int64_t v = SUFFIX(to_bits)(value[i]) & magnitude_bits,
+                      b = SUFFIX(to_bits)(base[i]) & magnitude_bits;
         const int64_t d = SUFFIX(to_bits)(difference[i]) & magnitude_bits;
         const int64_t finite = -(int64_t)((v < infinite) & (b < infinite) & (d < infinite));
-        const int64_t magnitude = d & finite, own = (b >> 52) - 1023, exponent = own > emin ? own : emin;
+        const int64_t magnitude = d & finite, own = (b >> 52) - 1023,
+                      exponent = own > emin ? own : emin;
         /* 1 / ulp, a power of two */
-        const int64_t per_ulp = ((int64_t)((uint64_t)(1023 - (exponent - precision + 1)) << 52) & unit) | ((int64_t)1023 << 52 & ~unit);
+        const int64_t per_ulp =
+            ((int64_t)((uint64_t)(1023 - (exponent - precision + 1)) << 52) & unit) |
+            ((int64_t)1023 << 52 & ~unit);
         const double in_ulps = SUFFIX(from_bits)(magnitude) * SUFFIX(from_bits)(per_ulp);
         const int64_t some = -(int64_t)(b != 0) & finite;
         /* without a base: 0 / 1 */
-        const double relative = SUFFIX(from_bits)(magnitude & some) / SUFFIX(from_bits)((b & some) | ((int64_t)1023 << 52 & ~some));
-        const int64_t u = SUFFIX(to_bits)(in_ulps), r = SUFFIX(to_bits)(relative), vf = v & finite, bf = b & finite;
+        const double relative = SUFFIX(from_bits)(magnitude & some) /
+                                SUFFIX(from_bits)((b & some) | ((int64_t)1023 << 52 & ~some));
+        const int64_t u = SUFFIX(to_bits)(in_ulps), r = SUFFIX(to_bits)(relative), vf = v & finite,
+                      bf = b & finite;
         ulps[i] = SUFFIX(from_bits)((u & finite) | (SUFFIX(to_bits)(-1.0) & ~finite));
         max_abs = magnitude > max_abs ? magnitude : max_abs;
         max_value = vf > max_value ? vf : max_value;
@@ -94,12 +114,14 @@ static TARGET void SUFFIX(compare)(struct ulp_metrics_summary *out, double *rest
         max_ulp = u > max_ulp ? u : max_ulp;
         finite_count -= finite;
     }
-    *out = (struct ulp_metrics_summary){max_abs, max_value, max_base, max_rel, max_ulp, finite_count};
+    *out =
+        (struct ulp_metrics_summary){max_abs, max_value, max_base, max_rel, max_ulp, finite_count};
 }
 
-/* A sum of every eighth element for each remainder, and these are added in pairs: the same order for every width of vectors. The zeros
- * behind the last element change no sum, for none is -0. */
-static TARGET void SUFFIX(sum)(struct ulp_metrics_sums *out, double *value, double *base, double *difference, size_t count,
+/* A sum of every eighth element for each remainder, and these are added in pairs: the same order
+ * for every width of vectors. The zeros behind the last element change no sum, for none is -0. */
+static TARGET void SUFFIX(sum)(struct ulp_metrics_sums *out, double *value, double *base,
+                               double *difference, size_t count,
                                const struct ulp_metrics_scales *by)
 {
     metrics_lanes sums[5] = {{0}};

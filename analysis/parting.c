@@ -20,7 +20,8 @@ void ulp_parting_prepare(struct ulp_audit *audit)
     }
 }
 
-static void compare_output(struct ulp_parting *parting, const struct ulp_tensor *a, const struct ulp_tensor *b, ptrdiff_t node)
+static void compare_output(struct ulp_parting *parting, const struct ulp_tensor *a,
+                           const struct ulp_tensor *b, ptrdiff_t node)
 {
     const bool integers = a && !ulp_element_is_float(a->element);
     if (!a || !b || a->element != b->element || !ulp_tensor_same_shape(a, b))
@@ -36,7 +37,8 @@ static void compare_output(struct ulp_parting *parting, const struct ulp_tensor 
         parting->first_step = node;
     const unsigned char *p = a->data, *q = b->data;
     for (size_t i = 0; i < a->count; i++)
-        parting->steps += memcmp(p + i * a->element_bytes, q + i * a->element_bytes, a->element_bytes) != 0;
+        parting->steps +=
+            memcmp(p + i * a->element_bytes, q + i * a->element_bytes, a->element_bytes) != 0;
 }
 
 void ulp_parting_measure(struct ulp_audit_lane *lane, const struct ulp_event *event, size_t index)
@@ -45,6 +47,6 @@ void ulp_parting_measure(struct ulp_audit_lane *lane, const struct ulp_event *ev
         return;
     const size_t outputs = event->output_count, other = (size_t)lane->parting.other + 1;
     for (size_t o = 0; o < outputs; o++)
-        compare_output(&lane->parting, event->values[(index + 1) * outputs + o].entire, event->values[other * outputs + o].entire,
-                       (ptrdiff_t)event->index);
+        compare_output(&lane->parting, event->values[(index + 1) * outputs + o].entire,
+                       event->values[other * outputs + o].entire, (ptrdiff_t)event->index);
 }

@@ -1,4 +1,5 @@
-/* layers.csv: one line for each node output of each arithmetic. An empty field is a figure that does not exist. */
+/* layers.csv: one line for each node output of each arithmetic. An empty field is a figure that
+ * does not exist. */
 #include <math.h>
 
 #include "report_internal.h"
@@ -35,9 +36,11 @@ static void add_metrics(struct ulp_text *out, const struct ulp_metrics *m)
 static void add_header(struct ulp_text *out)
 {
     static const char *const views[] = {"single", "entire", "introduced", "carried"};
-    static const char *const metrics[] = {"max_abs", "rms", "mean", "max_rel", "max_ulp", "median_ulp", "cosine", "sqnr_db", "nonfinite",
-                                          "worst_index"};
-    ulp_text_add(out, "arithmetic,index,name,op,output,shape,ref_rms,ref_max,ref_min_nonzero,headroom_bits,diverged,"
+    static const char *const metrics[] = {"max_abs",   "rms",        "mean",   "max_rel",
+                                          "max_ulp",   "median_ulp", "cosine", "sqnr_db",
+                                          "nonfinite", "worst_index"};
+    ulp_text_add(out, "arithmetic,index,name,op,output,shape,ref_rms,ref_max,ref_min_nonzero,"
+                      "headroom_bits,diverged,"
                       "born,poisoned,worst_sample");
     for (size_t v = 0; v < sizeof views / sizeof *views; v++)
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
@@ -46,7 +49,8 @@ static void add_header(struct ulp_text *out)
     ulp_text_add(out, "\n");
 }
 
-enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error)
+enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,
+                               struct ulp_error *error)
 {
     (void)error;
     add_header(out);
@@ -69,13 +73,17 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                 add_number(out, output->range.ref_max);
                 add_number(out, output->range.ref_min_nonzero);
                 add_number(out, output->range.headroom_bits);
-                ulp_text_add(out, ",%d,%d,%d,", output->entire.diverged, node->born, node->poisoned);
+                ulp_text_add(out, ",%d,%d,%d,", output->entire.diverged, node->born,
+                             node->poisoned);
                 add_text(out, audit->sample_names[output->worst_sample]);
                 add_metrics(out, &output->single);
                 add_metrics(out, &output->entire);
                 add_metrics(out, &output->introduced);
                 add_metrics(out, &output->carried);
-                ulp_text_add(out, ",%s,%s,%zu\n", node->types.weight == ULP_TYPE_UNDEFINED ? "" : ulp_type_name(node->types.weight),
+                ulp_text_add(out, ",%s,%s,%zu\n",
+                             node->types.weight == ULP_TYPE_UNDEFINED
+                                 ? ""
+                                 : ulp_type_name(node->types.weight),
                              node->types.compute, node->rounds);
             }
     return ULP_OK;

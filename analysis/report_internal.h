@@ -1,4 +1,5 @@
-/* The writers of one audit; each adds a whole text. Whoever gave the text looks whether it failed. */
+/* The writers of one audit; each adds a whole text. Whoever gave the text looks whether it
+ * failed. */
 #ifndef ULP_ANALYSIS_REPORT_INTERNAL_H
 #define ULP_ANALYSIS_REPORT_INTERNAL_H
 
@@ -6,8 +7,11 @@
 
 #include "base/text.h"
 
-enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error);
-enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error);
-enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, struct ulp_text *out, struct ulp_error *error);
+enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
+                                struct ulp_error *error);
+enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,
+                               struct ulp_error *error);
+enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, struct ulp_text *out,
+                                struct ulp_error *error);
 
 #endif

@@ -49,14 +49,16 @@ static void close_value(struct writer *writer, char bracket)
     writer->empty = false;
 }
 
-/* A piece of the text as jansson writes it, moved in to the writer's depth: jansson writes line ends only between values. */
+/* A piece of the text as jansson writes it, moved in to the writer's depth: jansson writes line
+ * ends only between values. */
 static int add_piece(const char *piece, size_t size, void *context)
 {
     const struct writer *writer = context;
     for (const char *end = piece + size, *line; piece < end; piece = line) {
         const char *newline = memchr(piece, '\n', (size_t)(end - piece));
         line = newline ? newline + 1 : end;
-        ulp_text_add(writer->out, "%.*s%*s", (int)(line - piece), piece, newline ? writer->depth : 0, "");
+        ulp_text_add(writer->out, "%.*s%*s", (int)(line - piece), piece,
+                     newline ? writer->depth : 0, "");
     }
     return writer->out->failed ? -1 : 0;
 }
@@ -65,7 +67,8 @@ static int add_piece(const char *piece, size_t size, void *context)
 static void put(struct writer *writer, const char *key, json_t *value)
 {
     start_value(writer, key);
-    if (!value || json_dump_callback(value, add_piece, writer, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY) != 0)
+    if (!value || json_dump_callback(value, add_piece, writer,
+                                     JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY) != 0)
         writer->failed = true;
     json_decref(value);
 }
@@ -95,23 +98,39 @@ struct figure {
     size_t offset; /* of a double */
 };
 
-static void set_figures(json_t *object, const void *values, size_t count, const struct figure *figures)
+static void set_figures(json_t *object, const void *values, size_t count,
+                        const struct figure *figures)
 {
     for (size_t i = 0; i < count; i++)
         json_object_set_new(object, figures[i].name,
-                            make_number(*(const double *)(const void *)((const char *)values + figures[i].offset)));
+                            make_number(*(const double *)(const void *)((const char *)values +
+                                                                        figures[i].offset)));
 }
 
-#define SET_FIGURES(object, values, figures) set_figures(object, values, sizeof(figures) / sizeof *(figures), figures)
-#define METRIC(NAME) {#NAME, offsetof(struct ulp_metrics, NAME)}
-#define RANGE(NAME) {#NAME, offsetof(struct ulp_range, NAME)}
-#define SPREAD(NAME) {#NAME, offsetof(struct ulp_spread, NAME)}
+#define SET_FIGURES(object, values, figures) \
+    set_figures(object, values, sizeof(figures) / sizeof *(figures), figures)
+#define METRIC(NAME)                              \
+    {                                             \
+#NAME, offsetof(struct ulp_metrics, NAME) \
+    }
+#define RANGE(NAME)                             \
+    {                                           \
+#NAME, offsetof(struct ulp_range, NAME) \
+    }
+#define SPREAD(NAME)                             \
+    {                                            \
+#NAME, offsetof(struct ulp_spread, NAME) \
+    }
 
-static const struct figure metric_figures[] = {METRIC(max_abs), METRIC(rms),        METRIC(mean),   METRIC(max_rel),
-                                               METRIC(max_ulp), METRIC(median_ulp), METRIC(cosine), METRIC(sqnr_db)};
-static const struct figure range_figures[] = {RANGE(ref_rms), RANGE(ref_max), RANGE(ref_min_nonzero), RANGE(headroom_bits)};
-static const struct figure spread_figures[] = {SPREAD(ref_rms),   SPREAD(width_max_abs), SPREAD(width_rms), SPREAD(width_max_ulp),
-                                               SPREAD(differing), SPREAD(error_rms),     SPREAD(gpu_rms)};
+static const struct figure metric_figures[] = {METRIC(max_abs), METRIC(rms),     METRIC(mean),
+                                               METRIC(max_rel), METRIC(max_ulp), METRIC(median_ulp),
+                                               METRIC(cosine),  METRIC(sqnr_db)};
+static const struct figure range_figures[] = {RANGE(ref_rms), RANGE(ref_max),
+                                              RANGE(ref_min_nonzero), RANGE(headroom_bits)};
+static const struct figure spread_figures[] = {SPREAD(ref_rms),   SPREAD(width_max_abs),
+                                               SPREAD(width_rms), SPREAD(width_max_ulp),
+                                               SPREAD(differing), SPREAD(error_rms),
+                                               SPREAD(gpu_rms)};
 
 static json_t *make_metrics(const struct ulp_metrics *m)
 {
@@ -141,12 +160,17 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
     if (audit->sample_count > 1) {
         const struct ulp_audit_samples *all = output->samples;
         json_t *mean = json_object();
-        json_object_set_new(mean, "single", make_metrics(all ? &all->single_mean : &output->single));
-        json_object_set_new(mean, "entire", make_metrics(all ? &all->entire_mean : &output->entire));
-        json_object_set_new(mean, "introduced", make_metrics(all ? &all->introduced_mean : &output->introduced));
-        json_object_set_new(mean, "carried", make_metrics(all ? &all->carried_mean : &output->carried));
+        json_object_set_new(mean, "single",
+                            make_metrics(all ? &all->single_mean : &output->single));
+        json_object_set_new(mean, "entire",
+                            make_metrics(all ? &all->entire_mean : &output->entire));
+        json_object_set_new(mean, "introduced",
+                            make_metrics(all ? &all->introduced_mean : &output->introduced));
+        json_object_set_new(mean, "carried",
+                            make_metrics(all ? &all->carried_mean : &output->carried));
         json_object_set_new(object, "mean_over_samples", mean);
-        json_object_set_new(object, "worst_sample", make_text(audit->sample_names[output->worst_sample]));
+        json_object_set_new(object, "worst_sample",
+                            make_text(audit->sample_names[output->worst_sample]));
     }
     return object;
 }
@@ -167,7 +191,9 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_n
     json_object_set_new(entry, "op", make_text(node->op));
     if (node->types.product) {
         json_object_set_new(entry, "weight_type",
-                            node->types.weight == ULP_TYPE_UNDEFINED ? json_null() : make_text(ulp_type_name(node->types.weight)));
+                            node->types.weight == ULP_TYPE_UNDEFINED
+                                ? json_null()
+                                : make_text(ulp_type_name(node->types.weight)));
         json_object_set_new(entry, "compute_type", make_text(node->types.compute));
     }
     if (node->rounds != audit->sample_count)
@@ -212,7 +238,8 @@ static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audi
     return parts;
 }
 
-static void put_lane(struct writer *writer, const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+static void put_lane(struct writer *writer, const struct ulp_audit *audit,
+                     const struct ulp_audit_lane *lane)
 {
     open_value(writer, NULL, '{');
     put(writer, "name", make_text(lane->arithmetic.name));
@@ -236,9 +263,13 @@ static json_t *make_reference(const struct ulp_audit *audit)
     json_object_set_new(object, "name", make_text(audit->reference));
     if (audit->certificate.given) {
         json_t *certificate = json_object();
-        json_object_set_new(certificate, "output_digits", make_number(audit->certificate.output_digits));
-        json_object_set_new(certificate, "node_digits", make_number(audit->certificate.node_digits));
-        json_object_set_new(certificate, "worst_node", audit->certificate.node ? make_text(audit->certificate.node) : json_null());
+        json_object_set_new(certificate, "output_digits",
+                            make_number(audit->certificate.output_digits));
+        json_object_set_new(certificate, "node_digits",
+                            make_number(audit->certificate.node_digits));
+        json_object_set_new(certificate, "worst_node",
+                            audit->certificate.node ? make_text(audit->certificate.node)
+                                                    : json_null());
         json_object_set_new(object, "certificate", certificate);
     } else {
         json_object_set_new(object, "certificate", json_null());
@@ -266,7 +297,8 @@ static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads
     for (size_t s = 0; s < spreads->schedule_count; s++)
         put(writer, NULL, make_text(spreads->schedules[s]));
     close_value(writer, ']');
-    put(writer, "other_gpu", spreads->other_gpu < 0 ? json_null() : make_text(spreads->schedules[spreads->other_gpu]));
+    put(writer, "other_gpu",
+        spreads->other_gpu < 0 ? json_null() : make_text(spreads->schedules[spreads->other_gpu]));
     open_value(writer, "nodes", '[');
     for (size_t i = 0; i < spreads->count; i++)
         put(writer, NULL, make_spread(&spreads->items[i]));
@@ -274,7 +306,8 @@ static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads
     close_value(writer, '}');
 }
 
-enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out, struct ulp_error *error)
+enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
+                                struct ulp_error *error)
 {
     struct writer writer = {.out = out};
     open_value(&writer, NULL, '{');
@@ -304,5 +337,7 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     }
     close_value(&writer, '}');
     ulp_text_add(out, "\n");
-    return writer.failed && !out->failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json") : ULP_OK;
+    return writer.failed && !out->failed
+               ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json")
+               : ULP_OK;
 }

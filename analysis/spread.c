@@ -21,13 +21,18 @@ static bool name_on_other_gpu(const struct ulp_arithmetic *base, char *name, siz
     if (!*base->schedule.gpu)
         return false;
     const char *parts = strchr(base->name, ','), *at = strchr(base->name, '@');
-    size_t stem = at ? (size_t)(at - base->name) : parts ? (size_t)(parts - base->name) : strlen(base->name);
+    size_t stem = at      ? (size_t)(at - base->name)
+                  : parts ? (size_t)(parts - base->name)
+                          : strlen(base->name);
     bool newer = base->schedule.gpu[0] == 'h' || base->schedule.gpu[0] == 'b';
-    return snprintf(name, size, "%.*s@%s%s", (int)stem, base->name, newer ? "a100" : "h200", parts ? parts : "") < (int)size;
+    return snprintf(name, size, "%.*s@%s%s", (int)stem, base->name, newer ? "a100" : "h200",
+                    parts ? parts : "") < (int)size;
 }
 
-/* The set of schedules. A name that does not exist (a unit the other GPU lacks, parts that contradict) is no member. */
-static size_t make_set(const struct ulp_arithmetic *base, struct ulp_arithmetic *set, ptrdiff_t *other_gpu)
+/* The set of schedules. A name that does not exist (a unit the other GPU lacks, parts that
+ * contradict) is no member. */
+static size_t make_set(const struct ulp_arithmetic *base, struct ulp_arithmetic *set,
+                       ptrdiff_t *other_gpu)
 {
     size_t count = 0;
     char name[300];
@@ -35,13 +40,16 @@ static size_t make_set(const struct ulp_arithmetic *base, struct ulp_arithmetic 
     set[count++] = *base;
     *other_gpu = -1;
     for (int slices = 2; slices <= 16; slices *= 2)
-        if (base->schedule.split_k <= 1 && snprintf(name, sizeof name, "%s,split-k=%d", base->name, slices) < (int)sizeof name &&
+        if (base->schedule.split_k <= 1 &&
+            snprintf(name, sizeof name, "%s,split-k=%d", base->name, slices) < (int)sizeof name &&
             ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
             count++;
-    if (base->schedule.fused && snprintf(name, sizeof name, "%s,nofma", base->name) < (int)sizeof name &&
+    if (base->schedule.fused &&
+        snprintf(name, sizeof name, "%s,nofma", base->name) < (int)sizeof name &&
         ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
         count++;
-    if (name_on_other_gpu(base, name, sizeof name) && ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
+    if (name_on_other_gpu(base, name, sizeof name) &&
+        ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
         *other_gpu = (ptrdiff_t)count++;
     return count;
 }
@@ -60,9 +68,11 @@ struct spreading {
     const struct ulp_observer *progress;
 };
 
-static void add_element(struct widths *widths, const struct ulp_event *event, size_t output, size_t i, ptrdiff_t other_gpu)
+static void add_element(struct widths *widths, const struct ulp_event *event, size_t output,
+                        size_t i, ptrdiff_t other_gpu)
 {
-    double reference = ulp_tensor_get(event->values[output].entire, i), low = INFINITY, high = -INFINITY, first = 0, other = 0;
+    double reference = ulp_tensor_get(event->values[output].entire, i), low = INFINITY,
+           high = -INFINITY, first = 0, other = 0;
     size_t finite = 0, lanes = event->lane_count - 1;
     for (size_t l = 0; l < lanes; l++) {
         double x = ulp_tensor_get(event->values[(l + 1) * event->output_count + output].entire, i);
@@ -87,12 +97,13 @@ static void add_element(struct widths *widths, const struct ulp_event *event, si
 }
 
 /* The item of a node's output: a new one in the node's first round. */
-static enum ulp_status find_item(struct spreading *spreading, const struct ulp_event *event, size_t output, size_t *item,
-                                 struct ulp_error *error)
+static enum ulp_status find_item(struct spreading *spreading, const struct ulp_event *event,
+                                 size_t output, size_t *item, struct ulp_error *error)
 {
     struct ulp_spreads *spreads = spreading->spreads;
     for (*item = spreads->count; event->round > 0 && *item > 0;)
-        if (spreads->items[--*item].index == event->index && strcmp(spreads->items[*item].output, event->output_names[output]) == 0)
+        if (spreads->items[--*item].index == event->index &&
+            strcmp(spreads->items[*item].output, event->output_names[output]) == 0)
             return ULP_OK;
     *item = spreads->count;
     if (spreads->count == spreading->capacity) {
@@ -106,21 +117,25 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
         spreading->capacity = capacity;
     }
     spreading->widths[*item] = (struct widths){0};
-    spreads->items[*item] = (struct ulp_spread){.index = event->index, .name = strdup(event->name), .op = strdup(event->op),
+    spreads->items[*item] = (struct ulp_spread){.index = event->index,
+                                                .name = strdup(event->name),
+                                                .op = strdup(event->op),
                                                 .output = strdup(event->output_names[output])};
     spreads->count++;
     const struct ulp_spread *spread = &spreads->items[*item];
     return spread->name && spread->op && spread->output ? ULP_OK : out_of_memory(error);
 }
 
-static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_event *event, size_t output, struct ulp_error *error)
+static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_event *event,
+                                  size_t output, struct ulp_error *error)
 {
     const struct ulp_tensor *reference = event->values[output].entire;
     const struct ulp_format *format = &event->arithmetics[1].storage;
     struct ulp_range range;
     size_t item;
     for (size_t l = 1; l < event->lane_count; l++)
-        if (!ulp_tensor_same_shape(event->values[l * event->output_count + output].entire, reference))
+        if (!ulp_tensor_same_shape(event->values[l * event->output_count + output].entire,
+                                   reference))
             return ULP_OK;
     enum ulp_status status = find_item(spreading, event, output, &item, error);
     if (status != ULP_OK)
@@ -148,7 +163,8 @@ static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_
     return ULP_OK;
 }
 
-static enum ulp_status measure_node(void *context, const struct ulp_event *event, struct ulp_error *error)
+static enum ulp_status measure_node(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
 {
     struct spreading *spreading = context;
     enum ulp_status status = ULP_OK;
@@ -162,7 +178,8 @@ static enum ulp_status measure_node(void *context, const struct ulp_event *event
     return status;
 }
 
-static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_arithmetic *set, size_t count, struct ulp_error *error)
+static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_arithmetic *set,
+                                size_t count, struct ulp_error *error)
 {
     spreads->base = strdup(set[0].name);
     spreads->schedules = calloc(count, sizeof *spreads->schedules);
@@ -175,13 +192,17 @@ static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_ar
     return ULP_OK;
 }
 
-enum ulp_status ulp_spreads_measure(const struct ulp_model *model, const struct ulp_arithmetic *reference,
-                                    const struct ulp_arithmetic *base, const struct ulp_tensor_set *inputs,
-                                    const struct ulp_run_options *options, const struct ulp_observer *progress,
-                                    struct ulp_spreads *out, struct ulp_error *error)
+enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
+                                    const struct ulp_arithmetic *reference,
+                                    const struct ulp_arithmetic *base,
+                                    const struct ulp_tensor_set *inputs,
+                                    const struct ulp_run_options *options,
+                                    const struct ulp_observer *progress, struct ulp_spreads *out,
+                                    struct ulp_error *error)
 {
     struct ulp_arithmetic lanes[1 + SCHEDULES_MAX] = {*reference};
-    struct ulp_plan_options plan_options = {.inputs = inputs, .max_memory_bytes = options->max_memory_bytes};
+    struct ulp_plan_options plan_options = {.inputs = inputs,
+                                            .max_memory_bytes = options->max_memory_bytes};
     struct ulp_run_options run = *options;
     struct spreading spreading = {.spreads = out, .progress = progress};
     struct ulp_observer observer = {.context = &spreading, .node_done = measure_node};

@@ -1,4 +1,5 @@
-/* What an audit knows of a lane's values beside their figures: which differ from the reference in kind, not in size. */
+/* What an audit knows of a lane's values beside their figures: which differ from the reference in
+ * kind, not in size. */
 #ifndef ULP_ANALYSIS_TAINT_H
 #define ULP_ANALYSIS_TAINT_H
 
@@ -6,7 +7,8 @@
 #include <stddef.h>
 #include <ulpscope/tensor.h>
 
-/* What is known of a lane's value in the current sample, by the address of its name (names live with the plan). */
+/* What is known of a lane's value in the current sample, by the address of its name (names live
+ * with the plan). */
 struct ulp_taint {
     const char *name;
     bool nonfinite; /* differs from the reference in being finite */

@@ -11,7 +11,8 @@
 
 static void print_view(const char *name, const struct ulp_metrics *m)
 {
-    printf("  %-11s rms %-10.3g max abs %-10.3g max ulp %-10.3g not finite %zu\n", name, m->rms, m->max_abs, m->max_ulp, m->nonfinite);
+    printf("  %-11s rms %-10.3g max abs %-10.3g max ulp %-10.3g not finite %zu\n", name, m->rms,
+           m->max_abs, m->max_ulp, m->nonfinite);
 }
 
 static int print_node(const struct ulp_audit *audit, const char *name)
@@ -21,12 +22,14 @@ static int print_node(const struct ulp_audit *audit, const char *name)
         if (strcmp(lane->nodes[n].name, name) != 0)
             continue;
         const struct ulp_audit_output *output = &lane->nodes[n].outputs[0];
-        printf("%s (%s) in %s against %s\n", name, lane->nodes[n].op, lane->arithmetic.name, audit->reference);
+        printf("%s (%s) in %s against %s\n", name, lane->nodes[n].op, lane->arithmetic.name,
+               audit->reference);
         print_view("single", &output->single);
         print_view("introduced", &output->introduced);
         print_view("carried", &output->carried);
         print_view("entire", &output->entire);
-        printf("  %.1f bits to the largest %s\n", output->range.headroom_bits, lane->arithmetic.storage.name);
+        printf("  %.1f bits to the largest %s\n", output->range.headroom_bits,
+               lane->arithmetic.storage.name);
         return 0;
     }
     fprintf(stderr, "there is no node '%s'\n", name);

@@ -1,6 +1,7 @@
-/* Search of fit_cuda_functions.py: the float coefficients of a polynomial, evaluated by Horner's rule with fused multiply-adds, for which its
- * value lies in a given range at as many points as possible. Simulated annealing over the coefficients' last bits: a coefficient
- * moves, the lower ones follow so that the polynomial hardly changes. */
+/* Search of fit_cuda_functions.py: the float coefficients of a polynomial, evaluated by Horner's
+ * rule with fused multiply-adds, for which its value lies in a given range at as many points as
+ * possible. Simulated annealing over the coefficients' last bits: a coefficient moves, the lower
+ * ones follow so that the polynomial hardly changes. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -19,8 +20,14 @@ static uint64_t draw(void)
     state ^= state >> 7;
     return state ^= state << 17;
 }
-static double draw_unit(void) { return (double)(draw() >> 11) * 0x1p-53; }
-static float draw_neighbour(float x) { return nextafterf(x, draw() & 1 ? INFINITY : -INFINITY); }
+static double draw_unit(void)
+{
+    return (double)(draw() >> 11) * 0x1p-53;
+}
+static float draw_neighbour(float x)
+{
+    return nextafterf(x, draw() & 1 ? INFINITY : -INFINITY);
+}
 
 /* Points outside their range, each with up to a half more by its distance. */
 static double judge(const struct points *points, const float *c, long *outside)
@@ -43,10 +50,12 @@ static double judge(const struct points *points, const float *c, long *outside)
     return count + 0.5 * (double)distances;
 }
 
-/* follow[j][k]: what coefficient k < j adds when j moves by one. The first `fixed` coefficients stay. c: the start, then the best found,
- * lowest first. Returns how many points lie outside then. */
-long fit_search(long count, const float *at, const float *low, const float *high, const float *weight, const double follow[COUNT][COUNT],
-                int fixed, float *c, uint64_t seed, long steps)
+/* follow[j][k]: what coefficient k < j adds when j moves by one. The first `fixed` coefficients
+ * stay. c: the start, then the best found, lowest first. Returns how many points lie outside
+ * then. */
+long fit_search(long count, const float *at, const float *low, const float *high,
+                const float *weight, const double follow[COUNT][COUNT], int fixed, float *c,
+                uint64_t seed, long steps)
 {
     const struct points points = {count, at, low, high, weight};
     float now[COUNT], next[COUNT];
@@ -57,7 +66,8 @@ long fit_search(long count, const float *at, const float *low, const float *high
     for (int i = 0; i < 9; i++)
         draw();
     for (long step = 0; step < steps && best_outside > 0; step++) {
-        const double round = fmod(4.0 * (double)step / (double)steps, 1), temperature = 3 * pow(0.05, round);
+        const double round = fmod(4.0 * (double)step / (double)steps, 1),
+                     temperature = 3 * pow(0.05, round);
         if (step % (steps / 4 + 1) == 0) {
             memcpy(now, c, sizeof now);
             cost = best;
@@ -72,7 +82,8 @@ long fit_search(long count, const float *at, const float *low, const float *high
         } else {
             const int width = j == fixed ? 2 : j < 3 ? 6 : 12;
             double moves[COUNT] = {0};
-            moves[j] = ldexp(exp2(draw_unit() * width), ilogb((double)now[j]) - 23) * (draw() & 1 ? 1 : -1);
+            moves[j] = ldexp(exp2(draw_unit() * width), ilogb((double)now[j]) - 23) *
+                       (draw() & 1 ? 1 : -1);
             for (int k = fixed; k < j; k++)
                 moves[k] = follow[j][k] * moves[j];
             for (int k = j; k >= fixed; k--) {

@@ -29,7 +29,8 @@ static void make_double(struct ulp_tensor *t, int64_t count)
 static void make_wide(struct ulp_tensor *t, int64_t count)
 {
     struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, &count, &error), error);
+    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, &count, &error),
+              error);
 }
 
 static void set_wide(struct ulp_tensor *t, size_t i, double high, double low)
@@ -48,17 +49,21 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Direct sums at 400 bits; relative error of the library's double figures is a few 2^-53 times the number of chunks and of
- * chunk elements: 1e-11 covers 20,000 elements (20,000 * 2^-53 = 2.2e-12) with room for the final square root and division. */
+/* Direct sums at 400 bits; relative error of the library's double figures is a few 2^-53 times the
+ * number of chunks and of chunk elements: 1e-11 covers 20,000 elements (20,000 * 2^-53 = 2.2e-12)
+ * with room for the final square root and division. */
 #define TOLERANCE 1e-11
-#define CLOSE(a, b) ck_assert_msg(fabs((a) - (b)) <= TOLERANCE * fabs(b), #a " %.17g expected %.17g", (double)(a), (double)(b))
+#define CLOSE(a, b)                                                                                \
+    ck_assert_msg(fabs((a) - (b)) <= TOLERANCE * fabs(b), #a " %.17g expected %.17g", (double)(a), \
+                  (double)(b))
 
-static void check_against_direct(const struct ulp_tensor *value, const struct ulp_tensor *base, const struct ulp_format *format,
-                                 const struct ulp_metrics *got)
+static void check_against_direct(const struct ulp_tensor *value, const struct ulp_tensor *base,
+                                 const struct ulp_format *format, const struct ulp_metrics *got)
 {
     mpfr_t d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb;
     mpfr_inits2(400, d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb, (mpfr_ptr)0);
-    mpfr_set_zero(sum_d, 1), mpfr_set_zero(sum_d2, 1), mpfr_set_zero(sum_b2, 1), mpfr_set_zero(sum_v2, 1), mpfr_set_zero(sum_vb, 1);
+    mpfr_set_zero(sum_d, 1), mpfr_set_zero(sum_d2, 1), mpfr_set_zero(sum_b2, 1),
+        mpfr_set_zero(sum_v2, 1), mpfr_set_zero(sum_vb, 1);
     double max_abs = 0, max_rel = 0, max_ulp = 0, *ulps = malloc(value->count * sizeof *ulps);
     size_t worst = 0, n = value->count;
     for (size_t i = 0; i < n; i++) {
@@ -100,7 +105,8 @@ static void check_against_direct(const struct ulp_tensor *value, const struct ul
     mpfr_clears(d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb, (mpfr_ptr)0);
 }
 
-/* Against plain loops; the tensor's elements are within 2^20 of one another, so that squares neither overflow nor vanish. */
+/* Against plain loops; the tensor's elements are within 2^20 of one another, so that squares
+ * neither overflow nor vanish. */
 static void check_range(const struct ulp_tensor *base, const struct ulp_range *got)
 {
     double max = 0, min = INFINITY, sum = 0;
@@ -111,8 +117,10 @@ static void check_range(const struct ulp_tensor *base, const struct ulp_range *g
         sum += x * x;
     }
     ck_assert(got->ref_max == max && got->ref_min_nonzero == min);
-    /* n additions of positive numbers and a few roundings on each side: relative (n + 8) 2^-53 each, halved by the root */
-    ck_assert(fabs(got->ref_rms / sqrt(sum / (double)base->count) - 1) <= ((double)base->count + 8) * 0x1p-53);
+    /* n additions of positive numbers and a few roundings on each side: relative (n + 8) 2^-53
+     * each, halved by the root */
+    ck_assert(fabs(got->ref_rms / sqrt(sum / (double)base->count) - 1) <=
+              ((double)base->count + 8) * 0x1p-53);
 }
 
 START_TEST(measures_equal_the_direct_computation)
@@ -120,16 +128,19 @@ START_TEST(measures_equal_the_direct_computation)
     struct ulp_format fp16;
     struct ulp_error error;
     ck_ulp_ok(ulp_format_find("fp16", &fp16, &error), error);
-    for (int64_t count = 1; count < 300000; count = count * 3 + 1) { /* beyond what has the finest bins for its median */
+    /* beyond what has the finest bins for its median */
+    for (int64_t count = 1; count < 300000; count = count * 3 + 1) {
         struct ulp_tensor value, base;
         struct ulp_metrics one, seven;
         struct ulp_range range, same_range;
         make_float(&value, count);
         make_wide(&base, count);
         for (int64_t i = 0; i < count; i++) {
-            double x = ldexp(ulp_random_uniform(1, (uint64_t)i) - 0.5, (int)(ulp_random_bits(2, (uint64_t)i) % 40) - 20);
+            double x = ldexp(ulp_random_uniform(1, (uint64_t)i) - 0.5,
+                             (int)(ulp_random_bits(2, (uint64_t)i) % 40) - 20);
             set_wide(&base, (size_t)i, x, x * 0x1p-70);
-            ((float *)value.data)[i] = (float)(x * (1 + 1e-3 * (ulp_random_uniform(3, (uint64_t)i) - 0.5)));
+            ((float *)value.data)[i] =
+                (float)(x * (1 + 1e-3 * (ulp_random_uniform(3, (uint64_t)i) - 0.5)));
         }
         ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp16, &one, &error), error);
         check_against_direct(&value, &base, &fp16, &one);
@@ -168,7 +179,8 @@ START_TEST(differences_below_double_are_seen)
 }
 END_TEST
 
-/* Differences of 128-bit values at every depth of cancellation, and of floats against 128-bit values close to them, against MPFR. */
+/* Differences of 128-bit values at every depth of cancellation, and of floats against 128-bit
+ * values close to them, against MPFR. */
 START_TEST(differences_are_rounded_once)
 {
     struct ulp_tensor a, b, f;
@@ -187,7 +199,8 @@ START_TEST(differences_are_rounded_once)
         mpfr_set_ui_2exp(x, ulp_random_bits(6, n) | 1ull << 63, exponent, MPFR_RNDN);
         mpfr_set_ui_2exp(y, ulp_random_bits(7, n), exponent - 64, MPFR_RNDN);
         mpfr_add(x, x, y, MPFR_RNDN);
-        mpfr_set_ui_2exp(y, ulp_random_bits(8, n) >> (ulp_random_bits(9, n) % 64), exponent - depth, MPFR_RNDN);
+        mpfr_set_ui_2exp(y, ulp_random_bits(8, n) >> (ulp_random_bits(9, n) % 64), exponent - depth,
+                         MPFR_RNDN);
         mpfr_add(y, x, y, MPFR_RNDN);
         if (n & 1)
             mpfr_neg(x, x, MPFR_RNDN), mpfr_neg(y, y, MPFR_RNDN);
@@ -217,7 +230,8 @@ START_TEST(differences_are_rounded_once)
 }
 END_TEST
 
-/* Numbers of 20 bits times 2^shift: every step but the last conversions commutes with the shift, so figures have equal significands. */
+/* Numbers of 20 bits times 2^shift: every step but the last conversions commutes with the shift, so
+ * figures have equal significands. */
 static void measure_shifted(int shift, struct ulp_metrics *out, struct ulp_range *range)
 {
     enum { COUNT = 10000 };
@@ -230,7 +244,8 @@ static void measure_shifted(int shift, struct ulp_metrics *out, struct ulp_range
     for (size_t i = 0; i < COUNT; i++) {
         const int64_t x = 0x80000 + (int64_t)(ulp_random_bits(4, i) % 0x40000);
         ((double *)base.data)[i] = ldexp((double)x, shift);
-        ((double *)value.data)[i] = ldexp((double)(x + (int64_t)(ulp_random_bits(5, i) % 64) - 30), shift);
+        ((double *)value.data)[i] =
+            ldexp((double)(x + (int64_t)(ulp_random_bits(5, i) % 64) - 30), shift);
     }
     ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp64, out, &error), error);
     ulp_range_measure(&base, &fp64, NULL, range);
@@ -248,20 +263,23 @@ START_TEST(measures_reach_the_ends_of_double)
     for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
         const int shift = shifts[i];
         measure_shifted(shift, &other, &other_range);
-        ck_assert_msg(other.max_abs == ldexp(one.max_abs, shift) && other.max_rel == one.max_rel && other.cosine == one.cosine &&
-                          other.sqnr_db == one.sqnr_db && other.worst_index == one.worst_index,
+        ck_assert_msg(other.max_abs == ldexp(one.max_abs, shift) && other.max_rel == one.max_rel &&
+                          other.cosine == one.cosine && other.sqnr_db == one.sqnr_db &&
+                          other.worst_index == one.worst_index,
                       "shift %d: sqnr %.17g, expected %.17g", shift, other.sqnr_db, one.sqnr_db);
         ck_assert_msg(other.rms == ldexp(one.rms, shift) && other.mean == ldexp(one.mean, shift),
-                      "shift %d: rms %a mean %a, expected %a %a", shift, other.rms, other.mean, ldexp(one.rms, shift),
-                      ldexp(one.mean, shift));
-        ck_assert_msg(other_range.ref_rms == ldexp(range.ref_rms, shift) && other_range.ref_max == ldexp(range.ref_max, shift),
-                      "shift %d: reference's rms %a, expected %a", shift, other_range.ref_rms, ldexp(range.ref_rms, shift));
+                      "shift %d: rms %a mean %a, expected %a %a", shift, other.rms, other.mean,
+                      ldexp(one.rms, shift), ldexp(one.mean, shift));
+        ck_assert_msg(other_range.ref_rms == ldexp(range.ref_rms, shift) &&
+                          other_range.ref_max == ldexp(range.ref_max, shift),
+                      "shift %d: reference's rms %a, expected %a", shift, other_range.ref_rms,
+                      ldexp(range.ref_rms, shift));
     }
 }
 END_TEST
 
-/* Stretches of different sizes: sums move from one scale to another in both directions, within a piece too. Expected sums have 400 bits
- * and exponents without end; the bound is TOLERANCE's. */
+/* Stretches of different sizes: sums move from one scale to another in both directions, within a
+ * piece too. Expected sums have 400 bits and exponents without end; the bound is TOLERANCE's. */
 START_TEST(chunks_of_different_sizes_add_up)
 {
     enum { STRETCH = 20000, COUNT = 6 * STRETCH };
@@ -280,8 +298,10 @@ START_TEST(chunks_of_different_sizes_add_up)
         make_double(&base, COUNT);
         for (size_t i = 0; i < COUNT; i++) {
             const int part = (int)(i / STRETCH);
-            const double x = part < parts ? ldexp((double)(1 + ulp_random_bits(6, i) % 64), exponents[part]) : 0;
-            const double y = part < parts ? ldexp((double)(1 + ulp_random_bits(7, i) % 64), exponents[part]) : 0;
+            const double x =
+                part < parts ? ldexp((double)(1 + ulp_random_bits(6, i) % 64), exponents[part]) : 0;
+            const double y =
+                part < parts ? ldexp((double)(1 + ulp_random_bits(7, i) % 64), exponents[part]) : 0;
             ((double *)base.data)[i] = x;
             ((double *)value.data)[i] = y;
             mpfr_set_d(t, y - x, MPFR_RNDN); /* exact */
@@ -300,7 +320,8 @@ START_TEST(chunks_of_different_sizes_add_up)
         ck_assert(fabs(got.rms - mpfr_get_d(t, MPFR_RNDN)) <= fmax(TOLERANCE * got.rms, 0x1p-1074));
         mpfr_div_ui(t, b2, COUNT, MPFR_RNDN);
         mpfr_sqrt(t, t, MPFR_RNDN);
-        ck_assert(fabs(range.ref_rms - mpfr_get_d(t, MPFR_RNDN)) <= fmax(TOLERANCE * range.ref_rms, 0x1p-1074));
+        ck_assert(fabs(range.ref_rms - mpfr_get_d(t, MPFR_RNDN)) <=
+                  fmax(TOLERANCE * range.ref_rms, 0x1p-1074));
         ulp_tensor_free(&value);
         ulp_tensor_free(&base);
         mpfr_clears(d2, b2, t, (mpfr_ptr)0);
@@ -308,11 +329,18 @@ START_TEST(chunks_of_different_sizes_add_up)
 }
 END_TEST
 
-/* Numbers around the ends of bins, zeros, and those left out, in all mixtures of a few kinds, against sorting. */
+/* Numbers around the ends of bins, zeros, and those left out, in all mixtures of a few kinds,
+ * against sorting. */
 START_TEST(medians_equal_sorting)
 {
-    static const double kinds[] = {0,      0x1p-1074,          0x1p-200, 0x1.fffffffffffffp-129, 0x1p-128, 0x1.08p-128, 0.5, 1,
-                                   1.0001, 0x1.fffffffffffffp63, 0x1p64,   0x1p65,                 1e300,    INFINITY,    -1,  3};
+    static const double kinds[] = {0,        0x1p-1074,
+                                   0x1p-200, 0x1.fffffffffffffp-129,
+                                   0x1p-128, 0x1.08p-128,
+                                   0.5,      1,
+                                   1.0001,   0x1.fffffffffffffp63,
+                                   0x1p64,   0x1p65,
+                                   1e300,    INFINITY,
+                                   -1,       3};
     enum { KINDS = sizeof kinds / sizeof *kinds };
     static const size_t counts[] = {1, 2, 100, 8191, 8192, 131071, 131072, 200000};
     struct ulp_pool *pool = test_pool(7);
@@ -330,17 +358,20 @@ START_TEST(medians_equal_sorting)
             ck_ulp_ok(ulp_median_create(&median, count, of, &error), error);
             for (size_t i = 0; i < count; i++) {
                 const uint64_t bits = ulp_random_bits(9, draw++);
-                const double spread = round % 3 ? 1 : 1 + (double)(bits >> 40) * 0x1p-24, x = mix[bits % some];
+                const double spread = round % 3 ? 1 : 1 + (double)(bits >> 40) * 0x1p-24,
+                             x = mix[bits % some];
                 median.values[i] = x < 0 ? x : x * spread;
                 if (median.values[i] >= 0)
                     sorted[kept++] = median.values[i];
             }
             qsort(sorted, kept, sizeof *sorted, compare_doubles);
             for (size_t i = 0; i < count; i += 1000)
-                ulp_median_count(&median, i, count - i < 1000 ? count : i + 1000, of ? (int)(i / 1000 % 7) : 0);
+                ulp_median_count(&median, i, count - i < 1000 ? count : i + 1000,
+                                 of ? (int)(i / 1000 % 7) : 0);
             ck_ulp_ok(ulp_median_find(&median, of, &got, &error), error);
-            ck_assert_msg(kept ? got == sorted[(kept - 1) / 2] : isnan(got), "%zu of %zu kinds, round %d: %a, expected %a", count,
-                          some, round, got, kept ? sorted[(kept - 1) / 2] : NAN);
+            ck_assert_msg(kept ? got == sorted[(kept - 1) / 2] : isnan(got),
+                          "%zu of %zu kinds, round %d: %a, expected %a", count, some, round, got,
+                          kept ? sorted[(kept - 1) / 2] : NAN);
             ulp_median_free(&median);
             free(sorted);
         }
@@ -384,7 +415,8 @@ START_TEST(nonfinite_pairs_are_counted)
     memcpy(value.data, values, sizeof values);
     memcpy(base.data, bases, sizeof bases);
     ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
-    ck_assert_uint_eq(m.nonfinite, 4); /* positions 1, 2, 4, 6; an equal infinity and NaN against NaN agree */
+    /* positions 1, 2, 4, 6; an equal infinity and NaN against NaN agree */
+    ck_assert_uint_eq(m.nonfinite, 4);
     ck_assert_uint_eq(m.worst_index, 1);
     ck_assert_uint_eq(m.count, 2);
     ck_assert(m.max_abs == 0 && m.rms == 0 && m.sqnr_db == INFINITY && m.cosine == 1);
@@ -402,7 +434,8 @@ START_TEST(nonfinite_pairs_are_counted)
 }
 END_TEST
 
-/* exp(800) is finite in the reference though beyond double: a lane's infinity there is an overflow. */
+/* exp(800) is finite in the reference though beyond double: a lane's infinity there is an
+ * overflow. */
 START_TEST(finite_values_beyond_double_are_no_infinities)
 {
     struct ulp_tensor value, base;
@@ -438,25 +471,35 @@ END_TEST
 
 START_TEST(limits_fail_on_nan_and_in_the_right_direction)
 {
-    struct ulp_audit_output output = {
-        .entire = {.rms = 0.01, .max_abs = 0.1, .cosine = 0.9, .sqnr_db = 30, .nonfinite = 0, .count = 5},
-        .single = {.rms = NAN, .count = 5}};
+    struct ulp_audit_output output = {.entire = {.rms = 0.01,
+                                                 .max_abs = 0.1,
+                                                 .cosine = 0.9,
+                                                 .sqnr_db = 30,
+                                                 .nonfinite = 0,
+                                                 .count = 5},
+                                      .single = {.rms = NAN, .count = 5}};
     struct ulp_audit_lane lane = {.outputs = {.output_count = 1, .outputs = &output}};
     struct ulp_audit audit = {.lane_count = 1, .lanes = &lane};
     struct ulp_error error;
     bool exceeded;
-    static const struct { const char *limit; bool exceeded; } rows[] = {
-        {"rms=0.01", false}, {"rms=0.0099", true},     {"cosine=0.89", false},  {"cosine=0.91", true},   {"sqnr_db=40", true},
-        {"entire.max_abs=1", false}, {"nonfinite=0", false}, {"single.rms=1e30", true},
+    static const struct {
+        const char *limit;
+        bool exceeded;
+    } rows[] = {
+        {"rms=0.01", false},    {"rms=0.0099", true},      {"cosine=0.89", false},
+        {"cosine=0.91", true},  {"sqnr_db=40", true},      {"entire.max_abs=1", false},
+        {"nonfinite=0", false}, {"single.rms=1e30", true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ck_ulp_ok(ulp_audit_exceeds(&audit, rows[i].limit, &exceeded, &error), error);
         ck_assert_msg(exceeded == rows[i].exceeded, "%s", rows[i].limit);
     }
-    static const char *const bad[] = {"rms", "rms=", "rms=x", "rms=1x", "rms=nan", "bogus=1", "=1", "single.=1", ""};
+    static const char *const bad[] = {"rms",     "rms=", "rms=x",     "rms=1x", "rms=nan",
+                                      "bogus=1", "=1",   "single.=1", ""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_int_eq(ulp_audit_exceeds(&audit, bad[i], &exceeded, &error), ULP_ERROR_USAGE);
-    struct ulp_audit_samples samples = {.entire_limit = output.entire, .single_limit = output.single};
+    struct ulp_audit_samples samples = {.entire_limit = output.entire,
+                                        .single_limit = output.single};
     samples.entire_limit.nonfinite = 1;
     ck_ulp_ok(ulp_audit_exceeds(&audit, "nonfinite=0", &exceeded, &error), error);
     ck_assert(!exceeded);

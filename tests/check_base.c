@@ -34,7 +34,8 @@ START_TEST(budget_is_charged_and_returned)
 }
 END_TEST
 
-/* A freed block serves the next of about its size; what is used and kept stays below the peak of what was used. */
+/* A freed block serves the next of about its size; what is used and kept stays below the peak of
+ * what was used. */
 START_TEST(kept_blocks_serve_again_below_the_peak)
 {
     struct ulp_budget budget = {.keeps_blocks = true};
@@ -53,7 +54,8 @@ START_TEST(kept_blocks_serve_again_below_the_peak)
     ck_assert_uint_eq(budget.kept_count, 1);
     ck_ulp_ok(ulp_allocate(&c, 700000, 1, &budget, "c", &error), error);
     ck_assert_uint_eq(budget.kept_count, 0);
-    ck_assert_uint_le(budget.used_bytes + budget.kept_bytes, peak > budget.peak_bytes ? peak : budget.peak_bytes);
+    ck_assert_uint_le(budget.used_bytes + budget.kept_bytes,
+                      peak > budget.peak_bytes ? peak : budget.peak_bytes);
     ulp_free(a);
     ulp_free(c);
     ck_assert_uint_le(budget.kept_bytes, budget.peak_bytes);
@@ -81,7 +83,8 @@ START_TEST(arena_blocks_are_zero_and_aligned)
 }
 END_TEST
 
-static enum ulp_status mark(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status mark(void *context, size_t first, size_t last, int worker,
+                            struct ulp_error *error)
 {
     (void)worker;
     for (size_t i = first; i < last; i++)
@@ -111,7 +114,8 @@ START_TEST(every_item_once_and_the_lowest_failure_wins)
             }
             for (int repeat = 0; repeat < 50; repeat++) {
                 unsigned char seen[1000] = {0};
-                ck_assert_int_eq(ulp_parallel_for(pool, 1000, grains[g], mark, seen, &error), ULP_ERROR_INPUT);
+                ck_assert_int_eq(ulp_parallel_for(pool, 1000, grains[g], mark, seen, &error),
+                                 ULP_ERROR_INPUT);
                 ck_assert_str_eq(error.message, "at 777");
             }
         }
@@ -120,7 +124,8 @@ START_TEST(every_item_once_and_the_lowest_failure_wins)
 }
 END_TEST
 
-static enum ulp_status wait_and_note(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status wait_and_note(void *context, size_t first, size_t last, int worker,
+                                     struct ulp_error *error)
 {
     (void)error;
     for (size_t i = first; i < last; i++) {
@@ -130,7 +135,8 @@ static enum ulp_status wait_and_note(void *context, size_t first, size_t last, i
     return ULP_OK;
 }
 
-/* Slow items are handed over whether there are few or many, and again after the threads have gone to sleep. */
+/* Slow items are handed over whether there are few or many, and again after the threads have gone
+ * to sleep. */
 START_TEST(slow_work_is_shared)
 {
     static const size_t counts[] = {2, 3, 40};
@@ -141,7 +147,8 @@ START_TEST(slow_work_is_shared)
         atomic_int items[2] = {0, 0};
         ck_ulp_ok(ulp_parallel_for(pool, counts[c], 1, wait_and_note, items, &error), error);
         ck_assert_uint_eq((size_t)(items[0] + items[1]), counts[c]);
-        ck_expect(counts[c] < 40 || (items[0] > 0 && items[1] > 0), "%d and %d of %zu", items[0], items[1], counts[c]);
+        ck_expect(counts[c] < 40 || (items[0] > 0 && items[1] > 0), "%d and %d of %zu", items[0],
+                  items[1], counts[c]);
         usleep(2000);
     }
     ulp_pool_free(pool);
@@ -153,11 +160,14 @@ START_TEST(philox_known_answers)
 {
     uint32_t out[4];
     ulp_philox(out, 0, 0, 0);
-    ck_assert(out[0] == 0x6627e8d5 && out[1] == 0xe169c58d && out[2] == 0xbc57ac4c && out[3] == 0x9b00dbd8);
+    ck_assert(out[0] == 0x6627e8d5 && out[1] == 0xe169c58d && out[2] == 0xbc57ac4c &&
+              out[3] == 0x9b00dbd8);
     ulp_philox(out, UINT64_MAX, UINT64_MAX, UINT64_MAX);
-    ck_assert(out[0] == 0x408f276d && out[1] == 0x41c83b0e && out[2] == 0xa20bc7c6 && out[3] == 0x6d5451fd);
+    ck_assert(out[0] == 0x408f276d && out[1] == 0x41c83b0e && out[2] == 0xa20bc7c6 &&
+              out[3] == 0x6d5451fd);
     ulp_philox(out, 0x299f31d0a4093822, 0x85a308d3243f6a88, 0x0370734413198a2e);
-    ck_assert(out[0] == 0xd16cfe09 && out[1] == 0x94fdcceb && out[2] == 0x5001e420 && out[3] == 0x24126ea1);
+    ck_assert(out[0] == 0xd16cfe09 && out[1] == 0x94fdcceb && out[2] == 0x5001e420 &&
+              out[3] == 0x24126ea1);
 }
 END_TEST
 
@@ -192,7 +202,8 @@ static void add_numbers(struct ulp_text *text, int count)
         ulp_text_add(text, "%d,", i);
 }
 
-/* A text that goes to a file gives the same bytes; one that is not kept, or cannot be written, leaves nothing. */
+/* A text that goes to a file gives the same bytes; one that is not kept, or cannot be written,
+ * leaves nothing. */
 START_TEST(text_goes_to_a_file)
 {
     char folder[] = "/tmp/check_base_XXXXXX", path[64];

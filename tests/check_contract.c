@@ -1,5 +1,6 @@
-/* Scalar-chain contractions, bit for bit: every arithmetic against an oracle of exact MPFR values, FP32 against a plain
- * loop of fmaf, every instruction set and thread count against each other; refusals. Integers and packing: tests/kernels. */
+/* Scalar-chain contractions, bit for bit: every arithmetic against an oracle of exact MPFR values,
+ * FP32 against a plain loop of fmaf, every instruction set and thread count against each other;
+ * refusals. Integers and packing: tests/kernels. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,13 @@
 #include "number/round.h"
 
 /* x, y: what output (g, i, j) sums the products of. */
-static void gather(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem, size_t g, size_t i,
-                   size_t j, double *x, double *y)
+static void gather(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
+                   size_t g, size_t i, size_t j, double *x, double *y)
 {
     const struct ulp_format *factor = &arithmetic->factor;
     for (size_t k = 0; k < problem->k; k++) {
-        size_t a = (size_t)ulp_factor_offset(&problem->a, g, i, k), b = (size_t)ulp_factor_offset(&problem->b, g, j, k);
+        size_t a = (size_t)ulp_factor_offset(&problem->a, g, i, k),
+               b = (size_t)ulp_factor_offset(&problem->b, g, j, k);
         x[k] = ulp_tensor_get(problem->a.tensor, a);
         y[k] = ulp_tensor_get(problem->b.tensor, b);
         ulp_round_doubles(factor, arithmetic->schedule.operand_rounding, &x[k], 1, 0, 0, 0);
@@ -28,11 +30,14 @@ static void gather(const struct ulp_arithmetic *arithmetic, const struct ulp_con
     }
 }
 
-static bool same_bits(double x, double y) { return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y)); }
+static bool same_bits(double x, double y)
+{
+    return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y));
+}
 
 /* Every output against the oracle. */
-static void compare_with_oracle(const char *name, const struct ulp_arithmetic *arithmetic, const struct setup *setup,
-                                const struct ulp_contraction *problem)
+static void compare_with_oracle(const char *name, const struct ulp_arithmetic *arithmetic,
+                                const struct setup *setup, const struct ulp_contraction *problem)
 {
     double *x = malloc((problem->k + 1) * 2 * sizeof *x), *y = x + problem->k + 1;
     for (size_t g = 0, p = 0; g < problem->batch_count; g++)
@@ -41,17 +46,19 @@ static void compare_with_oracle(const char *name, const struct ulp_arithmetic *a
                 gather(arithmetic, problem, g, i, j, x, y);
                 double wanted = chain_oracle(arithmetic, x, y, problem->k, problem->node_key, p);
                 if (problem->store)
-                    ulp_round_doubles(&arithmetic->storage, arithmetic->rounding, &wanted, 1, arithmetic->seed,
-                                      problem->node_key + problem->k * ULP_DRAWS + ULP_DRAW_STORE, p);
-                double got = ulp_tensor_get(problem->out,
-                                            (size_t)(problem->out_batch_offset[g] + problem->out_row_offset[i] +
-                                                     problem->out_column_offset[j]));
+                    ulp_round_doubles(&arithmetic->storage, arithmetic->rounding, &wanted, 1,
+                                      arithmetic->seed,
+                                      problem->node_key + problem->k * ULP_DRAWS + ULP_DRAW_STORE,
+                                      p);
+                double got = ulp_tensor_get(problem->out, (size_t)(problem->out_batch_offset[g] +
+                                                                   problem->out_row_offset[i] +
+                                                                   problem->out_column_offset[j]));
                 ck_assert_msg(same_bits(got, wanted),
                               "%s %zu x %zu x %zu x %zu layout %d values %d padding %d seed %llu: "
                               "(%zu, %zu, %zu) is %a, not %a",
-                              name, problem->batch_count, problem->m, problem->n, problem->k, (int)setup->layout,
-                              (int)setup->values, setup->padding, (unsigned long long)setup->seed, g, i, j, got,
-                              wanted);
+                              name, problem->batch_count, problem->m, problem->n, problem->k,
+                              (int)setup->layout, (int)setup->values, setup->padding,
+                              (unsigned long long)setup->seed, g, i, j, got, wanted);
             }
     free(x);
 }
@@ -61,11 +68,13 @@ static const char *const disabled_sets[] = {"", "avx512fp16", "avx512", "f16c", 
 
 static unsigned features_without(const char *disabled)
 {
-    return strcmp(disabled, "plain") == 0 ? ULP_TILE_PLAIN : ulp_cpu_without(ulp_cpu_features(), disabled);
+    return strcmp(disabled, "plain") == 0 ? ULP_TILE_PLAIN
+                                          : ulp_cpu_without(ulp_cpu_features(), disabled);
 }
 
 /* Run with every feature set; all must give the bytes of the first. Returns in instance->out. */
-static void run_everywhere(const char *name, const struct ulp_arithmetic *arithmetic, struct instance *instance)
+static void run_everywhere(const char *name, const struct ulp_arithmetic *arithmetic,
+                           struct instance *instance)
 {
     struct ulp_error error = {0};
     size_t bytes = instance->out.count * instance->out.element_bytes;
@@ -74,11 +83,12 @@ static void run_everywhere(const char *name, const struct ulp_arithmetic *arithm
     for (size_t i = 0; i < COUNT(disabled_sets); i++) {
         memset(instance->out.data, 0xA5, bytes);
         unsigned cpu = features_without(disabled_sets[i]);
-        ck_ulp_ok(ulp_chains_run(&chains, arithmetic, &instance->problem, cpu, NULL, &error), error);
+        ck_ulp_ok(ulp_chains_run(&chains, arithmetic, &instance->problem, cpu, NULL, &error),
+                  error);
         if (i == 0)
             memcpy(first, instance->out.data, bytes);
-        ck_assert_msg(memcmp(first, instance->out.data, bytes) == 0, "%s: other bits without '%s'", name,
-                      disabled_sets[i]);
+        ck_assert_msg(memcmp(first, instance->out.data, bytes) == 0, "%s: other bits without '%s'",
+                      name, disabled_sets[i]);
     }
     memset(instance->out.data, 0xA5, bytes);
     ck_ulp_ok(ulp_contract(arithmetic, &instance->problem, NULL, &error), error);
@@ -216,10 +226,12 @@ static void check_fmaf(const struct setup *setup, struct ulp_pool *pool, unsigne
             for (size_t j = 0; j < p->n; j++) {
                 float sum = 0;
                 for (size_t k = 0; k < p->k; k++)
-                    sum = fmaf(a[ulp_factor_offset(&p->a, g, i, k)], b[ulp_factor_offset(&p->b, g, j, k)], sum);
-                float got = out[p->out_batch_offset[g] + p->out_row_offset[i] + p->out_column_offset[j]];
-                ck_assert_msg(same_bits(got, sum), "%zu x %zu x %zu: (%zu, %zu) is %a, not %a", p->m, p->n, p->k, i, j,
-                              (double)got, (double)sum);
+                    sum = fmaf(a[ulp_factor_offset(&p->a, g, i, k)],
+                               b[ulp_factor_offset(&p->b, g, j, k)], sum);
+                float got =
+                    out[p->out_batch_offset[g] + p->out_row_offset[i] + p->out_column_offset[j]];
+                ck_assert_msg(same_bits(got, sum), "%zu x %zu x %zu: (%zu, %zu) is %a, not %a",
+                              p->m, p->n, p->k, i, j, (double)got, (double)sum);
             }
     instance_free(&instance);
 }
@@ -239,7 +251,8 @@ START_TEST(fp32_equals_fmaf_at_every_remainder)
                                   .values = PATTERNS,
                                   .transposed_out = stream_draw_below(&stream, 2),
                                   .seed = stream_draw(&stream)};
-            unsigned cpu = features_without(disabled_sets[stream_draw_below(&stream, COUNT(disabled_sets))]);
+            unsigned cpu =
+                features_without(disabled_sets[stream_draw_below(&stream, COUNT(disabled_sets))]);
             for (size_t k = 1; k <= (test_long() ? 35 : 1); k++) {
                 setup.k = test_long() ? k : setup.k;
                 check_fmaf(&setup, NULL, cpu);
@@ -255,9 +268,25 @@ START_TEST(fp32_equals_fmaf_across_blocks)
         {.batch_count = 1, .m = 530, .n = 300, .k = 261, .layout = COLUMNS, .transposed_out = true},
         {.batch_count = 1, .m = 1, .n = 1100, .k = 600, .layout = ROWS},
         {.batch_count = 1, .m = 1100, .n = 1, .k = 513, .layout = WINDOW, .transposed_out = true},
-        {.batch_count = 3, .m = 133, .n = 1, .k = 9, .layout = WINDOW, .transposed_out = true, .values = PATTERNS},
-        {.batch_count = 3, .m = 133, .n = 2, .k = 9, .layout = STRIDED_WINDOW, .transposed_out = true},
-        {.batch_count = 2, .m = 1500, .n = 1, .k = 25, .layout = STRIDED_WINDOW, .values = PATTERNS},
+        {.batch_count = 3,
+         .m = 133,
+         .n = 1,
+         .k = 9,
+         .layout = WINDOW,
+         .transposed_out = true,
+         .values = PATTERNS},
+        {.batch_count = 3,
+         .m = 133,
+         .n = 2,
+         .k = 9,
+         .layout = STRIDED_WINDOW,
+         .transposed_out = true},
+        {.batch_count = 2,
+         .m = 1500,
+         .n = 1,
+         .k = 25,
+         .layout = STRIDED_WINDOW,
+         .values = PATTERNS},
         {.batch_count = 40, .m = 33, .n = 17, .k = 19, .layout = COLUMNS},
     };
     for (size_t i = 0; i < COUNT(setups); i++)
@@ -302,7 +331,8 @@ static void check_threads(const char *name, const struct setup *setup)
         ulp_pool_free(pool);
         if (t == 0)
             memcpy(first, instance.out.data, bytes);
-        ck_assert_msg(memcmp(first, instance.out.data, bytes) == 0, "%s with %d threads", name, thread_counts[t]);
+        ck_assert_msg(memcmp(first, instance.out.data, bytes) == 0, "%s with %d threads", name,
+                      thread_counts[t]);
     }
     free(first);
     instance_free(&instance);
@@ -310,10 +340,25 @@ static void check_threads(const char *name, const struct setup *setup)
 
 START_TEST(bits_do_not_depend_on_threads)
 {
-    static const char *const thread_names[] = {"fp32", "fp16-strict", "fp32,order=pairwise", "fp16-strict,round=sr"};
-    const struct setup small = {.batch_count = 3, .m = 70, .n = 90, .k = 40, .layout = ROWS, .values = WITH_SPECIALS, .padding = true, .seed = 8};
+    static const char *const thread_names[] = {"fp32", "fp16-strict", "fp32,order=pairwise",
+                                               "fp16-strict,round=sr"};
+    const struct setup small = {.batch_count = 3,
+                                .m = 70,
+                                .n = 90,
+                                .k = 40,
+                                .layout = ROWS,
+                                .values = WITH_SPECIALS,
+                                .padding = true,
+                                .seed = 8};
     /* So large that a side is packed for all threads. */
-    struct setup large = {.batch_count = 2, .m = 130, .n = 401, .k = 270, .layout = WINDOW, .values = WITH_SPECIALS, .padding = true, .seed = 9};
+    struct setup large = {.batch_count = 2,
+                          .m = 130,
+                          .n = 401,
+                          .k = 270,
+                          .layout = WINDOW,
+                          .values = WITH_SPECIALS,
+                          .padding = true,
+                          .seed = 9};
     for (size_t i = 0; i < COUNT(thread_names); i++)
         check_threads(thread_names[i], &small);
     for (int turned = 0; turned < 2; turned++) {
@@ -333,8 +378,10 @@ START_TEST(what_has_no_meaning_is_refused)
     int64_t dim = 4;
     instance_create(&instance, &fp32, &setup);
     struct ulp_tensor integers, doubles;
-    ck_ulp_ok(ulp_tensor_create(&integers, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &dim, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&doubles, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, 1, &dim, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&integers, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &dim, &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&doubles, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, 1, &dim, &error),
+              error);
     instance.problem.out = &integers;
     ck_assert_int_eq(ULP_ERROR_USAGE, ulp_contract(&fp32, &instance.problem, NULL, &error));
     ck_assert_ptr_nonnull(strstr(error.message, "INT32"));
@@ -350,13 +397,15 @@ END_TEST
 
 START_TEST(features_are_switched_off_with_what_builds_on_them)
 {
-    unsigned all = ULP_CPU_AVX2 | ULP_CPU_F16C | ULP_CPU_AVX512 | ULP_CPU_AVX512IFMA | ULP_CPU_AVX512FP16;
+    unsigned all =
+        ULP_CPU_AVX2 | ULP_CPU_F16C | ULP_CPU_AVX512 | ULP_CPU_AVX512IFMA | ULP_CPU_AVX512FP16;
     ck_assert_uint_eq(all, ulp_cpu_without(all, NULL));
     ck_assert_uint_eq(all, ulp_cpu_without(all, "avx51,avx"));
     ck_assert_uint_eq(0, ulp_cpu_without(all, "avx2"));
     ck_assert_uint_eq(ULP_CPU_AVX2, ulp_cpu_without(all, "f16c"));
     ck_assert_uint_eq(ULP_CPU_AVX2 | ULP_CPU_F16C, ulp_cpu_without(all, "avx512"));
-    ck_assert_uint_eq(ULP_CPU_AVX2 | ULP_CPU_F16C | ULP_CPU_AVX512, ulp_cpu_without(all, "avx512ifma, avx512fp16"));
+    ck_assert_uint_eq(ULP_CPU_AVX2 | ULP_CPU_F16C | ULP_CPU_AVX512,
+                      ulp_cpu_without(all, "avx512ifma, avx512fp16"));
     ck_assert_uint_eq(0, ulp_cpu_without(ULP_CPU_AVX512, NULL));
 }
 END_TEST

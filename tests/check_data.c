@@ -21,7 +21,15 @@ static struct proto npy(int version, const char *literal, const void *elements, 
 {
     struct proto file = {0};
     size_t length = strlen(literal);
-    unsigned char start[12] = {0x93, 'N', 'U', 'M', 'P', 'Y', (unsigned char)version, 0, (unsigned char)length,
+    unsigned char start[12] = {0x93,
+                               'N',
+                               'U',
+                               'M',
+                               'P',
+                               'Y',
+                               (unsigned char)version,
+                               0,
+                               (unsigned char)length,
                                (unsigned char)(length >> 8)};
     proto_raw(&file, start, version == 1 ? 10 : 12);
     proto_raw(&file, literal, length);
@@ -50,7 +58,10 @@ static const struct {
     {'i', 1, ULP_TYPE_INT8, {-128, 127, 1, 2, 3, 4}},
     {'i', 2, ULP_TYPE_INT16, {-32768, 32767, 258, 2, 3, 4}},
     {'i', 4, ULP_TYPE_INT32, {-2147483648.0, 2147483647, 16909060, 2, 3, 4}},
-    {'i', 8, ULP_TYPE_INT64, {-9223372036854775808.0, 4503599627370497, 72623859790382856 - 8, 2, 3, 4}},
+    {'i',
+     8,
+     ULP_TYPE_INT64,
+     {-9223372036854775808.0, 4503599627370497, 72623859790382856 - 8, 2, 3, 4}},
     {'u', 1, ULP_TYPE_UINT8, {0, 255, 1, 2, 3, 4}},
     {'u', 2, ULP_TYPE_UINT16, {0, 65535, 258, 2, 3, 4}},
     {'u', 4, ULP_TYPE_UINT32, {0, 4294967295, 16909060, 2, 3, 4}},
@@ -68,8 +79,9 @@ static uint64_t value_bits(int row, double value)
         double m = frexp(fabs(value), &exponent);
         if (isinf(value))
             return sign | 0x7c00;
-        return sign | (exponent < -13 ? (uint64_t)ldexp(m, exponent + 24)
-                                      : (uint64_t)(exponent + 14) << 10 | ((uint64_t)ldexp(m, 11) & 0x3ff));
+        return sign | (exponent < -13
+                           ? (uint64_t)ldexp(m, exponent + 24)
+                           : (uint64_t)(exponent + 14) << 10 | ((uint64_t)ldexp(m, 11) & 0x3ff));
     }
     if (dtypes[row].type == ULP_TYPE_FLOAT) {
         float f = (float)value;
@@ -97,14 +109,18 @@ START_TEST(every_dtype_and_order)
             for (size_t b = 0; b < bytes; b++)
                 raw[place * bytes + (big ? bytes - 1 - b : b)] = (unsigned char)(bits >> (8 * b));
         }
-        snprintf(literal, sizeof literal, "{'descr': '%c%c%d', 'fortran_order': %s, 'shape': (2, 3), }   \n",
-                 big ? '>' : bytes == 1 ? '|' : '<', dtypes[_i].kind, dtypes[_i].bytes, fortran ? "True" : "False");
+        snprintf(literal, sizeof literal,
+                 "{'descr': '%c%c%d', 'fortran_order': %s, 'shape': (2, 3), }   \n",
+                 big          ? '>'
+                 : bytes == 1 ? '|'
+                              : '<',
+                 dtypes[_i].kind, dtypes[_i].bytes, fortran ? "True" : "False");
         struct ulp_tensor tensor = parse_good(npy(version, literal, raw, 6 * bytes));
         ck_assert_int_eq(tensor.type, dtypes[_i].type);
         ck_assert(tensor.rank == 2 && tensor.dims[0] == 2 && tensor.dims[1] == 3);
         for (size_t i = 0; i < 6; i++)
-            ck_assert_msg(ulp_tensor_get(&tensor, i) == dtypes[_i].values[i], "variant %d element %zu: %a", variant, i,
-                          ulp_tensor_get(&tensor, i));
+            ck_assert_msg(ulp_tensor_get(&tensor, i) == dtypes[_i].values[i],
+                          "variant %d element %zu: %a", variant, i, ulp_tensor_get(&tensor, i));
         ulp_tensor_free(&tensor);
     }
 }
@@ -147,26 +163,36 @@ static const struct {
     {1, "{'descr': '<f4', 'fortran_order': False}", 0, ULP_ERROR_INPUT, "lacks shape"},
     {1, "{'fortran_order': False, 'shape': ()}", 0, ULP_ERROR_INPUT, "lacks descr"},
     {1, "{'descr': '<f4', 'shape': ()}", 0, ULP_ERROR_INPUT, "lacks fortran_order"},
-    {1, "{'descr': '<f4', 'fortran_order': None, 'shape': ()}", 4, ULP_ERROR_INPUT, "neither True nor False"},
+    {1, "{'descr': '<f4', 'fortran_order': None, 'shape': ()}", 4, ULP_ERROR_INPUT,
+     "neither True nor False"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': 3}", 4, ULP_ERROR_INPUT, "not a tuple"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4, ULP_ERROR_INPUT, "malformed at dimension 0"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}", 4, ULP_ERROR_INPUT, "malformed at dimension 0"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 99999999999999999999)}", 4, ULP_ERROR_INPUT,
-     "too large"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", 4, ULP_ERROR_INPUT,
-     "more than memory"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4, ULP_ERROR_INPUT,
+     "malformed at dimension 0"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}", 4, ULP_ERROR_INPUT,
+     "malformed at dimension 0"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 99999999999999999999)}", 4,
+     ULP_ERROR_INPUT, "too large"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", 4,
+     ULP_ERROR_INPUT, "more than memory"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}", 4, ULP_ERROR_INPUT,
      "expected 4398046511104"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 7, ULP_ERROR_INPUT, "7 bytes of elements"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 9, ULP_ERROR_INPUT, "9 bytes of elements"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 7, ULP_ERROR_INPUT,
+     "7 bytes of elements"},
+    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 9, ULP_ERROR_INPUT,
+     "9 bytes of elements"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}", 4, ULP_ERROR_INPUT,
      "unknown entry 'more'"},
-    {1, "{'descr': '|O', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED, "pickled Python objects"},
-    {1, "{'descr': '|V2', 'fortran_order': False, 'shape': ()}", 2, ULP_ERROR_UNSUPPORTED, "BF16 and FP8"},
-    {1, "{'descr': '<c8', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED, "dtype '<c8'"},
-    {1, "{'descr': '<f16', 'fortran_order': False, 'shape': ()}", 16, ULP_ERROR_UNSUPPORTED, "dtype '<f16'"},
+    {1, "{'descr': '|O', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED,
+     "pickled Python objects"},
+    {1, "{'descr': '|V2', 'fortran_order': False, 'shape': ()}", 2, ULP_ERROR_UNSUPPORTED,
+     "BF16 and FP8"},
+    {1, "{'descr': '<c8', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED,
+     "dtype '<c8'"},
+    {1, "{'descr': '<f16', 'fortran_order': False, 'shape': ()}", 16, ULP_ERROR_UNSUPPORTED,
+     "dtype '<f16'"},
     {1, "{'descr': '', 'fortran_order': False, 'shape': ()}", 4, ULP_ERROR_UNSUPPORTED, "dtype ''"},
-    {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", 4, ULP_ERROR_UNSUPPORTED, "structured"},
+    {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", 4, ULP_ERROR_UNSUPPORTED,
+     "structured"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", 4,
      ULP_ERROR_UNSUPPORTED, "more than 16 dimensions"},
 };
@@ -188,7 +214,8 @@ END_TEST
 START_TEST(damaged_npy)
 {
     static const float elements[6];
-    struct proto file = npy(1, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }", elements, sizeof elements);
+    struct proto file = npy(1, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }",
+                            elements, sizeof elements);
     for (uint64_t seed = 0; seed < (test_long() ? 20000 : 1000) + file.count; seed++) {
         size_t count = seed;
         uint8_t *damaged = NULL;
@@ -207,8 +234,8 @@ START_TEST(damaged_npy)
 }
 END_TEST
 
-static void add_tensor(struct ulp_tensor_set *set, const char *name, enum ulp_type type, enum ulp_element element,
-                       int precision, int rank, const int64_t *dims)
+static void add_tensor(struct ulp_tensor_set *set, const char *name, enum ulp_type type,
+                       enum ulp_element element, int precision, int rank, const int64_t *dims)
 {
     struct ulp_tensor tensor;
     struct ulp_error error;
@@ -273,14 +300,16 @@ static void check_equal_sets(const struct ulp_tensor_set *read, const struct ulp
 {
     ck_assert_uint_eq(read->count, set->count);
     for (size_t t = 0; t < set->count; t++) {
-        const struct ulp_tensor *a = &set->items[t].tensor, *b = ulp_tensor_set_find(read, set->items[t].name);
-        ck_assert_msg(b && ulp_tensor_same_shape(a, b) && b->type == written_type(a, set->items[t].name), "%s",
-                      set->items[t].name);
+        const struct ulp_tensor *a = &set->items[t].tensor,
+                                *b = ulp_tensor_set_find(read, set->items[t].name);
+        ck_assert_msg(b && ulp_tensor_same_shape(a, b) &&
+                          b->type == written_type(a, set->items[t].name),
+                      "%s", set->items[t].name);
         ck_assert_str_eq(read->items[t].name, set->items[t].name);
         for (size_t i = 0; i < a->count; i++) {
             double x = ulp_tensor_get(a, i), y = ulp_tensor_get(b, i);
-            ck_assert_msg((isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y)), "%s[%zu]: %a, expected %a",
-                          set->items[t].name, i, y, x);
+            ck_assert_msg((isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y)),
+                          "%s[%zu]: %a, expected %a", set->items[t].name, i, y, x);
             if (!ulp_element_is_float(a->element))
                 ck_assert_int_eq(ulp_tensor_get_int(a, i), ulp_tensor_get_int(b, i));
         }
@@ -299,7 +328,8 @@ START_TEST(npz_comes_back)
     check_equal_sets(&read, &set);
     ulp_tensor_set_free(&read);
     ck_ulp_ok(ulp_file_read(path, 1 << 20, &first, &first_count, &error), error);
-    ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error); /* over the old one, and the same bytes */
+    /* over the old one, and the same bytes */
+    ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error);
     ck_ulp_ok(ulp_file_read(path, 1 << 20, &second, &second_count, &error), error);
     ck_assert_uint_eq(first_count, second_count);
     ck_assert_mem_eq(first, second, first_count);
@@ -309,7 +339,8 @@ START_TEST(npz_comes_back)
     ck_ulp_ok(ulp_tensor_set_write_npz(path, &none, &error), error);
     ck_ulp_ok(ulp_tensor_set_read(path, &read, &error), error);
     ck_assert_uint_eq(read.count, 0);
-    ck_assert_int_eq(ulp_tensor_set_write_npz(test_folder("no/such/a.npz"), &set, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_tensor_set_write_npz(test_folder("no/such/a.npz"), &set, &error),
+                     ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "no/such/a.npz") != NULL, "%s", error.message);
     ulp_tensor_set_free(&set);
 }
@@ -327,7 +358,8 @@ START_TEST(numpy_agrees)
     ck_ulp_ok(ulp_tensor_set_write_npz(written, &set, &error), error);
     snprintf(command, sizeof command,
              "python3 -c \"import numpy; a = numpy.load('%s', allow_pickle=False); "
-             "numpy.savez_compressed('%s', **{k: numpy.asfortranarray(a[k]) if a[k].ndim else a[k] for k in a})\"",
+             "numpy.savez_compressed('%s', **{k: numpy.asfortranarray(a[k]) if a[k].ndim else a[k] "
+             "for k in a})\"",
              written, copied);
     ck_assert_int_eq(system(command), 0);
     ck_ulp_ok(ulp_tensor_set_read(copied, &read, &error), error);
@@ -338,7 +370,8 @@ START_TEST(numpy_agrees)
 END_TEST
 
 /* A zip of one member. */
-static void write_zip(const char *path, const char *member, const void *bytes, size_t count, int method)
+static void write_zip(const char *path, const char *member, const void *bytes, size_t count,
+                      int method)
 {
     int code;
     zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, &code);
@@ -355,13 +388,14 @@ static void expect_bad_npz(const char *path, const char *text)
     struct ulp_tensor_set read;
     struct ulp_error error = {0};
     enum ulp_status status = ulp_tensor_set_read(path, &read, &error);
-    ck_assert_msg((status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED) && strstr(error.message, text) &&
-                      strstr(error.message, path),
+    ck_assert_msg((status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED) &&
+                      strstr(error.message, text) && strstr(error.message, path),
                   "%d %s", status, error.message);
     ck_assert_uint_eq(read.count, 0);
 }
 
-/* Replace the 4 little-endian bytes of `from` everywhere by `to`: sizes and CRCs in both of zip's records. */
+/* Replace the 4 little-endian bytes of `from` everywhere by `to`: sizes and CRCs in both of zip's
+ * records. */
 static void patch(const char *path, uint32_t from, uint32_t to)
 {
     unsigned char *bytes;
@@ -391,7 +425,8 @@ START_TEST(bad_archives_are_explained)
     expect_bad_npz(path, "member 'x.txt' is not an .npy file");
     write_zip(path, "x.npy", "abc", 3, ZIP_CM_STORE);
     expect_bad_npz(path, "member 'x.npy': not a numpy array");
-    struct proto file = npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3000,)}", elements, sizeof elements);
+    struct proto file = npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3000,)}",
+                            elements, sizeof elements);
     write_zip(path, "x.npy", file.data, file.count, ZIP_CM_DEFLATE);
     patch(path, (uint32_t)file.count, 0x7fffffff);
     expect_bad_npz(path, "2147483647 bytes are declared, more than the file can hold");
@@ -405,24 +440,28 @@ START_TEST(bad_archives_are_explained)
 }
 END_TEST
 
-/* An archive whose directory names one compressed megabyte 40 times: each member is honest, their sum is not. */
+/* An archive whose directory names one compressed megabyte 40 times: each member is honest, their
+ * sum is not. */
 START_TEST(overlapping_members_are_refused)
 {
     const char *path = test_folder("overlap.npz");
     static float elements[1 << 18];
-    struct proto file =
-        npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (262144,)}", elements, sizeof elements);
+    struct proto file = npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (262144,)}",
+                            elements, sizeof elements);
     struct proto archive = {0};
     struct ulp_error error;
     unsigned char *bytes;
     size_t count;
     write_zip(path, "x00.npy", file.data, file.count, ZIP_CM_DEFLATE);
     ck_ulp_ok(ulp_file_read(path, 1 << 20, &bytes, &count, &error), error);
-    ck_assert_mem_eq(bytes + count - 22, "PK\5\6", 4); /* the end record: 22 bytes without a comment */
-    size_t directory = (size_t)bytes[count - 6] | (size_t)bytes[count - 5] << 8 | (size_t)bytes[count - 4] << 16;
+    /* the end record: 22 bytes without a comment */
+    ck_assert_mem_eq(bytes + count - 22, "PK\5\6", 4);
+    size_t directory =
+        (size_t)bytes[count - 6] | (size_t)bytes[count - 5] << 8 | (size_t)bytes[count - 4] << 16;
     proto_raw(&archive, bytes, directory);
     for (int i = 0; i < 40; i++) {
-        bytes[directory + 46 + 1] = (unsigned char)('0' + i / 10); /* the name follows 46 bytes of directory entry */
+        /* the name follows 46 bytes of directory entry */
+        bytes[directory + 46 + 1] = (unsigned char)('0' + i / 10);
         bytes[directory + 46 + 2] = (unsigned char)('0' + i % 10);
         proto_raw(&archive, bytes + directory, count - 22 - directory);
     }

@@ -14,8 +14,9 @@ static struct ulp_format get_format(const char *name)
     return format;
 }
 
-/* The encodings by counting: from one positive pattern to the next the value grows by one ulp, and the ulp doubles
- * whenever the exponent field is increased past 1. NaN and infinity patterns are listed as the standards list them. */
+/* The encodings by counting: from one positive pattern to the next the value grows by one ulp, and
+ * the ulp doubles whenever the exponent field is increased past 1. NaN and infinity patterns are
+ * listed as the standards list them. */
 static const struct encoding {
     const char *format;
     int fraction_bits, exponent_bits, unused;
@@ -38,16 +39,18 @@ static const struct encoding {
 };
 enum { ENCODING_COUNT = sizeof encodings / sizeof encodings[0] };
 
-static void expect_pattern(const struct ulp_format *format, uint32_t pattern, double want, bool canonical)
+static void expect_pattern(const struct ulp_format *format, uint32_t pattern, double want,
+                           bool canonical)
 {
     const double got = ulp_format_decode(format, pattern);
     ck_expect(isnan(want) ? isnan(got) : got == want && !signbit(got) == !signbit(want),
               "%s: %#x decodes to %a, not %a", format->name, pattern, got, want);
     if (canonical)
-        ck_expect(ulp_format_encode(format, want) == pattern, "%s: %a encodes as %#x, not %#x", format->name, want,
-                  ulp_format_encode(format, want), pattern);
+        ck_expect(ulp_format_encode(format, want) == pattern, "%s: %a encodes as %#x, not %#x",
+                  format->name, want, ulp_format_encode(format, want), pattern);
     else /* one of several patterns of NaN */
-        ck_expect(isnan(ulp_format_decode(format, ulp_format_encode(format, want))), "%s: NaN is lost", format->name);
+        ck_expect(isnan(ulp_format_decode(format, ulp_format_encode(format, want))),
+                  "%s: NaN is lost", format->name);
 }
 
 START_TEST(patterns_by_counting)
@@ -67,7 +70,8 @@ START_TEST(patterns_by_counting)
             want = NAN;
         else
             ck_expect(pattern <= e->finite_last && ulp_format_ulp(&format, value) == step,
-                      "%s: pattern %#x, ulp %a not %a", e->format, pattern, ulp_format_ulp(&format, value), step);
+                      "%s: pattern %#x, ulp %a not %a", e->format, pattern,
+                      ulp_format_ulp(&format, value), step);
         if (pattern == e->finite_last)
             ck_assert_double_eq(value, format.max_finite);
         expect_pattern(&format, pattern << e->unused, want, !isnan(want));
@@ -82,7 +86,8 @@ START_TEST(patterns_by_counting)
 }
 END_TEST
 
-/* E8M0: pattern p is 2^(p - 127), 255 is NaN. What it lacks is replaced, in each carrier and by the oracle alike. */
+/* E8M0: pattern p is 2^(p - 127), 255 is NaN. What it lacks is replaced, in each carrier and by the
+ * oracle alike. */
 START_TEST(powers_of_two)
 {
     static const struct {
@@ -90,18 +95,26 @@ START_TEST(powers_of_two)
         bool saturate;
         double x, want;
     } cases[] = {
-        {ULP_ROUND_UP, true, 0, 0x1p-127},             {ULP_ROUND_UP, true, 0x1p-140, 0x1p-127},
-        {ULP_ROUND_UP, true, INFINITY, 0x1p127},       {ULP_ROUND_UP, true, 0x1.8p127, 0x1p127},
-        {ULP_ROUND_UP, true, NAN, NAN},                {ULP_ROUND_UP, true, 1.0625, 2},
-        {ULP_ROUND_UP, true, -1, NAN},                 {ULP_ROUND_NEAREST_AWAY, false, 0, NAN},
-        {ULP_ROUND_NEAREST_AWAY, false, INFINITY, NAN}, {ULP_ROUND_NEAREST_AWAY, false, 0x1.8p127, NAN},
-        {ULP_ROUND_NEAREST_AWAY, false, 0x1p-129, NAN}, {ULP_ROUND_NEAREST_AWAY, false, 1.5, 2},
-        {ULP_ROUND_NEAREST_AWAY, true, 0x1.7fffp-3, 0x1p-3}, {ULP_ROUND_TOWARD_ZERO, true, 1.99, 1},
+        {ULP_ROUND_UP, true, 0, 0x1p-127},
+        {ULP_ROUND_UP, true, 0x1p-140, 0x1p-127},
+        {ULP_ROUND_UP, true, INFINITY, 0x1p127},
+        {ULP_ROUND_UP, true, 0x1.8p127, 0x1p127},
+        {ULP_ROUND_UP, true, NAN, NAN},
+        {ULP_ROUND_UP, true, 1.0625, 2},
+        {ULP_ROUND_UP, true, -1, NAN},
+        {ULP_ROUND_NEAREST_AWAY, false, 0, NAN},
+        {ULP_ROUND_NEAREST_AWAY, false, INFINITY, NAN},
+        {ULP_ROUND_NEAREST_AWAY, false, 0x1.8p127, NAN},
+        {ULP_ROUND_NEAREST_AWAY, false, 0x1p-129, NAN},
+        {ULP_ROUND_NEAREST_AWAY, false, 1.5, 2},
+        {ULP_ROUND_NEAREST_AWAY, true, 0x1.7fffp-3, 0x1p-3},
+        {ULP_ROUND_TOWARD_ZERO, true, 1.99, 1},
         {ULP_ROUND_TOWARD_ZERO, true, 0x1p-130, 0x1p-127},
     };
     struct ulp_format format = get_format("fp8-e8m0");
     for (uint32_t pattern = 0; pattern < 256; pattern++)
-        expect_pattern(&format, pattern, pattern == 255 ? NAN : ldexp(1.0, (int)pattern - 127), true);
+        expect_pattern(&format, pattern, pattern == 255 ? NAN : ldexp(1.0, (int)pattern - 127),
+                       true);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const double x = cases[i].x, want = cases[i].want;
         double got[3];
@@ -119,8 +132,8 @@ START_TEST(powers_of_two)
         got[2] = mpfr_get_d(exact, MPFR_RNDN);
         mpfr_clear(exact);
         for (int j = 0; j < 3; j++)
-            ck_expect(isnan(want) ? isnan(got[j]) : got[j] == want, "%a, case %zu, way %d: %a, not %a", x, i, j, got[j],
-                      want);
+            ck_expect(isnan(want) ? isnan(got[j]) : got[j] == want,
+                      "%a, case %zu, way %d: %a, not %a", x, i, j, got[j], want);
     }
 }
 END_TEST
@@ -146,8 +159,8 @@ END_TEST
 
 START_TEST(for_storage_only)
 {
-    static const char *const names[] = {"fp4-e2m1", "fp8-e8m0", "fp4-e2m1-strict", "fp16,acc=fp4-e2m1",
-                                        "fp32,factor=fp8-e8m0"};
+    static const char *const names[] = {"fp4-e2m1", "fp8-e8m0", "fp4-e2m1-strict",
+                                        "fp16,acc=fp4-e2m1", "fp32,factor=fp8-e8m0"};
     struct ulp_arithmetic arithmetic;
     struct ulp_error error;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -205,22 +218,26 @@ END_TEST
 START_TEST(formats_by_name)
 {
     struct ulp_format format = get_format("e11m52");
-    const struct ulp_format fp64 = get_format("fp64"), fp32 = get_format("fp32"), fp16 = get_format("fp16");
+    const struct ulp_format fp64 = get_format("fp64"), fp32 = get_format("fp32"),
+                            fp16 = get_format("fp16");
     ck_assert(format.precision == 53 && format.emin == fp64.emin && format.emax == fp64.emax &&
               format.max_finite == fp64.max_finite && format.carrier == ULP_CARRIER_DOUBLE &&
               format.storage_bits == 64);
     format = get_format("e8m23");
     ck_assert(format.precision == 24 && format.emin == fp32.emin && format.emax == fp32.emax &&
-              format.max_finite == fp32.max_finite && format.carrier == ULP_CARRIER_FLOAT && format.storage_bits == 32);
+              format.max_finite == fp32.max_finite && format.carrier == ULP_CARRIER_FLOAT &&
+              format.storage_bits == 32);
     ck_assert_int_eq(get_format("e9m2").carrier, ULP_CARRIER_DOUBLE);
     ck_assert_int_eq(get_format("e5m24").carrier, ULP_CARRIER_DOUBLE);
     format = get_format("mpfr:4096");
-    ck_assert(format.precision == 4096 && format.carrier == ULP_CARRIER_MPFR && isinf(format.max_finite));
+    ck_assert(format.precision == 4096 && format.carrier == ULP_CARRIER_MPFR &&
+              isinf(format.max_finite));
     size_t count = 0;
     for (const struct ulp_format *row; (row = ulp_format_row(count)) != NULL; count++) {
         const struct ulp_format found = get_format(row->name);
         ck_assert_int_eq(memcmp(&found, row, sizeof found), 0);
-        ck_assert_double_eq(ulp_format_round(row, ULP_ROUND_NEAREST_EVEN, row->max_finite, 0, 0), row->max_finite);
+        ck_assert_double_eq(ulp_format_round(row, ULP_ROUND_NEAREST_EVEN, row->max_finite, 0, 0),
+                            row->max_finite);
     }
     ck_assert_uint_eq(count, 11);
     ck_assert_double_eq(ulp_format_ulp(&fp16, 1), 0x1p-10);
@@ -230,23 +247,28 @@ START_TEST(formats_by_name)
     ck_assert_double_eq(ulp_format_ulp(&fp64, 0x1p1023), 0x1p971);
     ck_assert(isnan(ulp_format_ulp(&fp16, INFINITY)) && isnan(ulp_format_ulp(&fp16, NAN)));
 
-    static const char *const wrong[] = {"",         "fp",      "fp15",  "FP16",   "e1m3",      "e12m3",
-                                        "e5m0",     "e5m53",   "e5",    "e5m",    "em",        "e5m7x",
-                                        "e05m7",    "e5m07",   "mpfr:", "mpfr:1", "mpfr:4097", "mpfr:99999999999",
-                                        "mpfr:12x", "mpfr:-5", "e-5m7"};
+    static const char *const wrong[] = {
+        "",         "fp",      "fp15",  "FP16",   "e1m3",      "e12m3",
+        "e5m0",     "e5m53",   "e5",    "e5m",    "em",        "e5m7x",
+        "e05m7",    "e5m07",   "mpfr:", "mpfr:1", "mpfr:4097", "mpfr:99999999999",
+        "mpfr:12x", "mpfr:-5", "e-5m7"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct ulp_error error = {.status = ULP_OK};
-        ck_assert_msg(ulp_format_find(wrong[i], &format, &error) == ULP_ERROR_USAGE, "\"%s\" was found", wrong[i]);
+        ck_assert_msg(ulp_format_find(wrong[i], &format, &error) == ULP_ERROR_USAGE,
+                      "\"%s\" was found", wrong[i]);
         ck_assert_int_eq(error.status, ULP_ERROR_USAGE);
     }
 }
 END_TEST
 
-/* holds(wide, narrow) against the definition: every value of narrow is unchanged by rounding to wide. */
+/* holds(wide, narrow) against the definition: every value of narrow is unchanged by rounding to
+ * wide. */
 START_TEST(formats_hold_formats)
 {
-    static const char *const names[] = {"fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "fp8-e4m3fnuz", "fp8-e5m2fnuz", "e2m1",
-                                        "e4m3", "e5m7", "e6m9",     "e8m3",     "e3m10",        "e4m9"};
+    static const char *const names[] = {"fp16",         "bf16",         "fp8-e4m3", "fp8-e5m2",
+                                        "fp8-e4m3fnuz", "fp8-e5m2fnuz", "e2m1",     "e4m3",
+                                        "e5m7",         "e6m9",         "e8m3",     "e3m10",
+                                        "e4m9"};
     enum { COUNT = sizeof names / sizeof names[0] };
     for (int w = 0; w < COUNT; w++)
         for (int n = 0; n < COUNT; n++)
@@ -255,18 +277,22 @@ START_TEST(formats_hold_formats)
                 wide.subnormals = !(flushed & 1);
                 narrow.subnormals = !(flushed & 2);
                 bool holds = true;
-                for (uint32_t pattern = 0; pattern < UINT32_C(1) << narrow.storage_bits && holds; pattern++) {
+                for (uint32_t pattern = 0; pattern < UINT32_C(1) << narrow.storage_bits && holds;
+                     pattern++) {
                     double x = ulp_format_decode(&narrow, pattern);
-                    if (isnan(x) || (!narrow.subnormals && x != 0 && fabs(x) < ldexp(1, narrow.emin)))
+                    if (isnan(x) ||
+                        (!narrow.subnormals && x != 0 && fabs(x) < ldexp(1, narrow.emin)))
                         continue;
                     const double y = ulp_format_round(&wide, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
                     holds = x == y && !signbit(x) == !signbit(y);
                 }
-                ck_expect(ulp_format_holds(&wide, &narrow) == holds, "%s holds %s (%d): %d", wide.name, narrow.name,
-                          flushed, holds);
+                ck_expect(ulp_format_holds(&wide, &narrow) == holds, "%s holds %s (%d): %d",
+                          wide.name, narrow.name, flushed, holds);
             }
-    const struct ulp_format fp64 = get_format("fp64"), fp32 = get_format("fp32"), wide = get_format("mpfr:53");
-    ck_assert(ulp_format_holds(&fp64, &fp32) && !ulp_format_holds(&fp32, &fp64) && !ulp_format_holds(&fp64, &wide));
+    const struct ulp_format fp64 = get_format("fp64"), fp32 = get_format("fp32"),
+                            wide = get_format("mpfr:53");
+    ck_assert(ulp_format_holds(&fp64, &fp32) && !ulp_format_holds(&fp32, &fp64) &&
+              !ulp_format_holds(&fp64, &wide));
 }
 END_TEST
 

@@ -3,5 +3,6 @@
 
 int main(void)
 {
-    return test_run(parse_suite(), evaluate_suite(), outputs_suite(), integers_suite(), layout_suite(), fuzz_suite(), NULL);
+    return test_run(parse_suite(), evaluate_suite(), outputs_suite(), integers_suite(),
+                    layout_suite(), fuzz_suite(), NULL);
 }

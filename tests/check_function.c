@@ -1,9 +1,10 @@
-/* Elementary functions: correctly rounded in FP32, in the small formats for every one of their values, and estimates
- * within their bound, on every instruction set.
+/* Elementary functions: correctly rounded in FP32, in the small formats for every one of their
+ * values, and estimates within their bound, on every instruction set.
  *
- * Most FP32 results are checked by the C library's double functions, which are independent of ours and err by a few
- * units in 2^-53: where that leaves one float possible it is the answer, elsewhere MPFR says. ULPSCOPE_TEST_LONG=1
- * checks 2^26 arguments of each function, ULPSCOPE_TEST_LONG=full all 2^32. */
+ * Most FP32 results are checked by the C library's double functions, which are independent of ours
+ * and err by a few units in 2^-53: where that leaves one float possible it is the answer, elsewhere
+ * MPFR says. ULPSCOPE_TEST_LONG=1 checks 2^26 arguments of each function, ULPSCOPE_TEST_LONG=full
+ * all 2^32. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,8 +16,14 @@
 #include "strip_oracle.h"
 #include "test.h"
 
-static double sigmoid_by_libm(double x) { return 1 / (1 + exp(-x)); }
-static double softplus_by_libm(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
+static double sigmoid_by_libm(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+static double softplus_by_libm(double x)
+{
+    return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
+}
 
 static const struct function {
     enum ulp_primitive primitive;
@@ -44,7 +51,8 @@ static const struct function {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-/* Instruction sets switched off; the tests run in processes of their own, before which no feature was asked for. */
+/* Instruction sets switched off; the tests run in processes of their own, before which no feature
+ * was asked for. */
 static const char *const disabled[] = {"", "avx512", "avx2"};
 enum { DISABLED = sizeof disabled / sizeof disabled[0] };
 
@@ -54,7 +62,10 @@ static float float_of(uint32_t bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-static bool same_float(float a, float b) { return (isnan(a) && isnan(b)) || (a == b && !signbit(a) == !signbit(b)); }
+static bool same_float(float a, float b)
+{
+    return (isnan(a) && isnan(b)) || (a == b && !signbit(a) == !signbit(b));
+}
 
 static float round_by_mpfr(enum ulp_primitive primitive, float a, float b)
 {
@@ -88,12 +99,13 @@ static void check_floats(const struct function *f, const float *x, size_t n, boo
     for (size_t i = 0; i < n; i++) {
         const float want = only_mpfr ? round_by_mpfr(f->primitive, x[i], 0) : expected(f, x[i]);
         if (!same_float(got[i], want))
-            ck_abort_msg("%s(%a) = %a, expected %a", ulp_primitive_rows[f->primitive].name, (double)x[i],
-                         (double)got[i], (double)want);
+            ck_abort_msg("%s(%a) = %a, expected %a", ulp_primitive_rows[f->primitive].name,
+                         (double)x[i], (double)got[i], (double)want);
     }
 }
 
-/* Every power of two, its neighbours and 3/2 times it, both signs; zeros, infinities, NaN: all by MPFR. */
+/* Every power of two, its neighbours and 3/2 times it, both signs; zeros, infinities, NaN: all by
+ * MPFR. */
 START_TEST(fp32_at_binades)
 {
     float x[ULP_STRIP];
@@ -125,9 +137,10 @@ START_TEST(fp32_correctly_rounded)
     for (uint64_t done = 0; done < count; done += ULP_STRIP) {
         for (size_t i = 0; i < ULP_STRIP; i++) {
             const uint64_t random = oracle_random(&state);
-            /* Half of them with exponents from -24 to 7, where the functions are not almost constant or linear. */
-            const uint32_t near = (uint32_t)(random & UINT32_C(0x807fffff)) | (103 + (uint32_t)(random >> 32) % 32)
-                                                                                  << 23;
+            /* Half of them with exponents from -24 to 7, where the functions are not almost
+             * constant or linear. */
+            const uint32_t near = (uint32_t)(random & UINT32_C(0x807fffff)) |
+                                  (103 + (uint32_t)(random >> 32) % 32) << 23;
             x[i] = float_of(all ? (uint32_t)(done + i) : random >> 63 ? near : (uint32_t)random);
         }
         check_floats(f, x, ULP_STRIP, false);
@@ -152,11 +165,12 @@ START_TEST(fp32_powers)
     for (uint64_t done = 0; done < count; done += ULP_STRIP) {
         for (size_t i = 0; i < ULP_STRIP; i++) {
             const uint64_t random = oracle_random(&state), k = done + i;
-            x[i] = float_of((uint32_t)(random & UINT32_C(0x807fffff)) | (96 + (uint32_t)(random >> 40) % 64) << 23);
+            x[i] = float_of((uint32_t)(random & UINT32_C(0x807fffff)) |
+                            (96 + (uint32_t)(random >> 40) % 64) << 23);
             y[i] = random >> 62 == 0   ? (float)((int)(random >> 32 & 31) - 15)
                    : random >> 62 == 1 ? (float)((int)(random >> 32 & 63) - 31) * 0.5f
-                                       : (float)((double)(int64_t)oracle_random(&state) * 0x1p-63 * 130 /
-                                                 (fabs(log2(fabs((double)x[i]))) + 0.01));
+                                       : (float)((double)(int64_t)oracle_random(&state) * 0x1p-63 *
+                                                 130 / (fabs(log2(fabs((double)x[i]))) + 0.01));
             if (random >> 60 == 15) /* few bits: the power may lie exactly between two floats */
                 x[i] = (float)(random >> 20 & 8191);
             if (k < SPECIALS * SPECIALS)
@@ -169,13 +183,15 @@ START_TEST(fp32_powers)
         for (size_t i = 0; i < ULP_STRIP; i++) {
             const float want = round_by_mpfr(ULP_PRIMITIVE_POW, x[i], y[i]);
             if (!same_float(got[i], want))
-                ck_abort_msg("pow(%a, %a) = %a, expected %a", (double)x[i], (double)y[i], (double)got[i], (double)want);
+                ck_abort_msg("pow(%a, %a) = %a, expected %a", (double)x[i], (double)y[i],
+                             (double)got[i], (double)want);
         }
     }
 }
 END_TEST
 
-/* Measured against MPFR at 100 bits; must stay below a quarter of the bound that decisions rest on. */
+/* Measured against MPFR at 100 bits; must stay below a quarter of the bound that decisions rest
+ * on. */
 START_TEST(estimates_keep_their_bound)
 {
     const bool power = _i == FUNCTIONS;
@@ -189,8 +205,8 @@ START_TEST(estimates_keep_their_bound)
     mpfr_inits2(100, want, error, (mpfr_ptr)0);
     for (int i = 0; i < count; i++) {
         const uint64_t random = oracle_random(&state);
-        double a =
-            (double)float_of((uint32_t)(random & UINT32_C(0x807fffff)) | (103 + (uint32_t)(random >> 32) % 32) << 23);
+        double a = (double)float_of((uint32_t)(random & UINT32_C(0x807fffff)) |
+                                    (103 + (uint32_t)(random >> 32) % 32) << 23);
         double b = 0, got;
         if (i % 2) /* all bits of a double, as operands of wider formats have */
             a *= 1 + (double)(random >> 11) * 0x1p-80;
@@ -218,12 +234,14 @@ START_TEST(estimates_keep_their_bound)
             worst = relative, worst_at = a;
     }
     if (!(worst <= bound))
-        ck_abort_msg("%s errs by 2^%.2f at %a", ulp_primitive_rows[primitive].name, log2(worst), worst_at);
+        ck_abort_msg("%s errs by 2^%.2f at %a", ulp_primitive_rows[primitive].name, log2(worst),
+                     worst_at);
     mpfr_clears(x, y, want, error, (mpfr_ptr)0);
 }
 END_TEST
 
-/* Formats with encodings: every value, or in the short test every stride-th, in every deterministic rounding mode. */
+/* Formats with encodings: every value, or in the short test every stride-th, in every deterministic
+ * rounding mode. */
 static const struct small_format {
     const char *arithmetic;
     int stride;
@@ -268,8 +286,9 @@ START_TEST(small_formats_exhaustively)
                 oracle_compute(primitive, exact, x, x, x);
                 oracle_round(&rule, want, exact, 0, 0);
                 if (!oracle_same(got, want))
-                    ck_abort_msg("%s: %s(%a) = %a, expected %a", small->arithmetic, ulp_primitive_rows[primitive].name,
-                                 mpfr_get_d(x, MPFR_RNDN), mpfr_get_d(got, MPFR_RNDN), mpfr_get_d(want, MPFR_RNDN));
+                    ck_abort_msg("%s: %s(%a) = %a, expected %a", small->arithmetic,
+                                 ulp_primitive_rows[primitive].name, mpfr_get_d(x, MPFR_RNDN),
+                                 mpfr_get_d(got, MPFR_RNDN), mpfr_get_d(want, MPFR_RNDN));
             }
         }
     }
@@ -277,12 +296,15 @@ START_TEST(small_formats_exhaustively)
 }
 END_TEST
 
-/* Operands that are not values of the format (an integer tensor's, say) are computed, not looked up. */
+/* Operands that are not values of the format (an integer tensor's, say) are computed, not looked
+ * up. */
 START_TEST(strays_are_not_looked_up)
 {
     const struct ulp_strip_rule rule = oracle_rule("fp16-strict");
-    static const float strays[] = {2049,        1.00048828125f + 0x1p-20f, 70000, -70000, 0x1p-25f, 0x1p-149f, 1e30f,
-                                   0x1.004p-15f};
+    static const float strays[] = {2049,     1.00048828125f + 0x1p-20f,
+                                   70000,    -70000,
+                                   0x1p-25f, 0x1p-149f,
+                                   1e30f,    0x1.004p-15f};
     enum { STRAYS = sizeof strays / sizeof strays[0] };
     float out[STRAYS];
     mpfr_t x, exact, want, got;
@@ -291,15 +313,15 @@ START_TEST(strays_are_not_looked_up)
     for (int k = 0; k < FUNCTIONS; k++)
         for (size_t i = 0; i < STRAYS; i++) {
             const float in[2] = {strays[i], 1};
-            ulp_strip_tables[rule.carrier]->primitive[functions[k].primitive](&rule, out, in, NULL, NULL, 2,
-                                                                              (struct ulp_strip_place){0, 0});
+            ulp_strip_tables[rule.carrier]->primitive[functions[k].primitive](
+                &rule, out, in, NULL, NULL, 2, (struct ulp_strip_place){0, 0});
             mpfr_set_flt(x, strays[i], MPFR_RNDN);
             mpfr_set_flt(got, out[0], MPFR_RNDN);
             oracle_compute(functions[k].primitive, exact, x, x, x);
             oracle_round(&rule, want, exact, 0, 0);
             if (!oracle_same(got, want))
-                ck_abort_msg("%s(%a) = %a", ulp_primitive_rows[functions[k].primitive].name, (double)strays[i],
-                             (double)out[0]);
+                ck_abort_msg("%s(%a) = %a", ulp_primitive_rows[functions[k].primitive].name,
+                             (double)strays[i], (double)out[0]);
         }
     mpfr_clears(exact, x, want, got, (mpfr_ptr)0);
 }
@@ -319,7 +341,8 @@ static void *use_table(void *context)
     float in[ULP_STRIP];
     for (int i = 0; i < ULP_STRIP; i++)
         in[i] = (float)(i - 256) * 0.03125f;
-    ulp_strip_tables[rule->carrier]->primitive[ULP_PRIMITIVE_TANH](rule, user->out, in, NULL, NULL, ULP_STRIP,
+    ulp_strip_tables[rule->carrier]->primitive[ULP_PRIMITIVE_TANH](rule, user->out, in, NULL, NULL,
+                                                                   ULP_STRIP,
                                                                    (struct ulp_strip_place){0, 0});
     mpfr_free_cache();
     return NULL;

@@ -1,5 +1,6 @@
-/* CUDA's functions: an H200's recordings (a sample in tests/data/unit, all in ULPSCOPE_TEST_DATA), MPFR, and the same bits on every instruction
- * set. The recordings of operators took no part in fitting: that they follow is the test of the model. */
+/* CUDA's functions: an H200's recordings (a sample in tests/data/unit, all in ULPSCOPE_TEST_DATA),
+ * MPFR, and the same bits on every instruction set. The recordings of operators took no part in
+ * fitting: that they follow is the test of the model. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +29,16 @@ static float float_of(uint32_t bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-static bool same_float(float a, float b) { return (isnan(a) && isnan(b)) || bits_of(a) == bits_of(b); }
+static bool same_float(float a, float b)
+{
+    return (isnan(a) && isnan(b)) || bits_of(a) == bits_of(b);
+}
 
 static void read_recording(struct ulp_tensor_set *set, int number)
 {
     struct ulp_error error;
-    const char *path = number == 0 ? test_data("unit/h200_unary.npz") : test_shared("gpu/h200_unary.npz");
+    const char *path =
+        number == 0 ? test_data("unit/h200_unary.npz") : test_shared("gpu/h200_unary.npz");
     *set = (struct ulp_tensor_set){0};
     if (path)
         ck_ulp_ok(ulp_tensor_set_read(path, set, &error), error);
@@ -42,7 +47,9 @@ static void read_recording(struct ulp_tensor_set *set, int number)
 static const struct function {
     enum ulp_primitive primitive;
     const char *recorded;
-    double others; /* share of recorded results that may have other bits: the exponent unit's model is right for 98 % */
+    /* share of recorded results that may have other bits: the exponent unit's model is right for 98
+     * % */
+    double others;
     int steps;     /* by how many floats those differ at most */
     double ulps;   /* of error against MPFR */
     uint64_t hash; /* of the results of random patterns */
@@ -61,7 +68,8 @@ static const struct function *begin(int i)
     return &functions[i % FUNCTIONS];
 }
 
-static size_t compare_results(const struct function *f, const float *in, const float *recorded, size_t n)
+static size_t compare_results(const struct function *f, const float *in, const float *recorded,
+                              size_t n)
 {
     float out[ULP_STRIP];
     size_t others = 0;
@@ -69,7 +77,8 @@ static size_t compare_results(const struct function *f, const float *in, const f
     for (size_t i = 0; i < n; i++) {
         const bool same = same_float(out[i], recorded[i]);
         const int64_t steps = llabs((int64_t)bits_of(out[i]) - (int64_t)bits_of(recorded[i]));
-        ck_expect(same || steps <= f->steps, "%s(%a) = %a, recorded %a", NAME(f), (double)in[i], (double)out[i], (double)recorded[i]);
+        ck_expect(same || steps <= f->steps, "%s(%a) = %a, recorded %a", NAME(f), (double)in[i],
+                  (double)out[i], (double)recorded[i]);
         others += !same;
     }
     return others;
@@ -83,14 +92,17 @@ START_TEST(results_are_the_recorded_ones)
         read_recording(&set, file);
         if (!set.count)
             continue;
-        const struct ulp_tensor *x = ulp_tensor_set_find(&set, "f32.x"), *y = ulp_tensor_set_find(&set, f->recorded);
+        const struct ulp_tensor *x = ulp_tensor_set_find(&set, "f32.x"),
+                                *y = ulp_tensor_set_find(&set, f->recorded);
         ck_assert(x && y && x->count == y->count && x->count >= 2048);
         ck_assert(x->element == ULP_ELEMENT_F32 && y->element == ULP_ELEMENT_F32);
         size_t others = 0;
         for (size_t first = 0; first < x->count; first += ULP_STRIP)
-            others += compare_results(f, (const float *)x->data + first, (const float *)y->data + first,
-                                      x->count - first < ULP_STRIP ? x->count - first : ULP_STRIP);
-        ck_assert_msg((double)others <= f->others * (double)x->count, "%s: %zu of %zu", NAME(f), others, x->count);
+            others +=
+                compare_results(f, (const float *)x->data + first, (const float *)y->data + first,
+                                x->count - first < ULP_STRIP ? x->count - first : ULP_STRIP);
+        ck_assert_msg((double)others <= f->others * (double)x->count, "%s: %zu of %zu", NAME(f),
+                      others, x->count);
         ulp_tensor_set_free(&set);
     }
 }
@@ -114,7 +126,8 @@ static void compute_exactly(const struct function *f, mpfr_t out, float x)
     mpfr_clear(t);
 }
 
-/* erf: recordings err by up to 0.993 ulps, the model between them by up to 1.10; exp 1.84, sigmoid 3.14 (one float in 61 of all 2^32). */
+/* erf: recordings err by up to 0.993 ulps, the model between them by up to 1.10; exp 1.84, sigmoid
+ * 3.14 (one float in 61 of all 2^32). */
 START_TEST(errors_are_bounded)
 {
     const struct function *f = begin(_i);
@@ -126,7 +139,9 @@ START_TEST(errors_are_bounded)
         float x[ULP_STRIP], y[ULP_STRIP];
         for (size_t i = 0; i < ULP_STRIP; i++) {
             const uint64_t random = ulp_random_bits(5, (uint64_t)done + i);
-            x[i] = float_of((uint32_t)(random & 0x807fffff) | (100 + (uint32_t)(random >> 32) % 34) << 23); /* 2^-27 to 2^7 */
+            /* 2^-27 to 2^7 */
+            x[i] = float_of((uint32_t)(random & 0x807fffff) | (100 + (uint32_t)(random >> 32) % 34)
+                                                                  << 23);
         }
         ck_assert(ulp_cuda_function(f->primitive, y, x, ULP_STRIP));
         for (size_t i = 0; i < ULP_STRIP; i++) {
@@ -150,11 +165,35 @@ START_TEST(ends)
     static const struct {
         int function;
         float x, y;
-    } rows[] = {{0, 0, 0}, {0, -0.f, -0.f}, {0, INFINITY, 1}, {0, -INFINITY, -1}, {0, NAN, NAN}, {0, 3.4028235e38f, 1}, {0, -3.4028235e38f, -1},
-                {0, 64, 1}, {0, -5, -1}, {0, 0x1p-149f, 0x1p-149f}, {0, -0x1p-148f, -0x1p-148f},
-                {1, 0, 1}, {1, -0.f, 1}, {1, INFINITY, INFINITY}, {1, -INFINITY, 0}, {1, NAN, NAN}, {1, 3.4028235e38f, INFINITY},
-                {1, -3.4028235e38f, 0}, {1, 89, INFINITY}, {1, -104, 0}, {1, -0x1p-30f, 1}, {1, 0x1p-149f, 1},
-                {2, 0, 0.5f}, {2, -0.f, 0.5f}, {2, INFINITY, 1}, {2, -INFINITY, 0}, {2, NAN, NAN}, {2, -89, 0}, {2, 3.4028235e38f, 1}};
+    } rows[] = {{0, 0, 0},
+                {0, -0.f, -0.f},
+                {0, INFINITY, 1},
+                {0, -INFINITY, -1},
+                {0, NAN, NAN},
+                {0, 3.4028235e38f, 1},
+                {0, -3.4028235e38f, -1},
+                {0, 64, 1},
+                {0, -5, -1},
+                {0, 0x1p-149f, 0x1p-149f},
+                {0, -0x1p-148f, -0x1p-148f},
+                {1, 0, 1},
+                {1, -0.f, 1},
+                {1, INFINITY, INFINITY},
+                {1, -INFINITY, 0},
+                {1, NAN, NAN},
+                {1, 3.4028235e38f, INFINITY},
+                {1, -3.4028235e38f, 0},
+                {1, 89, INFINITY},
+                {1, -104, 0},
+                {1, -0x1p-30f, 1},
+                {1, 0x1p-149f, 1},
+                {2, 0, 0.5f},
+                {2, -0.f, 0.5f},
+                {2, INFINITY, 1},
+                {2, -INFINITY, 0},
+                {2, NAN, NAN},
+                {2, -89, 0},
+                {2, 3.4028235e38f, 1}};
     setenv("ULPSCOPE_DISABLE_CPU", disabled[_i], 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct function *f = &functions[rows[i].function];
@@ -163,14 +202,16 @@ START_TEST(ends)
             in[k] = rows[i].x;
         ck_assert(ulp_cuda_function(f->primitive, in, in, 17));
         for (size_t k = 0; k < 17; k++)
-            ck_expect(same_float(in[k], rows[i].y), "%s(%a) = %a", NAME(f), (double)rows[i].x, (double)in[k]);
+            ck_expect(same_float(in[k], rows[i].y), "%s(%a) = %a", NAME(f), (double)rows[i].x,
+                      (double)in[k]);
     }
     float x = 1;
     ck_assert(!ulp_cuda_function(ULP_PRIMITIVE_LOG, &x, &x, 1) && x == 1);
 }
 END_TEST
 
-/* FNV-1a over the results for 2^20 random patterns, all binades alike: one number on every instruction set. */
+/* FNV-1a over the results for 2^20 random patterns, all binades alike: one number on every
+ * instruction set. */
 START_TEST(bits_do_not_depend_on_the_processor)
 {
     const struct function *f = begin(_i);
@@ -179,7 +220,8 @@ START_TEST(bits_do_not_depend_on_the_processor)
         float x[ULP_STRIP], y[ULP_STRIP];
         for (size_t i = 0; i < ULP_STRIP; i++) {
             const uint64_t random = ulp_random_bits(6, done + i);
-            const uint32_t exponent = random >> 63 ? 124 + (uint32_t)(random >> 32) % 6 : (uint32_t)(random >> 32) % 256;
+            const uint32_t exponent =
+                random >> 63 ? 124 + (uint32_t)(random >> 32) % 6 : (uint32_t)(random >> 32) % 256;
             x[i] = float_of((uint32_t)(random & 0x807fffff) | exponent << 23);
         }
         ck_assert(ulp_cuda_function(f->primitive, y, x, ULP_STRIP));
@@ -191,19 +233,30 @@ START_TEST(bits_do_not_depend_on_the_processor)
 END_TEST
 
 /* The operator on the given FP16 or BF16 patterns. */
-static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic, struct ulp_tensor *in, struct ulp_tensor *out)
+static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic,
+                         struct ulp_tensor *in, struct ulp_tensor *out)
 {
     static const int numbers[] = {0};
     struct ulp_error error;
     struct ulp_arena *arena;
     struct ulp_bound bound;
     const struct ulp_tensor *inputs[] = {in};
-    const struct ulp_node node = {.name = op, .op_type = op, .domain = "", .input_count = 1, .inputs = numbers, .output_count = 1,
+    const struct ulp_node node = {.name = op,
+                                  .op_type = op,
+                                  .domain = "",
+                                  .input_count = 1,
+                                  .inputs = numbers,
+                                  .output_count = 1,
                                   .outputs = numbers};
     *out = (struct ulp_tensor){0};
     ck_ulp_ok(ulp_arena_create(&arena, &error), error);
     ck_ulp_ok(ulp_bind(&bound, &node, 20, arena, &error), error);
-    struct ulp_call call = {.bound = &bound, .arithmetic = arithmetic, .input_count = 1, .output_count = 1, .in = inputs, .out = out,
+    struct ulp_call call = {.bound = &bound,
+                            .arithmetic = arithmetic,
+                            .input_count = 1,
+                            .output_count = 1,
+                            .in = inputs,
+                            .out = out,
                             .scratch = arena};
     ck_ulp_ok(ulp_call_run(&call, &error), error);
     ulp_unbind(&bound);
@@ -227,7 +280,8 @@ static size_t count_others(const char *op, const char *name, const struct ulp_te
     run_operator(op, &arithmetic, &in, &out);
     size_t others = 0;
     for (size_t i = 0; i < out.count; i++) {
-        const double got = ulp_tensor_get(&out, i), wanted = ulp_format_decode(&arithmetic.storage, patterns[i]);
+        const double got = ulp_tensor_get(&out, i),
+                     wanted = ulp_format_decode(&arithmetic.storage, patterns[i]);
         others += !same_float((float)got, (float)wanted);
     }
     ulp_tensor_free(&in);
@@ -243,14 +297,22 @@ START_TEST(operators_follow)
         read_recording(&set, file);
         if (!set.count)
             continue;
-        const struct ulp_tensor *fp16 = ulp_tensor_set_find(&set, "torch.f16.gelu"), *bf16 = ulp_tensor_set_find(&set, "torch.bf16.gelu");
+        const struct ulp_tensor *fp16 = ulp_tensor_set_find(&set, "torch.f16.gelu"),
+                                *bf16 = ulp_tensor_set_find(&set, "torch.bf16.gelu");
         ck_assert(fp16 && bf16);
-        const size_t others = count_others("Gelu", "fp16", fp16), rounded = count_others("Gelu", "fp16,functions=rounded", fp16);
+        const size_t others = count_others("Gelu", "fp16", fp16),
+                     rounded = count_others("Gelu", "fp16,functions=rounded", fp16);
         ck_assert_msg(others <= 4, "fp16: %zu of %zu", others, fp16->count);
-        ck_assert_msg(rounded * 2000 >= fp16->count, "functions=rounded: %zu of %zu", rounded, fp16->count); /* 150 of all */
+        /* 150 of all */
+        ck_assert_msg(rounded * 2000 >= fp16->count, "functions=rounded: %zu of %zu", rounded,
+                      fp16->count);
         ck_assert_uint_le(count_others("Gelu", "bf16", bf16), 1);
-        ck_assert_uint_eq(count_others("Sigmoid", "fp16", ulp_tensor_set_find(&set, "torch.f16.sigmoid")), 0);
-        ck_assert_uint_eq(count_others("Sigmoid", "bf16", ulp_tensor_set_find(&set, "torch.bf16.sigmoid")), 0);
+        ck_assert_uint_eq(count_others("Sigmoid", "fp16",
+                                       ulp_tensor_set_find(&set, "torch.f16.sigmoid")),
+                          0);
+        ck_assert_uint_eq(count_others("Sigmoid", "bf16",
+                                       ulp_tensor_set_find(&set, "torch.bf16.sigmoid")),
+                          0);
         ulp_tensor_set_free(&set);
     }
 }

@@ -35,7 +35,8 @@ static struct ulp_model *load_two_inputs(void)
     return model;
 }
 
-static void write_tensor(const char *path, const char *name, int type, const void *raw, size_t bytes)
+static void write_tensor(const char *path, const char *name, int type, const void *raw,
+                         size_t bytes)
 {
     static const int64_t one[1] = {1};
     struct ulp_error error;
@@ -62,11 +63,14 @@ START_TEST(test_data_sets)
     write_tensor(test_folder("test_data_set_0/input_2.pb"), "other", ULP_TYPE_INT8, "\x80", 1);
     write_tensor(test_folder("test_data_set_0/output_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
     ck_ulp_ok(ulp_tensor_set_read(path, &set, &error), error);
-    ck_assert(set.count == 3 && ulp_tensor_set_find(&set, "input_0") && ulp_tensor_set_find(&set, "other"));
+    ck_assert(set.count == 3 && ulp_tensor_set_find(&set, "input_0") &&
+              ulp_tensor_set_find(&set, "other"));
     ulp_tensor_set_free(&set);
-    /* Input 2 of the model is mask, which input_1.pb is already: a file for it twice must be seen. */
+    /* Input 2 of the model is mask, which input_1.pb is already: a file for it twice must be
+     * seen. */
     ck_assert_int_eq(ulp_test_data_set_read(path, "input", model, &set, &error), ULP_ERROR_INPUT);
-    ck_assert_msg(strstr(error.message, "input_2.pb: a second tensor for 'mask'") != NULL, "%s", error.message);
+    ck_assert_msg(strstr(error.message, "input_2.pb: a second tensor for 'mask'") != NULL, "%s",
+                  error.message);
     write_tensor(test_folder("test_data_set_0/input_2.pb"), "ids", ULP_TYPE_INT8, "\x80", 1);
     ck_ulp_ok(ulp_test_data_set_read(path, "input", model, &set, &error), error);
     ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "x"), 0), 1);
@@ -77,15 +81,18 @@ START_TEST(test_data_sets)
     ulp_tensor_set_free(&set);
     write_tensor(test_folder("test_data_set_0/output_1.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
     ck_assert_int_eq(ulp_test_data_set_read(path, "output", model, &set, &error), ULP_ERROR_INPUT);
-    ck_assert_msg(strstr(error.message, "the model has only 1 outputs") != NULL, "%s", error.message);
+    ck_assert_msg(strstr(error.message, "the model has only 1 outputs") != NULL, "%s",
+                  error.message);
     write_tensor(test_folder("test_data_set_0/input_0.pb"), "", ULP_TYPE_FLOAT16, "\0", 1);
     ck_assert_int_eq(ulp_tensor_set_read(path, &set, &error), ULP_ERROR_INPUT);
-    ck_assert_msg(strstr(error.message, "input_0.pb: has 1 bytes in raw_data") != NULL, "%s", error.message);
+    ck_assert_msg(strstr(error.message, "input_0.pb: has 1 bytes in raw_data") != NULL, "%s",
+                  error.message);
     ulp_model_free(model);
 }
 END_TEST
 
-static struct ulp_tensor_set random_set(const struct ulp_model *model, double low, double high, uint64_t seed)
+static struct ulp_tensor_set random_set(const struct ulp_model *model, double low, double high,
+                                        uint64_t seed)
 {
     static const struct ulp_dim_value dims[1] = {{"N", 500}};
     struct ulp_tensor_set set;
@@ -102,7 +109,8 @@ START_TEST(random_inputs_are_reproducible)
     struct ulp_tensor_set a = random_set(model, -3, 5, 7), b = random_set(model, -3, 5, 7),
                           c = random_set(model, -3, 5, 8);
     for (size_t i = 0; i < a.count; i++) {
-        const struct ulp_tensor *x = &a.items[i].tensor, *y = &b.items[i].tensor, *z = &c.items[i].tensor;
+        const struct ulp_tensor *x = &a.items[i].tensor, *y = &b.items[i].tensor,
+                                *z = &c.items[i].tensor;
         ck_assert_mem_eq(x->data, y->data, x->count * x->element_bytes);
         if (x->count > 2)
             ck_assert_mem_ne(x->data, z->data, x->count * x->element_bytes);
@@ -144,10 +152,13 @@ START_TEST(random_inputs_fill_their_range)
     const struct ulp_tensor *x = ulp_tensor_set_find(&set, "x");
     ck_assert(x->rank == 2 && x->dims[0] == 500 && x->dims[1] == 3);
     count_range(x, &low, &high, &mean);
-    /* 1500 uniform numbers of a width of 8.5: the mean has a standard deviation of 8.5 / sqrt(12 * 1500) = 0.063. */
-    ck_assert(low >= -3 && low < -2.9 && high <= 5.5 && high > 5.4 && fabs(mean - 1.25) < 5 * 0.063);
+    /* 1500 uniform numbers of a width of 8.5: the mean has a standard deviation of 8.5 / sqrt(12 *
+     * 1500) = 0.063. */
+    ck_assert(low >= -3 && low < -2.9 && high <= 5.5 && high > 5.4 &&
+              fabs(mean - 1.25) < 5 * 0.063);
     for (size_t i = 0; i < x->count; i++)
-        ck_assert(ulp_format_round(&half, ULP_ROUND_NEAREST_EVEN, ulp_tensor_get(x, i), 0, 0) == ulp_tensor_get(x, i));
+        ck_assert(ulp_format_round(&half, ULP_ROUND_NEAREST_EVEN, ulp_tensor_get(x, i), 0, 0) ==
+                  ulp_tensor_get(x, i));
     count_range(ulp_tensor_set_find(&set, "big"), &low, &high, &mean);
     ck_assert(low == 0 && high == 5 && fabs(mean - 2.5) < 5 * 1.708 / sqrt(1500));
     count_range(ulp_tensor_set_find(&set, "mask"), &low, &high, &mean);
@@ -171,17 +182,26 @@ START_TEST(random_inputs_refuse)
     struct ulp_tensor_set set;
     struct ulp_error error;
     const struct ulp_dim_value wrong[1] = {{"M", 2}}, negative[1] = {{"N", -2}};
-    ck_assert_int_eq(ulp_model_random_inputs(model, wrong, 1, 0, 1, 1, &set, &error), ULP_ERROR_USAGE);
-    ck_assert_msg(strstr(error.message, "no input has a dimension named 'M'; named ones: N") != NULL, "%s",
-                  error.message);
-    ck_assert_int_eq(ulp_model_random_inputs(model, negative, 1, 0, 1, 1, &set, &error), ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 1, 0, 1, &set, &error), ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0, INFINITY, 1, &set, &error), ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, NAN, 1, 1, &set, &error), ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0.25, 0.75, 1, &set, &error), ULP_ERROR_USAGE);
-    ck_assert_msg(strstr(error.message, "input 'ids': no integer of type INT8 lies in [0.25, 0.75]") != NULL, "%s",
-                  error.message);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 200, 300, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_random_inputs(model, wrong, 1, 0, 1, 1, &set, &error),
+                     ULP_ERROR_USAGE);
+    ck_assert_msg(strstr(error.message, "no input has a dimension named 'M'; named ones: N") !=
+                      NULL,
+                  "%s", error.message);
+    ck_assert_int_eq(ulp_model_random_inputs(model, negative, 1, 0, 1, 1, &set, &error),
+                     ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 1, 0, 1, &set, &error),
+                     ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0, INFINITY, 1, &set, &error),
+                     ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, NAN, 1, 1, &set, &error),
+                     ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0.25, 0.75, 1, &set, &error),
+                     ULP_ERROR_USAGE);
+    ck_assert_msg(strstr(error.message,
+                         "input 'ids': no integer of type INT8 lies in [0.25, 0.75]") != NULL,
+                  "%s", error.message);
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 200, 300, 1, &set, &error),
+                     ULP_ERROR_USAGE);
     ck_assert(set.count == 0 && set.items == NULL);
     ulp_model_free(model);
 }
@@ -189,8 +209,8 @@ END_TEST
 
 START_TEST(real_data_reads)
 {
-    static const char *const names[] = {"mnist_8", "mnist_fp16", "silero_vad_16k", "deimv2_atto_coco",
-                                        "super_resolution_10"};
+    static const char *const names[] = {"mnist_8", "mnist_fp16", "silero_vad_16k",
+                                        "deimv2_atto_coco", "super_resolution_10"};
     for (size_t i = 0; test_shared("") && i < sizeof names / sizeof names[0]; i++) {
         char path[512];
         struct ulp_model *model;
@@ -201,14 +221,17 @@ START_TEST(real_data_reads)
         snprintf(path, sizeof path, "models/%s/inputs.npz", names[i]);
         ck_ulp_ok(ulp_tensor_set_read(test_shared(path), &from_npz, &error), error);
         snprintf(path, sizeof path, "models/%s/test_data_set_0", names[i]);
-        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "input", model, &from_folder, &error), error);
-        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "output", model, &outputs, &error), error);
+        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "input", model, &from_folder, &error),
+                  error);
+        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "output", model, &outputs, &error),
+                  error);
         ck_assert_uint_eq(from_npz.count, ulp_model_input_count(model));
         ck_assert_uint_eq(outputs.count, ulp_model_output_count(model));
         for (size_t t = 0; t < from_npz.count; t++) {
             const struct ulp_tensor *a = &from_npz.items[t].tensor;
             const struct ulp_tensor *b = ulp_tensor_set_find(&from_folder, from_npz.items[t].name);
-            ck_assert_msg(b && a->type == b->type && a->rank == b->rank, "%s", from_npz.items[t].name);
+            ck_assert_msg(b && a->type == b->type && a->rank == b->rank, "%s",
+                          from_npz.items[t].name);
         }
         ulp_tensor_set_free(&from_npz);
         ulp_tensor_set_free(&from_folder);

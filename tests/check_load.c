@@ -6,7 +6,9 @@ struct ulp_model *load_proto(struct proto *model)
 {
     struct ulp_model *out;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("/nonexistent/model.onnx", model->data, model->count, &out, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("/nonexistent/model.onnx", model->data, model->count, &out,
+                                   &error),
+              error);
     proto_free(model);
     return out;
 }
@@ -15,11 +17,14 @@ void expect_failure(struct proto *model, enum ulp_status status, const char *tex
 {
     struct ulp_model *out;
     struct ulp_error error = {0};
-    enum ulp_status got = ulp_model_load_bytes("/nonexistent/model.onnx", model->data, model->count, &out, &error);
-    ck_assert_msg(got == status && error.status == status, "status %d (%s), expected %d: %s", got, error.message,
-                  status, text);
-    ck_assert_msg(strstr(error.message, text) && !strchr(error.message, '\n'), "'%s' has no '%s'", error.message, text);
-    ck_assert_msg(strncmp(error.message, "/nonexistent/model.onnx: ", 25) == 0, "%s", error.message);
+    enum ulp_status got =
+        ulp_model_load_bytes("/nonexistent/model.onnx", model->data, model->count, &out, &error);
+    ck_assert_msg(got == status && error.status == status, "status %d (%s), expected %d: %s", got,
+                  error.message, status, text);
+    ck_assert_msg(strstr(error.message, text) && !strchr(error.message, '\n'), "'%s' has no '%s'",
+                  error.message, text);
+    ck_assert_msg(strncmp(error.message, "/nonexistent/model.onnx: ", 25) == 0, "%s",
+                  error.message);
     ck_assert_ptr_null(out);
     proto_free(model);
 }
@@ -43,6 +48,6 @@ struct proto model_with_tensor(struct proto *tensor)
 
 int main(void)
 {
-    return test_run(load_tensor_suite(), load_external_suite(), load_graph_suite(), load_attributes_suite(),
-                    load_damage_suite(), NULL);
+    return test_run(load_tensor_suite(), load_external_suite(), load_graph_suite(),
+                    load_attributes_suite(), load_damage_suite(), NULL);
 }

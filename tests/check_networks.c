@@ -1,5 +1,6 @@
-/* run: every network of the measured data. Each audits without error in the reference and an emulated lane, recorded outputs agree, the
- * reference agrees with FP64 runs to FP64 accuracy, Cast chains of mixed graphs are obeyed. The short run leaves the large ones out. */
+/* run: every network of the measured data. Each audits without error in the reference and an
+ * emulated lane, recorded outputs agree, the reference agrees with FP64 runs to FP64 accuracy, Cast
+ * chains of mixed graphs are obeyed. The short run leaves the large ones out. */
 #include "test.h"
 
 #include <math.h>
@@ -16,7 +17,8 @@
 enum agreement {
     CLOSE,    /* fp32 within rtol 1e-3 and atol 1e-5, the bound the data's makers give */
     DECLARED, /* `model` within that: the graph's own FP16 types were obeyed */
-    INTEGERS, /* mpfr:128 within that: integer kernels made it, whose sums are exact (doc/accuracy.md) */
+    /* mpfr:128 within that: integer kernels made it, whose sums are exact (doc/accuracy.md) */
+    INTEGERS,
 };
 
 static const struct row {
@@ -85,25 +87,32 @@ static bool load_row(const struct row *row, struct ulp_model **model)
 {
     char path[512];
     struct ulp_error error;
-    const char *file = row->heavy && !test_long() ? NULL : join(path, sizeof path, row->path, "model.onnx");
+    const char *file =
+        row->heavy && !test_long() ? NULL : join(path, sizeof path, row->path, "model.onnx");
     if (file)
         ck_ulp_ok(ulp_model_load(file, model, &error), error);
     return file;
 }
 
-static void read_inputs(const struct row *row, const struct ulp_model *model, struct ulp_tensor_set *inputs)
+static void read_inputs(const struct row *row, const struct ulp_model *model,
+                        struct ulp_tensor_set *inputs)
 {
     char path[512];
     struct ulp_error error;
     const char *folder = row->inputs ? row->inputs : row->path;
     if (strncmp(folder, "generated/", 10) == 0)
-        ck_ulp_ok(ulp_test_data_set_read(join(path, sizeof path, folder, "test_data_set_0"), "input", model, inputs, &error), error);
+        ck_ulp_ok(ulp_test_data_set_read(join(path, sizeof path, folder, "test_data_set_0"),
+                                         "input", model, inputs, &error),
+                  error);
     else
-        ck_ulp_ok(ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), inputs, &error), error);
+        ck_ulp_ok(ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), inputs,
+                                      &error),
+                  error);
 }
 
-static struct ulp_plan *make_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
-                                  const char *const *names, size_t count)
+static struct ulp_plan *make_plan(const struct ulp_model *model,
+                                  const struct ulp_tensor_set *inputs, const char *const *names,
+                                  size_t count)
 {
     struct ulp_arithmetic lanes[4];
     struct ulp_plan *plan;
@@ -115,8 +124,8 @@ static struct ulp_plan *make_plan(const struct ulp_model *model, const struct ul
     return plan;
 }
 
-static void run_model(const struct ulp_model *model, const struct ulp_tensor_set *inputs, const char *const *names, size_t count,
-                      struct ulp_tensor_set *outputs)
+static void run_model(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                      const char *const *names, size_t count, struct ulp_tensor_set *outputs)
 {
     const struct ulp_run_options options = {.thread_count = 2};
     struct ulp_error error;
@@ -125,22 +134,29 @@ static void run_model(const struct ulp_model *model, const struct ulp_tensor_set
     ulp_plan_free(plan);
 }
 
-/* A Cast to a float type, as the types say: the format's own rounding of what came in (exhaustively tested on its own). */
-static enum ulp_status check_cast(void *context, const struct ulp_event *event, struct ulp_error *error)
+/* A Cast to a float type, as the types say: the format's own rounding of what came in (exhaustively
+ * tested on its own). */
+static enum ulp_status check_cast(void *context, const struct ulp_event *event,
+                                  struct ulp_error *error)
 {
     size_t *casts = context;
     (void)error;
     if (strcmp(event->op, "Cast") != 0 || event->input_count != 1)
         return ULP_OK;
     const struct ulp_tensor *in = event->inputs[event->lane_count - 1].entire;
-    const struct ulp_tensor *out = event->values[(event->lane_count - 1) * event->output_count].entire;
+    const struct ulp_tensor *out =
+        event->values[(event->lane_count - 1) * event->output_count].entire;
     struct ulp_format format;
     if (!ulp_type_is_float(out->type))
         return ULP_OK;
-    ck_ulp_ok(ulp_format_find(out->type == ULP_TYPE_FLOAT16 ? "fp16" : "fp32", &format, error), *error);
+    ck_ulp_ok(ulp_format_find(out->type == ULP_TYPE_FLOAT16 ? "fp16" : "fp32", &format, error),
+              *error);
     for (size_t i = 0; i < out->count; i++) {
-        double want = ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, ulp_tensor_get(in, i), 0, 0), got = ulp_tensor_get(out, i);
-        ck_expect(got == want || (isnan(got) && isnan(want)), "%s[%zu]: %a, expected %a", event->name, i, got, want);
+        double want =
+                   ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, ulp_tensor_get(in, i), 0, 0),
+               got = ulp_tensor_get(out, i);
+        ck_expect(got == want || (isnan(got) && isnan(want)), "%s[%zu]: %a, expected %a",
+                  event->name, i, got, want);
     }
     ++*casts;
     return ULP_OK;
@@ -165,8 +181,11 @@ START_TEST(every_network_audits)
     struct ulp_plan *plan = make_plan(model, &inputs, names, lanes);
     ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
     ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
-    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor), {.context = &casts, .node_done = check_cast}};
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, observers, _i >= MIXED ? 2 : 1, NULL, NULL, &error), error);
+    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                             {.context = &casts, .node_done = check_cast}};
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, observers, _i >= MIXED ? 2 : 1, NULL, NULL,
+                           &error),
+              error);
     ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
     ck_assert_uint_eq(audit.lane_count, lanes - 1);
     for (size_t l = 0; l < audit.lane_count; l++) {
@@ -182,22 +201,27 @@ START_TEST(every_network_audits)
 }
 END_TEST
 
-static void compare_recording(const struct row *row, const struct ulp_tensor_set *got, const struct ulp_tensor_set *want)
+static void compare_recording(const struct row *row, const struct ulp_tensor_set *got,
+                              const struct ulp_tensor_set *want)
 {
     for (size_t i = 0; i < want->count; i++) {
-        const struct ulp_tensor *recorded = &want->items[i].tensor, *ours = ulp_tensor_set_find(got, want->items[i].name);
-        ck_assert_msg(ours && ours->count == recorded->count, "%s: output %s is missing or has another shape",
-                      row->path, want->items[i].name);
+        const struct ulp_tensor *recorded = &want->items[i].tensor,
+                                *ours = ulp_tensor_set_find(got, want->items[i].name);
+        ck_assert_msg(ours && ours->count == recorded->count,
+                      "%s: output %s is missing or has another shape", row->path,
+                      want->items[i].name);
         for (size_t e = 0; e < ours->count; e++) {
             double x = ulp_tensor_get(ours, e), w = ulp_tensor_get(recorded, e);
-            ck_expect(fabs(x - w) <= 1e-5 + 1e-3 * fabs(w), "%s %s[%zu]: %.9g, recorded %.9g", row->path, want->items[i].name, e, x, w);
+            ck_expect(fabs(x - w) <= 1e-5 + 1e-3 * fabs(w), "%s %s[%zu]: %.9g, recorded %.9g",
+                      row->path, want->items[i].name, e, x, w);
         }
     }
 }
 
 START_TEST(every_recording_agrees)
 {
-    static const char *const arithmetics[] = {[CLOSE] = "fp32", [DECLARED] = "model", [INTEGERS] = "mpfr:128"};
+    static const char *const arithmetics[] = {
+        [CLOSE] = "fp32", [DECLARED] = "model", [INTEGERS] = "mpfr:128"};
     const struct row *row = &rows[_i];
     struct ulp_model *model;
     if (!load_row(row, &model))
@@ -222,24 +246,28 @@ START_TEST(every_recording_agrees)
 }
 END_TEST
 
-/* A constant of the exporter's source text, which the FP64 run had in double and the graph has rounded to FP32. */
+/* A constant of the exporter's source text, which the FP64 run had in double and the graph has
+ * rounded to FP32. */
 static const struct constant {
     double exact;
     float rounded;
 } constants[] = {{1e-5, 1e-5f}, {1.702, 1.702f}, {1.41421356237309504880, 1.41421356237309504880f}};
 
-/* Every scalar FLOAT tensor and float attribute equal to `from` becomes `to`. Returns how many there were. */
+/* Every scalar FLOAT tensor and float attribute equal to `from` becomes `to`. Returns how many
+ * there were. */
 static size_t replace_constant(struct ulp_model *model, float from, float to)
 {
     size_t replaced = 0;
     for (size_t t = 0; t < model->tensor_count; t++)
-        if (model->tensors[t]->type == ULP_TYPE_FLOAT && model->tensors[t]->count == 1 && *(float *)model->tensors[t]->data == from) {
+        if (model->tensors[t]->type == ULP_TYPE_FLOAT && model->tensors[t]->count == 1 &&
+            *(float *)model->tensors[t]->data == from) {
             *(float *)model->tensors[t]->data = to;
             replaced++;
         }
     for (size_t n = 0; n < model->graph->node_count; n++)
         for (size_t a = 0; a < model->graph->nodes[n].attribute_count; a++) {
-            struct ulp_attribute *attribute = (struct ulp_attribute *)(uintptr_t)&model->graph->nodes[n].attributes[a];
+            struct ulp_attribute *attribute =
+                (struct ulp_attribute *)(uintptr_t)&model->graph->nodes[n].attributes[a];
             if (attribute->kind == ULP_ATTRIBUTE_FLOAT && attribute->f == from) {
                 attribute->f = to;
                 replaced++;
@@ -248,12 +276,14 @@ static size_t replace_constant(struct ulp_model *model, float from, float to)
     return replaced;
 }
 
-/* Every weight one ulp up or down, at random: what folding a BatchNormalization into FP32 weights does to each. */
+/* Every weight one ulp up or down, at random: what folding a BatchNormalization into FP32 weights
+ * does to each. */
 static void disturb_weights(struct ulp_model *model, unsigned seed)
 {
     for (size_t t = 0; t < model->tensor_count; t++) {
         float *values = model->tensors[t]->data;
-        for (size_t i = 0; model->tensors[t]->type == ULP_TYPE_FLOAT && i < model->tensors[t]->count; i++) {
+        for (size_t i = 0;
+             model->tensors[t]->type == ULP_TYPE_FLOAT && i < model->tensors[t]->count; i++) {
             seed = seed * 1664525u + 1013904223u;
             values[i] = nextafterf(values[i], seed >> 31 ? INFINITY : -INFINITY);
         }
@@ -270,8 +300,9 @@ static double largest_difference(const struct ulp_tensor *a, const double *b)
     return worst;
 }
 
-/* The reference's output i at the constants' exact values: y + (exact - c) / (c' - c) * (y' - y) with c' the next float. What is left is
- * the second order, (2^-24)^2 of y times what the network amplifies. */
+/* The reference's output i at the constants' exact values: y + (exact - c) / (c' - c) * (y' - y)
+ * with c' the next float. What is left is the second order, (2^-24)^2 of y times what the network
+ * amplifies. */
 static double *extrapolate(struct ulp_model *model, const struct ulp_tensor_set *inputs, size_t i)
 {
     const char *const reference = "mpfr:128";
@@ -287,9 +318,11 @@ static double *extrapolate(struct ulp_model *model, const struct ulp_tensor_set 
         if (!replace_constant(model, constants[c].rounded, moved))
             continue;
         run_model(model, inputs, &reference, 1, &next);
-        const double share = (constants[c].exact - (double)constants[c].rounded) / ((double)moved - (double)constants[c].rounded);
+        const double share = (constants[c].exact - (double)constants[c].rounded) /
+                             ((double)moved - (double)constants[c].rounded);
         for (size_t e = 0; e < count; e++)
-            y[e] += share * (ulp_tensor_get(&next.items[i].tensor, e) - ulp_tensor_get(&at.items[i].tensor, e));
+            y[e] += share * (ulp_tensor_get(&next.items[i].tensor, e) -
+                             ulp_tensor_get(&at.items[i].tensor, e));
         ulp_tensor_set_free(&next);
         replace_constant(model, moved, constants[c].rounded);
     }
@@ -297,10 +330,12 @@ static double *extrapolate(struct ulp_model *model, const struct ulp_tensor_set 
     return y;
 }
 
-/* ref64: PyTorch in FP64, which errs as any FP64 run does. Ours (fp64) measures by how much: the bound is 8 times its largest error plus
- * an ulp of the largest output, as for FP32 in check_run. The graph holds three of PyTorch's constants only rounded to FP32; the reference
- * is extrapolated to their exact values. The ResNets' BatchNormalizations were folded into FP32 weights when exported: their bound is 4
- * times the effect of one ulp on every weight (scale, product and sum are rounded: at most 2 ulps, in both directions alike). */
+/* ref64: PyTorch in FP64, which errs as any FP64 run does. Ours (fp64) measures by how much: the
+ * bound is 8 times its largest error plus an ulp of the largest output, as for FP32 in check_run.
+ * The graph holds three of PyTorch's constants only rounded to FP32; the reference is extrapolated
+ * to their exact values. The ResNets' BatchNormalizations were folded into FP32 weights when
+ * exported: their bound is 4 times the effect of one ulp on every weight (scale, product and sum
+ * are rounded: at most 2 ulps, in both directions alike). */
 START_TEST(the_reference_agrees_with_fp64)
 {
     const struct row *row = &rows[_i];
@@ -330,12 +365,16 @@ START_TEST(the_reference_agrees_with_fp64)
         if (folded)
             disturb_weights(model, 1);
         run_model(model, &inputs, folded ? &reference : &fp64, 1, &near);
-        const double effect = largest_difference(&near.items[i].tensor, plain), error64 = largest_difference(recorded, y);
+        const double effect = largest_difference(&near.items[i].tensor, plain),
+                     error64 = largest_difference(recorded, y);
         const double bound = folded ? 4 * effect : 8 * effect + 0x1p-52 * largest;
-        ck_assert_msg(error64 <= bound, "%s output %zu: ref64 is %.3g from mpfr:128, allowed %.3g", row->path, i, error64, bound);
-        ck_assert_msg(folded || bound <= 1e-12 * largest, "%s: %.3g is no FP64 accuracy", row->path, bound);
+        ck_assert_msg(error64 <= bound, "%s output %zu: ref64 is %.3g from mpfr:128, allowed %.3g",
+                      row->path, i, error64, bound);
+        ck_assert_msg(folded || bound <= 1e-12 * largest, "%s: %.3g is no FP64 accuracy", row->path,
+                      bound);
         if (getenv("ULPSCOPE_TEST_VERBOSE"))
-            printf("%s output %zu: ref64 is %.3g from mpfr:128, allowed %.3g\n", row->path, i, error64, bound);
+            printf("%s output %zu: ref64 is %.3g from mpfr:128, allowed %.3g\n", row->path, i,
+                   error64, bound);
         ulp_tensor_set_free(&near);
         free(plain);
         free(y);

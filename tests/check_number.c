@@ -16,9 +16,10 @@ static struct ulp_arithmetic get_arithmetic(const char *name)
 
 static bool same_format(const struct ulp_format *a, const struct ulp_format *b)
 {
-    return strcmp(a->name, b->name) == 0 && a->precision == b->precision && a->emin == b->emin && a->emax == b->emax &&
-           a->max_finite == b->max_finite && a->overflow == b->overflow && a->subnormals == b->subnormals &&
-           a->signed_zero == b->signed_zero && a->carrier == b->carrier && a->storage_bits == b->storage_bits;
+    return strcmp(a->name, b->name) == 0 && a->precision == b->precision && a->emin == b->emin &&
+           a->emax == b->emax && a->max_finite == b->max_finite && a->overflow == b->overflow &&
+           a->subnormals == b->subnormals && a->signed_zero == b->signed_zero &&
+           a->carrier == b->carrier && a->storage_bits == b->storage_bits;
 }
 
 static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b)
@@ -27,11 +28,12 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
     return same_format(&a->storage, &b->storage) && same_format(&a->factor, &b->factor) &&
            same_format(&a->accumulator, &b->accumulator) && same_format(&a->compute, &b->compute) &&
            a->rounding == b->rounding && a->place == b->place && a->order == b->order &&
-           a->order_block == b->order_block && a->reduce == b->reduce && a->reduce_block == b->reduce_block &&
-           a->seed == b->seed && !strcmp(s->gpu, t->gpu) &&
+           a->order_block == b->order_block && a->reduce == b->reduce &&
+           a->reduce_block == b->reduce_block && a->seed == b->seed && !strcmp(s->gpu, t->gpu) &&
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
-           s->operand_rounding == t->operand_rounding && s->promote == t->promote && s->split_k == t->split_k &&
-           s->epilogue_rounded == t->epilogue_rounded && a->cuda_functions == b->cuda_functions;
+           s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
+           s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
+           a->cuda_functions == b->cuda_functions;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -40,20 +42,23 @@ static void expect_consistent(const struct ulp_arithmetic *a, const char *name)
     const struct ulp_schedule *s = &a->schedule;
     ck_expect(!s->gpu[0] == !s->unit_class[0], "%s: GPU without a class", name);
     ck_expect(!(s->gpu[0] && s->fused), "%s: a unit and a fused chain", name);
-    ck_expect(a->place == ULP_ROUND_RESULT || same_format(&a->compute, &a->storage), "%s: compute is not storage",
-              name);
-    ck_expect(a->place == ULP_ROUND_EACH_STEP || strcmp(a->compute.name, a->storage.name), "%s: compute is storage",
-              name);
+    ck_expect(a->place == ULP_ROUND_RESULT || same_format(&a->compute, &a->storage),
+              "%s: compute is not storage", name);
+    ck_expect(a->place == ULP_ROUND_EACH_STEP || strcmp(a->compute.name, a->storage.name),
+              "%s: compute is storage", name);
     ck_expect(a->order != ULP_ORDER_WARP, "%s: products in the order of rows", name);
-    ck_expect(a->reduce == ULP_ORDER_BLOCKED ? a->reduce_block > 0 : a->reduce_block == 0, "%s: reduce_block", name);
-    ck_expect(a->order == ULP_ORDER_BLOCKED ? a->order_block > 0 : a->order_block == 0, "%s: order_block", name);
+    ck_expect(a->reduce == ULP_ORDER_BLOCKED ? a->reduce_block > 0 : a->reduce_block == 0,
+              "%s: reduce_block", name);
+    ck_expect(a->order == ULP_ORDER_BLOCKED ? a->order_block > 0 : a->order_block == 0,
+              "%s: order_block", name);
     struct ulp_error error;
     if (s->gpu[0])
         ck_expect(ulp_unit_of(a, &error) != NULL, "%s: %s", name, error.message);
     char text[4096];
     const size_t length = ulp_arithmetic_describe(a, text, sizeof text);
     ck_expect(length == strlen(text), "%s: description of %zu bytes", name, length);
-    ck_expect(strncmp(text, a->name, strlen(a->name)) == 0 && text[strlen(a->name)] == '\n', "%s: no name", name);
+    ck_expect(strncmp(text, a->name, strlen(a->name)) == 0 && text[strlen(a->name)] == '\n',
+              "%s: no name", name);
     for (const char *line = strchr(text, '\n') + 1, *end; *line; line = end + 1) {
         end = strchr(line, '\n');
         ck_expect(end && end - line <= 96, "%s: a description's line is too long: %s", name, line);
@@ -68,17 +73,22 @@ static void expect_round_trip(const char *name)
     if (ulp_arithmetic_find(name, &a, NULL) != ULP_OK)
         return;
     struct ulp_error error;
-    ck_expect(ulp_arithmetic_find(a.name, &b, &error) == ULP_OK, "%s: canonical: %s", name, error.message);
-    ck_expect(same_meaning(&a, &b) && strcmp(a.name, b.name) == 0, "%s: canonical %s means %s", name, a.name, b.name);
+    ck_expect(ulp_arithmetic_find(a.name, &b, &error) == ULP_OK, "%s: canonical: %s", name,
+              error.message);
+    ck_expect(same_meaning(&a, &b) && strcmp(a.name, b.name) == 0, "%s: canonical %s means %s",
+              name, a.name, b.name);
     expect_consistent(&a, name);
     round_trips++;
 }
 
-static const char *const bases[] = {"fp64",        "fp32",     "fp16",        "bf16",         "tf32",
-                                    "tf32-trunc",  "fp8-e4m3", "fp8-e5m2",    "fp8-e4m3fnuz", "e5m7",
-                                    "e9m20",       "e11m52",   "fp16-strict", "tf32-strict",  "fp8-e4m3-strict",
+static const char *const bases[] = {"fp64",        "fp32",        "fp16",
+                                    "bf16",        "tf32",        "tf32-trunc",
+                                    "fp8-e4m3",    "fp8-e5m2",    "fp8-e4m3fnuz",
+                                    "e5m7",        "e9m20",       "e11m52",
+                                    "fp16-strict", "tf32-strict", "fp8-e4m3-strict",
                                     "fp32-strict", "mpfr:128"};
-static const char *const gpu_parts[] = {"", "@v100", "@t4", "@a100", "@a2", "@ada", "@l40s", "@h100", "@h200", "@b200"};
+static const char *const gpu_parts[] = {"",     "@v100", "@t4",   "@a100", "@a2",
+                                        "@ada", "@l40s", "@h100", "@h200", "@b200"};
 /* One list a part; every combination of an entry of each list is a name. */
 static const char *const part_lists[][8] = {
     {"", ",round=rz", ",round=sr,seed=18446744073709551615", ",round=sr"},
@@ -112,15 +122,16 @@ START_TEST(names_round_trip)
                 for (size_t i = 0; i < list_length(part_lists[p]); i++)
                     for (size_t j = 0; j < list_length(part_lists[q]); j++) {
                         char name[256];
-                        snprintf(name, sizeof name, "%s%s%s%s", bases[_i], gpu_parts[g], part_lists[q][j],
-                                 part_lists[p][i]);
+                        snprintf(name, sizeof name, "%s%s%s%s", bases[_i], gpu_parts[g],
+                                 part_lists[q][j], part_lists[p][i]);
                         if (g == 0 || g == 3 || (i + j + g) % 5 == 0 || test_long())
                             expect_round_trip(name);
                     }
     for (uint64_t k = 0; k < (test_long() ? 40000 : 4000); k++) {
         char name[512];
         uint64_t random = ulp_random_bits(77, k);
-        snprintf(name, sizeof name, "%s%s", bases[_i], random & 3 ? "" : gpu_parts[(random >> 2) % 10]);
+        snprintf(name, sizeof name, "%s%s", bases[_i],
+                 random & 3 ? "" : gpu_parts[(random >> 2) % 10]);
         for (int p = 0; p < LIST_COUNT; p++) {
             random = ulp_random_bits(78 + (uint64_t)p, k);
             const size_t length = strlen(name);
@@ -179,8 +190,8 @@ START_TEST(canonical_names)
     };
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         const struct ulp_arithmetic a = get_arithmetic(same[i][0]), b = get_arithmetic(same[i][1]);
-        ck_assert_msg(strcmp(a.name, b.name) == 0 && same_meaning(&a, &b), "%s is %s, but %s is %s", same[i][0], a.name,
-                      same[i][1], b.name);
+        ck_assert_msg(strcmp(a.name, b.name) == 0 && same_meaning(&a, &b), "%s is %s, but %s is %s",
+                      same[i][0], a.name, same[i][1], b.name);
     }
     static const char *const themselves[] = {"fp64",
                                              "fp32",
@@ -229,37 +240,48 @@ START_TEST(meanings)
         bool fused;
         enum ulp_rounding operands;
     } rows[] = {
-        {"fp64", "fp64", "fp64", "fp64", "fp64", ULP_ROUND_EACH_STEP, "", "", true, ULP_ROUND_NEAREST_EVEN},
-        {"fp32", "fp32", "fp32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "", "", true, ULP_ROUND_NEAREST_EVEN},
-        {"fp32,nofma", "fp32", "fp32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "", "", false, ULP_ROUND_NEAREST_EVEN},
-        {"fp16", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "h200", "mma", false, ULP_ROUND_NEAREST_EVEN},
-        {"bf16@a100", "bf16", "bf16", "fp32", "fp32", ULP_ROUND_RESULT, "a100", "mma", false, ULP_ROUND_NEAREST_EVEN},
-        {"tf32", "fp32", "tf32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200", "mma", false, ULP_ROUND_NEAREST_AWAY},
+        {"fp64", "fp64", "fp64", "fp64", "fp64", ULP_ROUND_EACH_STEP, "", "", true,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp32", "fp32", "fp32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "", "", true,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp32,nofma", "fp32", "fp32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "", "", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp16", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "h200", "mma", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"bf16@a100", "bf16", "bf16", "fp32", "fp32", ULP_ROUND_RESULT, "a100", "mma", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"tf32", "fp32", "tf32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200", "mma", false,
+         ULP_ROUND_NEAREST_AWAY},
         {"tf32-trunc", "fp32", "tf32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200", "mma", false,
          ULP_ROUND_TOWARD_ZERO},
-        {"fp8-e4m3", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, "h200", "wgmma", false,
+        {"fp8-e4m3", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, "h200", "wgmma",
+         false, ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e5m2@b200", "fp8-e5m2", "fp8-e5m2", "fp32", "fp32", ULP_ROUND_RESULT, "b200",
+         "tcgen05", false, ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e4m3@h100", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, "h100", "wgmma",
+         false, ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e5m2@l40s", "fp8-e5m2", "fp8-e5m2", "fp32", "fp32", ULP_ROUND_RESULT, "l40s", "mma",
+         false, ULP_ROUND_NEAREST_EVEN},
+        {"fp16@b200", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "b200", "mma", false,
          ULP_ROUND_NEAREST_EVEN},
-        {"fp8-e5m2@b200", "fp8-e5m2", "fp8-e5m2", "fp32", "fp32", ULP_ROUND_RESULT, "b200", "tcgen05", false,
+        {"fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp32", "fp32", ULP_ROUND_RESULT, "", "",
+         true, ULP_ROUND_NEAREST_EVEN},
+        {"fp16-strict", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "", "", false,
          ULP_ROUND_NEAREST_EVEN},
-        {"fp8-e4m3@h100", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, "h100", "wgmma", false,
+        {"fp16-strict,fma", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "", "", true,
          ULP_ROUND_NEAREST_EVEN},
-        {"fp8-e5m2@l40s", "fp8-e5m2", "fp8-e5m2", "fp32", "fp32", ULP_ROUND_RESULT, "l40s", "mma", false,
-         ULP_ROUND_NEAREST_EVEN},
-        {"fp16@b200", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "b200", "mma", false, ULP_ROUND_NEAREST_EVEN},
-        {"fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp32", "fp32", ULP_ROUND_RESULT, "", "", true,
-         ULP_ROUND_NEAREST_EVEN},
-        {"fp16-strict", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "", "", false, ULP_ROUND_NEAREST_EVEN},
-        {"fp16-strict,fma", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "", "", true, ULP_ROUND_NEAREST_EVEN},
-        {"fp16-strict@v100", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "v100", "mma", false,
-         ULP_ROUND_NEAREST_EVEN},
+        {"fp16-strict@v100", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "v100", "mma",
+         false, ULP_ROUND_NEAREST_EVEN},
         {"fp16,acc=fp16", "fp16", "fp16", "fp32", "fp16", ULP_ROUND_RESULT, "h200", "mma", false,
          ULP_ROUND_NEAREST_EVEN},
-        {"fp16,unit=none", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "", "", true, ULP_ROUND_NEAREST_EVEN},
-        {"e5m7", "e5m7", "e5m7", "e5m7", "e5m7", ULP_ROUND_EACH_STEP, "", "", false, ULP_ROUND_NEAREST_EVEN},
-        {"mpfr:128", "mpfr:128", "mpfr:128", "mpfr:128", "mpfr:128", ULP_ROUND_EACH_STEP, "", "", true,
+        {"fp16,unit=none", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "", "", true,
          ULP_ROUND_NEAREST_EVEN},
-        {"fp32,factor=bf16,unit=mma", "fp32", "bf16", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200", "mma", false,
+        {"e5m7", "e5m7", "e5m7", "e5m7", "e5m7", ULP_ROUND_EACH_STEP, "", "", false,
          ULP_ROUND_NEAREST_EVEN},
+        {"mpfr:128", "mpfr:128", "mpfr:128", "mpfr:128", "mpfr:128", ULP_ROUND_EACH_STEP, "", "",
+         true, ULP_ROUND_NEAREST_EVEN},
+        {"fp32,factor=bf16,unit=mma", "fp32", "bf16", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200",
+         "mma", false, ULP_ROUND_NEAREST_EVEN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct ulp_arithmetic a = get_arithmetic(rows[i].name);
@@ -273,13 +295,16 @@ START_TEST(meanings)
                           a.schedule.operand_rounding == rows[i].operands,
                       "%s", rows[i].name);
     }
-    struct ulp_arithmetic a =
-        get_arithmetic("fp32,subnormals=flush,overflow=saturate,order=blocked:7,round=rd,promote=32");
-    ck_assert(!a.storage.subnormals && !a.accumulator.subnormals && !a.compute.subnormals && !a.factor.subnormals);
-    ck_assert(a.storage.overflow == ULP_OVERFLOW_SATURATE && a.accumulator.overflow == ULP_OVERFLOW_SATURATE);
+    struct ulp_arithmetic a = get_arithmetic(
+        "fp32,subnormals=flush,overflow=saturate,order=blocked:7,round=rd,promote=32");
+    ck_assert(!a.storage.subnormals && !a.accumulator.subnormals && !a.compute.subnormals &&
+              !a.factor.subnormals);
+    ck_assert(a.storage.overflow == ULP_OVERFLOW_SATURATE &&
+              a.accumulator.overflow == ULP_OVERFLOW_SATURATE);
     ck_assert(a.order == ULP_ORDER_BLOCKED && a.order_block == 7 && a.rounding == ULP_ROUND_DOWN &&
               a.schedule.promote == 32);
-    a = get_arithmetic("fp16,acc=fp16,subnormals=flush"); /* the unit's accumulator keeps the unit's rule */
+    /* the unit's accumulator keeps the unit's rule */
+    a = get_arithmetic("fp16,acc=fp16,subnormals=flush");
     ck_assert(!a.storage.subnormals && a.accumulator.subnormals && a.compute.subnormals);
 }
 END_TEST
@@ -303,7 +328,8 @@ START_TEST(wrong_names)
         {"fp16,acc=mpfr:128", {"no part of another", "fp64"}},
         {"tf32-trunc-strict", {"unknown base"}},
         {"fp16@h2000",
-         {"unknown GPU \"h2000\"", "did you mean \"h200\"", "v100, t4, a100, a2, ada, l40s, h100, h200, b200"}},
+         {"unknown GPU \"h2000\"", "did you mean \"h200\"",
+          "v100, t4, a100, a2, ada, l40s, h100, h200, b200"}},
         {"fp16@", {"unknown GPU"}},
         {"fp32@h200", {"h200 has no matrix unit for products of fp32", "tf32"}},
         {"e5m7@h200", {"no matrix unit for products of e5m7"}},
@@ -351,12 +377,13 @@ START_TEST(wrong_names)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct ulp_arithmetic a;
         struct ulp_error error = {.status = ULP_OK};
-        ck_assert_msg(ulp_arithmetic_find(wrong[i].name, &a, &error) == ULP_ERROR_USAGE, "\"%s\" was accepted",
-                      wrong[i].name);
+        ck_assert_msg(ulp_arithmetic_find(wrong[i].name, &a, &error) == ULP_ERROR_USAGE,
+                      "\"%s\" was accepted", wrong[i].name);
         ck_assert_int_eq(error.status, ULP_ERROR_USAGE);
         for (int j = 0; j < 3 && wrong[i].words[j]; j++)
-            ck_assert_msg(strstr(error.message, wrong[i].words[j]) != NULL, "\"%s\": message lacks \"%s\":\n%s",
-                          wrong[i].name, wrong[i].words[j], error.message);
+            ck_assert_msg(strstr(error.message, wrong[i].words[j]) != NULL,
+                          "\"%s\": message lacks \"%s\":\n%s", wrong[i].name, wrong[i].words[j],
+                          error.message);
         ck_assert_int_eq(ulp_arithmetic_find(wrong[i].name, &a, NULL), ULP_ERROR_USAGE);
     }
     char longest[2000];
@@ -365,7 +392,8 @@ START_TEST(wrong_names)
         longest[sizeof longest - 1] = 0;
         struct ulp_arithmetic a;
         struct ulp_error error;
-        ck_assert_int_eq(ulp_arithmetic_find(longest + sizeof longest - 1 - length, &a, &error), ULP_ERROR_USAGE);
+        ck_assert_int_eq(ulp_arithmetic_find(longest + sizeof longest - 1 - length, &a, &error),
+                         ULP_ERROR_USAGE);
     }
 }
 END_TEST
@@ -373,9 +401,10 @@ END_TEST
 /* Random bytes and random mixtures of words never do anything but succeed or fail cleanly. */
 START_TEST(hostile_names)
 {
-    static const char *const words[] = {"fp16",           ",",    "@",     "h200", "=",           "round=", "sr",
-                                        "seed=",          "e",    "m",     "5",    "99999999999", "mpfr:",  "-strict",
-                                        "order=blocked:", "acc=", "unit=", "\xff", " ",           "%s%n"};
+    static const char *const words[] = {
+        "fp16",           ",",    "@",     "h200", "=",           "round=", "sr",
+        "seed=",          "e",    "m",     "5",    "99999999999", "mpfr:",  "-strict",
+        "order=blocked:", "acc=", "unit=", "\xff", " ",           "%s%n"};
     for (uint64_t i = 0; i < 20000; i++) {
         char name[600] = "";
         const uint64_t count = ulp_random_bits(5, i) % 40;
@@ -400,7 +429,8 @@ START_TEST(descriptions)
     static const char *const words[] = {"FP32", "TF32",         "(11 significant", "ties away",
                                         "a100", "8 contiguous", "64 products"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        ck_assert_msg(strstr(text, words[i]) != NULL, "description lacks \"%s\":\n%s", words[i], text);
+        ck_assert_msg(strstr(text, words[i]) != NULL, "description lacks \"%s\":\n%s", words[i],
+                      text);
     memset(small, 'x', sizeof small);
     ck_assert_uint_eq(ulp_arithmetic_describe(&a, small, 20), length);
     ck_assert(strlen(small) == 19 && strncmp(small, text, 19) == 0 && small[20] == 'x');

@@ -1,5 +1,5 @@
-/* Every row of the operator table by itself: its texts parse, its formula parses, and a node that gives what the row
- * requires binds to it. Numbers are checked by conformance.sh. */
+/* Every row of the operator table by itself: its texts parse, its formula parses, and a node that
+ * gives what the row requires binds to it. Numbers are checked by conformance.sh. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +27,15 @@ static size_t make_attributes(const struct ulp_operator *op, struct ulp_attribut
     while (*(text += strspn(text, "; "))) {
         size_t length = strcspn(text, ";"), name_length = strcspn(text, ":");
         const char *kind = text + name_length + 1;
-        bool wanted = op->when && strncmp(op->when, text, name_length) == 0 && op->when[name_length] == '=';
+        bool wanted =
+            op->when && strncmp(op->when, text, name_length) == 0 && op->when[name_length] == '=';
         if (*kind == '!' || wanted) {
             kind += *kind == '!';
             struct ulp_attribute *a = &out[count++];
-            *a = (struct ulp_attribute){.name = ulp_arena_text(arena, text, name_length), .i = 1, .f = 1, .s = "LEFT"};
+            *a = (struct ulp_attribute){.name = ulp_arena_text(arena, text, name_length),
+                                        .i = 1,
+                                        .f = 1,
+                                        .s = "LEFT"};
             a->count = 1;
             a->ints = ints;
             a->kind = strncmp(kind, "ints", 4) == 0     ? ULP_ATTRIBUTE_INTS
@@ -76,16 +80,18 @@ START_TEST(every_row_binds)
             .attributes = attributes,
             .input_count = count_words(op->inputs),
             .inputs = numbers,
-            .output_count = op->when && strncmp(op->when, "outputs=", 8) == 0 ? (size_t)atoi(op->when + 8) : 1,
+            .output_count =
+                op->when && strncmp(op->when, "outputs=", 8) == 0 ? (size_t)atoi(op->when + 8) : 1,
             .outputs = numbers,
         };
         struct ulp_bound bound;
         struct ulp_error error = {0};
         enum ulp_status status = ulp_bind(&bound, &node, op->since, arena, &error);
         ck_assert_msg(status == ULP_OK, "%s since %d: %s", op->name, op->since, error.message);
-        ck_assert_msg(bound.op == op || !op->when, "%s since %d binds to another row, since %d", op->name, op->since,
-                      bound.op->since);
-        ck_assert_msg((op->formula != NULL) != (op->run != NULL), "%s: exactly one of formula and run", op->name);
+        ck_assert_msg(bound.op == op || !op->when, "%s since %d binds to another row, since %d",
+                      op->name, op->since, bound.op->since);
+        ck_assert_msg((op->formula != NULL) != (op->run != NULL),
+                      "%s: exactly one of formula and run", op->name);
         ck_assert_msg(op->infer != NULL, "%s: no infer", op->name);
         ck_assert_msg((bound.tape != NULL) == (op->formula || op->epilogue), "%s: tape", op->name);
         ulp_unbind(&bound);

@@ -1,5 +1,5 @@
-/* Operators against naive loops on random shapes. Elements are small integers, so that sums are exact in every
- * arithmetic used and results are compared without tolerance. */
+/* Operators against naive loops on random shapes. Elements are small integers, so that sums are
+ * exact in every arithmetic used and results are compared without tolerance. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,10 @@ struct node {
 
 static void give_ints(struct node *node, const char *name, const int64_t *values, size_t count)
 {
-    node->attributes[node->attribute_count++] =
-        (struct ulp_attribute){.name = name, .kind = ULP_ATTRIBUTE_INTS, .ints = values, .count = count};
+    node->attributes[node->attribute_count++] = (struct ulp_attribute){.name = name,
+                                                                       .kind = ULP_ATTRIBUTE_INTS,
+                                                                       .ints = values,
+                                                                       .count = count};
 }
 static void give_int(struct node *node, const char *name, int64_t value)
 {
@@ -50,16 +52,16 @@ static struct ulp_tensor *give_input(struct node *node, const struct ulp_arithme
 {
     struct ulp_error error;
     struct ulp_tensor *t = &node->inputs[node->input_count++];
-    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ulp_storage_element(&lane->storage), lane->storage.precision, rank,
-                                dims, &error),
+    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ulp_storage_element(&lane->storage),
+                                lane->storage.precision, rank, dims, &error),
               error);
     for (size_t i = 0; i < t->count; i++)
         ulp_tensor_set_int(t, i, pick(-9, 9));
     return t;
 }
 
-static enum ulp_status run_node(const struct node *node, const struct ulp_arithmetic *lane, struct ulp_tensor *out,
-                                struct ulp_error *error)
+static enum ulp_status run_node(const struct node *node, const struct ulp_arithmetic *lane,
+                                struct ulp_tensor *out, struct ulp_error *error)
 {
     static const int numbers[] = {0, 1, 2, 3};
     const struct ulp_tensor *in[4];
@@ -153,7 +155,8 @@ static void give_geometry(struct node *node, const struct geometry *g)
     give_ints(node, "pads", g->pads, 2 * (size_t)g->rank);
 }
 
-/* Walks the kernel positions of one window; at[] gets the input position; false for those outside. */
+/* Walks the kernel positions of one window; at[] gets the input position; false for those
+ * outside. */
 static bool place_of(const struct geometry *g, const int64_t *o, const int64_t *k, int64_t *at)
 {
     bool inside = true;
@@ -186,7 +189,8 @@ START_TEST(conv_is_its_definition)
         int64_t o[5] = {0};
         size_t number = 0;
         do {
-            int64_t sum = b ? (int64_t)ulp_tensor_get(b, (size_t)o[1]) : 0, wi[5] = {o[1]}, xi[5] = {o[0]};
+            int64_t sum = b ? (int64_t)ulp_tensor_get(b, (size_t)o[1]) : 0, wi[5] = {o[1]},
+                    xi[5] = {o[0]};
             do { /* over the weights of this output channel */
                 if (wi[0] != o[1])
                     break;
@@ -194,8 +198,9 @@ START_TEST(conv_is_its_definition)
                 if (place_of(&g, o + 2, wi + 2, xi + 2))
                     sum += element(x, xi) * element(w, wi);
             } while (next_index(w, wi));
-            ck_assert_msg((int64_t)ulp_tensor_get(&y, number) == sum, "round %d, element %zu: %g, expected %lld", round,
-                          number, ulp_tensor_get(&y, number), (long long)sum);
+            ck_assert_msg((int64_t)ulp_tensor_get(&y, number) == sum,
+                          "round %d, element %zu: %g, expected %lld", round, number,
+                          ulp_tensor_get(&y, number), (long long)sum);
             number++;
         } while (next_index(&y, o));
         ck_assert_uint_eq(number, y.count);
@@ -205,7 +210,8 @@ START_TEST(conv_is_its_definition)
 }
 END_TEST
 
-/* The definition scatters: every input element adds its products to the outputs under the kernel. */
+/* The definition scatters: every input element adds its products to the outputs under the
+ * kernel. */
 START_TEST(conv_transpose_is_its_definition)
 {
     struct ulp_arithmetic lane;
@@ -216,7 +222,8 @@ START_TEST(conv_transpose_is_its_definition)
         int64_t x_dims[5] = {batch, groups * in}, w_dims[5] = {groups * in, out}, extra[3];
         for (int d = 0; d < g.rank; d++) {
             extra[d] = pick(0, g.strides[d] - 1);
-            while ((g.size[d] - 1) * g.strides[d] + extra[d] + (g.kernel[d] - 1) * g.dilations[d] + 1 <=
+            while ((g.size[d] - 1) * g.strides[d] + extra[d] + (g.kernel[d] - 1) * g.dilations[d] +
+                       1 <=
                    g.pads[d] + g.pads[g.rank + d])
                 g.size[d]++;
             x_dims[2 + d] = g.size[d];
@@ -249,8 +256,9 @@ START_TEST(conv_transpose_is_its_definition)
             } while (next_index(w, wi));
         } while (next_index(x, xi));
         for (size_t i = 0; i < y.count; i++)
-            ck_assert_msg((int64_t)ulp_tensor_get(&y, i) == sums[i], "round %d, element %zu: %g, expected %lld", round,
-                          i, ulp_tensor_get(&y, i), (long long)sums[i]);
+            ck_assert_msg((int64_t)ulp_tensor_get(&y, i) == sums[i],
+                          "round %d, element %zu: %g, expected %lld", round, i,
+                          ulp_tensor_get(&y, i), (long long)sums[i]);
         free(sums);
         ulp_tensor_free(&y);
         free_node(&node);
@@ -287,8 +295,8 @@ START_TEST(max_pool_is_its_definition)
                     best = element(x, at);
             } while (next_index(&kernel, k));
             double got = ulp_tensor_get(&y, number++);
-            ck_assert_msg(best == INT64_MIN || got == (double)best, "round %d: %g, expected %lld", round, got,
-                          (long long)best);
+            ck_assert_msg(best == INT64_MIN || got == (double)best, "round %d: %g, expected %lld",
+                          round, got, (long long)best);
         } while (next_index(&y, o));
         ulp_tensor_free(&y);
         free_node(&node);
@@ -303,7 +311,8 @@ START_TEST(matmul_broadcasts_batches)
     struct ulp_arithmetic lane;
     find_lane(_i, &lane);
     for (int round = 0; round < ROUNDS; round++) {
-        const int64_t m = pick(1, 4), n = pick(1, 4), k = pick(0, 5), outer = pick(1, 3), inner = pick(1, 3);
+        const int64_t m = pick(1, 4), n = pick(1, 4), k = pick(0, 5), outer = pick(1, 3),
+                      inner = pick(1, 3);
         const int64_t a_dims[4] = {pick(0, 1) ? outer : 1, pick(0, 1) ? inner : 1, m, k};
         const int64_t b_dims[4] = {outer, pick(0, 1) ? inner : 1, k, n};
         const int a_skip = (int)pick(0, 2), b_skip = (int)pick(0, 2);
@@ -329,8 +338,9 @@ START_TEST(matmul_broadcasts_batches)
                 }
                 sum += element(a, ai) * element(b, bi);
             }
-            ck_assert_msg((int64_t)ulp_tensor_get(&y, number) == sum, "round %d, element %zu: %g, expected %lld", round,
-                          number, ulp_tensor_get(&y, number), (long long)sum);
+            ck_assert_msg((int64_t)ulp_tensor_get(&y, number) == sum,
+                          "round %d, element %zu: %g, expected %lld", round, number,
+                          ulp_tensor_get(&y, number), (long long)sum);
             number++;
         } while (next_index(&y, o));
         ulp_tensor_free(&y);
@@ -339,7 +349,8 @@ START_TEST(matmul_broadcasts_batches)
 }
 END_TEST
 
-/* ---- TopK: position i comes before j when its value is better, NaN being the largest, or equal and i < j ---- */
+/* ---- TopK: position i comes before j when its value is better, NaN being the largest, or equal
+ * and i < j ---- */
 
 static void set_nan(struct ulp_tensor *t, size_t i)
 {
@@ -351,7 +362,8 @@ static void set_nan(struct ulp_tensor *t, size_t i)
 
 static bool comes_before(const double *values, int64_t i, int64_t j, int64_t largest)
 {
-    const double a = isnan(values[i]) ? INFINITY : values[i], b = isnan(values[j]) ? INFINITY : values[j];
+    const double a = isnan(values[i]) ? INFINITY : values[i],
+                 b = isnan(values[j]) ? INFINITY : values[j];
     return a == b ? i < j : largest ? a > b : a < b;
 }
 
@@ -360,13 +372,16 @@ START_TEST(top_k_is_its_definition)
     struct ulp_arithmetic lane;
     find_lane(_i, &lane);
     for (int round = 0; round < ROUNDS; round++) {
-        const int64_t outer = pick(1, 3), size = pick(1, 90), inner = pick(1, 3), k = round % 3 ? pick(0, size) : size;
+        const int64_t outer = pick(1, 3), size = pick(1, 90), inner = pick(1, 3),
+                      k = round % 3 ? pick(0, size) : size;
         const int64_t largest = pick(0, 1), dims[] = {outer, size, inner}, one = 1;
         struct node node = {.op = "TopK", .opset = 11, .output_count = 2};
         struct ulp_tensor out[2];
         struct ulp_error error;
-        struct ulp_tensor *x = give_input(&node, &lane, 3, dims), *count = &node.inputs[node.input_count++];
-        ck_ulp_ok(ulp_tensor_create(count, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, &one, &error), error);
+        struct ulp_tensor *x = give_input(&node, &lane, 3, dims),
+                          *count = &node.inputs[node.input_count++];
+        ck_ulp_ok(ulp_tensor_create(count, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, &one, &error),
+                  error);
         ulp_tensor_set_int(count, 0, k);
         for (int64_t i = pick(0, 3); i-- > 0;)
             set_nan(x, (size_t)pick(0, (int64_t)x->count - 1));
@@ -385,9 +400,11 @@ START_TEST(top_k_is_its_definition)
                     continue;
                 const size_t at = (size_t)((l / inner * k + place) * inner + l % inner);
                 const double got = ulp_tensor_get(&out[0], at);
-                ck_assert_msg(ulp_tensor_get_int(&out[1], at) == i && (got == values[i] || (isnan(got) && isnan(values[i]))),
-                              "round %d, line %lld, place %lld: %g of %lld, expected %g of %lld", round, (long long)l,
-                              (long long)place, got, (long long)ulp_tensor_get_int(&out[1], at), values[i], (long long)i);
+                ck_assert_msg(ulp_tensor_get_int(&out[1], at) == i &&
+                                  (got == values[i] || (isnan(got) && isnan(values[i]))),
+                              "round %d, line %lld, place %lld: %g of %lld, expected %g of %lld",
+                              round, (long long)l, (long long)place, got,
+                              (long long)ulp_tensor_get_int(&out[1], at), values[i], (long long)i);
             }
         }
         ulp_tensor_free(&out[0]);
@@ -429,7 +446,8 @@ START_TEST(wrong_nodes_are_refused)
         for (int i = 0; i < 2; i++)
             give_input(&node, &lane, rows[r].ranks[i], rows[r].dims[i]);
         ck_assert_msg(run_node(&node, &lane, &y, &error) != ULP_OK, "%s: accepted", rows[r].op);
-        ck_assert_msg(strstr(error.message, rows[r].message) && strstr(error.message, rows[r].op), "%s", error.message);
+        ck_assert_msg(strstr(error.message, rows[r].message) && strstr(error.message, rows[r].op),
+                      "%s", error.message);
         ck_assert_ptr_null(y.data);
         free_node(&node);
     }

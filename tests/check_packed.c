@@ -1,5 +1,6 @@
-/* Packed factors in whole runs: weights that an audit, a recurrent cell or a loop's body meets again are packed once, whatever the memory
- * limit every bit is the same, and a limit never fails for their sake. */
+/* Packed factors in whole runs: weights that an audit, a recurrent cell or a loop's body meets
+ * again are packed once, whatever the memory limit every bit is the same, and a limit never fails
+ * for their sake. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -15,11 +16,13 @@
 
 static void hash_tensor(unsigned long long *hash, const struct ulp_tensor *tensor)
 {
-    const unsigned long long parts[2] = {*hash, tensor ? ulp_hash(tensor->data, tensor->count * tensor->element_bytes) : 0};
+    const unsigned long long parts[2] = {
+        *hash, tensor ? ulp_hash(tensor->data, tensor->count * tensor->element_bytes) : 0};
     *hash = ulp_hash(parts, sizeof parts);
 }
 
-static enum ulp_status hash_event(void *context, const struct ulp_event *event, struct ulp_error *error)
+static enum ulp_status hash_event(void *context, const struct ulp_event *event,
+                                  struct ulp_error *error)
 {
     (void)error;
     for (size_t i = 0; i < event->lane_count * event->output_count; i++) {
@@ -31,16 +34,20 @@ static enum ulp_status hash_event(void *context, const struct ulp_event *event, 
 }
 
 /* A hash of every evaluation of the plan in *hash. */
-static enum ulp_status hash_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, bool audit, size_t max_memory_bytes,
-                                unsigned long long *hash, struct ulp_run_cost *cost, struct ulp_error *error)
+static enum ulp_status hash_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+                                bool audit, size_t max_memory_bytes, unsigned long long *hash,
+                                struct ulp_run_cost *cost, struct ulp_error *error)
 {
-    const struct ulp_run_options options = {.thread_count = 2, .audit = audit, .max_memory_bytes = max_memory_bytes};
+    const struct ulp_run_options options = {.thread_count = 2,
+                                            .audit = audit,
+                                            .max_memory_bytes = max_memory_bytes};
     const struct ulp_observer observer = {.context = hash, .node_done = hash_event};
     *hash = 0;
     return ulp_plan_run(plan, inputs, &options, &observer, 1, NULL, cost, error);
 }
 
-static struct ulp_plan *plan_lanes(const struct ulp_model *model, const struct ulp_tensor_set *inputs, size_t lane_count)
+static struct ulp_plan *plan_lanes(const struct ulp_model *model,
+                                   const struct ulp_tensor_set *inputs, size_t lane_count)
 {
     static const char *const names[] = {"mpfr:128", "fp16", "fp32"};
     struct ulp_arithmetic lanes[3];
@@ -68,14 +75,16 @@ static void add_constant(struct proto *graph, const char *name, int rank, const 
     free(values);
 }
 
-static void add_node(struct proto *graph, const char *op, const char *name, const char *inputs, const char *outputs)
+static void add_node(struct proto *graph, const char *op, const char *name, const char *inputs,
+                     const char *outputs)
 {
     struct proto node = proto_node(op, name, inputs, outputs);
     proto_message(graph, GRAPH_NODE, &node);
 }
 
 /* Takes the graph; x is its input. */
-static struct ulp_model *load(struct proto *graph, int rank, const int64_t *dims, struct ulp_tensor_set *inputs)
+static struct ulp_model *load(struct proto *graph, int rank, const int64_t *dims,
+                              struct ulp_tensor_set *inputs)
 {
     struct ulp_tensor x;
     struct ulp_error error;
@@ -84,7 +93,8 @@ static struct ulp_model *load(struct proto *graph, int rank, const int64_t *dims
     struct proto bytes = proto_model(8, 14, graph);
     ck_ulp_ok(ulp_model_load_bytes("packed.onnx", bytes.data, bytes.count, &model, &error), error);
     proto_free(&bytes);
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &error),
+              error);
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)ulp_random_uniform(7, i) - 0.25f;
     *inputs = (struct ulp_tensor_set){0};
@@ -92,8 +102,8 @@ static struct ulp_model *load(struct proto *graph, int rank, const int64_t *dims
     return model;
 }
 
-/* The first and the last node have the same weights, between them a large tensor lives for a moment: with the memory it just needs, the
- * weights' digits are given up for it and made again. */
+/* The first and the last node have the same weights, between them a large tensor lives for a
+ * moment: with the memory it just needs, the weights' digits are given up for it and made again. */
 START_TEST(tensors_come_first)
 {
     struct proto graph = {0};
@@ -113,7 +123,8 @@ START_TEST(tensors_come_first)
     struct ulp_plan *plan = plan_lanes(model, &inputs, 3);
     ck_ulp_ok(hash_run(plan, &inputs, true, 0, &wanted, &cost, &error), error);
     ck_assert_uint_eq(cost.packed_count, 1);
-    ck_assert_uint_eq(cost.packed_use_count, 5); /* R(r), R(fp16), R(fp32) of both, but for the first */
+    /* R(r), R(fp16), R(fp32) of both, but for the first */
+    ck_assert_uint_eq(cost.packed_use_count, 5);
     const size_t peak = cost.peak_bytes;
     size_t fails = 0, works = peak;
     for (int turn = 0; turn < 12; turn++) {
@@ -138,7 +149,8 @@ START_TEST(tensors_come_first)
 }
 END_TEST
 
-/* A run meets weights once and keeps no digits of them, but those of a recurrent cell's state from step to step. */
+/* A run meets weights once and keeps no digits of them, but those of a recurrent cell's state from
+ * step to step. */
 START_TEST(recurrent_cells_pack_once)
 {
     enum { STEPS = 5, INPUT = 16, HIDDEN = 64 };
@@ -154,7 +166,8 @@ START_TEST(recurrent_cells_pack_once)
     proto_int(&attribute, ATTRIBUTE_TYPE, 2);
     proto_message(&node, NODE_ATTRIBUTE, &attribute);
     proto_message(&graph, GRAPH_NODE, &node);
-    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){STEPS, 1, 1, HIDDEN});
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4,
+                (const int64_t[]){STEPS, 1, 1, HIDDEN});
     struct ulp_model *model = load(&graph, 3, (const int64_t[]){STEPS, 1, INPUT}, &inputs);
     struct ulp_plan *plan = plan_lanes(model, &inputs, 1);
     ck_ulp_ok(hash_run(plan, &inputs, false, 0, &hash, &cost, &error), error);
@@ -178,7 +191,8 @@ START_TEST(recurrent_cells_pack_once)
 }
 END_TEST
 
-/* Every weight of a network's larger products is packed by the reference once, and found by its evaluation on every lane's inputs. */
+/* Every weight of a network's larger products is packed by the reference once, and found by its
+ * evaluation on every lane's inputs. */
 START_TEST(audits_pack_once)
 {
     struct ulp_model *model;

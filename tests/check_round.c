@@ -1,7 +1,7 @@
-/* Rounding against the format's definition. Every value of a small format is listed by decoding all its patterns; the
- * numbers that round to one value are an interval between boundaries that follow from the mode alone. So the loops are
- * compared on all 2^32 floats with no second rounding routine. Larger formats, with the MPFR oracle, and stochastic
- * rounding: tests/round. */
+/* Rounding against the format's definition. Every value of a small format is listed by decoding all
+ * its patterns; the numbers that round to one value are an interval between boundaries that follow
+ * from the mode alone. So the loops are compared on all 2^32 floats with no second rounding
+ * routine. Larger formats, with the MPFR oracle, and stochastic rounding: tests/round. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,16 +39,19 @@ static struct values list_values(const struct ulp_format *format)
         if (!isfinite(x))
             continue;
         ck_expect(values.count == 0 || x > values.at[values.count - 1],
-                  "%s: pattern %zx decodes to %a, not above the one before", format->name, pattern, x);
+                  "%s: pattern %zx decodes to %a, not above the one before", format->name, pattern,
+                  x);
         values.at[values.count++] = x;
     }
     ck_assert(values.at[values.count - 1] == format->max_finite);
-    values.at[values.count] = format->max_finite + (format->max_finite - values.at[values.count - 2]);
+    values.at[values.count] =
+        format->max_finite + (format->max_finite - values.at[values.count - 2]);
     return values;
 }
 
 /* Does a magnitude strictly between values i and i + 1 go up? x is exact. IEEE 754 section 4.3. */
-static bool goes_up(const struct values *values, enum ulp_rounding mode, bool negative, size_t i, double x)
+static bool goes_up(const struct values *values, enum ulp_rounding mode, bool negative, size_t i,
+                    double x)
 {
     const double middle = values->at[i] + (values->at[i + 1] - values->at[i]) / 2;
     switch (mode) {
@@ -64,13 +67,14 @@ static bool goes_up(const struct values *values, enum ulp_rounding mode, bool ne
     return false;
 }
 
-/* What value i becomes when it is stored: index values->count stands for everything beyond the largest. */
-static double stored_value(const struct ulp_format *format, const struct values *values, enum ulp_rounding mode,
-                           bool negative, size_t i)
+/* What value i becomes when it is stored: index values->count stands for everything beyond the
+ * largest. */
+static double stored_value(const struct ulp_format *format, const struct values *values,
+                           enum ulp_rounding mode, bool negative, size_t i)
 {
     double x;
-    const bool stays =
-        mode == ULP_ROUND_TOWARD_ZERO || (mode == ULP_ROUND_UP && negative) || (mode == ULP_ROUND_DOWN && !negative);
+    const bool stays = mode == ULP_ROUND_TOWARD_ZERO || (mode == ULP_ROUND_UP && negative) ||
+                       (mode == ULP_ROUND_DOWN && !negative);
     if (i < values->count)
         x = values->at[i];
     else if (stays || format->overflow == ULP_OVERFLOW_SATURATE)
@@ -91,7 +95,8 @@ static double infinite_value(const struct ulp_format *format, bool negative)
 }
 
 /* The magnitude bits of the largest float that does not go up from value i. */
-static uint32_t last_float(const struct values *values, enum ulp_rounding mode, bool negative, size_t i)
+static uint32_t last_float(const struct values *values, enum ulp_rounding mode, bool negative,
+                           size_t i)
 {
     uint32_t low = float_bits((float)values->at[i]), high; /* low stays (values are floats) */
     if (!goes_up(values, mode, negative, i, (values->at[i] + values->at[i + 1]) / 2) &&
@@ -129,13 +134,15 @@ static void flush_batch(struct batch *batch)
     for (size_t i = 0; wrong && i < batch->count; i++)
         ck_expect(isnan(batch->want[i]) ? isnan(batch->out[i])
                                         : float_bits(batch->out[i]) == float_bits(batch->want[i]),
-                  "%s %s: %a gives %a, not %a", batch->format->name, mode_names[batch->mode], batch->in[i],
-                  batch->out[i], batch->want[i]);
+                  "%s %s: %a gives %a, not %a", batch->format->name, mode_names[batch->mode],
+                  batch->in[i], batch->out[i], batch->want[i]);
     batch->count = 0;
 }
 
-/* Add the floats with magnitude bits first, first + stride, ... below end, all of which must give `want`. */
-static void add_interval(struct batch *batch, bool negative, uint64_t first, uint64_t end, uint64_t stride, double want)
+/* Add the floats with magnitude bits first, first + stride, ... below end, all of which must give
+ * `want`. */
+static void add_interval(struct batch *batch, bool negative, uint64_t first, uint64_t end,
+                         uint64_t stride, double want)
 {
     const uint32_t sign = negative ? UINT32_C(1) << 31 : 0;
     while (first < end) {
@@ -153,9 +160,10 @@ static void add_interval(struct batch *batch, bool negative, uint64_t first, uin
     }
 }
 
-/* All floats of a sign: each interval of equal results, with `stride` (1: all 2^31 of them) and its ends. */
-static void check_floats(const struct ulp_format *format, const struct values *values, enum ulp_rounding mode,
-                         bool negative, uint64_t stride)
+/* All floats of a sign: each interval of equal results, with `stride` (1: all 2^31 of them) and its
+ * ends. */
+static void check_floats(const struct ulp_format *format, const struct values *values,
+                         enum ulp_rounding mode, bool negative, uint64_t stride)
 {
     static struct batch batch;
     const uint64_t infinity = 0x7f800000;
@@ -164,7 +172,8 @@ static void check_floats(const struct ulp_format *format, const struct values *v
     for (size_t i = 0; i < values->count; i++) {
         const uint64_t last = last_float(values, mode, negative, i);
         const double want = stored_value(format, values, mode, negative, i);
-        ck_expect(first <= last, "%s %s: no float rounds to %a", format->name, mode_names[mode], values->at[i]);
+        ck_expect(first <= last, "%s %s: no float rounds to %a", format->name, mode_names[mode],
+                  values->at[i]);
         add_interval(&batch, negative, first, last + 1, stride, want);
         if (stride > 1)
             add_interval(&batch, negative, last, last + 1, 1, want);
@@ -178,8 +187,9 @@ static void check_floats(const struct ulp_format *format, const struct values *v
     flush_batch(&batch);
 }
 
-static const char *const small_formats[] = {"fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "fp8-e4m3fnuz", "fp8-e5m2fnuz",
-                                            "tf32", "e2m1", "e2m5",     "e5m7",     "e7m8",         "e8m3"};
+static const char *const small_formats[] = {"fp16",         "bf16",         "fp8-e4m3", "fp8-e5m2",
+                                            "fp8-e4m3fnuz", "fp8-e5m2fnuz", "tf32",     "e2m1",
+                                            "e2m5",         "e5m7",         "e7m8",     "e8m3"};
 enum { SMALL_COUNT = sizeof small_formats / sizeof small_formats[0], PROVEN_COUNT = 4 };
 
 START_TEST(floats_of_small_formats)
@@ -221,7 +231,8 @@ START_TEST(all_floats)
 }
 END_TEST
 
-/* Each instruction set has its own loops. The features are read once a process, and each test is a process. */
+/* Each instruction set has its own loops. The features are read once a process, and each test is a
+ * process. */
 START_TEST(every_instruction_set)
 {
     static const char *const disabled[] = {"", "avx512", "avx2"};
@@ -249,7 +260,8 @@ START_TEST(doubles_at_boundaries)
     for (int mode = 0; mode < MODE_COUNT; mode++)
         for (int negative = 0; negative < 2; negative++)
             for (size_t i = 0; i < values.count; i++) {
-                const double low = values.at[i], high = values.at[i + 1], middle = low + (high - low) / 2;
+                const double low = values.at[i], high = values.at[i + 1],
+                             middle = low + (high - low) / 2;
                 double in[8] = {low,
                                 nextafter(low, high),
                                 nextafter(middle, low),
@@ -264,9 +276,13 @@ START_TEST(doubles_at_boundaries)
                 ulp_round_doubles(&format, (enum ulp_rounding)mode, out, 8, 0, 0, 0);
                 for (int j = 0; j < 8; j++) {
                     const double x = fabs(in[j]);
-                    const size_t at = x != low && goes_up(&values, (enum ulp_rounding)mode, negative, i, x) ? i + 1 : i;
+                    const size_t at =
+                        x != low && goes_up(&values, (enum ulp_rounding)mode, negative, i, x)
+                            ? i + 1
+                            : i;
                     check_double(&format, (enum ulp_rounding)mode, in[j], out[j],
-                                 stored_value(&format, &values, (enum ulp_rounding)mode, negative, at));
+                                 stored_value(&format, &values, (enum ulp_rounding)mode, negative,
+                                              at));
                 }
             }
     free(values.at);

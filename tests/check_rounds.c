@@ -1,5 +1,5 @@
-/* run and analysis: lanes that take other branches or rounds than the reference, overflow and lost digits inside bodies, and the
- * joined figures of rounds against one tensor made of them. */
+/* run and analysis: lanes that take other branches or rounds than the reference, overflow and lost
+ * digits inside bodies, and the joined figures of rounds against one tensor made of them. */
 #include "text_model.h"
 
 #include <math.h>
@@ -14,10 +14,15 @@
 
 static const struct text_graph negated = {"", "e", {NODE("Neg", "minus", "x", "e")}};
 static const struct text_graph twice = {"", "t", {NODE("Mul", "double", "x two", "t")}};
-/* 0.3f + 300 - 300 is 0.3f in the reference, so not less; FP32 gives 0.29998779 and FP16 0.25, which are. */
-static const struct text_graph decided = {"x", "y",
-    {NODE("ReduceMax", "most", "x", "m"), NODE("Add", "there", "m big", "m1"), NODE("Sub", "back", "m1 big", "m2"),
-     NODE("Less", "compare", "m2 m", "b_less"), CONTROL("If", "if", "b_less", "y", &twice, &negated)}};
+/* 0.3f + 300 - 300 is 0.3f in the reference, so not less; FP32 gives 0.29998779 and FP16 0.25,
+ * which are. */
+static const struct text_graph decided = {"x",
+                                          "y",
+                                          {NODE("ReduceMax", "most", "x", "m"),
+                                           NODE("Add", "there", "m big", "m1"),
+                                           NODE("Sub", "back", "m1 big", "m2"),
+                                           NODE("Less", "compare", "m2 m", "b_less"),
+                                           CONTROL("If", "if", "b_less", "y", &twice, &negated)}};
 
 START_TEST(another_branch_is_said)
 {
@@ -25,15 +30,18 @@ START_TEST(another_branch_is_said)
     text_audit(&decided, 1, 0.3, true, 1, &result);
     for (size_t l = 0; l < result.lane_count; l++) {
         const char *lane = text_lanes[l + 1];
-        const struct ulp_audit_node *node = audit_node(&result, l, "if"), *inside = audit_node(&result, l, "if/minus");
+        const struct ulp_audit_node *node = audit_node(&result, l, "if"),
+                                    *inside = audit_node(&result, l, "if/minus");
         ck_assert_msg(node->outputs[0].entire.diverged, "%s", lane);
         ck_assert_uint_eq(audit_node(&result, l, "if/double")->rounds, 0);
         ck_assert(inside->rounds == 0 && inside->output_count == 0 && node->rounds == 1);
         ck_assert_str_eq(result.lanes[l].nodes[result.lanes[l].first_decided].name, "compare");
         ck_assert(!node->decided && !audit_node(&result, l, "back")->outputs[0].entire.diverged);
-        /* one node in this lane: 2 x on its own inputs, -x on the reference's; neither has much of an error of its own */
+        /* one node in this lane: 2 x on its own inputs, -x on the reference's; neither has much of
+         * an error of its own */
         ck_assert(node->outputs[0].entire.max_abs > 0.8 && node->outputs[0].carried.max_abs > 0.8);
-        ck_assert(node->outputs[0].single.max_abs < 0.01 && node->outputs[0].introduced.max_abs < 0.01);
+        ck_assert(node->outputs[0].single.max_abs < 0.01 &&
+                  node->outputs[0].introduced.max_abs < 0.01);
         ck_assert(result.lanes[l].outputs.outputs[0].entire.diverged);
     }
     bool exceeded;
@@ -49,17 +57,24 @@ START_TEST(another_branch_is_said)
 END_TEST
 
 /* s grows by a half each round until it reaches a bound. */
-static const struct text_graph grow_body = {"i_n b_c s", "b_d t",
-    {NODE("Div", "half", "s two", "h"), NODE("Add", "grow", "s h", "t"), NODE("ReduceMax", "most", "t", "m"), NODE("Less", "go", "m bound", "b_d")}};
+static const struct text_graph grow_body = {"i_n b_c s",
+                                            "b_d t",
+                                            {NODE("Div", "half", "s two", "h"),
+                                             NODE("Add", "grow", "s h", "t"),
+                                             NODE("ReduceMax", "most", "t", "m"),
+                                             NODE("Less", "go", "m bound", "b_d")}};
 
 START_TEST(other_rounds_are_said)
 {
-    static const struct text_graph text = {"x limit", "y",
-        {NODE("ReduceMax", "top", "limit", "bound"), CONTROL("Loop", "loop", "- b_yes x", "y", &grow_body)}};
+    static const struct text_graph text = {"x limit",
+                                           "y",
+                                           {NODE("ReduceMax", "top", "limit", "bound"),
+                                            CONTROL("Loop", "loop", "- b_yes x", "y", &grow_body)}};
     struct ulp_model *model = text_load(&text);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 1.1, true);
     struct ulp_audit result;
-    /* 1.1f * 1.5^10 is 63.4325...: FP32's own value is the limit, the reference's the least bit above or below it */
+    /* 1.1f * 1.5^10 is 63.4325...: FP32's own value is the limit, the reference's the least bit
+     * above or below it */
     float s = 1.1f, most = 0;
     double exact = 1.1f;
     for (int i = 0; i < 10; i++, most = s) {
@@ -71,7 +86,8 @@ START_TEST(other_rounds_are_said)
     for (size_t e = 0; e < limit->count; e++)
         ((float *)limit->data)[e] = most > exact ? most : nextafterf(most, 1000);
     text_audit_samples(model, &inputs, 1, 1, &result);
-    const struct ulp_audit_node *loop = audit_node(&result, 1, "loop"), *grow = audit_node(&result, 1, "loop/grow");
+    const struct ulp_audit_node *loop = audit_node(&result, 1, "loop"),
+                                *grow = audit_node(&result, 1, "loop/grow");
     ck_assert_str_eq(result.lanes[1].arithmetic.name, "fp32");
     ck_assert(loop->outputs[0].entire.diverged && !loop->decided);
     ck_assert_uint_eq(grow->rounds, 10);
@@ -84,21 +100,28 @@ END_TEST
 
 /* ---- overflow, certificates ---- */
 
-static const struct text_graph blow_body = {"i_n b_c s", "b_d t r",
-    {NODE("Mul", "blow", "s big", "t"), NODE("Add", "shift", "t two", "r"), NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph blow_body = {"i_n b_c s",
+                                            "b_d t r",
+                                            {NODE("Mul", "blow", "s big", "t"),
+                                             NODE("Add", "shift", "t two", "r"),
+                                             NODE("Identity", "go", "b_c", "b_d")}};
 
 START_TEST(overflow_is_born_inside)
 {
-    static const struct text_graph text = {"x i_count", "y z", {CONTROL("Loop", "loop", "i_count b_yes x", "y z", &blow_body)}};
+    static const struct text_graph text = {
+        "x i_count", "y z", {CONTROL("Loop", "loop", "i_count b_yes x", "y z", &blow_body)}};
     struct ulp_audit result;
     bool exceeded;
     struct ulp_error error;
     text_audit(&text, 1, 1, true, 1, &result);
     const struct ulp_audit_lane *fp16 = &result.lanes[0];
     ck_assert_str_eq(fp16->nodes[fp16->first_born].name, "loop/blow");
-    const struct ulp_audit_node *blow = audit_node(&result, 0, "loop/blow"), *loop = audit_node(&result, 0, "loop");
-    ck_assert(blow->born && blow->poisoned && !loop->born && loop->poisoned); /* born in one round, carried into the next */
-    ck_assert(audit_node(&result, 0, "loop/shift")->poisoned && !audit_node(&result, 0, "loop/shift")->born);
+    const struct ulp_audit_node *blow = audit_node(&result, 0, "loop/blow"),
+                                *loop = audit_node(&result, 0, "loop");
+    /* born in one round, carried into the next */
+    ck_assert(blow->born && blow->poisoned && !loop->born && loop->poisoned);
+    ck_assert(audit_node(&result, 0, "loop/shift")->poisoned &&
+              !audit_node(&result, 0, "loop/shift")->born);
     /* 300, 90,000 and 27,000,000: two rounds of 24 elements are beyond 65504 */
     ck_assert_uint_eq(blow->outputs[0].entire.nonfinite, 48);
     ck_assert_uint_eq(blow->outputs[0].entire.count, 24);
@@ -112,11 +135,18 @@ START_TEST(overflow_is_born_inside)
 END_TEST
 
 /* Where digits cancel: x / 300 + 300 - 300. */
-static const struct text_graph lossy_branch = {"", "t",
-    {NODE("Div", "part", "x big", "p"), NODE("Add", "there", "p big", "a"), NODE("Sub", "back", "a big", "t")}};
-static const struct text_graph lossy_body = {"i_n b_c s", "b_d u",
-    {NODE("Div", "part", "x big", "p"), NODE("Add", "there", "p big", "a"), NODE("Sub", "back", "a big", "t"), NODE("Add", "sum", "s t", "u"),
-     NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph lossy_branch = {"",
+                                               "t",
+                                               {NODE("Div", "part", "x big", "p"),
+                                                NODE("Add", "there", "p big", "a"),
+                                                NODE("Sub", "back", "a big", "t")}};
+static const struct text_graph lossy_body = {"i_n b_c s",
+                                             "b_d u",
+                                             {NODE("Div", "part", "x big", "p"),
+                                              NODE("Add", "there", "p big", "a"),
+                                              NODE("Sub", "back", "a big", "t"),
+                                              NODE("Add", "sum", "s t", "u"),
+                                              NODE("Identity", "go", "b_c", "b_d")}};
 static const struct text_graph lossy[] = {
     {"x b_flag", "y", {CONTROL("If", "if", "b_flag", "y", &lossy_branch, &negated)}},
     {"x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &lossy_body)}}};
@@ -132,9 +162,12 @@ START_TEST(certificates_cover_what_is_inside)
     ck_ulp_ok(ulp_arithmetic_find("mpfr:64", &reference, &error), error);
     ck_ulp_ok(ulp_certify(model, &reference, &inputs, &options, NULL, &certificate, &error), error);
     ck_assert_str_eq(certificate.node, _i ? "loop/back" : "if/back");
-    /* 300 is some 2^16 times x / 300 (rms 2^-8): 16 of 64 bits, 4.8 of 19.3 digits, and one more or less */
-    ck_assert_msg(certificate.node_digits > 13.5 && certificate.node_digits < 15.5, "%g", certificate.node_digits);
-    ck_assert(certificate.output_digits >= certificate.node_digits && (_i || certificate.output_digits == certificate.node_digits));
+    /* 300 is some 2^16 times x / 300 (rms 2^-8): 16 of 64 bits, 4.8 of 19.3 digits, and one more or
+     * less */
+    ck_assert_msg(certificate.node_digits > 13.5 && certificate.node_digits < 15.5, "%g",
+                  certificate.node_digits);
+    ck_assert(certificate.output_digits >= certificate.node_digits &&
+              (_i || certificate.output_digits == certificate.node_digits));
     free(certificate.node);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
@@ -152,7 +185,9 @@ static void fill(struct ulp_tensor *t, int64_t count, uint64_t seed, double scal
 }
 
 /* The same sums in another order: a few 2^-53 for each of 300 terms. */
-#define CLOSE(a, b) ck_assert_msg(fabs((a) - (b)) <= 1e-13 * fabs(b), #a " %.17g expected %.17g", (double)(a), (double)(b))
+#define CLOSE(a, b)                                                                            \
+    ck_assert_msg(fabs((a) - (b)) <= 1e-13 * fabs(b), #a " %.17g expected %.17g", (double)(a), \
+                  (double)(b))
 
 START_TEST(joined_figures_are_those_of_one_tensor)
 {
@@ -192,8 +227,10 @@ START_TEST(joined_figures_are_those_of_one_tensor)
         ulp_tensor_free(&base);
     }
     ck_ulp_ok(ulp_metrics_measure(&all_values, &all_bases, &format, &whole, &error), error);
-    ck_assert(joined.max_abs == whole.max_abs && joined.max_rel == whole.max_rel && joined.max_ulp == whole.max_ulp);
-    ck_assert(joined.count == whole.count && joined.nonfinite == whole.nonfinite && joined.median_ulp == median);
+    ck_assert(joined.max_abs == whole.max_abs && joined.max_rel == whole.max_rel &&
+              joined.max_ulp == whole.max_ulp);
+    ck_assert(joined.count == whole.count && joined.nonfinite == whole.nonfinite &&
+              joined.median_ulp == median);
     ck_assert_uint_eq(joined.worst_index, worst);
     CLOSE(joined.rms, whole.rms);
     CLOSE(joined.mean, whole.mean);

@@ -1,4 +1,5 @@
-/* Strips: one table-driven conformance test over arithmetics x primitives against the oracle, in place too. */
+/* Strips: one table-driven conformance test over arithmetics x primitives against the oracle, in
+ * place too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,15 +79,19 @@ static void make_operands(const struct ulp_strip_rule *rule, uint64_t *state, si
 {
     for (int k = 0; k < 3; k++)
         for (size_t i = 0; i < n; i++)
-            mpfr_init2(operands.values[k][i], rule->carrier == ULP_STRIP_MPFR ? rule->precision : 53);
+            mpfr_init2(operands.values[k][i],
+                       rule->carrier == ULP_STRIP_MPFR ? rule->precision : 53);
     for (size_t i = 0; i < n; i++) {
         mpfr_ptr a = operands.values[0][i], b = operands.values[1][i], c = operands.values[2][i];
         /* Every pair of specials when there is room, in an order that starts with one of each. */
         const unsigned u = (unsigned)i;
-        oracle_operand(a, &rule->format, state, u < 2 * ORACLE_SPECIALS ? u % ORACLE_SPECIALS : ORACLE_SPECIALS);
+        oracle_operand(a, &rule->format, state,
+                       u < 2 * ORACLE_SPECIALS ? u % ORACLE_SPECIALS : ORACLE_SPECIALS);
         oracle_operand(b, &rule->format, state,
-                       u < 2 * ORACLE_SPECIALS ? (u * 7 + u / ORACLE_SPECIALS) % ORACLE_SPECIALS : ORACLE_SPECIALS);
-        oracle_operand(c, &rule->format, state, u < ORACLE_SPECIALS ? (u * 5) % ORACLE_SPECIALS : ORACLE_SPECIALS);
+                       u < 2 * ORACLE_SPECIALS ? (u * 7 + u / ORACLE_SPECIALS) % ORACLE_SPECIALS
+                                               : ORACLE_SPECIALS);
+        oracle_operand(c, &rule->format, state,
+                       u < ORACLE_SPECIALS ? (u * 5) % ORACLE_SPECIALS : ORACLE_SPECIALS);
         if (i % 8 == 5) { /* near cancellation; into the format, which may have no -0 */
             mpfr_neg(b, a, MPFR_RNDN);
             ulp_round_mpfr(&rule->format, ULP_ROUND_NEAREST_EVEN, b, b, 0, 0, 0);
@@ -108,7 +113,8 @@ static void free_operands(size_t n)
             mpfr_clear(operands.values[k][i]);
 }
 
-static void check_primitive(const char *name, const struct ulp_strip_rule *rule, enum ulp_primitive primitive, size_t n)
+static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
+                            enum ulp_primitive primitive, size_t n)
 {
     const struct ulp_strip_place place = {77, 1000};
     const int arity = ulp_primitive_rows[primitive].arity;
@@ -120,14 +126,15 @@ static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
     mpfr_init2(exact, oracle_precision(primitive));
     mpfr_inits2(rule->carrier == ULP_STRIP_MPFR ? rule->precision : 53, want, got, (mpfr_ptr)0);
     for (size_t i = 0; i < n; i++) {
-        oracle_compute(primitive, exact, operands.values[0][i], operands.values[1][i], operands.values[2][i]);
+        oracle_compute(primitive, exact, operands.values[0][i], operands.values[1][i],
+                       operands.values[2][i]);
         oracle_round(rule, want, exact, place.stream, place.first + i);
         strip_get(rule, result, i, got);
         if (!oracle_same(got, want)) {
             char text[1024];
             mpfr_snprintf(text, sizeof text, "%s: %s(%Ra, %Ra, %Ra) = %Ra, expected %Ra", name,
-                          ulp_primitive_rows[primitive].name, operands.values[0][i], operands.values[1][i],
-                          operands.values[2][i], got, want);
+                          ulp_primitive_rows[primitive].name, operands.values[0][i],
+                          operands.values[1][i], operands.values[2][i], got, want);
             ck_abort_msg("%s", text);
         }
     }
@@ -142,8 +149,8 @@ static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
             strip_get(rule, result, i, want);
             strip_get(rule, again, i, got);
             if (!oracle_same(got, want))
-                ck_abort_msg("%s: %s in place of operand %d differs at %zu", name, ulp_primitive_rows[primitive].name,
-                             k, i);
+                ck_abort_msg("%s: %s in place of operand %d differs at %zu", name,
+                             ulp_primitive_rows[primitive].name, k, i);
         }
     }
     if (arity > 1) {
@@ -154,7 +161,8 @@ static void check_primitive(const char *name, const struct ulp_strip_rule *rule,
             strip_get(rule, result, i, want);
             strip_get(rule, again, i, got);
             if (!oracle_same(got, want))
-                ck_abort_msg("%s: %s over one strip differs at %zu", name, ulp_primitive_rows[primitive].name, i);
+                ck_abort_msg("%s: %s over one strip differs at %zu", name,
+                             ulp_primitive_rows[primitive].name, i);
         }
     }
     mpfr_clears(exact, want, got, (mpfr_ptr)0);
@@ -169,11 +177,14 @@ START_TEST(every_primitive_rounds_once)
     for (int round = 0; round < rounds; round++) {
         make_operands(&rule, &state, ULP_STRIP);
         for (int p = 0; p < ULP_PRIMITIVE_COUNT; p++) {
-            const bool function = oracle_precision((enum ulp_primitive)p) == ORACLE_FUNCTION_PRECISION;
+            const bool function =
+                oracle_precision((enum ulp_primitive)p) == ORACLE_FUNCTION_PRECISION;
             if (ulp_strip_tables[rule.carrier]->primitive[p])
-                check_primitive(
-                    name, &rule, (enum ulp_primitive)p,
-                    function && p != ULP_PRIMITIVE_DIV && p != ULP_PRIMITIVE_SQRT && !test_long() ? 96 : ULP_STRIP);
+                check_primitive(name, &rule, (enum ulp_primitive)p,
+                                function && p != ULP_PRIMITIVE_DIV && p != ULP_PRIMITIVE_SQRT &&
+                                        !test_long()
+                                    ? 96
+                                    : ULP_STRIP);
         }
         free_operands(ULP_STRIP);
     }
@@ -182,9 +193,9 @@ END_TEST
 
 START_TEST(tables_have_every_meaning)
 {
-    static const enum ulp_primitive only_integer[] = {ULP_PRIMITIVE_BIT_AND,    ULP_PRIMITIVE_BIT_OR,
-                                                      ULP_PRIMITIVE_BIT_XOR,    ULP_PRIMITIVE_BIT_NOT,
-                                                      ULP_PRIMITIVE_SHIFT_LEFT, ULP_PRIMITIVE_SHIFT_RIGHT};
+    static const enum ulp_primitive only_integer[] = {
+        ULP_PRIMITIVE_BIT_AND, ULP_PRIMITIVE_BIT_OR,     ULP_PRIMITIVE_BIT_XOR,
+        ULP_PRIMITIVE_BIT_NOT, ULP_PRIMITIVE_SHIFT_LEFT, ULP_PRIMITIVE_SHIFT_RIGHT};
     for (int carrier = ULP_STRIP_FLOAT; carrier <= ULP_STRIP_MPFR; carrier++)
         for (int p = 0; p < ULP_PRIMITIVE_COUNT; p++) {
             bool integer = false;
@@ -226,7 +237,8 @@ START_TEST(carriers_are_the_cheapest_exact_ones)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct ulp_strip_rule rule = oracle_rule(rows[i].name);
         if (rule.carrier != rows[i].carrier || rule.each_step != rows[i].each_step)
-            ck_abort_msg("%s: carrier %d, each step %d", rows[i].name, rule.carrier, rule.each_step);
+            ck_abort_msg("%s: carrier %d, each step %d", rows[i].name, rule.carrier,
+                         rule.each_step);
     }
 }
 END_TEST
@@ -245,5 +257,6 @@ static Suite *primitive_suite(void)
 
 int main(void)
 {
-    return test_run(primitive_suite(), strip_access_suite(), strip_fold_suite(), strip_chain_suite(), strip_integer_suite(), NULL);
+    return test_run(primitive_suite(), strip_access_suite(), strip_fold_suite(),
+                    strip_chain_suite(), strip_integer_suite(), NULL);
 }

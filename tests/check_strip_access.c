@@ -1,5 +1,5 @@
-/* Loading, storing, constants and spreading: every element of memory into every carrier and back, with at most one
- * rounding. */
+/* Loading, storing, constants and spreading: every element of memory into every carrier and back,
+ * with at most one rounding. */
 #include <math.h>
 #include <string.h>
 
@@ -13,9 +13,10 @@
 #define WIDE_PRECISION 120
 #define RECORD_BYTES (sizeof(struct ulp_record) + 32)
 
-static const char *const arithmetics[] = {"fp32",          "fp16-strict",   "bf16-strict",   "fp64",
-                                          "fp32,round=rz", "fp32,round=ru", "fp64,round=rd", "e4m3",
-                                          "mpfr:128",      "mpfr:53",       "mpfr:20",       "e11m20"};
+static const char *const arithmetics[] = {"fp32",          "fp16-strict",   "bf16-strict",
+                                          "fp64",          "fp32,round=rz", "fp32,round=ru",
+                                          "fp64,round=rd", "e4m3",          "mpfr:128",
+                                          "mpfr:53",       "mpfr:20",       "e11m20"};
 enum { ARITHMETICS = sizeof arithmetics / sizeof arithmetics[0] };
 
 static size_t element_bytes(enum ulp_element element)
@@ -62,7 +63,8 @@ static void get_element(const struct ulp_tensor *tensor, size_t i, mpfr_t x)
     case ULP_ELEMENT_F64: mpfr_set_d(x, ((const double *)tensor->data)[i], MPFR_RNDN); return;
     case ULP_ELEMENT_WIDE: {
         mpfr_t y;
-        ulp_record_open_const(y, ulp_record_at_const(tensor->data, i, WIDE_PRECISION), WIDE_PRECISION);
+        ulp_record_open_const(y, ulp_record_at_const(tensor->data, i, WIDE_PRECISION),
+                              WIDE_PRECISION);
         mpfr_set(x, y, MPFR_RNDN);
         return;
     }
@@ -78,8 +80,8 @@ static void get_element(const struct ulp_tensor *tensor, size_t i, mpfr_t x)
     }
 }
 
-/* Values at which two roundings differ from one: halves of a last place plus or minus a little, in every format's
- * reach. */
+/* Values at which two roundings differ from one: halves of a last place plus or minus a little, in
+ * every format's reach. */
 static void random_wide(mpfr_t x, uint64_t *state)
 {
     static const int places[] = {3, 4, 7, 8, 11, 20, 24, 53, 60};
@@ -99,7 +101,8 @@ static void random_wide(mpfr_t x, uint64_t *state)
 
 static void fill_tensor(struct ulp_tensor *tensor, uint64_t *state)
 {
-    static const double specials[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1, 0x1p-1074, 0x1p-149, 65520, 3e38, -1e300};
+    static const double specials[] = {0,         -0.0,     INFINITY, -INFINITY, NAN,   1,
+                                      0x1p-1074, 0x1p-149, 65520,    3e38,      -1e300};
     mpfr_t x;
     mpfr_init2(x, WIDE_PRECISION);
     for (size_t i = 0; i < COUNT; i++) {
@@ -119,7 +122,8 @@ static void fill_tensor(struct ulp_tensor *tensor, uint64_t *state)
         } else {
             const uint64_t random = oracle_random(state);
             put_integer(tensor, i,
-                        i < 4 ? (uint64_t)0 - (i & 1) * ((uint64_t)1 << 63) - (i >> 1) : random >> random % 60);
+                        i < 4 ? (uint64_t)0 - (i & 1) * ((uint64_t)1 << 63) - (i >> 1)
+                              : random >> random % 60);
         }
     }
     mpfr_clear(x);
@@ -142,7 +146,8 @@ static bool carries(const struct ulp_strip_rule *rule, const mpfr_t x)
     return same;
 }
 
-/* The ways of addressing n elements: contiguous, one repeated, backwards with gaps, through a table. */
+/* The ways of addressing n elements: contiguous, one repeated, backwards with gaps, through a
+ * table. */
 struct addressing {
     int64_t base, stride;
     int64_t offsets[COUNT];
@@ -179,8 +184,8 @@ START_TEST(loads_are_exact_or_rounded_once)
             struct addressing a;
             fill_tensor(&tensor, &state);
             make_addressing(&a, way, &state);
-            ulp_strip_tables[rule.carrier]->load(&rule, strip, &tensor, a.base, a.table ? a.offsets : NULL, a.stride,
-                                                 COUNT);
+            ulp_strip_tables[rule.carrier]->load(&rule, strip, &tensor, a.base,
+                                                 a.table ? a.offsets : NULL, a.stride, COUNT);
             for (size_t i = 0; i < COUNT; i++) {
                 get_element(&tensor, address(&a, i), x);
                 if (carries(&rule, x))
@@ -190,7 +195,8 @@ START_TEST(loads_are_exact_or_rounded_once)
                 strip_get(&rule, strip, i, got);
                 if (!oracle_same(got, want)) {
                     char text[512];
-                    mpfr_snprintf(text, sizeof text, "%s: element kind %d, way %d: %Ra loaded as %Ra, expected %Ra",
+                    mpfr_snprintf(text, sizeof text,
+                                  "%s: element kind %d, way %d: %Ra loaded as %Ra, expected %Ra",
                                   arithmetics[_i], element, way, x, got, want);
                     ck_abort_msg("%s", text);
                 }
@@ -206,12 +212,14 @@ static const char *const storages[] = {NULL,   "fp32",   "fp16",     "bf16",   "
 /* Does every value of the format fit the element? */
 static bool element_holds(enum ulp_element element, const struct ulp_format *format)
 {
-    return element == ULP_ELEMENT_WIDE || (element == ULP_ELEMENT_F64 && format->carrier != ULP_CARRIER_MPFR) ||
+    return element == ULP_ELEMENT_WIDE ||
+           (element == ULP_ELEMENT_F64 && format->carrier != ULP_CARRIER_MPFR) ||
            format->carrier == ULP_CARRIER_FLOAT;
 }
 
-static void check_store(const char *name, const struct ulp_strip_rule *rule, const char *storage_name,
-                        enum ulp_element element, int way, uint64_t *state)
+static void check_store(const char *name, const struct ulp_strip_rule *rule,
+                        const char *storage_name, enum ulp_element element, int way,
+                        uint64_t *state)
 {
     struct ulp_format storage;
     struct ulp_error error;
@@ -233,18 +241,23 @@ static void check_store(const char *name, const struct ulp_strip_rule *rule, con
     }
     const struct ulp_strip_place place = {3, 500};
     ulp_strip_tables[rule->carrier]->store(rule, storage_name ? &storage : NULL, &tensor, a.base,
-                                           a.table ? a.offsets : NULL, a.stride, strip, COUNT, place);
-    for (size_t i = way == 1 ? COUNT - 1 : 0; i < COUNT; i++) { /* way 1: all into one element, the last stays */
+                                           a.table ? a.offsets : NULL, a.stride, strip, COUNT,
+                                           place);
+    /* way 1: all into one element, the last stays */
+    for (size_t i = way == 1 ? COUNT - 1 : 0; i < COUNT; i++) {
         strip_get(rule, strip, i, x);
         if (storage_name)
-            ulp_round_mpfr(&storage, rule->rounding, want, x, rule->seed, place.stream, place.first + i);
+            ulp_round_mpfr(&storage, rule->rounding, want, x, rule->seed, place.stream,
+                           place.first + i);
         else
             mpfr_set(want, x, MPFR_RNDN);
         get_element(&tensor, address(&a, i), got);
         if (!oracle_same(got, want)) {
             char text[512];
-            mpfr_snprintf(text, sizeof text, "%s to %s, element kind %d, way %d: %Ra stored as %Ra, expected %Ra", name,
-                          storage_name ? storage_name : "itself", (int)element, way, x, got, want);
+            mpfr_snprintf(text, sizeof text,
+                          "%s to %s, element kind %d, way %d: %Ra stored as %Ra, expected %Ra",
+                          name, storage_name ? storage_name : "itself", (int)element, way, x, got,
+                          want);
             ck_abort_msg("%s", text);
         }
     }
@@ -254,7 +267,8 @@ static void check_store(const char *name, const struct ulp_strip_rule *rule, con
 START_TEST(stores_round_once)
 {
     uint64_t state = 23;
-    static const char *const more[] = {"fp32,round=sr,seed=4", "fp16-strict,round=sr", "fp64,round=sr"};
+    static const char *const more[] = {"fp32,round=sr,seed=4", "fp16-strict,round=sr",
+                                       "fp64,round=sr"};
     const char *name = _i < ARITHMETICS ? arithmetics[_i] : more[_i - ARITHMETICS];
     const struct ulp_strip_rule rule = oracle_rule(name);
     for (int element = ULP_ELEMENT_F32; element <= ULP_ELEMENT_WIDE; element++)
@@ -309,11 +323,12 @@ START_TEST(floats_store_as_integers_toward_zero)
             ulp_strip_tables[rule.carrier]->store(&rule, NULL, &tensor, 5, NULL, 1, strip, 1,
                                                   (struct ulp_strip_place){0, 0});
             get_element(&tensor, 5, x);
-            const int64_t got =
-                rows[k].element == ULP_ELEMENT_U64 ? (int64_t)mpfr_get_uj(x, MPFR_RNDN) : mpfr_get_sj(x, MPFR_RNDN);
+            const int64_t got = rows[k].element == ULP_ELEMENT_U64
+                                    ? (int64_t)mpfr_get_uj(x, MPFR_RNDN)
+                                    : mpfr_get_sj(x, MPFR_RNDN);
             if (got != rows[k].out)
-                ck_abort_msg("%s: %g stored as %lld, expected %lld", carriers[c], rows[k].in, (long long)got,
-                             (long long)rows[k].out);
+                ck_abort_msg("%s: %g stored as %lld, expected %lld", carriers[c], rows[k].in,
+                             (long long)got, (long long)rows[k].out);
             mpfr_clear(x);
         }
 }
@@ -321,30 +336,31 @@ END_TEST
 
 START_TEST(constants_round_once)
 {
-    static const char *const texts[] = {"0",
-                                        "-0",
-                                        "1",
-                                        "0.1",
-                                        "-0.1",
-                                        "1e-5",
-                                        "0.7978845608028654",
-                                        "0.044715",
-                                        "3.4028235677973366e38",
-                                        "1e400",
-                                        "-1e400",
-                                        "1e-400",
-                                        "inf",
-                                        "-inf",
-                                        "nan",
-                                        "pi",
-                                        "0x1.fffffffp+3",
-                                        "-0x1.00000000000008p0",
-                                        "0x1p-1074",
-                                        "65519.99999999999999999",
-                                        "1.000000059604644775390625",
-                                        "1.00000005960464477539062500000000000000000000000000000000000001",
-                                        "448",
-                                        "464.0000001"};
+    static const char *const texts[] = {
+        "0",
+        "-0",
+        "1",
+        "0.1",
+        "-0.1",
+        "1e-5",
+        "0.7978845608028654",
+        "0.044715",
+        "3.4028235677973366e38",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "inf",
+        "-inf",
+        "nan",
+        "pi",
+        "0x1.fffffffp+3",
+        "-0x1.00000000000008p0",
+        "0x1p-1074",
+        "65519.99999999999999999",
+        "1.000000059604644775390625",
+        "1.00000005960464477539062500000000000000000000000000000000000001",
+        "448",
+        "464.0000001"};
     const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
     mpfr_t exact, want, got;
     mpfr_init2(exact, ORACLE_PRECISION);

@@ -1,5 +1,5 @@
-/* Folds against their definition, level by level, with every step rounded by the oracle; independence of how the
- * elements are cut into strips. Integers against 128-bit arithmetic. */
+/* Folds against their definition, level by level, with every step rounded by the oracle;
+ * independence of how the elements are cut into strips. Integers against 128-bit arithmetic. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +28,8 @@ static _Alignas(16) unsigned char strip[COUNT * RECORD_BYTES], out[RECORD_BYTES]
 /* *a = a step b. */
 static void step(const struct ulp_strip_rule *rule, enum ulp_fold kind, mpfr_t a, const mpfr_t b)
 {
-    static const enum ulp_primitive primitive[] = {ULP_PRIMITIVE_ADD, ULP_PRIMITIVE_MAX, ULP_PRIMITIVE_MIN,
-                                                   ULP_PRIMITIVE_MUL};
+    static const enum ulp_primitive primitive[] = {ULP_PRIMITIVE_ADD, ULP_PRIMITIVE_MAX,
+                                                   ULP_PRIMITIVE_MIN, ULP_PRIMITIVE_MUL};
     mpfr_t exact;
     mpfr_init2(exact, ORACLE_PRECISION);
     oracle_compute(primitive[kind], exact, a, b, b);
@@ -38,7 +38,8 @@ static void step(const struct ulp_strip_rule *rule, enum ulp_fold kind, mpfr_t a
 }
 
 /* The definition: tree[0] becomes the result. */
-static void fold_sequentially(const struct ulp_strip_rule *rule, enum ulp_fold kind, size_t first, size_t n)
+static void fold_sequentially(const struct ulp_strip_rule *rule, enum ulp_fold kind, size_t first,
+                              size_t n)
 {
     for (size_t i = 1; i < n; i++)
         step(rule, kind, tree[first], tree[first + i]);
@@ -52,7 +53,8 @@ static void fold_pairwise(const struct ulp_strip_rule *rule, enum ulp_fold kind,
                 step(rule, kind, tree[i], tree[2 * i + 1]);
         }
 }
-static void fold_blocked(const struct ulp_strip_rule *rule, enum ulp_fold kind, size_t n, size_t block)
+static void fold_blocked(const struct ulp_strip_rule *rule, enum ulp_fold kind, size_t n,
+                         size_t block)
 {
     size_t blocks = 0;
     for (size_t first = 0; first < n; first += block, blocks++) {
@@ -63,7 +65,8 @@ static void fold_blocked(const struct ulp_strip_rule *rule, enum ulp_fold kind, 
 }
 
 /* Parts of every parts-th element; neighbouring groups of parts; halves. */
-static void fold_parts(const struct ulp_strip_rule *rule, enum ulp_fold kind, size_t n, size_t parts, size_t group)
+static void fold_parts(const struct ulp_strip_rule *rule, enum ulp_fold kind, size_t n,
+                       size_t parts, size_t group)
 {
     for (size_t i = parts; i < n; i++)
         step(rule, kind, tree[i % parts], tree[i]);
@@ -77,11 +80,14 @@ static void fold_parts(const struct ulp_strip_rule *rule, enum ulp_fold kind, si
 }
 
 /* n elements in strips of random lengths up to `longest`. */
-static void run_fold(const struct ulp_strip_rule *rule, enum ulp_fold kind, enum ulp_order order, int block, size_t n,
-                     size_t longest, uint64_t *state, void *result)
+static void run_fold(const struct ulp_strip_rule *rule, enum ulp_fold kind, enum ulp_order order,
+                     int block, size_t n, size_t longest, uint64_t *state, void *result)
 {
     const size_t step_bytes = ulp_strip_element_bytes(rule->carrier, rule->precision);
-    const struct ulp_fold_order how = {.order = order, .block = block, .parts = block, .group = block / 8 ? 8 : 1};
+    const struct ulp_fold_order how = {.order = order,
+                                       .block = block,
+                                       .parts = block,
+                                       .group = block / 8 ? 8 : 1};
     struct ulp_fold_state *fold = calloc(1, ulp_fold_bytes(rule, how));
     ck_assert_ptr_nonnull(fold);
     ulp_fold_begin(fold, rule, kind, how);
@@ -103,7 +109,8 @@ static void make_values(const struct ulp_strip_rule *rule, uint64_t *state, size
         if (mpfr_regular_p(tree[i]) && mpfr_get_exp(tree[i]) > 0)
             mpfr_set_exp(tree[i], 0); /* so that sums stay finite */
         if (specials && i == n / 2)
-            oracle_operand(tree[i], &rule->format, state, (unsigned)(oracle_random(state) % ORACLE_SPECIALS));
+            oracle_operand(tree[i], &rule->format, state,
+                           (unsigned)(oracle_random(state) % ORACLE_SPECIALS));
         strip_put(rule, strip, i, tree[i]);
     }
 }
@@ -123,10 +130,11 @@ START_TEST(folds_follow_their_definition)
     for (int kind = 0; kind < ULP_FOLD_COUNT; kind++)
         for (int order = 0; order < 4; order++)
             for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
-                const size_t n = counts[k], block = order == ULP_ORDER_WARP ? (size_t)1 << k % 8 : 1 + k % 5 * 8;
+                const size_t n = counts[k],
+                             block = order == ULP_ORDER_WARP ? (size_t)1 << k % 8 : 1 + k % 5 * 8;
                 make_values(&rule, &state, n, k % 3 == 1);
-                run_fold(&rule, (enum ulp_fold)kind, (enum ulp_order)order, (int)block, n, k % 2 ? ULP_STRIP : 40,
-                         &state, out);
+                run_fold(&rule, (enum ulp_fold)kind, (enum ulp_order)order, (int)block, n,
+                         k % 2 ? ULP_STRIP : 40, &state, out);
                 if (order == ULP_ORDER_SEQUENTIAL)
                     fold_sequentially(&rule, (enum ulp_fold)kind, 0, n);
                 else if (order == ULP_ORDER_PAIRWISE)
@@ -137,8 +145,9 @@ START_TEST(folds_follow_their_definition)
                     fold_parts(&rule, (enum ulp_fold)kind, n, block, block / 8 ? 8 : 1);
                 strip_get(&rule, out, 0, got);
                 if (!oracle_same(got, tree[0]))
-                    ck_abort_msg("%s: kind %d, order %d, %zu elements: %g, expected %g", arithmetics[_i], kind, order,
-                                 n, mpfr_get_d(got, MPFR_RNDN), mpfr_get_d(tree[0], MPFR_RNDN));
+                    ck_abort_msg("%s: kind %d, order %d, %zu elements: %g, expected %g",
+                                 arithmetics[_i], kind, order, n, mpfr_get_d(got, MPFR_RNDN),
+                                 mpfr_get_d(tree[0], MPFR_RNDN));
                 free_values(n);
             }
     mpfr_clear(got);
@@ -154,10 +163,12 @@ START_TEST(folds_do_not_depend_on_the_cuts)
     for (int order = 0; order < 4; order++)
         for (int attempt = 0; attempt < 6; attempt++) {
             static const size_t longest[] = {ULP_STRIP, 1, 3, 64, 100, 511};
-            run_fold(&rule, ULP_FOLD_SUM, (enum ulp_order)order, 32, COUNT, longest[attempt], &state,
-                     attempt ? out : first);
-            if (attempt != 0 && memcmp(out, first, ulp_strip_element_bytes(rule.carrier, rule.precision)) != 0)
-                ck_abort_msg("%s, order %d, strips of up to %zu", arithmetics[_i], order, longest[attempt]);
+            run_fold(&rule, ULP_FOLD_SUM, (enum ulp_order)order, 32, COUNT, longest[attempt],
+                     &state, attempt ? out : first);
+            if (attempt != 0 &&
+                memcmp(out, first, ulp_strip_element_bytes(rule.carrier, rule.precision)) != 0)
+                ck_abort_msg("%s, order %d, strips of up to %zu", arithmetics[_i], order,
+                             longest[attempt]);
         }
     free_values(COUNT);
 }
@@ -208,9 +219,11 @@ Suite *strip_fold_suite(void)
 typedef __int128 wide;
 
 /* The mathematical result, modulo 2^64 when stored. `u` tells how the operands' bits are meant. */
-static wide integer_oracle(enum ulp_primitive primitive, bool is_unsigned, uint64_t ua, uint64_t ub, uint64_t uc)
+static wide integer_oracle(enum ulp_primitive primitive, bool is_unsigned, uint64_t ua, uint64_t ub,
+                           uint64_t uc)
 {
-    const wide a = is_unsigned ? (wide)ua : (wide)(int64_t)ua, b = is_unsigned ? (wide)ub : (wide)(int64_t)ub;
+    const wide a = is_unsigned ? (wide)ua : (wide)(int64_t)ua,
+               b = is_unsigned ? (wide)ub : (wide)(int64_t)ub;
     wide r = 1;
     switch (primitive) {
     case ULP_PRIMITIVE_COPY: return a;
@@ -270,15 +283,17 @@ START_TEST(integers_wrap_and_never_trap)
                                         100};
     enum { SPECIALS = sizeof specials / sizeof specials[0] };
     const bool is_unsigned = _i == 1;
-    const struct ulp_strip_rule rule = ulp_strip_rule_integer(is_unsigned ? ULP_TYPE_UINT64 : ULP_TYPE_INT8);
+    const struct ulp_strip_rule rule =
+        ulp_strip_rule_integer(is_unsigned ? ULP_TYPE_UINT64 : ULP_TYPE_INT8);
     uint64_t state = 9, a[ULP_STRIP], b[ULP_STRIP], c[ULP_STRIP], got[ULP_STRIP];
     ck_assert_int_eq(rule.carrier, is_unsigned ? ULP_STRIP_UINT64 : ULP_STRIP_INT64);
     for (size_t i = 0; i < ULP_STRIP; i++) {
         const uint64_t random = oracle_random(&state);
         a[i] = i < SPECIALS * SPECIALS ? specials[i % SPECIALS]
                                        : (uint64_t)((int64_t)oracle_random(&state) >> random % 64);
-        b[i] = i < SPECIALS * SPECIALS ? specials[i / SPECIALS]
-                                       : (uint64_t)((int64_t)oracle_random(&state) >> (random >> 8) % 64);
+        b[i] = i < SPECIALS * SPECIALS
+                   ? specials[i / SPECIALS]
+                   : (uint64_t)((int64_t)oracle_random(&state) >> (random >> 8) % 64);
         c[i] = oracle_random(&state);
     }
     for (int p = 0; p < ULP_PRIMITIVE_COUNT; p++) {
@@ -289,13 +304,15 @@ START_TEST(integers_wrap_and_never_trap)
         for (size_t i = 0; i < ULP_STRIP; i++) {
             if (p == ULP_PRIMITIVE_POW && (int64_t)b[i] > 4096 && i >= SPECIALS * SPECIALS)
                 continue;
-            if (p == ULP_PRIMITIVE_POW && (b[i] > 4096 && (is_unsigned || (int64_t)b[i] > 0)) && (a[i] & 1) &&
-                a[i] != 1)
+            if (p == ULP_PRIMITIVE_POW && (b[i] > 4096 && (is_unsigned || (int64_t)b[i] > 0)) &&
+                (a[i] & 1) && a[i] != 1)
                 continue; /* the oracle multiplies one by one; even bases are 0 by then */
-            const uint64_t want = (uint64_t)integer_oracle((enum ulp_primitive)p, is_unsigned, a[i], b[i], c[i]);
+            const uint64_t want =
+                (uint64_t)integer_oracle((enum ulp_primitive)p, is_unsigned, a[i], b[i], c[i]);
             if (got[i] != want)
-                ck_abort_msg("%s(%lld, %lld, %lld) = %lld, expected %lld", ulp_primitive_rows[p].name, (long long)a[i],
-                             (long long)b[i], (long long)c[i], (long long)got[i], (long long)want);
+                ck_abort_msg("%s(%lld, %lld, %lld) = %lld, expected %lld",
+                             ulp_primitive_rows[p].name, (long long)a[i], (long long)b[i],
+                             (long long)c[i], (long long)got[i], (long long)want);
         }
     }
 }
@@ -336,11 +353,12 @@ START_TEST(integers_wrap_to_the_tensors_type)
                                     .data = memory};
         int64_t got = 0;
         const struct ulp_strip_table *table = ulp_strip_tables[rule.carrier];
-        table->store(&rule, NULL, &tensor, 3, NULL, 1, &rows[k].in, 1, (struct ulp_strip_place){0, 0});
+        table->store(&rule, NULL, &tensor, 3, NULL, 1, &rows[k].in, 1,
+                     (struct ulp_strip_place){0, 0});
         table->load(&rule, &got, &tensor, 3, NULL, 1, 1);
         if (got != rows[k].out)
-            ck_abort_msg("type %d: %lld stored as %lld, expected %lld", rows[k].type, (long long)rows[k].in,
-                         (long long)got, (long long)rows[k].out);
+            ck_abort_msg("type %d: %lld stored as %lld, expected %lld", rows[k].type,
+                         (long long)rows[k].in, (long long)got, (long long)rows[k].out);
     }
 }
 END_TEST
@@ -370,7 +388,8 @@ START_TEST(integer_constants_and_float_elements)
     ck_assert_int_eq(values[0], -2);
     ck_assert_int_eq(values[1], INT64_MAX);
     ck_assert_int_eq(values[2], 0);
-    ulp_strip_tables[rule.carrier]->store(&rule, NULL, &tensor, 1, NULL, 1, values, 1, (struct ulp_strip_place){0, 0});
+    ulp_strip_tables[rule.carrier]->store(&rule, NULL, &tensor, 1, NULL, 1, values, 1,
+                                          (struct ulp_strip_place){0, 0});
     ck_assert(floats[1] == -2);
     ulp_strip_tables[rule.carrier]->spread(&rule, values, values, 1, 8);
     ck_assert_int_eq(values[0], INT64_MAX);

@@ -12,14 +12,22 @@ START_TEST(hostile_shapes_are_refused)
 {
     struct ulp_tensor t;
     struct ulp_error error;
-    ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, (int64_t[]){-1, 2}, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2,
+                                       (int64_t[]){-1, 2}, &error),
+                     ULP_ERROR_INPUT);
     ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 3,
-                                       (int64_t[]){INT64_MAX, INT64_MAX, 4}, &error), ULP_ERROR_MEMORY);
+                                       (int64_t[]){INT64_MAX, INT64_MAX, 4}, &error),
+                     ULP_ERROR_MEMORY);
     ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 3,
-                                       (int64_t[]){INT64_MAX, 0, INT64_MAX}, &error), ULP_ERROR_MEMORY);
-    ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_STRING, ULP_ELEMENT_COUNT, 0, 0, NULL, &error), ULP_ERROR_UNSUPPORTED);
-    ck_assert_int_eq(ulp_tensor_create(&t, 99, ULP_ELEMENT_COUNT, 0, 0, NULL, &error), ULP_ERROR_INPUT);
-    ck_ulp_ok(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, (int64_t[]){0, 3}, &error), error);
+                                       (int64_t[]){INT64_MAX, 0, INT64_MAX}, &error),
+                     ULP_ERROR_MEMORY);
+    ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_STRING, ULP_ELEMENT_COUNT, 0, 0, NULL, &error),
+                     ULP_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ulp_tensor_create(&t, 99, ULP_ELEMENT_COUNT, 0, 0, NULL, &error),
+                     ULP_ERROR_INPUT);
+    ck_ulp_ok(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, (int64_t[]){0, 3},
+                                &error),
+              error);
     ck_assert_uint_eq(t.count, 0);
     ulp_tensor_free(&t);
     ck_ulp_ok(ulp_tensor_create(&t, ULP_TYPE_INT4, ULP_ELEMENT_COUNT, 0, 0, NULL, &error), error);
@@ -37,40 +45,55 @@ START_TEST(shapes_broadcast_as_numpy)
     ulp_tensor_describe(&a, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 3, (int64_t[]){4, 1, 3}, &error);
     ulp_tensor_describe(&b, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, (int64_t[]){5, 1}, &error);
     ulp_tensor_describe(&c, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){2}, &error);
-    ck_ulp_ok(ulp_broadcast_shape(3, (const struct ulp_tensor *[]){&a, NULL, &b}, &rank, dims, &error), error);
+    ck_ulp_ok(ulp_broadcast_shape(3, (const struct ulp_tensor *[]){&a, NULL, &b}, &rank, dims,
+                                  &error),
+              error);
     ck_assert(rank == 3 && dims[0] == 4 && dims[1] == 5 && dims[2] == 3);
-    ck_assert_int_eq(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&a, &c}, &rank, dims, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&a, &c}, &rank, dims,
+                                         &error),
+                     ULP_ERROR_INPUT);
     b.dims[1] = 0;
     a.dims[2] = 1;
-    ck_ulp_ok(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&a, &b}, &rank, dims, &error), error);
+    ck_ulp_ok(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&a, &b}, &rank, dims, &error),
+              error);
     ck_assert(dims[2] == 0);
 }
 END_TEST
 
-static void convert_one(enum ulp_type to, enum ulp_element element, int precision, const char *format,
-                        const struct ulp_tensor *in, struct ulp_tensor *out)
+static void convert_one(enum ulp_type to, enum ulp_element element, int precision,
+                        const char *format, const struct ulp_tensor *in, struct ulp_tensor *out)
 {
     struct ulp_error error;
     struct ulp_format storage;
-    ck_ulp_ok(ulp_tensor_create(out, to, element, precision, 1, (int64_t[]){(int64_t)in->count}, &error), error);
+    ck_ulp_ok(ulp_tensor_create(out, to, element, precision, 1, (int64_t[]){(int64_t)in->count},
+                                &error),
+              error);
     if (format)
         ck_ulp_ok(ulp_format_find(format, &storage, &error), error);
-    ck_ulp_ok(ulp_tensor_convert(out, in, format ? &storage : NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, &error), error);
+    ck_ulp_ok(ulp_tensor_convert(out, in, format ? &storage : NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL,
+                                 &error),
+              error);
 }
 
-/* 1 + 2^-11 + 2^-80 lies just above the tie between FP16 1 and 1 + 2^-10: one rounding goes up, a rounding through FP32
- * or double first would go to the even neighbour 1. */
+/* 1 + 2^-11 + 2^-80 lies just above the tie between FP16 1 and 1 + 2^-10: one rounding goes up, a
+ * rounding through FP32 or double first would go to the even neighbour 1. */
 /* Kernels look over a whole factor: a view must not reach beyond the tensor's end. */
 START_TEST(views_end_where_the_tensor_ends)
 {
     float values[6] = {0, 1, 2, 3, 4, 5};
-    const struct ulp_tensor tensor = {.type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .rank = 2, .dims = {2, 3}, .count = 6,
-                                      .element_bytes = sizeof(float), .data = values};
+    const struct ulp_tensor tensor = {.type = ULP_TYPE_FLOAT,
+                                      .element = ULP_ELEMENT_F32,
+                                      .rank = 2,
+                                      .dims = {2, 3},
+                                      .count = 6,
+                                      .element_bytes = sizeof(float),
+                                      .data = values};
     for (size_t first = 0; first < 6; first++) {
         const struct ulp_tensor view = ulp_tensor_view_from(&tensor, first);
         ck_assert_uint_eq(view.count, 6 - first);
         ck_assert(view.rank == 1 && view.dims[0] == (int64_t)(6 - first) && !view.owned);
-        ck_assert(ulp_tensor_get(&view, 0) == (double)first && ulp_tensor_get(&view, view.count - 1) == 5);
+        ck_assert(ulp_tensor_get(&view, 0) == (double)first &&
+                  ulp_tensor_get(&view, view.count - 1) == 5);
     }
     ck_assert_uint_eq(ulp_tensor_view_from(&tensor, 7).count, 0);
 }
@@ -81,8 +104,13 @@ START_TEST(boxes_lie_where_their_indices_say)
     static const struct {
         int rank;
         int64_t dims[4], steps[4];
-    } boxes[] = {{0, {0}, {0}}, {1, {7}, {-3}}, {1, {0}, {1}}, {2, {3, 5}, {100, 2}}, {3, {2, 0, 4}, {1, 1, 1}},
-                 {3, {3000000000, 3000000000, 0}, {1, 1, 1}}, {4, {2, 3, 1, 4}, {1000, -7, 5, 0}}};
+    } boxes[] = {{0, {0}, {0}},
+                 {1, {7}, {-3}},
+                 {1, {0}, {1}},
+                 {2, {3, 5}, {100, 2}},
+                 {3, {2, 0, 4}, {1, 1, 1}},
+                 {3, {3000000000, 3000000000, 0}, {1, 1, 1}},
+                 {4, {2, 3, 1, 4}, {1000, -7, 5, 0}}};
     for (size_t b = 0; b < sizeof boxes / sizeof *boxes; b++) {
         int64_t offsets[64], count = 1;
         memset(offsets, 0x55, sizeof offsets);
@@ -107,7 +135,9 @@ START_TEST(wide_to_half_is_one_rounding)
     struct ulp_tensor in, half, one = {0};
     struct ulp_error error;
     mpfr_t x;
-    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, (int64_t[]){1}, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, (int64_t[]){1},
+                                &error),
+              error);
     ulp_record_begin(x, in.data, 128);
     mpfr_set_ui_2exp(x, 1, -80, MPFR_RNDN);
     mpfr_add_d(x, x, 1 + 0x1p-11, MPFR_RNDN);
@@ -133,8 +163,11 @@ START_TEST(big_integers_round_once)
 {
     struct ulp_tensor in, out;
     struct ulp_error error;
-    /* 2^62 + 2^38 is the tie between FP32 neighbours 2^62 and 2^62 + 2^39; one more goes up, though double cannot hold it. */
-    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){3}, &error), error);
+    /* 2^62 + 2^38 is the tie between FP32 neighbours 2^62 and 2^62 + 2^39; one more goes up, though
+     * double cannot hold it. */
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){3},
+                                &error),
+              error);
     int64_t *v = in.data;
     v[0] = (INT64_C(1) << 62) + (INT64_C(1) << 38);
     v[1] = v[0] + 1;
@@ -157,21 +190,28 @@ START_TEST(floats_to_integers_saturate)
 {
     struct ulp_tensor in, out;
     struct ulp_error error;
-    const double values[] = {1.9, -1.9, NAN, INFINITY, -INFINITY, 3e9, 300, -0.5, 0x1p63, 9007199254740993.0 * 4};
-    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){10}, &error), error);
+    const double values[] = {1.9, -1.9, NAN,  INFINITY, -INFINITY,
+                             3e9, 300,  -0.5, 0x1p63,   9007199254740993.0 * 4};
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){10},
+                                &error),
+              error);
     memcpy(in.data, values, sizeof values);
-    static const struct { enum ulp_type type; int64_t expected[10]; } rows[] = {
+    static const struct {
+        enum ulp_type type;
+        int64_t expected[10];
+    } rows[] = {
         {ULP_TYPE_INT32, {1, -1, 0, INT32_MAX, INT32_MIN, INT32_MAX, 300, 0, INT32_MAX, INT32_MAX}},
         {ULP_TYPE_UINT8, {1, 0, 0, 255, 0, 255, 255, 0, 255, 255}},
-        {ULP_TYPE_INT64, {1, -1, 0, INT64_MAX, INT64_MIN, 3000000000, 300, 0, INT64_MAX, 36028797018963968}},
+        {ULP_TYPE_INT64,
+         {1, -1, 0, INT64_MAX, INT64_MIN, 3000000000, 300, 0, INT64_MAX, 36028797018963968}},
         {ULP_TYPE_INT4, {1, -1, 0, 7, -8, 7, 7, 0, 7, 7}},
         {ULP_TYPE_BOOL, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         convert_one(rows[r].type, ULP_ELEMENT_COUNT, 0, NULL, &in, &out);
         for (size_t i = 0; i < 10; i++)
-            ck_assert_msg(ulp_tensor_get_int(&out, i) == rows[r].expected[i], "%s[%zu]: %lld", ulp_type_name(rows[r].type),
-                          i, (long long)ulp_tensor_get_int(&out, i));
+            ck_assert_msg(ulp_tensor_get_int(&out, i) == rows[r].expected[i], "%s[%zu]: %lld",
+                          ulp_type_name(rows[r].type), i, (long long)ulp_tensor_get_int(&out, i));
         ulp_tensor_free(&out);
     }
     ulp_tensor_free(&in);

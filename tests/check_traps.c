@@ -10,7 +10,8 @@
 
 static const float ramp[] = {1, 2, 3, 4, 5, 6, 7, 8};
 
-static void add_constant(struct proto *graph, const char *name, enum ulp_type type, int64_t count, const void *data)
+static void add_constant(struct proto *graph, const char *name, enum ulp_type type, int64_t count,
+                         const void *data)
 {
     struct proto tensor = proto_tensor(name, (int)type, 1, &count);
     proto_bytes(&tensor, TENSOR_RAW, data, (size_t)count * (type == ULP_TYPE_INT64 ? 8 : 4));
@@ -34,8 +35,10 @@ static void add_node(struct proto *graph, const char *op, const char *inputs, co
     proto_message(graph, GRAPH_NODE, &node);
 }
 
-/* The graph's input x, of rank dims filled with 1, 2, 3, ...; its only output y must be wanted[0 .. count). */
-static void expect_model(struct proto *model, int rank, const int64_t *dims, size_t count, const double *wanted)
+/* The graph's input x, of rank dims filled with 1, 2, 3, ...; its only output y must be wanted[0 ..
+ * count). */
+static void expect_model(struct proto *model, int rank, const int64_t *dims, size_t count,
+                         const double *wanted)
 {
     struct ulp_model *loaded;
     struct ulp_arithmetic lane;
@@ -55,7 +58,8 @@ static void expect_model(struct proto *model, int rank, const int64_t *dims, siz
     ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
     ck_assert_uint_eq(outputs.items[0].tensor.count, count);
     for (size_t i = 0; i < count; i++)
-        ck_assert_msg(ulp_tensor_get(&outputs.items[0].tensor, i) == wanted[i], "y[%zu] = %.9g, expected %.9g", i,
+        ck_assert_msg(ulp_tensor_get(&outputs.items[0].tensor, i) == wanted[i],
+                      "y[%zu] = %.9g, expected %.9g", i,
                       ulp_tensor_get(&outputs.items[0].tensor, i), wanted[i]);
     ulp_tensor_set_free(&outputs);
     ulp_plan_free(plan);
@@ -90,7 +94,8 @@ START_TEST(nodes_out_of_order)
 }
 END_TEST
 
-/* "ai.onnx" is the default domain's other name: as an opset's, and as a node's. And domains no node uses are no reason to refuse. */
+/* "ai.onnx" is the default domain's other name: as an opset's, and as a node's. And domains no node
+ * uses are no reason to refuse. */
 START_TEST(domains_spelled_out_and_unused)
 {
     struct proto graph = begin_graph(), model = {0}, node = proto_node("Add", "add", "x x", "y");
@@ -119,7 +124,8 @@ END_TEST
 
 START_TEST(weights_in_constant_nodes)
 {
-    struct proto graph = begin_graph(), value = {0}, node = proto_node("Constant", "weights", "", "w");
+    struct proto graph = begin_graph(), value = {0},
+                 node = proto_node("Constant", "weights", "", "w");
     const int64_t three = 3;
     struct proto tensor = proto_tensor("", ULP_TYPE_FLOAT, 1, &three);
     proto_bytes(&tensor, TENSOR_RAW, ramp + 4, 12);
@@ -144,7 +150,8 @@ static struct proto make_branch(const char *op, const char *inputs, const char *
     return branch;
 }
 
-static struct proto make_if(const char *condition, const char *output, struct proto *then_branch, struct proto *else_branch)
+static struct proto make_if(const char *condition, const char *output, struct proto *then_branch,
+                            struct proto *else_branch)
 {
     struct proto node = proto_node("If", "if", condition, output), attributes[2] = {{0}, {0}};
     proto_text(&attributes[0], ATTRIBUTE_NAME, "then_branch");
@@ -158,12 +165,14 @@ static struct proto make_if(const char *condition, const char *output, struct pr
     return node;
 }
 
-/* if (sum(x) > 5) { if (max(x) > 7) x - d else x + d } else -x, where d = x * x is computed outside of both and x is the graph's input. */
+/* if (sum(x) > 5) { if (max(x) > 7) x - d else x + d } else -x, where d = x * x is computed outside
+ * of both and x is the graph's input. */
 START_TEST(nested_if_captures_outer_names)
 {
     static const double wanted[][4] = {{2, 6, 12, 20}, {-1, -2}};
     struct proto graph = begin_graph(), inner_graph = {0};
-    struct proto less = make_branch("Sub", "x d", "t"), more = make_branch("Add", "x d", "e"), negative = make_branch("Neg", "x", "n");
+    struct proto less = make_branch("Sub", "x d", "t"), more = make_branch("Add", "x d", "e"),
+                 negative = make_branch("Neg", "x", "n");
     struct proto inner = make_if("big", "i", &less, &more);
     add_constant(&graph, "five", ULP_TYPE_FLOAT, 1, ramp + 4);
     add_constant(&graph, "seven", ULP_TYPE_FLOAT, 1, ramp + 6);
@@ -182,7 +191,8 @@ START_TEST(nested_if_captures_outer_names)
 }
 END_TEST
 
-/* Of equal values: before opset 13 over all axes from `axis` on (4 of them: 1/4), from 13 on over that axis alone (1/2). */
+/* Of equal values: before opset 13 over all axes from `axis` on (4 of them: 1/4), from 13 on over
+ * that axis alone (1/2). */
 START_TEST(softmax_before_13_flattens)
 {
     static const int64_t dims[] = {1, 2, 2};
@@ -196,12 +206,14 @@ START_TEST(softmax_before_13_flattens)
 }
 END_TEST
 
-/* 7: scales are an attribute; 9: an input; Resize-10: x, scales (later x, roi, scales). Nearest by 2 in width. */
+/* 7: scales are an attribute; 9: an input; Resize-10: x, scales (later x, roi, scales). Nearest by
+ * 2 in width. */
 START_TEST(upsample_and_resize_of_7_to_10)
 {
     static const float scales[] = {1, 1, 1, 2};
     static const int64_t opsets[] = {7, 9, 10}, dims[] = {1, 1, 1, 2};
-    struct proto graph = begin_shaped(4, dims), node = proto_node(_i == 2 ? "Resize" : "Upsample", "up", _i ? "x scales" : "x", "y");
+    struct proto graph = begin_shaped(4, dims), node = proto_node(_i == 2 ? "Resize" : "Upsample",
+                                                                  "up", _i ? "x scales" : "x", "y");
     if (_i) {
         add_constant(&graph, "scales", ULP_TYPE_FLOAT, 4, scales);
     } else {
@@ -247,7 +259,9 @@ END_TEST
 START_TEST(dimensions_of_minus_one)
 {
     struct proto graph = {0};
-    for (int io = 0; io < 2; io++) { /* ValueInfo {name = 1, type = 2 {tensor_type = 1 {elem_type = 1, shape = 2 {dim = 1 {dim_value = 1}}}}} */
+    /* ValueInfo {name = 1, type = 2 {tensor_type = 1 {elem_type = 1, shape = 2 {dim = 1 {dim_value
+     * = 1}}}}} */
+    for (int io = 0; io < 2; io++) {
         struct proto dim = {0}, shape = {0}, tensor = {0}, type = {0}, value = {0};
         proto_int(&dim, 1, -1);
         proto_message(&shape, 1, &dim);

@@ -1,4 +1,5 @@
-/* Matrix units: the table, the oracle against recorded GPUs, the fast path against the oracle, schedules. */
+/* Matrix units: the table, the oracle against recorded GPUs, the fast path against the oracle,
+ * schedules. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@
 
 enum { COLUMNS = ULP_UNIT_COLUMNS, ROWS = 8 };
 
-/* ---- operands ---------------------------------------------------------------------------------------------------- */
+/* ---- operands
+ * ------------------------------------------------------------------------------------------ */
 
 enum regime {
     ANY_BITS,       /* random patterns, NaN and infinities among them */
@@ -32,7 +34,8 @@ enum regime {
     SOME,           /* one in 100 */
     HALF,           /* one in two, and zeros among the others */
     INFINITE_LINES, /* a line in four: one infinity or NaN nearly everywhere */
-    DEEP,           /* random exponents so low that products fall below FP32's range, and ordinary ones */
+    /* random exponents so low that products fall below FP32's range, and ordinary ones */
+    DEEP,
     REGIME_COUNT,
 };
 
@@ -72,9 +75,19 @@ static double draw_scaled(const struct ulp_format *format, uint64_t *state, int 
 
 static double draw_edge(const struct ulp_format *format, uint64_t *state)
 {
-    const double least = ldexp(1, format->emin - format->precision + 1), normal = ldexp(1, format->emin);
-    const double values[] = {0, least, normal - least, normal, normal + least, 1, 1 + ldexp(1, 1 - format->precision),
-                             2 - ldexp(1, 1 - format->precision), format->max_finite, format->max_finite / 2, INFINITY,
+    const double least = ldexp(1, format->emin - format->precision + 1),
+                 normal = ldexp(1, format->emin);
+    const double values[] = {0,
+                             least,
+                             normal - least,
+                             normal,
+                             normal + least,
+                             1,
+                             1 + ldexp(1, 1 - format->precision),
+                             2 - ldexp(1, 1 - format->precision),
+                             format->max_finite,
+                             format->max_finite / 2,
+                             INFINITY,
                              NAN};
     const size_t count = sizeof values / sizeof values[0];
     double x = values[draw(state) % (draw(state) % 4 ? count - 2 : count)];
@@ -92,20 +105,25 @@ static double draw_special(const struct ulp_format *format, uint64_t *state)
 }
 
 /* Element k of a line; side 0 for a, 1 for b. */
-static double draw_operand(const struct ulp_format *format, enum regime regime, int side, size_t k, uint64_t *state)
+static double draw_operand(const struct ulp_format *format, enum regime regime, int side, size_t k,
+                           uint64_t *state)
 {
     const int lowest = format->emin / 2 - 30 > format->emin ? format->emin / 2 - 30 : format->emin;
     switch (regime) {
     case ANY_BITS: return draw_bits(format, state);
     case FINITE_BITS: return draw_finite(format, state);
-    case SPARSE: return draw(state) % 3 ? (draw(state) & 1 ? -0.0 : 0.0) : draw_finite(format, state);
-    case SUBNORMAL: return draw_scaled(format, state, format->emin - format->precision + 1, format->emin + 3);
+    case SPARSE:
+        return draw(state) % 3 ? (draw(state) & 1 ? -0.0 : 0.0) : draw_finite(format, state);
+    case SUBNORMAL:
+        return draw_scaled(format, state, format->emin - format->precision + 1, format->emin + 3);
     case LARGE: return draw_scaled(format, state, format->emax - 5, format->emax);
     case EDGES: return draw_edge(format, state);
     case DOMINANT: return draw_scaled(format, state, k == 5 && side ? 3 : -9, k == 5 ? 4 : -2);
     case FULL: return 2 - ldexp(1, 1 - format->precision);
-    case RARE: return draw(state) % 500 ? draw_scaled(format, state, -6, 1) : draw_special(format, state);
-    case SOME: return draw(state) % 100 ? draw_scaled(format, state, -6, 1) : draw_special(format, state);
+    case RARE:
+        return draw(state) % 500 ? draw_scaled(format, state, -6, 1) : draw_special(format, state);
+    case SOME:
+        return draw(state) % 100 ? draw_scaled(format, state, -6, 1) : draw_special(format, state);
     case HALF:
         return draw(state) % 2   ? draw_special(format, state)
                : draw(state) % 4 ? draw_scaled(format, state, -6, 1)
@@ -117,12 +135,13 @@ static double draw_operand(const struct ulp_format *format, enum regime regime, 
     }
 }
 
-static void draw_line(float *line, const struct ulp_format *format, enum regime regime, int side, size_t k_count,
-                      uint64_t *state)
+static void draw_line(float *line, const struct ulp_format *format, enum regime regime, int side,
+                      size_t k_count, uint64_t *state)
 {
     for (size_t k = 0; k < k_count; k++) {
         line[k] = (float)draw_operand(format, regime, side, k, state);
-        if (regime == CANCELLING && k % 2) /* a alike, b opposite; now and then one of them differs */
+        /* a alike, b opposite; now and then one of them differs */
+        if (regime == CANCELLING && k % 2)
             line[k] = draw(state) % 8 ? (side ? -line[k - 1] : line[k - 1]) : line[k];
     }
     const double special = draw_special(format, state);
@@ -138,16 +157,20 @@ static float draw_accumulator(const struct ulp_unit *unit, enum regime regime, u
     struct ulp_format format;
     ulp_format_find(ulp_unit_accumulator_bits(unit) == 16 ? "fp16" : "fp32", &format, NULL);
     if (regime == FULL && draw(state) % 2)
-        return (float)(draw(state) % 2 ? 2 - ldexp(1, 1 - format.precision) : ldexp(1, 1 - format.precision) - 2);
+        return (float)(draw(state) % 2 ? 2 - ldexp(1, 1 - format.precision)
+                                       : ldexp(1, 1 - format.precision) - 2);
     switch (draw(state) % 4) {
     case 0: return 0;
     case 1: return (float)draw_operand(&format, regime == LARGE ? LARGE : EDGES, 0, 0, state);
-    case 2: return (float)(regime == ANY_BITS ? draw_bits(&format, state) : draw_finite(&format, state));
+    case 2:
+        return (float)(regime == ANY_BITS ? draw_bits(&format, state)
+                                          : draw_finite(&format, state));
     default: return (float)draw_scaled(&format, state, -12, 6);
     }
 }
 
-/* ---- the fast path is the oracle --------------------------------------------------------------------------------- */
+/* ---- the fast path is the oracle
+ * --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -190,8 +213,10 @@ static void case_create(struct tile_case *it, const struct ulp_unit_layout *layo
     struct ulp_error error;
     const size_t slots = layout->slot_stride;
     const int64_t a_dims[] = {ROWS, (int64_t)k}, b_dims[] = {COLUMNS, (int64_t)k};
-    ck_ulp_ok(ulp_tensor_create(&it->a, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&it->b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&it->a, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims, &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&it->b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims, &error),
+              error);
     it->a_line = take(ROWS * sizeof *it->a_line);
     it->b_line = take(COLUMNS * sizeof *it->b_line);
     it->k_offset = take(k * sizeof *it->k_offset);
@@ -201,10 +226,11 @@ static void case_create(struct tile_case *it, const struct ulp_unit_layout *layo
         it->b_line[i] = (int64_t)(i * k);
     for (size_t i = 0; i < k; i++)
         it->k_offset[i] = (int64_t)i;
-    it->rows = (struct ulp_unit_rows){take(ROWS * slots * 4), take(ROWS * slots * 4), take(ROWS * layout->block_count)};
-    it->panel =
-        (struct ulp_unit_panel){take(COLUMNS * slots * 4), take(COLUMNS * slots * 2), take(layout->block_count),
-                                take(ULP_UNIT_SET_COUNT * slots * sizeof(uint32_t))};
+    it->rows = (struct ulp_unit_rows){take(ROWS * slots * 4), take(ROWS * slots * 4),
+                                      take(ROWS * layout->block_count)};
+    it->panel = (struct ulp_unit_panel){take(COLUMNS * slots * 4), take(COLUMNS * slots * 2),
+                                        take(layout->block_count),
+                                        take(ULP_UNIT_SET_COUNT * slots * sizeof(uint32_t))};
     it->before = take(ROWS * COLUMNS * sizeof(float));
     it->expected = take(ROWS * COLUMNS * sizeof(float));
     it->got = take(ROWS * COLUMNS * sizeof(float));
@@ -215,15 +241,18 @@ static void case_free(struct tile_case *it)
 {
     ulp_tensor_free(&it->a);
     ulp_tensor_free(&it->b);
-    void *const memory[] = {it->a_line, it->b_line, it->k_offset, it->rows.value, it->rows.exponent, it->rows.special,
-                            it->panel.value, it->panel.exponent, it->panel.special, it->panel.kinds, it->before,
-                            it->expected, it->got, it->scratch};
+    void *const memory[] = {it->a_line,      it->b_line,         it->k_offset,
+                            it->rows.value,  it->rows.exponent,  it->rows.special,
+                            it->panel.value, it->panel.exponent, it->panel.special,
+                            it->panel.kinds, it->before,         it->expected,
+                            it->got,         it->scratch};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         free(memory[i]);
 }
 
 /* The chain of layout's blocks by the oracle, block by block as the tile runs them. */
-static float chain_oracle(const struct ulp_unit_layout *layout, const float *a, const float *b, float c)
+static float chain_oracle(const struct ulp_unit_layout *layout, const float *a, const float *b,
+                          float c)
 {
     double x[64], y[64], sum = c;
     const size_t block = (size_t)layout->unit.block;
@@ -238,8 +267,10 @@ static float chain_oracle(const struct ulp_unit_layout *layout, const float *a, 
     return (float)sum;
 }
 
-static void compare_tile(struct tile_case *it, const struct ulp_unit *unit, const struct ulp_unit_layout *layout,
-                         const struct ulp_arithmetic *arithmetic, enum regime regime, size_t k, uint64_t seed)
+static void compare_tile(struct tile_case *it, const struct ulp_unit *unit,
+                         const struct ulp_unit_layout *layout,
+                         const struct ulp_arithmetic *arithmetic, enum regime regime, size_t k,
+                         uint64_t seed)
 {
     uint64_t state = seed << 32;
     char name[64];
@@ -252,17 +283,22 @@ static void compare_tile(struct tile_case *it, const struct ulp_unit *unit, cons
         it->expected[i] = chain_oracle(layout, (float *)it->a.data + i / COLUMNS * k,
                                        (float *)it->b.data + i % COLUMNS * k, it->before[i]);
     }
-    struct ulp_contraction problem = {.batch_count = 1, .m = ROWS, .n = COLUMNS, .k = k,
+    struct ulp_contraction problem = {.batch_count = 1,
+                                      .m = ROWS,
+                                      .n = COLUMNS,
+                                      .k = k,
                                       .a = {&it->a, NULL, it->a_line, it->k_offset, NULL},
                                       .b = {&it->b, NULL, it->b_line, it->k_offset, NULL}};
-    struct ulp_pack a = ulp_pack_make(arithmetic, &problem, 0), b = ulp_pack_make(arithmetic, &problem, 1);
+    struct ulp_pack a = ulp_pack_make(arithmetic, &problem, 0),
+                    b = ulp_pack_make(arithmetic, &problem, 1);
     for (size_t x = 0; x < INSTANCE_COUNT; x++) {
         if ((ulp_cpu_features() & instances[x].needs) != instances[x].needs)
             continue;
         const struct ulp_unit_instance *instance = instances[x].instance;
         const struct ulp_pack_range rows = {0, 0, ROWS, 0, k}, columns = {0, 0, COLUMNS, 0, k};
         ulp_unit_decode_rows(instance, &it->rows, layout, &a, rows, false, it->scratch);
-        ulp_unit_decode_panel(instance, &it->panel, layout, &b, columns, ulp_pack_may_be_special(&a, NULL), it->scratch);
+        ulp_unit_decode_panel(instance, &it->panel, layout, &b, columns,
+                              ulp_pack_may_be_special(&a, NULL), it->scratch);
         memcpy(it->got, it->before, ROWS * COLUMNS * sizeof(float));
         instance->run(&(struct ulp_unit_tile){.layout = layout,
                                               .rows = it->rows,
@@ -274,18 +310,19 @@ static void compare_tile(struct tile_case *it, const struct ulp_unit *unit, cons
                                               .block_last = layout->block_count,
                                               .c = it->got});
         for (size_t i = 0; i < ROWS * COLUMNS; i++)
-            ck_assert_msg(same(it->got[i], it->expected[i]),
-                          "%s, %s, regime %d, seed %llu, k %zu, element %zu: c %a, got %a, oracle %a",
-                          ulp_unit_name(unit, name, sizeof name), instances[x].name, (int)regime,
-                          (unsigned long long)seed, k, i, (double)it->before[i], (double)it->got[i],
-                          (double)it->expected[i]);
+            ck_assert_msg(
+                same(it->got[i], it->expected[i]),
+                "%s, %s, regime %d, seed %llu, k %zu, element %zu: c %a, got %a, oracle %a",
+                ulp_unit_name(unit, name, sizeof name), instances[x].name, (int)regime,
+                (unsigned long long)seed, k, i, (double)it->before[i], (double)it->got[i],
+                (double)it->expected[i]);
     }
 }
 
 static void name_arithmetic(char *text, size_t size, const struct ulp_unit *unit)
 {
-    snprintf(text, size, "%s@%s,unit=%s,acc=%s", ulp_unit_input(unit)->format, unit->gpu, unit->unit_class,
-             unit->output == ULP_UNIT_RNE_FP16 ? "fp16" : "fp32");
+    snprintf(text, size, "%s@%s,unit=%s,acc=%s", ulp_unit_input(unit)->format, unit->gpu,
+             unit->unit_class, unit->output == ULP_UNIT_RNE_FP16 ? "fp16" : "fp32");
 }
 
 static bool has_fast_path(const struct ulp_unit *unit)
@@ -299,9 +336,9 @@ static bool is_first_alike(size_t index)
     const struct ulp_unit *unit = ulp_unit_row(index);
     for (size_t i = 0; i < index; i++) {
         const struct ulp_unit *other = ulp_unit_row(i);
-        if (other->kind == unit->kind && other->output == unit->output && other->block == unit->block &&
-            other->fraction_bits == unit->fraction_bits && other->floor == unit->floor &&
-            strcmp(other->input, unit->input) == 0)
+        if (other->kind == unit->kind && other->output == unit->output &&
+            other->block == unit->block && other->fraction_bits == unit->fraction_bits &&
+            other->floor == unit->floor && strcmp(other->input, unit->input) == 0)
             return false;
     }
     return true;
@@ -321,18 +358,21 @@ START_TEST(fast_path_equals_the_oracle_on_every_bit)
     struct ulp_unit_layout layout;
     struct tile_case it;
     const size_t k = 2 * (size_t)unit->block + 3;
-    const size_t products = ROWS * COLUMNS * k * REGIME_COUNT, wanted = test_long() ? 40000000 : 300000;
+    const size_t products = ROWS * COLUMNS * k * REGIME_COUNT,
+                 wanted = test_long() ? 40000000 : 300000;
     ck_ulp_ok(ulp_unit_layout_create(&layout, unit, &arithmetic.schedule, k, &error), error);
     case_create(&it, &layout, k);
     for (size_t repeat = 0; repeat < wanted / products + 1; repeat++)
         for (enum regime regime = 0; regime < REGIME_COUNT; regime++)
-            compare_tile(&it, unit, &layout, &arithmetic, regime, k, repeat * REGIME_COUNT + (size_t)regime + 1);
+            compare_tile(&it, unit, &layout, &arithmetic, regime, k,
+                         repeat * REGIME_COUNT + (size_t)regime + 1);
     case_free(&it);
     ulp_unit_layout_free(&layout);
 }
 END_TEST
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * ------------------------------------------------------------------------------------------ */
 
 static size_t count_rows(void)
 {
@@ -347,19 +387,23 @@ START_TEST(every_row_is_found_by_its_name)
     char name[64];
     for (size_t i = 0; i < count_rows(); i++) {
         const struct ulp_unit *unit = ulp_unit_row(i);
-        ck_assert_ptr_eq(ulp_unit_find(ulp_unit_name(unit, name, sizeof name)), unit); /* so names are unique */
+        /* so names are unique */
+        ck_assert_ptr_eq(ulp_unit_find(ulp_unit_name(unit, name, sizeof name)), unit);
         ck_assert_uint_lt(strlen(name), 32);
         ck_assert_ptr_nonnull(ulp_unit_input(unit));
         ck_assert_ptr_nonnull(ulp_unit_status(unit));
         ck_assert(unit->block > 0 && unit->block <= 64);
         if (has_fast_path(unit))
-            ck_assert_msg(unit->block == 4 || unit->block == 8 || unit->block == 16 || unit->block == 32, "%s", name);
+            ck_assert_msg(unit->block == 4 || unit->block == 8 || unit->block == 16 ||
+                              unit->block == 32,
+                          "%s", name);
     }
     ck_assert_ptr_null(ulp_unit_find("h200.mma.f16"));
 }
 END_TEST
 
-/* ---- block scales, FP64, integers -------------------------------------------------------------------------------- */
+/* ---- block scales, FP64, integers
+ * -------------------------------------------------------------------------------- */
 
 static const struct ulp_unit *unit_of(const char *name)
 {
@@ -368,7 +412,8 @@ static const struct ulp_unit *unit_of(const char *name)
     return unit;
 }
 
-/* Scales of one pair for all blocks shift every exponent alike, so the result is the unscaled unit's, shifted. */
+/* Scales of one pair for all blocks shift every exponent alike, so the result is the unscaled
+ * unit's, shifted. */
 START_TEST(equal_block_scales_shift_the_result)
 {
     static const char *const units[][2] = {{"b200.tcgen05.mxe4m3.f32", "b200.tcgen05.e4m3.f32"},
@@ -380,7 +425,8 @@ START_TEST(equal_block_scales_shift_the_result)
         ck_assert_int_eq(ulp_format_find(ulp_unit_input(plain)->format, &format, NULL), ULP_OK);
         for (size_t repeat = 0; repeat < 200; repeat++) {
             double a[96], b[96], scale_a[3], scale_b[3];
-            const int shift_a = (int)(draw(&state) % 20) - 10, shift_b = (int)(draw(&state) % 20) - 10;
+            const int shift_a = (int)(draw(&state) % 20) - 10,
+                      shift_b = (int)(draw(&state) % 20) - 10;
             for (size_t k = 0; k < 96; k++) {
                 a[k] = draw_finite(&format, &state);
                 b[k] = draw_finite(&format, &state);
@@ -388,17 +434,20 @@ START_TEST(equal_block_scales_shift_the_result)
                 scale_b[k / 32] = ldexp(1, shift_b);
             }
             const double c = ldexp(1 + ulp_random_uniform(3, state), 4);
-            const double rounded = (float)c, wanted = ulp_unit_chain(plain, a, b, NULL, NULL, 96, rounded);
-            const double got =
-                ulp_unit_chain(scaled, a, b, scale_a, scale_b, 96, ldexp(rounded, shift_a + shift_b));
-            ck_assert_msg(got == ldexp(wanted, shift_a + shift_b), "%s: %a and %a", units[i][0], got, wanted);
+            const double rounded = (float)c,
+                         wanted = ulp_unit_chain(plain, a, b, NULL, NULL, 96, rounded);
+            const double got = ulp_unit_chain(scaled, a, b, scale_a, scale_b, 96,
+                                              ldexp(rounded, shift_a + shift_b));
+            ck_assert_msg(got == ldexp(wanted, shift_a + shift_b), "%s: %a and %a", units[i][0],
+                          got, wanted);
         }
     }
 }
 END_TEST
 
-/* Exponents of scales close together lose no bit in 35, so one block is the exact sum, truncated to 24 bits. Sums of 64
- * products of FP4 by two scales of 4 bits have fewer than 53 bits: double is exact. */
+/* Exponents of scales close together lose no bit in 35, so one block is the exact sum, truncated to
+ * 24 bits. Sums of 64 products of FP4 by two scales of 4 bits have fewer than 53 bits: double is
+ * exact. */
 START_TEST(fp4_blocks_are_exact_sums_of_groups)
 {
     static const char *const units[] = {"b200.tcgen05.mxf4.f32", "b200.tcgen05.nvf4.f32"};
@@ -414,10 +463,11 @@ START_TEST(fp4_blocks_are_exact_sums_of_groups)
                 for (size_t k = 0; k < 64; k++)
                     raw[side][k] = (uint8_t)(draw(&state) >> 60);
                 for (size_t j = 0; j < 4; j++) /* E8M0 near 1; UE4M3 from 2^-3 to 2^3 */
-                    raw_scale[side][j] =
-                        (uint8_t)(per_scale == 32 ? 124 + draw(&state) % 7 : 0x20 + draw(&state) % 0x30);
+                    raw_scale[side][j] = (uint8_t)(per_scale == 32 ? 124 + draw(&state) % 7
+                                                                   : 0x20 + draw(&state) % 0x30);
                 ck_ulp_ok(ulp_unit_decode(unit, x[side], raw[side], 64, &error), error);
-                ck_ulp_ok(ulp_unit_decode_scales(unit, scale[side], raw_scale[side], 4, &error), error);
+                ck_ulp_ok(ulp_unit_decode_scales(unit, scale[side], raw_scale[side], 4, &error),
+                          error);
             }
             double sum = ldexp((double)(draw(&state) >> 44), -16);
             const double c = sum;
@@ -438,8 +488,10 @@ END_TEST
 START_TEST(fp4_groups_are_truncated)
 {
     const struct ulp_unit *unit = unit_of("b200.tcgen05.mxf4.f32");
-    double a[64] = {[0] = 1, [32] = 1}, b[64] = {[0] = 1, [32] = 1}, scale_a[2] = {0x1p36, 1}, scale_b[2] = {1, 1};
-    ck_assert(ulp_unit_chain(unit, a, b, scale_a, scale_b, 64, -0x1p36) == 0); /* 1 is below 2^(36 - 35) */
+    double a[64] = {[0] = 1, [32] = 1}, b[64] = {[0] = 1, [32] = 1}, scale_a[2] = {0x1p36, 1},
+           scale_b[2] = {1, 1};
+    /* 1 is below 2^(36 - 35) */
+    ck_assert(ulp_unit_chain(unit, a, b, scale_a, scale_b, 64, -0x1p36) == 0);
     scale_a[0] = 0x1p35;
     ck_assert(ulp_unit_chain(unit, a, b, scale_a, scale_b, 64, -0x1p35) == 1);
 }
@@ -451,12 +503,13 @@ START_TEST(raw_block_scaled_products)
     uint8_t a[2 * 20], b[3 * 20], scale_a[2 * 2], scale_b[3 * 2];
     float c[6] = {0}, d[6];
     struct ulp_error error;
-    memset(a, 2, sizeof a); /* 1 */
-    memset(b, 4, sizeof b); /* 2 */
+    memset(a, 2, sizeof a);                /* 1 */
+    memset(b, 4, sizeof b);                /* 2 */
     memset(scale_a, 0x38, sizeof scale_a); /* 1 */
     memset(scale_b, 0x40, sizeof scale_b); /* 2 */
     scale_b[3] = 0x48;                     /* line 1, products 16 to 19: 4 */
-    struct ulp_unit_problem problem = {.t = 1, .m = 2, .n = 3, .k = 20, .a = a, .b = b, .c = c, .d = d};
+    struct ulp_unit_problem problem = {
+        .t = 1, .m = 2, .n = 3, .k = 20, .a = a, .b = b, .c = c, .d = d};
     ck_assert_int_eq(ulp_unit_run(unit, &problem, NULL, &error), ULP_ERROR_USAGE);
     problem.scale_a = scale_a;
     problem.scale_b = scale_b;
@@ -469,12 +522,14 @@ END_TEST
 START_TEST(integers_wrap_and_fp64_is_a_chain)
 {
     double a[3] = {-128, 127, 1}, b[3] = {-128, 127, 1};
-    ck_assert(ulp_unit_chain(unit_of("h200.mma.s8.s32"), a, b, NULL, NULL, 3, 0) == 16384 + 16129 + 1);
+    ck_assert(ulp_unit_chain(unit_of("h200.mma.s8.s32"), a, b, NULL, NULL, 3, 0) ==
+              16384 + 16129 + 1);
     ck_assert(ulp_unit_chain(unit_of("h200.mma.s8.s32"), a, b, NULL, NULL, 3, INT32_MAX) ==
               (double)INT32_MIN + 16384 + 16129);
     /* (1 + 2^-30)^2 - (1 + 2^-29) is 2^-60 when the square is not rounded. */
     double x[2] = {1 + 0x1p-30, 1}, y[2] = {1 + 0x1p-30, 0x1p-61}, c = -1 - 0x1p-29;
-    ck_assert(ulp_unit_chain(unit_of("a100.mma.f64.f64"), x, y, NULL, NULL, 2, c) == 0x1p-60 + 0x1p-61);
+    ck_assert(ulp_unit_chain(unit_of("a100.mma.f64.f64"), x, y, NULL, NULL, 2, c) ==
+              0x1p-60 + 0x1p-61);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
-/* Wide contractions: every output, bit for bit, against mpfr_dot, over kinds of operands chosen to break them: spread
- * exponents, cancellation, exact ties, zeros, subnormals, specials; every method, thread count and precision. */
+/* Wide contractions: every output, bit for bit, against mpfr_dot, over kinds of operands chosen to
+ * break them: spread exponents, cancellation, exact ties, zeros, subnormals, specials; every
+ * method, thread count and precision. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,14 @@ START_TEST(equals_mpfr_dot)
     for (size_t p = 0; p < COUNT(precisions); p++)
         for (size_t pair = 0; pair < WORLD_PAIRS; pair++)
             for (uint64_t round = 0; round < (test_long() ? 4 : 1); round++)
-                check_setup(world_setup(pair, precisions[p], kind, 1000 * round + 100 * pair + p), 1);
+                check_setup(world_setup(pair, precisions[p], kind, 1000 * round + 100 * pair + p),
+                            1);
 }
 END_TEST
 
-/* Sizes with several blocks of k, panels of rows and of columns, and a last one of each that is not full. The digit
- * method must have decided nearly all outputs: only in this test is it known that it did. */
+/* Sizes with several blocks of k, panels of rows and of columns, and a last one of each that is not
+ * full. The digit method must have decided nearly all outputs: only in this test is it known that
+ * it did. */
 START_TEST(blocks_and_panels)
 {
     static const struct setup setups[] = {
@@ -53,16 +56,17 @@ START_TEST(blocks_and_panels)
     for (int method = ULP_WIDE_DIGITS; method < WORLD_METHODS; method++) {
         double share = world_compare(&world, (enum ulp_wide_method)method, 1 + _i % 3);
         if (share >= 0)
-            ck_assert_msg(share > 0.9, "setup %d, %s: %.3f of the outputs by digits", _i, world_methods[method], share);
+            ck_assert_msg(share > 0.9, "setup %d, %s: %.3f of the outputs by digits", _i,
+                          world_methods[method], share);
     }
     world_free(&world);
 }
 END_TEST
 #define BLOCK_SETUPS 14
 
-/* Sums that lie beside the middle between two neighbours of P bits, at every distance around the digit method's
- * error bound, which is therefore neither too small nor forgotten: a's first element is 1, and b's makes up the
- * difference. */
+/* Sums that lie beside the middle between two neighbours of P bits, at every distance around the
+ * digit method's error bound, which is therefore neither too small nor forgotten: a's first element
+ * is 1, and b's makes up the difference. */
 START_TEST(near_middles)
 {
     static const struct {
@@ -70,14 +74,16 @@ START_TEST(near_middles)
         enum kind kind;
         size_t k;
         uint64_t seed;
-    } rows[] = {{53, NORMAL, 37, 0},    {53, FULL, 400, 0},     {128, NORMAL, 37, 0},   {128, FULL, 400, 0},
-                {256, NORMAL, 37, 0},   {256, FULL, 400, 0},    {128, PATTERN, 400, 0}, {128, PATTERN, 400, 1},
-                {128, PATTERN, 400, 2}, {128, PATTERN, 400, 3}, {128, PATTERN, 400, 4}, {64, NORMAL, 37, 0},
+    } rows[] = {{53, NORMAL, 37, 0},    {53, FULL, 400, 0},     {128, NORMAL, 37, 0},
+                {128, FULL, 400, 0},    {256, NORMAL, 37, 0},   {256, FULL, 400, 0},
+                {128, PATTERN, 400, 0}, {128, PATTERN, 400, 1}, {128, PATTERN, 400, 2},
+                {128, PATTERN, 400, 3}, {128, PATTERN, 400, 4}, {64, NORMAL, 37, 0},
                 {192, FULL, 400, 0}};
     const int precision = rows[_i].precision, columns = 240;
     struct world world;
-    world_create(&world, (struct setup){1, 1, (size_t)columns, rows[_i].k, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 300, 2000,
-                                        precision, rows[_i].kind, false, rows[_i].seed});
+    world_create(&world, (struct setup){1, 1, (size_t)columns, rows[_i].k, ULP_ELEMENT_WIDE,
+                                        ULP_ELEMENT_WIDE, 300, 2000, precision, rows[_i].kind,
+                                        false, rows[_i].seed});
     mpfr_t one, sum, target, step, rounded, factor;
     mpfr_inits2(4000, one, sum, target, step, (mpfr_ptr)NULL);
     mpfr_init2(rounded, precision);
@@ -123,7 +129,8 @@ START_TEST(rounds_up_to_powers_of_two)
     const bool exact = _i % 2;
     struct world world;
     mpfr_t x, tiny;
-    world_create(&world, (struct setup){1, 1, 24, 3, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 300, 2000, precision, INTEGERS, false, 1});
+    world_create(&world, (struct setup){1, 1, 24, 3, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 300, 2000,
+                                        precision, INTEGERS, false, 1});
     mpfr_inits2(2000, x, tiny, (mpfr_ptr)NULL);
     for (size_t k = 0; k < 3; k++) {
         mpfr_set_ui(x, k < 2, MPFR_RNDN);
@@ -156,12 +163,13 @@ START_TEST(disabled_features)
     static const char *const lists[] = {"avx512ifma", "avx512", "avx2"};
     setenv("ULPSCOPE_DISABLE_CPU", lists[_i], 1);
     struct world world;
-    world_create(&world, (struct setup){1, 20, 30, 100, ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 128, 0, 128, NORMAL, false,
-                                        3});
+    world_create(&world, (struct setup){1, 20, 30, 100, ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 128, 0,
+                                        128, NORMAL, false, 3});
     ck_assert_double_ge(world_compare(&world, ULP_WIDE_AUTO, 1), 0.9);
 #ifdef __x86_64__
     for (int tile = 0; tile <= _i; tile++)
-        ck_assert_double_eq(world_compare(&world, ULP_WIDE_DIGITS + (enum ulp_wide_method)tile, 1), -1);
+        ck_assert_double_eq(world_compare(&world, ULP_WIDE_DIGITS + (enum ulp_wide_method)tile, 1),
+                            -1);
 #endif
     world_free(&world);
 }
@@ -171,33 +179,37 @@ START_TEST(threads_do_not_matter)
 {
     for (int kind = 0; kind < KIND_COUNT; kind++)
         for (int threads = 2; threads <= 7; threads += 5)
-            check_setup((struct setup){3, 31, 70, 40, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128, 128, (enum kind)kind,
-                                       false,
-                                       (uint64_t)threads}, threads);
+            check_setup((struct setup){3, 31, 70, 40, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128,
+                                       128, (enum kind)kind, false, (uint64_t)threads},
+                        threads);
 }
 END_TEST
 
-/* Enough panels of columns that threads pack some each and meet rows they packed together, or in turn when there is one thread. */
+/* Enough panels of columns that threads pack some each and meet rows they packed together, or in
+ * turn when there is one thread. */
 START_TEST(many_columns_meet_shared_rows)
 {
     static const size_t batch_counts[] = {1, 3};
     for (size_t i = 0; i < COUNT(batch_counts); i++)
         for (int threads = 1; threads <= 2; threads++)
-            check_setup((struct setup){batch_counts[i], 37, 400, 9, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128, 128, (enum kind)_i,
-                                       threads == 2, (uint64_t)threads}, threads);
+            check_setup((struct setup){batch_counts[i], 37, 400, 9, ULP_ELEMENT_F32,
+                                       ULP_ELEMENT_WIDE, 0, 128, 128, (enum kind)_i, threads == 2,
+                                       (uint64_t)threads},
+                        threads);
 }
 END_TEST
 
-/* A sum rounded in each mode equals the oracle's rounding of the exact sum; factors are rounded to the factor
- * format. */
+/* A sum rounded in each mode equals the oracle's rounding of the exact sum; factors are rounded to
+ * the factor format. */
 START_TEST(other_roundings_and_stores)
 {
-    static const mpfr_rnd_t modes[] = {[ULP_ROUND_TOWARD_ZERO] = MPFR_RNDZ, [ULP_ROUND_UP] = MPFR_RNDU,
+    static const mpfr_rnd_t modes[] = {[ULP_ROUND_TOWARD_ZERO] = MPFR_RNDZ,
+                                       [ULP_ROUND_UP] = MPFR_RNDU,
                                        [ULP_ROUND_DOWN] = MPFR_RNDD};
     for (int mode = ULP_ROUND_TOWARD_ZERO; mode <= ULP_ROUND_DOWN; mode++) {
         struct world world;
-        world_create(&world, (struct setup){1, 3, 5, 17, ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 100, 0, 100, NORMAL, false,
-                                            5});
+        world_create(&world, (struct setup){1, 3, 5, 17, ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 100, 0,
+                                            100, NORMAL, false, 5});
         world.arithmetic.rounding = (enum ulp_rounding)mode;
         mpfr_t x[17], y[17], sum;
         mpfr_ptr xs[17], ys[17];
@@ -213,7 +225,7 @@ START_TEST(other_roundings_and_stores)
         struct ulp_error error;
         ck_ulp_ok(ulp_contract_wide(&world.arithmetic, &world.problem, NULL, &error), error);
         ck_assert(world_same_record(ulp_record_at_const(world.out.data, at, 100),
-                              ulp_record_at_const(world.expected.data, at, 100), 100));
+                                    ulp_record_at_const(world.expected.data, at, 100), 100));
         for (size_t k = 0; k < 17; k++)
             mpfr_clears(x[k], y[k], (mpfr_ptr)NULL);
         mpfr_clear(sum);
@@ -226,16 +238,25 @@ START_TEST(stores_into_a_narrow_format)
 {
     struct world world;
     struct ulp_error error;
-    world_create(&world, (struct setup){1, 4, 6, 400, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 200, 200, NORMAL, false, 9});
+    world_create(&world, (struct setup){1, 4, 6, 400, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 200,
+                                        200, NORMAL, false, 9});
     int64_t dims[] = {24};
     struct ulp_tensor narrow;
-    ck_ulp_ok(ulp_tensor_create(&narrow, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, &error), error);
-    struct ulp_format fp32 = {.name = "fp32", .precision = 24, .emin = -126, .emax = 127, .max_finite = 0x1.fffffep127,
-                              .subnormals = true, .signed_zero = true, .carrier = ULP_CARRIER_FLOAT,
-                                  .storage_bits = 32};
+    ck_ulp_ok(ulp_tensor_create(&narrow, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, &error),
+              error);
+    struct ulp_format fp32 = {.name = "fp32",
+                              .precision = 24,
+                              .emin = -126,
+                              .emax = 127,
+                              .max_finite = 0x1.fffffep127,
+                              .subnormals = true,
+                              .signed_zero = true,
+                              .carrier = ULP_CARRIER_FLOAT,
+                              .storage_bits = 32};
     world.arithmetic.storage = world.arithmetic.factor = fp32;
     world.problem.out = &narrow;
-    ck_assert_int_eq(ulp_contract_wide(&world.arithmetic, &world.problem, NULL, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_contract_wide(&world.arithmetic, &world.problem, NULL, &error),
+                     ULP_ERROR_USAGE);
     world.problem.store = true;
     ck_ulp_ok(ulp_contract_wide(&world.arithmetic, &world.problem, NULL, &error), error);
     mpfr_t sum;
@@ -255,12 +276,19 @@ START_TEST(rounds_factors)
 {
     struct world world, rounded;
     struct ulp_error error;
-    struct setup setup = {1, 4, 6, 30, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 90, 90, NORMAL, false, 11};
+    struct setup setup = {1, 4,  6,  30,     ULP_ELEMENT_F32, ULP_ELEMENT_WIDE,
+                          0, 90, 90, NORMAL, false,           11};
     world_create(&world, setup);
     world_create(&rounded, setup);
-    struct ulp_format e5m4 = {.name = "e5m4", .precision = 5, .emin = -14, .emax = 15, .max_finite = 63488,
-                              .subnormals = true, .signed_zero = true, .carrier = ULP_CARRIER_FLOAT,
-                                  .storage_bits = 10};
+    struct ulp_format e5m4 = {.name = "e5m4",
+                              .precision = 5,
+                              .emin = -14,
+                              .emax = 15,
+                              .max_finite = 63488,
+                              .subnormals = true,
+                              .signed_zero = true,
+                              .carrier = ULP_CARRIER_FLOAT,
+                              .storage_bits = 10};
     mpfr_t x, five;
     mpfr_init2(x, 90);
     mpfr_init2(five, 5);
@@ -276,7 +304,7 @@ START_TEST(rounds_factors)
     ck_ulp_ok(ulp_contract_wide(&world.arithmetic, &world.problem, NULL, &error), error);
     for (size_t i = 0; i < 24; i++)
         ck_assert(world_same_record(ulp_record_at_const(world.out.data, i, 90),
-                              ulp_record_at_const(rounded.expected.data, i, 90), 90));
+                                    ulp_record_at_const(rounded.expected.data, i, 90), 90));
     mpfr_clears(x, five, (mpfr_ptr)NULL);
     world_free(&world);
     world_free(&rounded);
@@ -289,13 +317,16 @@ static void lay_along_k(struct side *side, size_t lines, size_t k_count)
     struct ulp_tensor turned;
     struct ulp_error error;
     uint8_t *padding = side->padding ? calloc(lines * k_count + 1, 1) : NULL;
-    ck_ulp_ok(ulp_tensor_create(&turned, side->tensor.type, side->tensor.element, side->tensor.precision, 1, side->tensor.dims, &error),
+    ck_ulp_ok(ulp_tensor_create(&turned, side->tensor.type, side->tensor.element,
+                                side->tensor.precision, 1, side->tensor.dims, &error),
               error);
     const size_t each = turned.element_bytes;
     for (size_t i = 0; i < lines; i++)
         for (size_t k = 0; k < k_count; k++) {
-            const size_t from = (size_t)(side->line_offset[i] + side->k_offset[k]), to = i * k_count + k;
-            memcpy((char *)turned.data + to * each, (const char *)side->tensor.data + from * each, each);
+            const size_t from = (size_t)(side->line_offset[i] + side->k_offset[k]),
+                         to = i * k_count + k;
+            memcpy((char *)turned.data + to * each, (const char *)side->tensor.data + from * each,
+                   each);
             if (padding)
                 padding[to] = side->padding[from];
         }
@@ -309,11 +340,12 @@ static void lay_along_k(struct side *side, size_t lines, size_t k_count)
     side->padding = padding;
 }
 
-/* A few rows times floats that are cut in registers, along columns and along k: partial vectors, and more products than an accumulator
- * holds. */
+/* A few rows times floats that are cut in registers, along columns and along k: partial vectors,
+ * and more products than an accumulator holds. */
 START_TEST(vectors_times_floats)
 {
-    static const size_t sizes[][2] = {{5, 1}, {8, 7}, {9, 8}, {16, 15}, {17, 16}, {24, 33}, {40, 90}, {6, 2100}, {5, 32900}};
+    static const size_t sizes[][2] = {{5, 1},   {8, 7},   {9, 8},    {16, 15},  {17, 16},
+                                      {24, 33}, {40, 90}, {6, 2100}, {5, 32900}};
     const enum kind kind = (enum kind)(_i / 2);
     for (size_t size = 0; size < COUNT(sizes); size++)
         for (size_t pair = 0; pair < 5; pair++) {
@@ -322,16 +354,21 @@ START_TEST(vectors_times_floats)
                 continue;
             static const int x_precisions[] = {0, 0, 128, 160, 300};
             static const int sum_precisions[] = {24, 64, 128, 128, 256};
-            const enum ulp_element x = pair == 0 ? ULP_ELEMENT_F32 : pair == 1 ? ULP_ELEMENT_F64 : ULP_ELEMENT_WIDE;
+            const enum ulp_element x = pair == 0   ? ULP_ELEMENT_F32
+                                       : pair == 1 ? ULP_ELEMENT_F64
+                                                   : ULP_ELEMENT_WIDE;
             struct world world;
-            world_create(&world, (struct setup){1, 1 + (size + pair) % 4, sizes[size][0], sizes[size][1], x, ULP_ELEMENT_F32,
-                                                x_precisions[pair], 0, sum_precisions[pair], kind, size % 4 == 3, 50 * size + pair});
+            world_create(&world, (struct setup){1, 1 + (size + pair) % 4, sizes[size][0],
+                                                sizes[size][1], x, ULP_ELEMENT_F32,
+                                                x_precisions[pair], 0, sum_precisions[pair], kind,
+                                                size % 4 == 3, 50 * size + pair});
             if (_i % 2)
                 lay_along_k(&world.b, sizes[size][0], sizes[size][1]);
             world.problem.b = side_factor(&world.b);
             const double share = world_compare(&world, ULP_WIDE_DIGITS, 1 + (int)pair % 2);
             if (share >= 0 && (kind == NORMAL || kind == FULL))
-                ck_assert_msg(share > 0.9, "%zu columns of %zu: %.3f of the outputs by digits", sizes[size][0], sizes[size][1], share);
+                ck_assert_msg(share > 0.9, "%zu columns of %zu: %.3f of the outputs by digits",
+                              sizes[size][0], sizes[size][1], share);
             world_free(&world);
         }
 }

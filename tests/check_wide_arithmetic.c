@@ -1,6 +1,6 @@
-/* + - * / sqrt, min and max of the MPFR carrier, in portable C and in batches: equal bits to MPFR's at every precision they
- * serve, on operands that provoke trouble, in place too, and that they are taken. ULPSCOPE_TEST_LONG=1: a hundred times
- * as many operands. */
+/* + - * / sqrt, min and max of the MPFR carrier, in portable C and in batches: equal bits to MPFR's
+ * at every precision they serve, on operands that provoke trouble, in place too, and that they are
+ * taken. ULPSCOPE_TEST_LONG=1: a hundred times as many operands. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,27 +14,35 @@
 #define RECORD_MAX (sizeof(struct ulp_record) + 16 * sizeof(mp_limb_t))
 #define ROUNDS 60
 
-static const enum ulp_primitive primitives[] = {ULP_PRIMITIVE_ADD,  ULP_PRIMITIVE_SUB, ULP_PRIMITIVE_MUL, ULP_PRIMITIVE_DIV,
-                                                ULP_PRIMITIVE_SQRT, ULP_PRIMITIVE_MIN, ULP_PRIMITIVE_MAX};
+static const enum ulp_primitive primitives[] = {ULP_PRIMITIVE_ADD,  ULP_PRIMITIVE_SUB,
+                                                ULP_PRIMITIVE_MUL,  ULP_PRIMITIVE_DIV,
+                                                ULP_PRIMITIVE_SQRT, ULP_PRIMITIVE_MIN,
+                                                ULP_PRIMITIVE_MAX};
 enum { PRIMITIVES = sizeof primitives / sizeof primitives[0] };
-static const int precisions[] = {2, 24, 53, 63, 64, 65, 113, 127, 128, 129, 191, 192, 193, 250, 255, 256, 257, 1000};
+static const int precisions[] = {2,   24,  53,  63,  64,  65,  113, 127, 128,
+                                 129, 191, 192, 193, 250, 255, 256, 257, 1000};
 enum { PRECISIONS = sizeof precisions / sizeof precisions[0] };
 
 struct strips {
-    _Alignas(64) unsigned char a[COUNT * RECORD_MAX], b[COUNT * RECORD_MAX], out[COUNT * RECORD_MAX],
-        expected[COUNT * RECORD_MAX];
+    _Alignas(64) unsigned char a[COUNT * RECORD_MAX], b[COUNT * RECORD_MAX],
+        out[COUNT * RECORD_MAX], expected[COUNT * RECORD_MAX];
 };
 
 /* What a strip's operands are like. */
 struct style {
-    bool special;      /* some are zeros, some infinities or NaN */
-    bool zeros;        /* some are zeros */
-    int exponent_kind; /* 0: all alike; 1: some words apart; 2: about the limit of 2^24; 3: at MPFR's own */
+    bool special; /* some are zeros, some infinities or NaN */
+    bool zeros;   /* some are zeros */
+    /* 0: all alike; 1: some words apart; 2: about the limit of 2^24; 3: at MPFR's own */
+    int exponent_kind;
 };
 
-static uint64_t draw(uint64_t *state, uint64_t below) { return oracle_random(state) % below; }
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+    return oracle_random(state) % below;
+}
 
-/* A significand in [1/2, 1): random bits, long runs of equal bits, few bits, a power of two, or all ones. */
+/* A significand in [1/2, 1): random bits, long runs of equal bits, few bits, a power of two, or all
+ * ones. */
 static void draw_significand(mpfr_t x, uint64_t *state)
 {
     const mpfr_prec_t precision = mpfr_get_prec(x);
@@ -77,13 +85,16 @@ static void draw_exponent(mpfr_t x, const struct style *style, uint64_t *state)
 {
     static const long middles[] = {0, 0, 1 << 24, (1 << 30) - 1}, widths[] = {4, 300, 70, 140};
     const long width = widths[style->exponent_kind];
-    long exponent = middles[style->exponent_kind] + (long)draw(state, (uint64_t)(2 * width)) - width;
+    long exponent =
+        middles[style->exponent_kind] + (long)draw(state, (uint64_t)(2 * width)) - width;
     exponent = exponent > (1 << 30) - 1 ? (1 << 30) - 1 : exponent;
     mpfr_set_exp(x, draw(state, 2) ? exponent : -exponent);
 }
 
-/* Operands of the primitive: apart, or near each other, or such that the result is near a tie or a short number. */
-static void draw_pair(mpfr_t a, mpfr_t b, enum ulp_primitive primitive, const struct style *style, uint64_t *state)
+/* Operands of the primitive: apart, or near each other, or such that the result is near a tie or a
+ * short number. */
+static void draw_pair(mpfr_t a, mpfr_t b, enum ulp_primitive primitive, const struct style *style,
+                      uint64_t *state)
 {
     const mpfr_prec_t precision = mpfr_get_prec(a);
     draw_significand(a, state);
@@ -121,16 +132,20 @@ static void draw_pair(mpfr_t a, mpfr_t b, enum ulp_primitive primitive, const st
             mpfr_set_inf(x, 1);
         if (style->special && special == 6)
             mpfr_set_nan(x);
-        mpfr_setsign(x, x, primitive == ULP_PRIMITIVE_SQRT && !style->special ? 0 : (int)draw(state, 2), MPFR_RNDN);
+        mpfr_setsign(x, x,
+                     primitive == ULP_PRIMITIVE_SQRT && !style->special ? 0 : (int)draw(state, 2),
+                     MPFR_RNDN);
     }
 }
 
-static void fill(struct strips *s, enum ulp_primitive primitive, int precision, const struct style *style, uint64_t *state)
+static void fill(struct strips *s, enum ulp_primitive primitive, int precision,
+                 const struct style *style, uint64_t *state)
 {
     for (size_t i = 0; i < COUNT; i++) {
         mpfr_t x, y, z;
         struct ulp_record *const out = ulp_record_at(s->expected, i, precision);
-        struct ulp_record *const a = ulp_record_at(s->a, i, precision), *const b = ulp_record_at(s->b, i, precision);
+        struct ulp_record *const a = ulp_record_at(s->a, i, precision), *const b = ulp_record_at(
+                                                                            s->b, i, precision);
         ulp_record_begin(x, a, precision);
         ulp_record_begin(y, b, precision);
         ulp_record_begin(z, out, precision);
@@ -153,7 +168,8 @@ static void fill(struct strips *s, enum ulp_primitive primitive, int precision, 
     }
 }
 
-static void compare(enum ulp_primitive primitive, int precision, const struct strips *s, const unsigned char *out, size_t i)
+static void compare(enum ulp_primitive primitive, int precision, const struct strips *s,
+                    const unsigned char *out, size_t i)
 {
     const size_t bytes = ulp_record_bytes(precision);
     if (memcmp(out + i * bytes, s->expected + i * bytes, bytes) == 0)
@@ -170,7 +186,8 @@ static void compare(enum ulp_primitive primitive, int precision, const struct st
 }
 
 /* The function over the strips, past what it leaves to MPFR; how many elements those are. */
-static size_t run(ulp_wide_fn *function, enum ulp_primitive primitive, int precision, struct strips *s)
+static size_t run(ulp_wide_fn *function, enum ulp_primitive primitive, int precision,
+                  struct strips *s)
 {
     const size_t bytes = ulp_record_bytes(precision);
     size_t left = 0;
@@ -182,7 +199,8 @@ static size_t run(ulp_wide_fn *function, enum ulp_primitive primitive, int preci
         for (size_t k = first; k < i; k++)
             compare(primitive, precision, s, s->out, k);
         for (size_t k = i * bytes; k < COUNT * bytes; k++)
-            ck_expect(s->out[k] == 0xA5, "%s touches what it leaves", ulp_primitive_rows[primitive].name);
+            ck_expect(s->out[k] == 0xA5, "%s touches what it leaves",
+                      ulp_primitive_rows[primitive].name);
         if (i == COUNT)
             break;
     }
@@ -190,14 +208,16 @@ static size_t run(ulp_wide_fn *function, enum ulp_primitive primitive, int preci
 }
 
 /* Through the carrier's table, into memory of its own and over its operands. */
-static void run_strips(const struct ulp_strip_rule *rule, enum ulp_primitive primitive, struct strips *s)
+static void run_strips(const struct ulp_strip_rule *rule, enum ulp_primitive primitive,
+                       struct strips *s)
 {
     unsigned char saved[COUNT * RECORD_MAX];
     const size_t size = COUNT * ulp_record_bytes(rule->precision);
     unsigned char *const places[] = {s->out, s->a, s->b};
     for (size_t p = 0; p < 3; p++) {
         memcpy(saved, places[p], size);
-        ulp_strip_tables[rule->carrier]->primitive[primitive](rule, places[p], s->a, s->b, NULL, COUNT,
+        ulp_strip_tables[rule->carrier]->primitive[primitive](rule, places[p], s->a, s->b, NULL,
+                                                              COUNT,
                                                               (struct ulp_strip_place){0, 0});
         unsigned char result[COUNT * RECORD_MAX];
         memcpy(result, places[p], size);
@@ -210,8 +230,9 @@ static void run_strips(const struct ulp_strip_rule *rule, enum ulp_primitive pri
 START_TEST(equals_mpfr)
 {
     static const struct style styles[] = {
-        {.exponent_kind = 0}, {.exponent_kind = 1}, {.zeros = true},
-        {.special = true, .exponent_kind = 1}, {.exponent_kind = 2}, {.special = true, .exponent_kind = 3},
+        {.exponent_kind = 0}, {.exponent_kind = 1},
+        {.zeros = true},      {.special = true, .exponent_kind = 1},
+        {.exponent_kind = 2}, {.special = true, .exponent_kind = 3},
     };
     enum { STYLES = sizeof styles / sizeof styles[0], EASY = 3 };
     const enum ulp_primitive primitive = primitives[_i];
@@ -223,7 +244,8 @@ START_TEST(equals_mpfr)
         char name[32];
         snprintf(name, sizeof name, "mpfr:%d", precision);
         const struct ulp_strip_rule rule = oracle_rule(name);
-        ulp_wide_fn *const scalar = ulp_wide_arithmetic(primitive, precision), *const batch = ulp_wide_batch(primitive, precision);
+        ulp_wide_fn *const scalar = ulp_wide_arithmetic(primitive, precision),
+                           *const batch = ulp_wide_batch(primitive, precision);
         for (int round = 0; round < ROUNDS * (test_long() ? 100 : 1); round++) {
             const struct style *const style = &styles[round % STYLES];
             fill(&s, primitive, precision, style, &state);
@@ -240,7 +262,8 @@ START_TEST(equals_mpfr)
         }
     }
     /* Batches decide nearly all; a rest that portable C refuses is fewer than 8 of 67. */
-    ck_assert_msg(left * 6 <= seen, "%s: %zu of %zu by MPFR", ulp_primitive_rows[primitive].name, left, seen);
+    ck_assert_msg(left * 6 <= seen, "%s: %zu of %zu by MPFR", ulp_primitive_rows[primitive].name,
+                  left, seen);
 }
 END_TEST
 

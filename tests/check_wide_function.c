@@ -1,5 +1,5 @@
-/* The fast path of the MPFR carrier: equal bits to MPFR's own results at every precision it serves, and that it is
- * taken. ULPSCOPE_TEST_LONG=1: a hundred times as many arguments. */
+/* The fast path of the MPFR carrier: equal bits to MPFR's own results at every precision it serves,
+ * and that it is taken. ULPSCOPE_TEST_LONG=1: a hundred times as many arguments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,31 +22,24 @@ static const struct row {
     size_t spared;
     bool negative; /* often: else nearly never, for others have no result */
 } rows[] = {
-    {ULP_PRIMITIVE_EXP, -80, 15, 20, true},
-    {ULP_PRIMITIVE_EXPM1, -26, 14, 20, true},
-    {ULP_PRIMITIVE_SIGMOID, -20, 8, 20, true},
-    {ULP_PRIMITIVE_TANH, -80, 6, 20, true},
-    {ULP_PRIMITIVE_ERF, -80, 5, 20, true},
-    {ULP_PRIMITIVE_LOG, -90, 90, 5, false},
-    {ULP_PRIMITIVE_LOG1P, -20, 14, 5, false},
-    {ULP_PRIMITIVE_SOFTPLUS, -20, 5, 10, true},
-    {ULP_PRIMITIVE_SIN, -20, 14, 20, true},
-    {ULP_PRIMITIVE_COS, -80, 14, 20, true},
-    {ULP_PRIMITIVE_ADD, -30, 30, 10, true},
-    {ULP_PRIMITIVE_SUB, -4, 4, 5, true},
-    {ULP_PRIMITIVE_MUL, -90, 90, 20, true},
-    {ULP_PRIMITIVE_DIV, -90, 90, 20, true},
-    {ULP_PRIMITIVE_SQRT, -90, 90, 1, false},
-    {ULP_PRIMITIVE_POW, -9, 9, 20, true},
+    {ULP_PRIMITIVE_EXP, -80, 15, 20, true},    {ULP_PRIMITIVE_EXPM1, -26, 14, 20, true},
+    {ULP_PRIMITIVE_SIGMOID, -20, 8, 20, true}, {ULP_PRIMITIVE_TANH, -80, 6, 20, true},
+    {ULP_PRIMITIVE_ERF, -80, 5, 20, true},     {ULP_PRIMITIVE_LOG, -90, 90, 5, false},
+    {ULP_PRIMITIVE_LOG1P, -20, 14, 5, false},  {ULP_PRIMITIVE_SOFTPLUS, -20, 5, 10, true},
+    {ULP_PRIMITIVE_SIN, -20, 14, 20, true},    {ULP_PRIMITIVE_COS, -80, 14, 20, true},
+    {ULP_PRIMITIVE_ADD, -30, 30, 10, true},    {ULP_PRIMITIVE_SUB, -4, 4, 5, true},
+    {ULP_PRIMITIVE_MUL, -90, 90, 20, true},    {ULP_PRIMITIVE_DIV, -90, 90, 20, true},
+    {ULP_PRIMITIVE_SQRT, -90, 90, 1, false},   {ULP_PRIMITIVE_POW, -9, 9, 20, true},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static const int precisions[] = {24, 53, 63, 64, 65, 100, 113, 127, 128, 129, 160, 191, 192, 200, 255, 256};
+static const int precisions[] = {24,  53,  63,  64,  65,  100, 113, 127,
+                                 128, 129, 160, 191, 192, 200, 255, 256};
 enum { PRECISIONS = sizeof precisions / sizeof precisions[0] };
 
 struct strips {
-    _Alignas(64) unsigned char a[COUNT * RECORD_MAX], b[COUNT * RECORD_MAX], out[COUNT * RECORD_MAX],
-        expected[COUNT * RECORD_MAX];
+    _Alignas(64) unsigned char a[COUNT * RECORD_MAX], b[COUNT * RECORD_MAX],
+        out[COUNT * RECORD_MAX], expected[COUNT * RECORD_MAX];
 };
 
 static struct ulp_strip_rule wide_rule(int precision)
@@ -56,12 +49,13 @@ static struct ulp_strip_rule wide_rule(int precision)
     return oracle_rule(name);
 }
 
-/* x = a random value with exponent in low .. high: full significand, or of few bits, or beside a power of two, or beside
- * an integer. */
+/* x = a random value with exponent in low .. high: full significand, or of few bits, or beside a
+ * power of two, or beside an integer. */
 static void draw(mpfr_t x, const struct row *row, uint64_t *state)
 {
     const uint64_t kind = oracle_random(state) % 8, bits = oracle_random(state);
-    const long exponent = row->low + (long)(oracle_random(state) % (uint64_t)(row->high - row->low + 1));
+    const long exponent =
+        row->low + (long)(oracle_random(state) % (uint64_t)(row->high - row->low + 1));
     mpfr_set_ui_2exp(x, 1, 0, MPFR_RNDN);
     if (kind < 4) {
         for (int i = 0; i < 5; i++) {
@@ -83,7 +77,8 @@ static void draw(mpfr_t x, const struct row *row, uint64_t *state)
     mpfr_setsign(x, x, (bits >> 20 & (row->negative ? 1 : 31)) == 0, MPFR_RNDN);
 }
 
-static void draw_record(struct ulp_record *record, int precision, const struct row *row, uint64_t *state)
+static void draw_record(struct ulp_record *record, int precision, const struct row *row,
+                        uint64_t *state)
 {
     mpfr_t x;
     ulp_record_begin(x, record, precision);
@@ -91,8 +86,8 @@ static void draw_record(struct ulp_record *record, int precision, const struct r
     ulp_record_close(record, x);
 }
 
-static void compute_expected(enum ulp_primitive primitive, struct ulp_record *out, const struct ulp_record *a,
-                             const struct ulp_record *b, int precision)
+static void compute_expected(enum ulp_primitive primitive, struct ulp_record *out,
+                             const struct ulp_record *a, const struct ulp_record *b, int precision)
 {
     mpfr_t x, y, z;
     ulp_record_open_const(x, a, precision);
@@ -121,13 +116,15 @@ static void compute_expected(enum ulp_primitive primitive, struct ulp_record *ou
     ulp_record_close(out, z);
 }
 
-static void check_strip(const struct ulp_strip_rule *rule, enum ulp_primitive primitive, struct strips *s, size_t n)
+static void check_strip(const struct ulp_strip_rule *rule, enum ulp_primitive primitive,
+                        struct strips *s, size_t n)
 {
     const int precision = rule->precision;
     const size_t bytes = ulp_record_bytes(precision);
     for (size_t i = 0; i < n; i++)
-        compute_expected(primitive, ulp_record_at(s->expected, i, precision), ulp_record_at(s->a, i, precision),
-                         ulp_record_at(s->b, i, precision), precision);
+        compute_expected(primitive, ulp_record_at(s->expected, i, precision),
+                         ulp_record_at(s->a, i, precision), ulp_record_at(s->b, i, precision),
+                         precision);
     ulp_strip_tables[rule->carrier]->primitive[primitive](rule, s->out, s->a, s->b, NULL, n,
                                                           (struct ulp_strip_place){0, 0});
     for (size_t i = 0; i < n; i++) {
@@ -163,14 +160,16 @@ START_TEST(equals_mpfr)
     uint64_t state = 1000 + (uint64_t)_i;
     size_t seen = 0, spared = 0;
     for (int p = 0; p < PRECISIONS; p++) {
-        const int precision = precisions[p], rounds = (precision == 128 ? 200 : 20) * (test_long() ? 100 : 1);
+        const int precision = precisions[p],
+                  rounds = (precision == 128 ? 200 : 20) * (test_long() ? 100 : 1);
         const struct ulp_strip_rule rule = wide_rule(precision);
         for (int round = 0; round < rounds; round++) {
             for (size_t i = 0; i < COUNT; i++) {
                 draw_record(ulp_record_at(s.a, i, precision), precision, row, &state);
                 draw_record(ulp_record_at(s.b, i, precision), precision, row, &state);
             }
-            for (size_t i = 0; row->primitive == ULP_PRIMITIVE_POW && i < COUNT - (size_t)(round % 3); i++) {
+            for (size_t i = 0;
+                 row->primitive == ULP_PRIMITIVE_POW && i < COUNT - (size_t)(round % 3); i++) {
                 mpfr_t two; /* squares, which are what powers are served */
                 ulp_record_begin(two, ulp_record_at(s.b, i, precision), precision);
                 mpfr_set_ui(two, 2, MPFR_RNDN);
@@ -193,11 +192,54 @@ END_TEST
 START_TEST(edges)
 {
     const struct row *row = &rows[_i];
-    static const double values[] = {0,      1,     2,       3,      0.5,   0.25,  0.03125, 0.015625, 0.75,   4,     6.78,
-                                    8,      9.49,  10,      11.6,   12,    13.4,  14,      16,       44.5,   45,    88.7,
-                                    89,     90,    133.5,   177,    178,   256,   1024,    16383,    16384,  1e5,   0x1p30,
-                                    0x1p-20, 0x1p-30, 0x1p-40, 0x1p-60, 0x1p-61, 0x1p-64, 0x1p-128, 0x1p-200, 0x1p-1000, 0x1p100,
-                                    0.693147180559945309417, 1.57079632679489661923, 3.14159265358979323846, 1e-300, 1e300};
+    static const double values[] = {0,
+                                    1,
+                                    2,
+                                    3,
+                                    0.5,
+                                    0.25,
+                                    0.03125,
+                                    0.015625,
+                                    0.75,
+                                    4,
+                                    6.78,
+                                    8,
+                                    9.49,
+                                    10,
+                                    11.6,
+                                    12,
+                                    13.4,
+                                    14,
+                                    16,
+                                    44.5,
+                                    45,
+                                    88.7,
+                                    89,
+                                    90,
+                                    133.5,
+                                    177,
+                                    178,
+                                    256,
+                                    1024,
+                                    16383,
+                                    16384,
+                                    1e5,
+                                    0x1p30,
+                                    0x1p-20,
+                                    0x1p-30,
+                                    0x1p-40,
+                                    0x1p-60,
+                                    0x1p-61,
+                                    0x1p-64,
+                                    0x1p-128,
+                                    0x1p-200,
+                                    0x1p-1000,
+                                    0x1p100,
+                                    0.693147180559945309417,
+                                    1.57079632679489661923,
+                                    3.14159265358979323846,
+                                    1e-300,
+                                    1e300};
     enum { VALUES = sizeof values / sizeof values[0] };
     static struct strips s;
     for (int p = 0; p < PRECISIONS; p++) {
@@ -218,10 +260,12 @@ START_TEST(edges)
                         near > 0 ? mpfr_nextabove(x) : mpfr_nextbelow(x);
                     mpfr_setsign(x, x, negative, MPFR_RNDN);
                     ulp_record_close(record, x);
-                    memcpy(ulp_record_at(s.b, COUNT - 1 - n, precision), record, ulp_record_bytes(precision));
+                    memcpy(ulp_record_at(s.b, COUNT - 1 - n, precision), record,
+                           ulp_record_bytes(precision));
                 }
             if (row->primitive == ULP_PRIMITIVE_EXP && values[v < VALUES ? v : 0] > 1e9)
-                continue; /* huge results: MPFR's exponents have no end here, and it takes its time */
+                /* huge results: MPFR's exponents have no end here, and it takes its time */
+                continue;
             memmove(s.b, ulp_record_at(s.b, COUNT - n, precision), n * ulp_record_bytes(precision));
             check_strip(&rule, row->primitive, &s, n);
         }
@@ -250,7 +294,8 @@ static void read_fixed(mpz_t out, const uint64_t *limb, int limbs)
     }
 }
 
-/* erf and its slope at the beginning of every cell are those of MPFR, rounded: each cell is made from the one before. */
+/* erf and its slope at the beginning of every cell are those of MPFR, rounded: each cell is made
+ * from the one before. */
 START_TEST(erf_cells_equal_mpfr)
 {
     const int limbs = _i;
@@ -293,7 +338,8 @@ int main(void)
     tcase_add_loop_test(random, equals_mpfr, 0, ROWS);
     tcase_add_loop_test(special, edges, 0, ROWS);
 #ifdef ULP_WIDE_LIMBS
-    tcase_add_loop_test(special, erf_cells_equal_mpfr, ULP_SERIES_LIMBS_MIN, ULP_SERIES_LIMBS_MAX + 1);
+    tcase_add_loop_test(special, erf_cells_equal_mpfr, ULP_SERIES_LIMBS_MIN,
+                        ULP_SERIES_LIMBS_MAX + 1);
 #endif
     suite_add_tcase(suite, random);
     suite_add_tcase(suite, special);

@@ -27,7 +27,8 @@ static void make_odd(mpfr_t x, int ternary)
             mpfr_nextabove(x);
         return;
     }
-    /* Toward zero was rounded: the next number away from zero is the other candidate, and one of the two is odd. */
+    /* Toward zero was rounded: the next number away from zero is the other candidate, and one of
+     * the two is odd. */
     mpfr_t half;
     mpfr_init2(half, mpfr_get_prec(x) - 1);
     if (mpfr_set(half, x, MPFR_RNDZ) == 0) { /* last bit 0 */
@@ -63,7 +64,8 @@ static void random_significand(mpfr_t out, uint64_t *state, int bits)
 void oracle_operand(mpfr_t out, const struct ulp_format *format, uint64_t *state, unsigned i)
 {
     /* MPFR's formats reach exponents whose functions would take for ever. */
-    const int emin = format->emin < -1100 ? -150 : format->emin, emax = format->emax > 1100 ? 150 : format->emax;
+    const int emin = format->emin < -1100 ? -150 : format->emin,
+              emax = format->emax > 1100 ? 150 : format->emax;
     const int smallest = format->subnormals ? emin - format->precision + 1 : emin;
     mpfr_t exact;
     mpfr_init2(exact, ORACLE_PRECISION);
@@ -78,11 +80,14 @@ void oracle_operand(mpfr_t out, const struct ulp_format *format, uint64_t *state
             mpfr_set_ui_2exp(exact, 1, emin, MPFR_RNDN);
         else if (kind == 9) { /* the largest number below the smallest normal one */
             mpfr_set_ui_2exp(exact, 1, emin, MPFR_RNDN);
-            mpfr_mul_d(exact, exact, 1 - ldexp(1, 1 - (format->precision < 53 ? format->precision : 53)), MPFR_RNDN);
+            mpfr_mul_d(exact, exact,
+                       1 - ldexp(1, 1 - (format->precision < 53 ? format->precision : 53)),
+                       MPFR_RNDN);
         } else if (kind == 10)
             mpfr_set_d(exact, isinf(format->max_finite) ? 0x1p150 : format->max_finite, MPFR_RNDN);
         else
-            mpfr_set_d(exact, 1 + ldexp(1, 1 - (format->precision < 53 ? format->precision : 53)), MPFR_RNDN);
+            mpfr_set_d(exact, 1 + ldexp(1, 1 - (format->precision < 53 ? format->precision : 53)),
+                       MPFR_RNDN);
         if (i & 1)
             mpfr_neg(exact, exact, MPFR_RNDN);
     } else {
@@ -99,20 +104,30 @@ void oracle_operand(mpfr_t out, const struct ulp_format *format, uint64_t *state
             mpfr_div_2ui(exact, exact, oracle_random(state) % 2, MPFR_RNDN);
         }
         if (where ==
-            6) { /* 1 and a few ulps: products, quotients and roots of such come very near to values and ties */
-            mpfr_set_si_2exp(exact, (long)(oracle_random(state) % 25) - 8, 1 - format->precision, MPFR_RNDN);
+            /* 1 and a few ulps: products, quotients and roots of such come very near to values and
+             * ties */
+            6) {
+            mpfr_set_si_2exp(exact, (long)(oracle_random(state) % 25) - 8, 1 - format->precision,
+                             MPFR_RNDN);
             mpfr_add_ui(exact, exact, 1, MPFR_RNDN);
         }
         if (oracle_random(state) % 2)
             mpfr_neg(exact, exact, MPFR_RNDN);
     }
     /* Into the format; toward zero, so that nothing becomes infinite. */
-    ulp_round_mpfr(format, mpfr_inf_p(exact) ? ULP_ROUND_NEAREST_EVEN : ULP_ROUND_TOWARD_ZERO, out, exact, 0, 0, 0);
+    ulp_round_mpfr(format, mpfr_inf_p(exact) ? ULP_ROUND_NEAREST_EVEN : ULP_ROUND_TOWARD_ZERO, out,
+                   exact, 0, 0, 0);
     mpfr_clear(exact);
 }
 
-static int set_bool(mpfr_t out, bool value) { return mpfr_set_ui(out, value, MPFR_RNDZ); }
-static bool truth(const mpfr_t x) { return mpfr_nan_p(x) || !mpfr_zero_p(x); }
+static int set_bool(mpfr_t out, bool value)
+{
+    return mpfr_set_ui(out, value, MPFR_RNDZ);
+}
+static bool truth(const mpfr_t x)
+{
+    return mpfr_nan_p(x) || !mpfr_zero_p(x);
+}
 
 /* a - b floor(a / b), from the exact quotient. */
 static int compute_modulo(mpfr_t out, const mpfr_t a, const mpfr_t b)
@@ -124,7 +139,8 @@ static int compute_modulo(mpfr_t out, const mpfr_t a, const mpfr_t b)
     if (mpfr_zero_p(a) || mpfr_inf_p(b)) {
         if (!mpfr_zero_p(a) && mpfr_signbit(a) != mpfr_signbit(b))
             return mpfr_set(out, b, MPFR_RNDZ);
-        return mpfr_zero_p(a) ? mpfr_setsign(out, a, mpfr_signbit(b), MPFR_RNDZ) : mpfr_set(out, a, MPFR_RNDZ);
+        return mpfr_zero_p(a) ? mpfr_setsign(out, a, mpfr_signbit(b), MPFR_RNDZ)
+                              : mpfr_set(out, a, MPFR_RNDZ);
     }
     const mpfr_exp_t span = mpfr_get_exp(a) - mpfr_get_exp(b);
     mpfr_t quotient;
@@ -133,14 +149,15 @@ static int compute_modulo(mpfr_t out, const mpfr_t a, const mpfr_t b)
     mpfr_floor(quotient, quotient);
     mpfr_mul(quotient, quotient, b, MPFR_RNDN);
     mpfr_sub(quotient, a, quotient, MPFR_RNDN);
-    const int ternary = mpfr_zero_p(quotient) ? mpfr_setsign(out, quotient, mpfr_signbit(b), MPFR_RNDZ)
-                                              : mpfr_set(out, quotient, MPFR_RNDZ);
+    const int ternary = mpfr_zero_p(quotient)
+                            ? mpfr_setsign(out, quotient, mpfr_signbit(b), MPFR_RNDZ)
+                            : mpfr_set(out, quotient, MPFR_RNDZ);
     mpfr_clear(quotient);
     return ternary;
 }
 
-/* (1 + tanh(x / 2)) / 2 for x > 0, exp(x) / (1 + exp(x)) below, by a lower bound closer than any rounding here sees;
- * the sticky last bit then stands for the rest. */
+/* (1 + tanh(x / 2)) / 2 for x > 0, exp(x) / (1 + exp(x)) below, by a lower bound closer than any
+ * rounding here sees; the sticky last bit then stands for the rest. */
 static int compute_sigmoid(mpfr_t out, const mpfr_t x)
 {
     if (mpfr_nan_p(x))
@@ -166,11 +183,13 @@ static int compute_sigmoid(mpfr_t out, const mpfr_t x)
     return 1;
 }
 
-/* max(x, 0) + log1p(exp(-|x|)), by a lower bound again: both functions and the sum are rounded toward zero. */
+/* max(x, 0) + log1p(exp(-|x|)), by a lower bound again: both functions and the sum are rounded
+ * toward zero. */
 static int compute_softplus(mpfr_t out, const mpfr_t x)
 {
     if (mpfr_nan_p(x) || mpfr_inf_p(x))
-        return mpfr_inf_p(x) && mpfr_sgn(x) < 0 ? mpfr_set_ui(out, 0, MPFR_RNDZ) : mpfr_set(out, x, MPFR_RNDZ);
+        return mpfr_inf_p(x) && mpfr_sgn(x) < 0 ? mpfr_set_ui(out, 0, MPFR_RNDZ)
+                                                : mpfr_set(out, x, MPFR_RNDZ);
     mpfr_t t;
     mpfr_init2(t, mpfr_get_prec(out) + 200);
     mpfr_abs(t, x, MPFR_RNDN);
@@ -189,17 +208,21 @@ typedef int binary_fn(mpfr_t, mpfr_srcptr, mpfr_srcptr, mpfr_rnd_t);
 
 /* MPFR's functions, which return the ternary value. */
 static unary_fn *const unary[ULP_PRIMITIVE_COUNT] = {
-    [ULP_PRIMITIVE_NEG] = mpfr_neg,     [ULP_PRIMITIVE_ABS] = mpfr_abs,     [ULP_PRIMITIVE_SQRT] = mpfr_sqrt,
-    [ULP_PRIMITIVE_EXP] = mpfr_exp,     [ULP_PRIMITIVE_EXPM1] = mpfr_expm1, [ULP_PRIMITIVE_LOG] = mpfr_log,
-    [ULP_PRIMITIVE_LOG1P] = mpfr_log1p, [ULP_PRIMITIVE_SIN] = mpfr_sin,     [ULP_PRIMITIVE_COS] = mpfr_cos,
-    [ULP_PRIMITIVE_TAN] = mpfr_tan,     [ULP_PRIMITIVE_ASIN] = mpfr_asin,   [ULP_PRIMITIVE_ACOS] = mpfr_acos,
-    [ULP_PRIMITIVE_ATAN] = mpfr_atan,   [ULP_PRIMITIVE_SINH] = mpfr_sinh,   [ULP_PRIMITIVE_COSH] = mpfr_cosh,
-    [ULP_PRIMITIVE_TANH] = mpfr_tanh,   [ULP_PRIMITIVE_ASINH] = mpfr_asinh, [ULP_PRIMITIVE_ACOSH] = mpfr_acosh,
+    [ULP_PRIMITIVE_NEG] = mpfr_neg,     [ULP_PRIMITIVE_ABS] = mpfr_abs,
+    [ULP_PRIMITIVE_SQRT] = mpfr_sqrt,   [ULP_PRIMITIVE_EXP] = mpfr_exp,
+    [ULP_PRIMITIVE_EXPM1] = mpfr_expm1, [ULP_PRIMITIVE_LOG] = mpfr_log,
+    [ULP_PRIMITIVE_LOG1P] = mpfr_log1p, [ULP_PRIMITIVE_SIN] = mpfr_sin,
+    [ULP_PRIMITIVE_COS] = mpfr_cos,     [ULP_PRIMITIVE_TAN] = mpfr_tan,
+    [ULP_PRIMITIVE_ASIN] = mpfr_asin,   [ULP_PRIMITIVE_ACOS] = mpfr_acos,
+    [ULP_PRIMITIVE_ATAN] = mpfr_atan,   [ULP_PRIMITIVE_SINH] = mpfr_sinh,
+    [ULP_PRIMITIVE_COSH] = mpfr_cosh,   [ULP_PRIMITIVE_TANH] = mpfr_tanh,
+    [ULP_PRIMITIVE_ASINH] = mpfr_asinh, [ULP_PRIMITIVE_ACOSH] = mpfr_acosh,
     [ULP_PRIMITIVE_ATANH] = mpfr_atanh, [ULP_PRIMITIVE_ERF] = mpfr_erf,
 };
 static binary_fn *const binary[ULP_PRIMITIVE_COUNT] = {
-    [ULP_PRIMITIVE_ADD] = mpfr_add, [ULP_PRIMITIVE_SUB] = mpfr_sub, [ULP_PRIMITIVE_MUL] = mpfr_mul,
-    [ULP_PRIMITIVE_DIV] = mpfr_div, [ULP_PRIMITIVE_POW] = mpfr_pow, [ULP_PRIMITIVE_FMOD] = mpfr_fmod,
+    [ULP_PRIMITIVE_ADD] = mpfr_add, [ULP_PRIMITIVE_SUB] = mpfr_sub,
+    [ULP_PRIMITIVE_MUL] = mpfr_mul, [ULP_PRIMITIVE_DIV] = mpfr_div,
+    [ULP_PRIMITIVE_POW] = mpfr_pow, [ULP_PRIMITIVE_FMOD] = mpfr_fmod,
 };
 
 static int compute_sign(mpfr_t out, const mpfr_t a)
@@ -217,7 +240,8 @@ static int compute_extremum(mpfr_t out, const mpfr_t a, const mpfr_t b, bool gre
 }
 
 /* 0 when exact. */
-static int compute(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c)
+static int compute(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b,
+                   const mpfr_t c)
 {
     if (unary[primitive])
         return unary[primitive](out, a, MPFR_RNDZ);
@@ -253,22 +277,25 @@ static int compute(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, con
 
 int oracle_precision(enum ulp_primitive primitive)
 {
-    const bool function = (primitive >= ULP_PRIMITIVE_SQRT && primitive <= ULP_PRIMITIVE_SOFTPLUS) ||
-                          primitive == ULP_PRIMITIVE_POW || primitive == ULP_PRIMITIVE_DIV;
+    const bool function =
+        (primitive >= ULP_PRIMITIVE_SQRT && primitive <= ULP_PRIMITIVE_SOFTPLUS) ||
+        primitive == ULP_PRIMITIVE_POW || primitive == ULP_PRIMITIVE_DIV;
     return function ? ORACLE_FUNCTION_PRECISION : ORACLE_PRECISION;
 }
 
-void oracle_compute(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c)
+void oracle_compute(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b,
+                    const mpfr_t c)
 {
-    /* In MPFR's whole range of exponents, so that a result below the range strips compute in is told from its smallest
-     * number. */
+    /* In MPFR's whole range of exponents, so that a result below the range strips compute in is
+     * told from its smallest number. */
     const mpfr_exp_t emin = mpfr_get_emin();
     mpfr_set_emin(mpfr_get_emin_min());
     make_odd(out, compute(primitive, out, a, b, c));
     mpfr_set_emin(emin);
 }
 
-void oracle_round(const struct ulp_strip_rule *rule, mpfr_t out, const mpfr_t x, uint64_t stream, uint64_t index)
+void oracle_round(const struct ulp_strip_rule *rule, mpfr_t out, const mpfr_t x, uint64_t stream,
+                  uint64_t index)
 {
     struct ulp_format native = rule->format;
     if (!rule->each_step && rule->carrier == ULP_STRIP_MPFR) {
@@ -277,8 +304,8 @@ void oracle_round(const struct ulp_strip_rule *rule, mpfr_t out, const mpfr_t x,
     }
     if (!rule->each_step)
         ulp_format_find(rule->carrier == ULP_STRIP_FLOAT ? "fp32" : "fp64", &native, NULL);
-    ulp_round_mpfr(&native, rule->each_step ? rule->rounding : ULP_ROUND_NEAREST_EVEN, out, x, rule->seed, stream,
-                   index);
+    ulp_round_mpfr(&native, rule->each_step ? rule->rounding : ULP_ROUND_NEAREST_EVEN, out, x,
+                   rule->seed, stream, index);
 }
 
 bool oracle_same(const mpfr_t a, const mpfr_t b)

@@ -1,6 +1,7 @@
 /* The audit: which node introduces error, which only carries it, which overflows.
- * Differences are formed exactly (MPFR) and then summarised in double. All measures leave out positions where either side is not
- * finite (they are counted in nonfinite). NaN means "not defined" (no finite element, or zero norm). */
+ * Differences are formed exactly (MPFR) and then summarised in double. All measures leave out
+ * positions where either side is not finite (they are counted in nonfinite). NaN means "not
+ * defined" (no finite element, or zero norm). */
 #ifndef ULPSCOPE_ANALYSIS_H
 #define ULPSCOPE_ANALYSIS_H
 
@@ -16,24 +17,29 @@ struct ulp_metrics {
     double median_ulp; /* lower median of |d| in ulps */
     double cosine;     /* between value and base */
     double sqnr_db;    /* 10 log10(sum base^2 / sum d^2); +infinity when equal */
-    size_t nonfinite;  /* elements where value is not finite and base is, or the reverse, or infinities of unlike sign */
-    size_t worst_index; /* of max |d|, or of the first nonfinite element */
-    size_t count;      /* finite elements measured */
+    /* elements where value is not finite and base is, or the reverse, or infinities of unlike
+     * sign */
+    size_t nonfinite;
+    size_t worst_index;           /* of max |d|, or of the first nonfinite element */
+    size_t count;                 /* finite elements measured */
     double value_norm, base_norm; /* of these, the roots of the sums of squares */
-    bool diverged;     /* shapes differ, or integers (indices, decisions) differ: no measure has a meaning */
+    /* shapes differ, or integers (indices, decisions) differ: no measure has a meaning */
+    bool diverged;
 };
 
 struct ulp_range {
     double ref_rms, ref_max, ref_min_nonzero; /* of the reference's finite magnitudes */
-    double headroom_bits; /* log2(max_finite / ref_max) of the lane's storage; negative: overflows. +infinity for ref_max 0 */
+    /* log2(max_finite / ref_max) of the lane's storage; negative: overflows. +infinity for ref_max
+     * 0 */
+    double headroom_bits;
 };
 
 /* One output over several samples. */
 struct ulp_audit_samples {
-    struct ulp_metrics single_mean, entire_mean, introduced_mean, carried_mean; /* means, nonfinite and count totals; worst_index of the
-                                                                                 * worst sample */
-    struct ulp_metrics single_limit, entire_limit, introduced_limit, carried_limit; /* the worst of each figure by itself (least cosine
-                                                                                     * and sqnr_db), whichever sample it is of */
+    /* means, nonfinite and count totals; worst_index of the worst sample */
+    struct ulp_metrics single_mean, entire_mean, introduced_mean, carried_mean;
+    /* the worst of each figure by itself (least cosine and sqnr_db), whichever sample it is of */
+    struct ulp_metrics single_limit, entire_limit, introduced_limit, carried_limit;
 };
 
 struct ulp_audit_output {
@@ -41,9 +47,11 @@ struct ulp_audit_output {
     enum ulp_type type;
     int rank;
     int64_t dims[ULP_RANK_MAX];
-    struct ulp_metrics single, entire, introduced, carried; /* of the worst sample (largest entire.rms, non-finite first) */
-    struct ulp_audit_samples *samples; /* NULL: the node ran in one sample, whose figures are the means and the limits, too */
-    struct ulp_range range;  /* over all samples: rms of rms, max of max, min of min */
+    /* of the worst sample (largest entire.rms, non-finite first) */
+    struct ulp_metrics single, entire, introduced, carried;
+    /* NULL: the node ran in one sample, whose figures are the means and the limits, too */
+    struct ulp_audit_samples *samples;
+    struct ulp_range range; /* over all samples: rms of rms, max of max, min of min */
     size_t worst_sample;
 };
 
@@ -51,14 +59,19 @@ struct ulp_audit_node {
     size_t index;
     char *name, *op;
     struct ulp_node_types types;
-    size_t rounds;  /* how often it ran, over all samples: inside a Loop or Scan more than once each, and its figures are of all rounds
-                     * together, as if they were one tensor (median_ulp: of the worst round); inside an If 0 when no sample takes the
-                     * branch in step with the reference, and there are no outputs then */
+    /* how often it ran, over all samples: inside a Loop or Scan more than once each, and its
+     * figures are of all rounds together, as if they were one tensor (median_ulp: of the worst
+     * round); inside an If 0 when no sample takes the branch in step with the reference, and there
+     * are no outputs then */
+    size_t rounds;
     size_t output_count;
     struct ulp_audit_output *outputs;
-    bool born;      /* some output is not finite although all the lane's inputs and the reference's outputs are finite */
-    bool poisoned;  /* some output is not finite because an input was */
-    bool decided;   /* some index, decision or shape differs from the reference's although no input has diverged */
+    /* some output is not finite although all the lane's inputs and the reference's outputs are
+     * finite */
+    bool born;
+    bool poisoned; /* some output is not finite because an input was */
+    /* some index, decision or shape differs from the reference's although no input has diverged */
+    bool decided;
 };
 
 struct ulp_audit_lane {
@@ -67,33 +80,41 @@ struct ulp_audit_lane {
     struct ulp_audit_node *nodes;
     struct ulp_audit_node outputs; /* the graph's outputs */
     ptrdiff_t first_born;          /* index into nodes of the first born non-finite; -1: none */
-    ptrdiff_t first_decided;       /* of the first that decides otherwise than the reference; -1: none */
+    /* of the first that decides otherwise than the reference; -1: none */
+    ptrdiff_t first_decided;
     size_t poisoned_count;
-    struct ulp_parting {           /* of an arithmetic with qdq=integer from the same without it, when that is audited, too */
-        ptrdiff_t other;           /* index of that lane; -1: there is none */
-        ptrdiff_t first;           /* the first node whose results are not equal bits; -1: none */
-        ptrdiff_t first_step;      /* the first whose integers are not: another quantisation step */
-        size_t steps, count;       /* over all samples: unequal integers, of how many in nodes that give any */
+    /* of an arithmetic with qdq=integer from the same without it, when that is audited, too */
+    struct ulp_parting {
+        ptrdiff_t other;      /* index of that lane; -1: there is none */
+        ptrdiff_t first;      /* the first node whose results are not equal bits; -1: none */
+        ptrdiff_t first_step; /* the first whose integers are not: another quantisation step */
+        /* over all samples: unequal integers, of how many in nodes that give any */
+        size_t steps, count;
     } parting;
 };
 
-/* How much a contraction's result depends on the schedule of its sum: over a set of schedules, each on the reference's inputs,
- * the width of the interval of results, largest minus smallest, element by element. */
+/* How much a contraction's result depends on the schedule of its sum: over a set of schedules, each
+ * on the reference's inputs, the width of the interval of results, largest minus smallest, element
+ * by element. */
 struct ulp_spread {
     size_t index;
     char *name, *op, *output;
     double ref_rms;
     double width_max_abs, width_rms, width_max_ulp; /* ulp of the storage format at the reference */
-    double differing;   /* share of elements whose results are not all equal */
-    double error_rms;   /* of the first schedule against the reference: is the spread large beside it? */
-    double gpu_rms;     /* rms difference between the same schedule on the two GPUs of the set; NaN: the set has no second GPU */
-    size_t nonfinite;   /* elements that are finite in some schedules only; left out of the widths */
+    double differing; /* share of elements whose results are not all equal */
+    /* of the first schedule against the reference: is the spread large beside it? */
+    double error_rms;
+    /* rms difference between the same schedule on the two GPUs of the set; NaN: the set has no
+     * second GPU */
+    double gpu_rms;
+    /* elements that are finite in some schedules only; left out of the widths */
+    size_t nonfinite;
 };
 struct ulp_spreads {
-    char *base;             /* the arithmetic whose schedules these are */
+    char *base; /* the arithmetic whose schedules these are */
     size_t schedule_count;
-    char **schedules;       /* names of the arithmetics of the set; the first is the base */
-    ptrdiff_t other_gpu;    /* index of the base on the other GPU; -1: none */
+    char **schedules;    /* names of the arithmetics of the set; the first is the base */
+    ptrdiff_t other_gpu; /* index of the base on the other GPU; -1: none */
     size_t count;
     struct ulp_spread *items;
 };
@@ -104,62 +125,78 @@ struct ulp_audit {
     size_t sample_count;
     char **sample_names;
     size_t lane_count;
-    struct ulp_audit_lane *lanes;  /* without the reference */
-    struct ulp_certificate {       /* of the reference, against one of twice the precision; worst sample */
+    struct ulp_audit_lane *lanes; /* without the reference */
+    /* of the reference, against one of twice the precision; worst sample */
+    struct ulp_certificate {
         bool given;
-        double output_digits;      /* decimal digits good on every graph output: -log10(rms error / rms) of the worst */
-        double node_digits;        /* the same over every node */
-        char *node;                /* the worst node; owned */
+        /* decimal digits good on every graph output: -log10(rms error / rms) of the worst */
+        double output_digits;
+        double node_digits; /* the same over every node */
+        char *node;         /* the worst node; owned */
     } certificate;
-    size_t spread_count;           /* one for each audited arithmetic, when schedules were asked for */
+    /* one for each audited arithmetic, when schedules were asked for */
+    size_t spread_count;
     struct ulp_spreads *spreads;
     double seconds;
     size_t peak_bytes;
 };
 
-/* Collects an audit from runs. Create it, give ulp_audit_observer() to one ulp_plan_run per sample (options.audit set),
- * call ulp_audit_sample before each, ulp_audit_finish at the end. */
+/* Collects an audit from runs. Create it, give ulp_audit_observer() to one ulp_plan_run per sample
+ * (options.audit set), call ulp_audit_sample before each, ulp_audit_finish at the end. */
 struct ulp_auditor;
-ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
+                                           struct ulp_error *error);
 ULP_API void ulp_auditor_free(struct ulp_auditor *auditor);
-ULP_API enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name, struct ulp_error *error);
+ULP_API enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name,
+                                           struct ulp_error *error);
 /* Measuring uses this many threads (0: all processors); the figures do not depend on it. */
-ULP_API enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count, struct ulp_error *error);
+ULP_API enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
+                                            struct ulp_error *error);
 ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
 /* Move the result out; free with ulp_audit_free. */
-ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
+                                           struct ulp_error *error);
 ULP_API void ulp_audit_free(struct ulp_audit *audit);
 
-/* Recompute the reference mpfr:P of a model at mpfr:2P on one sample and compare: how many digits is it good for? Merges the worse
- * into *certificate (zero-initialise before the first sample; free node). reference must be an mpfr arithmetic with 2P <= 4096. */
-ULP_API enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arithmetic *reference,
-                                    const struct ulp_tensor_set *inputs, const struct ulp_run_options *options,
-                                    const struct ulp_observer *progress, struct ulp_certificate *certificate,
-                                    struct ulp_error *error);
+/* Recompute the reference mpfr:P of a model at mpfr:2P on one sample and compare: how many digits
+ * is it good for? Merges the worse into *certificate (zero-initialise before the first sample; free
+ * node). reference must be an mpfr arithmetic with 2P <= 4096. */
+ULP_API enum ulp_status ulp_certify(const struct ulp_model *model,
+                                    const struct ulp_arithmetic *reference,
+                                    const struct ulp_tensor_set *inputs,
+                                    const struct ulp_run_options *options,
+                                    const struct ulp_observer *progress,
+                                    struct ulp_certificate *certificate, struct ulp_error *error);
 
-/* Run the contractions of a model under every plausible schedule of `base` on one sample and measure the spread of the
- * results. The set: base; its sum cut into 2, 4, 8 and 16 slices; for a matrix unit also base on another GPU (A100 for
- * Hopper and later, else H200) where that has the unit; for scalar chains also product and sum rounded apart. Free with
- * ulp_spreads_free. */
-ULP_API enum ulp_status ulp_spreads_measure(const struct ulp_model *model, const struct ulp_arithmetic *reference,
-                                            const struct ulp_arithmetic *base, const struct ulp_tensor_set *inputs,
-                                            const struct ulp_run_options *options, const struct ulp_observer *progress,
+/* Run the contractions of a model under every plausible schedule of `base` on one sample and
+ * measure the spread of the results. The set: base; its sum cut into 2, 4, 8 and 16 slices; for a
+ * matrix unit also base on another GPU (A100 for Hopper and later, else H200) where that has the
+ * unit; for scalar chains also product and sum rounded apart. Free with ulp_spreads_free. */
+ULP_API enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
+                                            const struct ulp_arithmetic *reference,
+                                            const struct ulp_arithmetic *base,
+                                            const struct ulp_tensor_set *inputs,
+                                            const struct ulp_run_options *options,
+                                            const struct ulp_observer *progress,
                                             struct ulp_spreads *out, struct ulp_error *error);
 ULP_API void ulp_spreads_free(struct ulp_spreads *spreads);
 
 /* Whether ulp_certify takes this reference; ULP_ERROR_USAGE when not. */
-ULP_API enum ulp_status ulp_certify_check(const struct ulp_arithmetic *reference, struct ulp_error *error);
+ULP_API enum ulp_status ulp_certify_check(const struct ulp_arithmetic *reference,
+                                          struct ulp_error *error);
 
 /* Measure value - base. format: whose ulp is used. The two tensors may have any float elements. */
-ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,
-                                            const struct ulp_format *format, struct ulp_metrics *out,
-                                            struct ulp_error *error);
+ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value,
+                                            const struct ulp_tensor *base,
+                                            const struct ulp_format *format,
+                                            struct ulp_metrics *out, struct ulp_error *error);
 
-/* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite,
- * alone (of entire) or after "single.", "entire.", "introduced." or "carried.". *exceeded: in some sample and lane some
- * graph output (for nonfinite: some node) is beyond it (below it for cosine and sqnr_db), or a graph output is not a
- * number or has diverged. Unknown metric: ULP_ERROR_USAGE with the list. audit NULL: only the text is checked. */
-ULP_API enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded,
-                                          struct ulp_error *error);
+/* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine,
+ * sqnr_db or nonfinite, alone (of entire) or after "single.", "entire.", "introduced." or
+ * "carried.". *exceeded: in some sample and lane some graph output (for nonfinite: some node) is
+ * beyond it (below it for cosine and sqnr_db), or a graph output is not a number or has diverged.
+ * Unknown metric: ULP_ERROR_USAGE with the list. audit NULL: only the text is checked. */
+ULP_API enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit,
+                                          bool *exceeded, struct ulp_error *error);
 
 #endif

@@ -10,7 +10,8 @@ struct ulp_model;
 /* Read the model at path. Hostile files end in ULP_ERROR_INPUT (malformed; the place is named) or
  * ULP_ERROR_UNSUPPORTED. External data is mapped read-only and must lie inside the model's folder.
  * Free with ulp_model_free. */
-ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_model **out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_model **out,
+                                       struct ulp_error *error);
 ULP_API void ulp_model_free(struct ulp_model *model);
 
 ULP_API const char *ulp_model_path(const struct ulp_model *model);
@@ -25,9 +26,9 @@ ULP_API const char *ulp_model_node_op(const struct ulp_model *model, size_t inde
 struct ulp_value_info {
     const char *name;
     enum ulp_type type;
-    int rank; /* -1: not declared */
-    int64_t dims[ULP_RANK_MAX];                /* -1: symbolic or unknown */
-    const char *dim_names[ULP_RANK_MAX];       /* of a symbolic dimension; NULL when it has none */
+    int rank;                            /* -1: not declared */
+    int64_t dims[ULP_RANK_MAX];          /* -1: symbolic or unknown */
+    const char *dim_names[ULP_RANK_MAX]; /* of a symbolic dimension; NULL when it has none */
 };
 ULP_API size_t ulp_model_input_count(const struct ulp_model *model);
 ULP_API struct ulp_value_info ulp_model_input(const struct ulp_model *model, size_t index);
@@ -41,10 +42,12 @@ struct ulp_dim_value {
 };
 
 /* Reproducible random inputs for every input of the model: uniform in [low, high] (floats; integers
- * uniform in the integers of that range, booleans fair), shapes from the model with `dims` for symbolic
- * dimensions and 1 for the rest. Same seed, same bits, on every machine. */
-ULP_API enum ulp_status ulp_model_random_inputs(const struct ulp_model *model, const struct ulp_dim_value *dims,
-                                                size_t dim_count, double low, double high, uint64_t seed,
-                                                struct ulp_tensor_set *out, struct ulp_error *error);
+ * uniform in the integers of that range, booleans fair), shapes from the model with `dims` for
+ * symbolic dimensions and 1 for the rest. Same seed, same bits, on every machine. */
+ULP_API enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
+                                                const struct ulp_dim_value *dims, size_t dim_count,
+                                                double low, double high, uint64_t seed,
+                                                struct ulp_tensor_set *out,
+                                                struct ulp_error *error);
 
 #endif

@@ -4,12 +4,15 @@
 
 #include <ulpscope/analysis.h>
 
-/* Make the folder (and those above it) when it is missing and see that files can be made in it, so that a long run does not end in
- * a report that cannot be written. */
+/* Make the folder (and those above it) when it is missing and see that files can be made in it, so
+ * that a long run does not end in a report that cannot be written. */
 ULP_API enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error);
-/* Write report.json, layers.csv and summary.txt into the folder (made when missing); each file is written beside and renamed. */
-ULP_API enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder, struct ulp_error *error);
+/* Write report.json, layers.csv and summary.txt into the folder (made when missing); each file is
+ * written beside and renamed. */
+ULP_API enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
+                                         struct ulp_error *error);
 /* The summary as text of at most 100 columns; *out is freed with free(). colour: ANSI sequences. */
-ULP_API enum ulp_status ulp_report_summary(const struct ulp_audit *audit, bool colour, char **out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_report_summary(const struct ulp_audit *audit, bool colour, char **out,
+                                           struct ulp_error *error);
 
 #endif

@@ -1,13 +1,16 @@
 /* Planning a model and running it in several arithmetics side by side.
  *
- * A *plan* does everything that can fail before numbers move: expands functions, finds each node's operator, checks its
- * attributes, infers shapes, computes last uses and the memory needed. A *lane* is an arithmetic and its values. A *run* walks the
- * nodes once; every lane computes a node, observers see it with every lane's values, then dead values are freed. The bodies of If, Loop and
- * Scan are gone through in the same way, in every lane that takes the reference's branches and rounds.
- * With audited lanes, lane 0 is the reference R and a lane's arithmetic is P; with r the reference's values and p the lane's own,
- * a node is evaluated as R(r), P(p) (entire), P(r) (single: r rounded to P's storage) and R(p) (here), and
+ * A *plan* does everything that can fail before numbers move: expands functions, finds each node's
+ * operator, checks its attributes, infers shapes, computes last uses and the memory needed. A
+ * *lane* is an arithmetic and its values. A *run* walks the nodes once; every lane computes a node,
+ * observers see it with every lane's values, then dead values are freed. The bodies of If, Loop and
+ * Scan are gone through in the same way, in every lane that takes the reference's branches and
+ * rounds. With audited lanes, lane 0 is the reference R and a lane's arithmetic is P; with r the
+ * reference's values and p the lane's own, a node is evaluated as R(r), P(p) (entire), P(r)
+ * (single: r rounded to P's storage) and R(p) (here), and
  *     P(p) - R(r) = [P(p) - R(p)] introduced + [R(p) - R(r)] carried      (exactly)
- * A plan is const and may be shared between threads; a run belongs to one thread and its own pool. */
+ * A plan is const and may be shared between threads; a run belongs to one thread and its own
+ * pool. */
 #ifndef ULPSCOPE_RUN_H
 #define ULPSCOPE_RUN_H
 
@@ -20,34 +23,44 @@ struct ulp_plan_options {
     const struct ulp_dim_value *dims; /* for symbolic dimensions of inputs; others take 1 */
     size_t dim_count;
     const struct ulp_tensor_set *inputs; /* when given, shapes are taken from these */
-    size_t max_memory_bytes;             /* 0: no limit. A plan that is known to need more fails with ULP_ERROR_MEMORY */
+    /* 0: no limit. A plan that is known to need more fails with ULP_ERROR_MEMORY */
+    size_t max_memory_bytes;
 };
 
-/* Plan the model for the lanes. Lane 0 is the reference when more than one is given. Every unsupported operator, type or
- * attribute is named in one ULP_ERROR_UNSUPPORTED. The model must outlive the plan. Free with ulp_plan_free. */
-ULP_API enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes, size_t lane_count,
-                                        const struct ulp_plan_options *options, struct ulp_plan **out,
-                                        struct ulp_error *error);
+/* Plan the model for the lanes. Lane 0 is the reference when more than one is given. Every
+ * unsupported operator, type or attribute is named in one ULP_ERROR_UNSUPPORTED. The model must
+ * outlive the plan. Free with ulp_plan_free. */
+ULP_API enum ulp_status ulp_plan_create(const struct ulp_model *model,
+                                        const struct ulp_arithmetic *lanes, size_t lane_count,
+                                        const struct ulp_plan_options *options,
+                                        struct ulp_plan **out, struct ulp_error *error);
 ULP_API void ulp_plan_free(struct ulp_plan *plan);
 
-/* The nodes of the plan, in execution order: functions are expanded, an If whose condition planning knows is replaced by its branch,
- * and the nodes inside other Ifs, Loops and Scans come before the node whose bodies they are in. */
+/* The nodes of the plan, in execution order: functions are expanded, an If whose condition planning
+ * knows is replaced by its branch, and the nodes inside other Ifs, Loops and Scans come before the
+ * node whose bodies they are in. */
 ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
 ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
 ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
 
 /* What a node works on and with, in one lane. */
 struct ulp_node_types {
-    bool product;          /* MatMul, Conv and their like: the rest is theirs */
-    bool integer;          /* computed in INT32 sums over quantised values: by the operator's definition, or by qdq=integer */
-    enum ulp_type weight;  /* in which the model stores the second factor when it is a constant (behind a DequantizeLinear: the quantised
-                              type); UNDEFINED: it is computed */
-    char compute[24];      /* "int8", the format of the factors, or "declared" of the arithmetic `model` */
+    bool product; /* MatMul, Conv and their like: the rest is theirs */
+    /* computed in INT32 sums over quantised values: by the operator's definition, or by
+     * qdq=integer */
+    bool integer;
+    /* in which the model stores the second factor when it is a constant (behind a DequantizeLinear:
+     * the quantised type); UNDEFINED: it is computed */
+    enum ulp_type weight;
+    char compute[24]; /* "int8", the format of the factors, or "declared" of the arithmetic `model`
+                       */
 };
-ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index, struct ulp_node_types *out);
+ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
+                                 struct ulp_node_types *out);
 
-/* One lane's values of one node output. Pointers are NULL when not computed: in a lane that takes another branch or ends its rounds
- * otherwise than the reference, nodes inside are not, and the If, Loop or Scan is computed as one node. */
+/* One lane's values of one node output. Pointers are NULL when not computed: in a lane that takes
+ * another branch or ends its rounds otherwise than the reference, nodes inside are not, and the If,
+ * Loop or Scan is computed as one node. */
 struct ulp_lane_value {
     const struct ulp_tensor *entire; /* P(p); for the reference lane R(r) */
     const struct ulp_tensor *single; /* P(r) */
@@ -57,35 +70,43 @@ struct ulp_lane_value {
 /* What an observer sees when a node has been computed. Valid during the call only. */
 struct ulp_event {
     size_t index, node_count;
-    size_t round;                   /* how often this run has been at the node before: nodes inside a Loop or Scan are told of each time */
+    /* how often this run has been at the node before: nodes inside a Loop or Scan are told of each
+     * time */
+    size_t round;
     const char *name, *op;
-    bool quantizes;                 /* its integer outputs are amounts in steps of a scale (QuantizeLinear, QLinearConv, ...) */
-    size_t output_count;            /* wanted outputs only */
+    /* its integer outputs are amounts in steps of a scale (QuantizeLinear, QLinearConv, ...) */
+    bool quantizes;
+    size_t output_count; /* wanted outputs only */
     const char *const *output_names;
-    const int *output_positions;    /* of each among the node's outputs */
+    const int *output_positions; /* of each among the node's outputs */
     size_t lane_count;
     const struct ulp_arithmetic *arithmetics;
     const struct ulp_lane_value *values; /* values[lane * output_count + output] */
-    const bool *apart;              /* by lane: took other branches or rounds than the reference in this node; NULL: none did */
-    size_t input_count;             /* the node's non-constant inputs; of an If, Loop or Scan the bodies' results it hands on */
+    /* by lane: took other branches or rounds than the reference in this node; NULL: none did */
+    const bool *apart;
+    /* the node's non-constant inputs; of an If, Loop or Scan the bodies' results it hands on */
+    size_t input_count;
     const char *const *input_names;
-    const struct ulp_lane_value *inputs; /* inputs[lane * input_count + input]; only entire is set */
-    double seconds;                 /* spent on this node */
-    double progress;                /* estimated share of the run's work done, 0 to 1 */
+    /* inputs[lane * input_count + input]; only entire is set */
+    const struct ulp_lane_value *inputs;
+    double seconds;  /* spent on this node */
+    double progress; /* estimated share of the run's work done, 0 to 1 */
 };
 
 /* Entries may be NULL. An error returned by node_done ends the run with that error. */
 struct ulp_observer {
     void *context;
-    enum ulp_status (*node_done)(void *context, const struct ulp_event *event, struct ulp_error *error);
+    enum ulp_status (*node_done)(void *context, const struct ulp_event *event,
+                                 struct ulp_error *error);
     bool (*cancelled)(void *context); /* asked before every node */
 };
 
 struct ulp_run_options {
     int thread_count; /* 0: all processors */
     bool audit;       /* compute single and here for lanes 1.. */
-    bool isolated;    /* instead: lanes 1.. compute only contractions, each on the reference's inputs; events show that P(r) as
-                         entire, and NULL for other nodes */
+    /* instead: lanes 1.. compute only contractions, each on the reference's inputs; events show
+     * that P(r) as entire, and NULL for other nodes */
+    bool isolated;
     size_t max_memory_bytes;
 };
 
@@ -93,21 +114,25 @@ struct ulp_run_options {
 struct ulp_run_cost {
     double seconds;
     size_t peak_bytes; /* of tensors */
-    size_t packed_count, packed_use_count; /* constant factors whose packed form was kept, and how often one served again */
+    /* constant factors whose packed form was kept, and how often one served again */
+    size_t packed_count, packed_use_count;
 };
 
-/* Run the plan on the inputs (NULL: a model without any; converted to each lane's storage, rounding once). outputs:
- * array of lane_count sets filled with the graph's outputs, or NULL; the caller frees them. cost may be NULL. */
-ULP_API enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
-                                     const struct ulp_run_options *options, const struct ulp_observer *observers,
-                                     size_t observer_count, struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
+/* Run the plan on the inputs (NULL: a model without any; converted to each lane's storage, rounding
+ * once). outputs: array of lane_count sets filled with the graph's outputs, or NULL; the caller
+ * frees them. cost may be NULL. */
+ULP_API enum ulp_status ulp_plan_run(const struct ulp_plan *plan,
+                                     const struct ulp_tensor_set *inputs,
+                                     const struct ulp_run_options *options,
+                                     const struct ulp_observer *observers, size_t observer_count,
+                                     struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
                                      struct ulp_error *error);
 
 /* One row of the operator table, for coverage listings: index 0, 1, ... until false. */
 struct ulp_operator_info {
     const char *name, *domain;
     int since, until;
-    bool formula; /* defined by a formula */
+    bool formula;     /* defined by a formula */
     const char *text; /* the formula or its epilogue, or NULL */
 };
 ULP_API bool ulp_operator_info(size_t index, struct ulp_operator_info *out);

@@ -51,12 +51,14 @@ static struct ulp_kept_block remove_kept(struct ulp_budget *budget, size_t index
     struct ulp_kept_block removed = budget->kept[index];
     budget->kept_count--;
     budget->kept_bytes -= removed.bytes;
-    memmove(&budget->kept[index], &budget->kept[index + 1], (budget->kept_count - index) * sizeof removed);
+    memmove(&budget->kept[index], &budget->kept[index + 1],
+            (budget->kept_count - index) * sizeof removed);
     return removed;
 }
 
-/* The smallest kept block that holds total bytes and wastes at most a quarter of them; else NULL, and the oldest blocks are freed
- * until a new one fits below the peak. The new bytes are charged already. */
+/* The smallest kept block that holds total bytes and wastes at most a quarter of them; else NULL,
+ * and the oldest blocks are freed until a new one fits below the peak. The new bytes are charged
+ * already. */
 static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity)
 {
     struct ulp_kept_block found = {.block = NULL};
@@ -68,7 +70,8 @@ static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity
             best = i;
     if (best != SIZE_MAX)
         found = remove_kept(budget, best);
-    while (!found.block && budget->kept_count && atomic_load(&budget->used_bytes) + budget->kept_bytes > atomic_load(&budget->peak_bytes))
+    while (!found.block && budget->kept_count &&
+           atomic_load(&budget->used_bytes) + budget->kept_bytes > atomic_load(&budget->peak_bytes))
         free(remove_kept(budget, 0).block);
     unlock(budget);
     *capacity = found.block ? found.bytes : total;
@@ -81,7 +84,8 @@ static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity)
     lock(budget);
     if (budget->kept_count == ULP_BUDGET_BLOCKS)
         free(remove_kept(budget, 0).block);
-    bool keep = atomic_load(&budget->used_bytes) + budget->kept_bytes + capacity <= atomic_load(&budget->peak_bytes);
+    bool keep = atomic_load(&budget->used_bytes) + budget->kept_bytes + capacity <=
+                atomic_load(&budget->peak_bytes);
     if (keep) {
         budget->kept[budget->kept_count++] = (struct ulp_kept_block){block, capacity};
         budget->kept_bytes += capacity;
@@ -96,21 +100,27 @@ void ulp_budget_clear(struct ulp_budget *budget)
         free(remove_kept(budget, budget->kept_count - 1).block);
 }
 
-enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes, struct ulp_budget *budget,
-                             const char *what, struct ulp_error *error)
+enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
+                             struct ulp_budget *budget, const char *what, struct ulp_error *error)
 {
     size_t bytes, total;
     *out = NULL;
-    if (!ulp_size_mul(count, element_bytes, &bytes) || !ulp_size_add(bytes, 2 * ALIGNMENT - 1, &total))
-        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: %zu elements of %zu bytes are more than memory can address", what,
+    if (!ulp_size_mul(count, element_bytes, &bytes) ||
+        !ulp_size_add(bytes, 2 * ALIGNMENT - 1, &total))
+        return ulp_fail(error, ULP_ERROR_MEMORY,
+                        "%s: %zu elements of %zu bytes are more than memory can address", what,
                         count, element_bytes);
     total = total / ALIGNMENT * ALIGNMENT;
-    if (budget && !charge(budget, total) && !(budget->reclaim && budget->reclaim(budget->reclaim_owner) && charge(budget, total)))
+    if (budget && !charge(budget, total) &&
+        !(budget->reclaim && budget->reclaim(budget->reclaim_owner) && charge(budget, total)))
         return ulp_fail(error, ULP_ERROR_MEMORY,
-                        "%s: %zu bytes more would exceed the memory limit of %zu bytes (%zu in use); raise --max-memory",
+                        "%s: %zu bytes more would exceed the memory limit of %zu bytes (%zu in "
+                        "use); raise --max-memory",
                         what, bytes, budget->limit_bytes, atomic_load(&budget->used_bytes));
     size_t capacity = total;
-    char *block = budget && budget->keeps_blocks && total >= KEPT_BYTES_MIN ? take_kept(budget, total, &capacity) : NULL;
+    char *block = budget && budget->keeps_blocks && total >= KEPT_BYTES_MIN
+                      ? take_kept(budget, total, &capacity)
+                      : NULL;
     if (!block)
         block = aligned_alloc(ALIGNMENT, total);
     if (!block) {
@@ -118,13 +128,15 @@ enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes, str
             atomic_fetch_sub(&budget->used_bytes, total);
         return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory for %zu bytes", what, bytes);
     }
-    *(struct header *)block = (struct header){.budget = budget, .bytes = total, .capacity = capacity};
+    *(struct header *)block =
+        (struct header){.budget = budget, .bytes = total, .capacity = capacity};
     *out = block + ALIGNMENT;
     return ULP_OK;
 }
 
-enum ulp_status ulp_allocate_zero(void **out, size_t count, size_t element_bytes, struct ulp_budget *budget,
-                                  const char *what, struct ulp_error *error)
+enum ulp_status ulp_allocate_zero(void **out, size_t count, size_t element_bytes,
+                                  struct ulp_budget *budget, const char *what,
+                                  struct ulp_error *error)
 {
     enum ulp_status status = ulp_allocate(out, count, element_bytes, budget, what, error);
     if (status == ULP_OK)
@@ -183,7 +195,9 @@ void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes
     bytes = bytes / 16 * 16;
     struct arena_block *block = arena->first;
     if (!block || block->size - block->used < bytes) {
-        size_t size = !block ? ARENA_FIRST_BYTES : block->size < ARENA_BLOCK_BYTES ? 2 * block->size : ARENA_BLOCK_BYTES;
+        size_t size = !block                            ? ARENA_FIRST_BYTES
+                      : block->size < ARENA_BLOCK_BYTES ? 2 * block->size
+                                                        : ARENA_BLOCK_BYTES;
         size_t total;
         if (size < bytes)
             size = bytes;

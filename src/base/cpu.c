@@ -1,6 +1,7 @@
-/* Processor features by CPUID, through the compiler's own detection (it also asks whether the operating system saves the
- * wide registers), and by hand where compilers do not know a name: these build on a feature that was asked about.
- * Other processors than x86-64 have none: the portable C is used. */
+/* Processor features by CPUID, through the compiler's own detection (it also asks whether the
+ * operating system saves the wide registers), and by hand where compilers do not know a name: these
+ * build on a feature that was asked about. Other processors than x86-64 have none: the portable C
+ * is used. */
 #include "base/cpu.h"
 
 #include <pthread.h>
@@ -34,8 +35,8 @@ static unsigned detect(void)
     unsigned eax, ebx, ecx, edx;
     if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx >> 29 & 1))
         present |= ULP_CPU_F16C;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         present |= ULP_CPU_AVX512;
     if (__builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512cd"))
         present |= ULP_CPU_AVX512IFMA;
@@ -62,7 +63,8 @@ static int lists(const char *list, const char *name)
 unsigned ulp_cpu_without(unsigned present, const char *disabled)
 {
     for (size_t i = 0; i < FEATURE_COUNT; i++) /* in order of dependency, so one pass is enough */
-        if (lists(disabled, feature_rows[i].name) || (present & feature_rows[i].builds_on) != feature_rows[i].builds_on)
+        if (lists(disabled, feature_rows[i].name) ||
+            (present & feature_rows[i].builds_on) != feature_rows[i].builds_on)
             present &= ~feature_rows[i].feature;
     return present;
 }

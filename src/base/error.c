@@ -16,7 +16,8 @@ enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const 
     return status;
 }
 
-enum ulp_status ulp_fail_at(struct ulp_error *error, enum ulp_status status, const char *format, ...)
+enum ulp_status ulp_fail_at(struct ulp_error *error, enum ulp_status status, const char *format,
+                            ...)
 {
     if (!error)
         return status;

@@ -11,7 +11,7 @@ enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const 
 
 /* Put "prefix: " (printf style) before the message already in *error: callers add the place
  * (file, node) that the callee could not know. Returns error's status. NULL: returns `status`. */
-enum ulp_status ulp_fail_at(struct ulp_error *error, enum ulp_status status, const char *format, ...)
-    ULP_PRINTF(3, 4);
+enum ulp_status ulp_fail_at(struct ulp_error *error, enum ulp_status status, const char *format,
+                            ...) ULP_PRINTF(3, 4);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-/* Four words at (key, counter_low, counter_high). Known-answer tested against the paper's vectors. */
+/* Four words at (key, counter_low, counter_high). Known-answer tested against the paper's
+ * vectors. */
 void ulp_philox(uint32_t out[4], uint64_t key, uint64_t counter_low, uint64_t counter_high);
 
 /* One 64-bit word, and one double uniform in [0, 1) with 53 bits, at that place. */

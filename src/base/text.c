@@ -47,13 +47,15 @@ static enum ulp_status fail_to_write(const char *path, int code, struct ulp_erro
     return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot write: %s", path, strerror(code));
 }
 
-static enum ulp_status open_file(struct ulp_new_file **out, const char *path, struct ulp_error *error)
+static enum ulp_status open_file(struct ulp_new_file **out, const char *path,
+                                 struct ulp_error *error)
 {
     size_t length = strlen(path) + 12;
     struct ulp_new_file *file = calloc(1, sizeof *file);
     *out = NULL;
     if (file)
-        *file = (struct ulp_new_file){.descriptor = -1, .path = strdup(path), .beside = malloc(length)};
+        *file =
+            (struct ulp_new_file){.descriptor = -1, .path = strdup(path), .beside = malloc(length)};
     if (!file || !file->path || !file->beside) {
         free_file(file);
         return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
@@ -88,7 +90,8 @@ static enum ulp_status end_file(struct ulp_new_file *file, bool keep, struct ulp
         file->code = errno;
     if (!keep || file->code)
         unlink(file->beside);
-    enum ulp_status status = keep && file->code ? fail_to_write(file->path, file->code, error) : ULP_OK;
+    enum ulp_status status =
+        keep && file->code ? fail_to_write(file->path, file->code, error) : ULP_OK;
     free_file(file);
     return status;
 }
@@ -166,7 +169,8 @@ enum ulp_status ulp_text_close(struct ulp_text *text, bool keep, struct ulp_erro
     return status == ULP_OK ? ended : status;
 }
 
-enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count, struct ulp_error *error)
+enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count,
+                               struct ulp_error *error)
 {
     struct ulp_new_file *file;
     enum ulp_status status = open_file(&file, path, error);
@@ -177,7 +181,8 @@ enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count
 }
 
 /* A regular file of at most max_bytes, open for reading. */
-static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes, size_t *count, struct ulp_error *error)
+static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes, size_t *count,
+                                    struct ulp_error *error)
 {
     struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -187,7 +192,8 @@ static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode))
         status = ulp_fail(error, ULP_ERROR_INPUT, "%s: not a regular file", path);
     else if ((size_t)info.st_size > max_bytes)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: %lld bytes, more than the %zu this kind of file may have", path,
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "%s: %lld bytes, more than the %zu this kind of file may have", path,
                           (long long)info.st_size, max_bytes);
     if (status != ULP_OK) {
         close(file);
@@ -198,8 +204,8 @@ static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes
     return ULP_OK;
 }
 
-enum ulp_status ulp_file_read(const char *path, size_t max_bytes, unsigned char **out, size_t *count,
-                              struct ulp_error *error)
+enum ulp_status ulp_file_read(const char *path, size_t max_bytes, unsigned char **out,
+                              size_t *count, struct ulp_error *error)
 {
     int file = -1;
     *out = NULL;
@@ -233,7 +239,8 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, unsigned char 
     return ULP_OK;
 }
 
-enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count, struct ulp_error *error)
+enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
+                             struct ulp_error *error)
 {
     int file = -1;
     *address = NULL;
@@ -243,7 +250,8 @@ enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address,
         return status;
     if (*count && (*address = mmap(NULL, *count, PROT_READ, MAP_PRIVATE, file, 0)) == MAP_FAILED) {
         *address = NULL;
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: cannot map %zu bytes: %s", path, *count, strerror(errno));
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: cannot map %zu bytes: %s", path, *count,
+                          strerror(errno));
     }
     close(file);
     return status;

@@ -1,6 +1,7 @@
-/* The pool: every thread has a part of a job's items, the same of every job, so that it meets again what its caches hold; it takes
- * chunks of that part, then of others'. The lowest failed item is reported. The caller works from the start and waits only for
- * workers that came: those asleep are called when the work left is worth it, and may miss the job. */
+/* The pool: every thread has a part of a job's items, the same of every job, so that it meets again
+ * what its caches hold; it takes chunks of that part, then of others'. The lowest failed item is
+ * reported. The caller works from the start and waits only for workers that came: those asleep are
+ * called when the work left is worth it, and may miss the job. */
 #define _GNU_SOURCE
 #include "base/thread.h"
 
@@ -28,7 +29,8 @@ struct job {
     size_t count, grain;
     struct part *parts; /* the pool's */
     size_t part_count;
-    atomic_size_t failed_first; /* SIZE_MAX: none; changes under the pool's lock, which guards the rest */
+    /* SIZE_MAX: none; changes under the pool's lock, which guards the rest */
+    atomic_size_t failed_first;
     struct ulp_error failed;
     enum ulp_status status;
 };
@@ -40,9 +42,10 @@ struct ulp_pool {
     struct part *parts;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    struct job *job;             /* NULL: none, or too late to join it */
-    _Atomic uint64_t generation; /* changes under the lock, like busy; both are watched without it */
-    atomic_int busy;             /* workers at the job */
+    struct job *job; /* NULL: none, or too late to join it */
+    /* changes under the lock, like busy; both are watched without it */
+    _Atomic uint64_t generation;
+    atomic_int busy; /* workers at the job */
     int sleeping;
     bool stop;
     bool spins;
@@ -60,8 +63,8 @@ struct worker {
 static _Thread_local const struct ulp_pool *working;
 static _Thread_local int working_number;
 
-static void record_failure(struct ulp_pool *pool, struct job *job, size_t first, enum ulp_status status,
-                           const struct ulp_error *error)
+static void record_failure(struct ulp_pool *pool, struct job *job, size_t first,
+                           enum ulp_status status, const struct ulp_error *error)
 {
     pthread_mutex_lock(&pool->lock);
     if (first < job->failed_first) {
@@ -78,11 +81,13 @@ static size_t count_left(const struct part *part)
     return next < part->end ? part->end - next : 0;
 }
 
-/* A share of what is left, so that chunks become shorter towards the end and threads end together. */
+/* A share of what is left, so that chunks become shorter towards the end and threads end
+ * together. */
 #define CHUNK_SHARE 4
 
 /* A chunk of one part of at most `most` items; false: none is left. */
-static bool take_chunk(const struct job *job, struct part *part, size_t most, size_t *first, size_t *last)
+static bool take_chunk(const struct job *job, struct part *part, size_t most, size_t *first,
+                       size_t *last)
 {
     const size_t left = count_left(part);
     size_t count = left / CHUNK_SHARE < most ? left / CHUNK_SHARE : most;
@@ -95,13 +100,15 @@ static bool take_chunk(const struct job *job, struct part *part, size_t most, si
     return *first < part->end;
 }
 
-/* After a failure only chunks before it still run, so that the lowest failure wins for any timing. */
+/* After a failure only chunks before it still run, so that the lowest failure wins for any
+ * timing. */
 static bool work_on_chunk(struct ulp_pool *pool, struct job *job, int number, size_t most)
 {
     size_t first = 0, last = 0;
     bool taken = false;
     for (size_t i = 0; i < job->part_count && !taken; i++)
-        taken = take_chunk(job, &job->parts[((size_t)number + i) % job->part_count], most, &first, &last);
+        taken = take_chunk(job, &job->parts[((size_t)number + i) % job->part_count], most, &first,
+                           &last);
     if (!taken)
         return false;
     struct ulp_error error = {0};
@@ -119,8 +126,8 @@ static void work_on(struct ulp_pool *pool, struct job *job, int number)
         ;
 }
 
-/* A thread that sleeps comes so long after it is called. A wait of about that is cheaper watched than slept: the next node's work is
- * often there before. */
+/* A thread that sleeps comes so long after it is called. A wait of about that is cheaper watched
+ * than slept: the next node's work is often there before. */
 #define COMES_AFTER_SECONDS 50e-6
 #define SPIN_SECONDS (2 * COMES_AFTER_SECONDS)
 
@@ -131,8 +138,8 @@ static void pause_processor(void)
 #endif
 }
 
-/* Watch for a new generation, or for all workers to be done, before the caller sleeps. Not with more threads than processors: the
- * one watched may need this processor. */
+/* Watch for a new generation, or for all workers to be done, before the caller sleeps. Not with
+ * more threads than processors: the one watched may need this processor. */
 static void spin(struct ulp_pool *pool, bool for_job, uint64_t seen)
 {
     if (!pool->spins)
@@ -201,7 +208,8 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
 {
     *out = NULL;
     if (thread_count < 0 || thread_count > 1024)
-        return ulp_fail(error, ULP_ERROR_USAGE, "%d threads: expected 0 (one per processor) to 1024", thread_count);
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%d threads: expected 0 (one per processor) to 1024", thread_count);
     struct ulp_pool *pool = calloc(1, sizeof *pool);
     int wanted = thread_count ? thread_count : processor_count();
     if (pool) {
@@ -255,7 +263,8 @@ void ulp_pool_set_eager(struct ulp_pool *pool)
     pool->eager = true;
 }
 
-static enum ulp_status run_inline(size_t count, ulp_work_fn *work, void *context, int number, struct ulp_error *error)
+static enum ulp_status run_inline(size_t count, ulp_work_fn *work, void *context, int number,
+                                  struct ulp_error *error)
 {
     return count ? work(context, 0, count, number, error) : ULP_OK;
 }
@@ -267,7 +276,8 @@ static void start_workers(struct ulp_pool *pool)
         struct worker *worker = malloc(sizeof *worker);
         if (worker)
             *worker = (struct worker){.pool = pool, .number = pool->started_count};
-        if (!worker || pthread_create(&pool->threads[pool->started_count], NULL, run_worker, worker) != 0) {
+        if (!worker ||
+            pthread_create(&pool->threads[pool->started_count], NULL, run_worker, worker) != 0) {
             free(worker);
             pool->thread_count = pool->started_count;
         } else {
@@ -285,8 +295,8 @@ static void call_workers(struct ulp_pool *pool)
     start_workers(pool);
 }
 
-/* Calling costs the caller some microseconds, starting threads and joining them in the end some tens of them each: threads start when
- * as much would have been saved by those not there. */
+/* Calling costs the caller some microseconds, starting threads and joining them in the end some
+ * tens of them each: threads start when as much would have been saved by those not there. */
 #define CALL_SECONDS 10e-6
 #define START_SECONDS 150e-6
 /* With fewer chunks, seeing how long the first one takes would cost more of the job than a call. */
@@ -298,7 +308,8 @@ static double find_saved(const struct ulp_pool *pool, double seconds)
     return (seconds - COMES_AFTER_SECONDS) * (pool->thread_count - 1) / pool->thread_count;
 }
 
-/* For work left of one job, before which the pool had seen `before` saved: a job counts once, as much as it was at its most. */
+/* For work left of one job, before which the pool had seen `before` saved: a job counts once, as
+ * much as it was at its most. */
 static bool is_worth_calling(struct ulp_pool *pool, double seconds, double before)
 {
     if (pool->eager)
@@ -311,11 +322,13 @@ static bool is_worth_calling(struct ulp_pool *pool, double seconds, double befor
     return pool->started_count == pool->thread_count || pool->seen_saved >= START_SECONDS;
 }
 
-/* The caller's work while others sleep: chunks of `most` items, until what is left, at the pace so far, is worth calling them. */
+/* The caller's work while others sleep: chunks of `most` items, until what is left, at the pace so
+ * far, is worth calling them. */
 static void work_alone(struct ulp_pool *pool, struct job *job)
 {
     const double started = ulp_seconds_now(), seen = pool->seen_saved;
-    const size_t even = job->count / (8 * (size_t)pool->thread_count), most = even > job->grain ? even : job->grain;
+    const size_t even = job->count / (8 * (size_t)pool->thread_count),
+                 most = even > job->grain ? even : job->grain;
     if (job->count / most < WATCHED_CHUNKS_MIN) {
         double grains = (double)job->count / (double)job->grain;
         /* One item may be any amount of work. */
@@ -348,14 +361,18 @@ static void cut_parts(struct job *job, size_t thread_count)
     }
 }
 
-enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain, ulp_work_fn *work, void *context,
-                                 struct ulp_error *error)
+enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain,
+                                 ulp_work_fn *work, void *context, struct ulp_error *error)
 {
     if (grain == 0 || (pool && pool->eager))
         grain = 1;
     if (!pool || pool->thread_count == 1 || count <= grain || working)
         return run_inline(count, work, context, working ? working_number : 0, error);
-    struct job job = {.work = work, .context = context, .count = count, .grain = grain, .parts = pool->parts,
+    struct job job = {.work = work,
+                      .context = context,
+                      .count = count,
+                      .grain = grain,
+                      .parts = pool->parts,
                       .failed_first = SIZE_MAX};
     cut_parts(&job, (size_t)pool->thread_count);
     pthread_mutex_lock(&pool->lock);
@@ -384,5 +401,7 @@ enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t gra
 
 int ulp_pool_threads_for(const struct ulp_pool *pool, double nanoseconds)
 {
-    return !pool || (!pool->eager && find_saved(pool, 1e-9 * nanoseconds) < CALL_SECONDS) ? 1 : pool->thread_count;
+    return !pool || (!pool->eager && find_saved(pool, 1e-9 * nanoseconds) < CALL_SECONDS)
+               ? 1
+               : pool->thread_count;
 }

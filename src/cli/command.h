@@ -1,4 +1,5 @@
-/* What the commands share: options, samples, progress, messages. Commands print; the library does not. */
+/* What the commands share: options, samples, progress, messages. Commands print; the library does
+ * not. */
 #ifndef ULP_CLI_COMMAND_H
 #define ULP_CLI_COMMAND_H
 
@@ -26,7 +27,8 @@ struct common_options {
     size_t max_memory_bytes;
     bool quiet;
 };
-/* A child parser for the command's argp; its input is a struct common_options set up by common_init. */
+/* A child parser for the command's argp; its input is a struct common_options set up by
+ * common_init. */
 extern const struct argp common_argp;
 void common_init(struct common_options *options);
 void common_free(struct common_options *options);
@@ -38,8 +40,10 @@ int fail_memory(void);
 
 /* A whole number from low to high, and nothing else, in text. */
 bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
-/* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part: "fp16,round=sr,fp32" is two. */
-enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count, struct ulp_error *error);
+/* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part:
+ * "fp16,round=sr,fp32" is two. */
+enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
+                                  struct ulp_error *error);
 
 /* One input sample. */
 struct sample {
@@ -51,12 +55,14 @@ struct sample_list {
     size_t count;
     bool random; /* made, not read */
 };
-/* Read every --inputs (npz files, test_data_set folders, or folders of either), or make one random sample when there are none. */
-enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options, struct sample_list *out,
-                             struct ulp_error *error);
+/* Read every --inputs (npz files, test_data_set folders, or folders of either), or make one random
+ * sample when there are none. */
+enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
+                             struct sample_list *out, struct ulp_error *error);
 void free_samples(struct sample_list *samples);
 
-/* A progress line with the time left, on a terminal only. Zero `enabled` makes every call silent. */
+/* A progress line with the time left, on a terminal only. Zero `enabled` makes every call
+ * silent. */
 struct progress {
     bool enabled;
     const char *what;

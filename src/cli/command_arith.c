@@ -5,7 +5,8 @@
 #include "kernels/unit.h"
 
 static const char documentation[] =
-    "Say what an arithmetic's name means: storage, factors, accumulator, where it rounds, the matrix unit. Without NAME: the presets."
+    "Say what an arithmetic's name means: storage, factors, accumulator, where it rounds, the "
+    "matrix unit. Without NAME: the presets."
     "\vExamples:\n"
     "  ulpscope arith fp16\n"
     "  ulpscope arith tf32@a100\n"
@@ -15,8 +16,10 @@ static const char documentation[] =
     "order=sequential|pairwise|blocked:N  reduce=sequential|pairwise|blocked:N|warp  fma  nofma\n"
     "unit=mma|wgmma|tcgen05|none\n"
     "operands=rna|rne|rz  promote=N  split-k=N  epilogue=fused|rounded\n"
-    "qdq=float|integer: a Q/DQ graph in floats as it is written, or its products in INT32 as an INT8 kernel sums them\n"
-    "functions=rounded|cuda: every function correctly rounded, or erf, exp, sigmoid as CUDA's library computes them (default beside a matrix unit)\n"
+    "qdq=float|integer: a Q/DQ graph in floats as it is written, or its products in INT32 as an "
+    "INT8 kernel sums them\n"
+    "functions=rounded|cuda: every function correctly rounded, or erf, exp, sigmoid as CUDA's "
+    "library computes them (default beside a matrix unit)\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
     "model: exactly the types the model declares";
 
@@ -25,10 +28,12 @@ static void describe(const struct ulp_arithmetic *arithmetic)
     char text[4096], name[64];
     ulp_arithmetic_describe(arithmetic, text, sizeof text);
     fputs(text, stdout);
-    const struct ulp_unit *unit = *arithmetic->schedule.unit_class ? ulp_unit_of(arithmetic, NULL) : NULL;
+    const struct ulp_unit *unit =
+        *arithmetic->schedule.unit_class ? ulp_unit_of(arithmetic, NULL) : NULL;
     if (unit)
-        printf("  unit        %s: %d products a block, %d fraction bits; %s.\n", ulp_unit_name(unit, name, sizeof name), unit->block,
-               unit->fraction_bits, ulp_unit_status(unit));
+        printf("  unit        %s: %d products a block, %d fraction bits; %s.\n",
+               ulp_unit_name(unit, name, sizeof name), unit->block, unit->fraction_bits,
+               ulp_unit_status(unit));
     putchar('\n');
 }
 

@@ -18,24 +18,31 @@ struct audit_options {
     size_t limit_count;
 };
 
+/* clang-format off */
 static const struct argp_option option_list[] = {
     {"arith", 'a', "LIST", 0,
-     "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains them)", 0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)", 0},
+     "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains them)",
+     0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)",
+     0},
     {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
     {"certify", OPTION_CERTIFY, 0, 0,
      "Recompute the reference at twice its precision and say how many digits it is good for", 0},
     {"schedules", OPTION_SCHEDULES, 0, 0,
-     "Also run each contraction under other schedules of its sum (split-k, the other GPU) and say which layers depend "
+     "Also run each contraction under other schedules of its sum (split-k, the other GPU) and say "
+     "which layers depend "
      "on the kernel a library picks",
      0},
     {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0,
-     "Exit with 1 when a graph output (for nonfinite: any node) crosses this (below it for cosine and sqnr_db); METRIC "
-     "is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or after single., "
+     "Exit with 1 when a graph output (for nonfinite: any node) crosses this (below it for cosine "
+     "and sqnr_db); METRIC "
+     "is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or "
+     "after single., "
      "introduced. or carried.; may be repeated",
      0},
     {0},
 };
+/* clang-format on */
 
 static void add_limit(struct argp_state *state, struct audit_options *options, const char *limit)
 {
@@ -54,34 +61,20 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct audit_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        return 0;
-    case 'a':
-        options->arithmetics = argument;
-        return 0;
-    case OPTION_REFERENCE:
-        options->reference = argument;
-        return 0;
-    case 'o':
-        options->out = argument;
-        return 0;
-    case OPTION_CERTIFY:
-        options->certify = true;
-        return 0;
-    case OPTION_SCHEDULES:
-        options->schedules = true;
-        return 0;
-    case OPTION_FAIL:
-        add_limit(state, options, argument);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case 'a': options->arithmetics = argument; return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case 'o': options->out = argument; return 0;
+    case OPTION_CERTIFY: options->certify = true; return 0;
+    case OPTION_SCHEDULES: options->schedules = true; return 0;
+    case OPTION_FAIL: add_limit(state, options, argument); return 0;
+    default: return ARGP_ERR_UNKNOWN;
     }
 }
 
 static const char documentation[] =
-    "Run MODEL in a reference and in other arithmetics, and say of every node what its arithmetic introduces and what it carries on."
+    "Run MODEL in a reference and in other arithmetics, and say of every node what its arithmetic "
+    "introduces and what it carries on."
     "\vExamples:\n"
     "  ulpscope audit model.onnx\n"
     "      FP16 and TF32 as an H200 computes them, on one random input\n"
@@ -96,12 +89,17 @@ static const char documentation[] =
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
     "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB";
 
-static enum ulp_status run_samples(const struct audit_options *options, const struct ulp_model *model, const struct ulp_arithmetic *lanes,
-                                   size_t lane_count, const struct sample_list *samples, struct ulp_audit *audit, struct ulp_error *error)
+static enum ulp_status run_samples(const struct audit_options *options,
+                                   const struct ulp_model *model,
+                                   const struct ulp_arithmetic *lanes, size_t lane_count,
+                                   const struct sample_list *samples, struct ulp_audit *audit,
+                                   struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads, .audit = true,
+    struct ulp_run_options run = {.thread_count = options->common.threads,
+                                  .audit = true,
                                   .max_memory_bytes = options->common.max_memory_bytes};
-    struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs, .max_memory_bytes = run.max_memory_bytes};
+    struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
+                                            .max_memory_bytes = run.max_memory_bytes};
     struct ulp_plan *plan = NULL;
     struct ulp_auditor *auditor = NULL;
     struct progress progress;
@@ -115,18 +113,21 @@ static enum ulp_status run_samples(const struct audit_options *options, const st
     if (status == ULP_OK)
         status = ulp_auditor_threads(auditor, run.thread_count, error);
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++) {
-        struct ulp_observer observers[] = {ulp_auditor_observer(auditor), progress_observer(&progress)};
+        struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                           progress_observer(&progress)};
         struct ulp_run_cost cost;
         status = ulp_auditor_sample(auditor, samples->items[s].name, error);
         if (status == ULP_OK)
-            status = ulp_plan_run(plan, &samples->items[s].inputs, &run, observers, 2, NULL, &cost, error);
+            status = ulp_plan_run(plan, &samples->items[s].inputs, &run, observers, 2, NULL, &cost,
+                                  error);
         if (status != ULP_OK)
             break;
         seconds += cost.seconds;
         peak = cost.peak_bytes > peak ? cost.peak_bytes : peak;
         progress.part++;
         if (options->certify)
-            status = ulp_certify(model, &lanes[0], &samples->items[s].inputs, &run, &observers[1], &certificate, error);
+            status = ulp_certify(model, &lanes[0], &samples->items[s].inputs, &run, &observers[1],
+                                 &certificate, error);
         progress.part += options->certify;
     }
     progress_clear(&progress);
@@ -145,10 +146,14 @@ static enum ulp_status run_samples(const struct audit_options *options, const st
 }
 
 /* The spread over schedules of every audited arithmetic, on the first sample. */
-static enum ulp_status run_schedules(const struct audit_options *options, const struct ulp_model *model, const struct ulp_arithmetic *lanes,
-                                     size_t lane_count, const struct sample_list *samples, struct ulp_audit *audit, struct ulp_error *error)
+static enum ulp_status run_schedules(const struct audit_options *options,
+                                     const struct ulp_model *model,
+                                     const struct ulp_arithmetic *lanes, size_t lane_count,
+                                     const struct sample_list *samples, struct ulp_audit *audit,
+                                     struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads, .max_memory_bytes = options->common.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads,
+                                  .max_memory_bytes = options->common.max_memory_bytes};
     struct progress progress;
     enum ulp_status status = ULP_OK;
     progress_init(&progress, options->common.quiet, lane_count - 1);
@@ -157,8 +162,8 @@ static enum ulp_status run_schedules(const struct audit_options *options, const 
     if (!audit->spreads)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     for (size_t l = 1; l < lane_count && status == ULP_OK; l++) {
-        status = ulp_spreads_measure(model, &lanes[0], &lanes[l], &samples->items[0].inputs, &run, &observer,
-                                     &audit->spreads[audit->spread_count], error);
+        status = ulp_spreads_measure(model, &lanes[0], &lanes[l], &samples->items[0].inputs, &run,
+                                     &observer, &audit->spreads[audit->spread_count], error);
         audit->spread_count += status == ULP_OK;
         progress.part++;
     }
@@ -191,7 +196,8 @@ static int report(const struct audit_options *options, const struct ulp_audit *a
     return code;
 }
 
-static void note_choices(const struct audit_options *options, const struct ulp_model *model, const struct sample_list *samples)
+static void note_choices(const struct audit_options *options, const struct ulp_model *model,
+                         const struct sample_list *samples)
 {
     if (options->common.quiet || !samples->random)
         return;
@@ -250,7 +256,8 @@ static int run_audit(const struct audit_options *options)
 int command_audit(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation, children, NULL, NULL};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
     struct audit_options options = {.arithmetics = "fp16,tf32", .reference = "mpfr:128"};
     common_init(&options.common);
     argp_parse(&argp, argc, argv, 0, NULL, &options);

@@ -19,22 +19,29 @@
 
 enum { OPTION_LIST = 512, OPTION_TOLERANCE };
 
+/* clang-format off */
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
     {"tolerance", OPTION_TOLERANCE, "RTOL,ATOL", 0,
-     "Floats pass when |got - expected| <= ATOL + RTOL * |expected|. Default: ONNX's own 1e-3,1e-7; for formats of fewer than 24 bits"
+     "Floats pass when |got - expected| <= ATOL + RTOL * |expected|. Default: ONNX's own "
+     "1e-3,1e-7; for formats of fewer than 24 bits"
      " 8 ulps of 1 for both when that is more", 0},
     {"only", 'o', "TEXT", 0, "Only cases whose folder's name contains TEXT", 0},
     {"verbose", 'v', 0, 0, "A line for every case, not only for those that fail", 0},
-    {"list", OPTION_LIST, 0, 0, "Print what is out of scope (operators, types, single cases) with the reasons, and end", 0},
+    {"list", OPTION_LIST, 0, 0, "Print what is out of scope (operators, types, single cases) with "
+                                "the reasons, and end", 0},
     {0},
 };
+/* clang-format on */
 
 static const char documentation[] =
-    "Run ONNX's own test cases and count passed, failed and out of scope by operator. DIR is a case (a folder with model.onnx and"
-    " test_data_set_N) or a folder of cases, or of such folders. Integers and booleans must be equal; floats within the tolerance."
+    "Run ONNX's own test cases and count passed, failed and out of scope by operator. DIR is a "
+    "case (a folder with model.onnx and"
+    " test_data_set_N) or a folder of cases, or of such folders. Integers and booleans must be "
+    "equal; floats within the tolerance."
     " What is out of scope is a written list (--list), not what fails."
-    "\vExit codes: 0 every case in scope passed; 1 one failed; 2 usage; 3 DIR cannot be read or holds no case.\n\n"
+    "\vExit codes: 0 every case in scope passed; 1 one failed; 2 usage; 3 DIR cannot be read or "
+    "holds no case.\n\n"
     "Examples:\n"
     "  ulpscope conformance /usr/share/libonnx-testdata/data/node\n"
     "  ulpscope conformance node/test_softmax_axis_0 -v\n"
@@ -58,7 +65,8 @@ static void set_tolerance(struct argp_state *state, struct options *options, con
     const char *second = good ? end + 1 : text;
     t.absolute = strtod(second, &last);
     if (!good || last == second || *last || !(t.relative >= 0 && t.absolute >= 0))
-        argp_error(state, "--tolerance %s: expected RTOL,ATOL, both at least 0, such as 1e-3,1e-7", text);
+        argp_error(state, "--tolerance %s: expected RTOL,ATOL, both at least 0, such as 1e-3,1e-7",
+                   text);
     options->tolerance = t;
     options->has_tolerance = true;
 }
@@ -67,21 +75,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
-    case 'a':
-        options->arithmetic = argument;
-        return 0;
-    case 'o':
-        options->only = argument;
-        return 0;
-    case 'v':
-        options->verbose = true;
-        return 0;
-    case OPTION_LIST:
-        options->list = true;
-        return 0;
-    case OPTION_TOLERANCE:
-        set_tolerance(state, options, argument);
-        return 0;
+    case 'a': options->arithmetic = argument; return 0;
+    case 'o': options->only = argument; return 0;
+    case 'v': options->verbose = true; return 0;
+    case OPTION_LIST: options->list = true; return 0;
+    case OPTION_TOLERANCE: set_tolerance(state, options, argument); return 0;
     case ARGP_KEY_ARGS:
         options->folders = state->argv + state->next;
         options->folder_count = state->argc - state->next;
@@ -90,13 +88,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (!options->list && options->folder_count == 0)
             argp_error(state, "which cases? Give a folder");
         return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-/* ONNX's own, which is meant for FP32 and more; a format of p < 24 bits gets 8 ulps of 1, 2^(4 - p), where that is more: an input's,
- * a few steps' and the result's roundings, none of which the expectation had. */
+/* ONNX's own, which is meant for FP32 and more; a format of p < 24 bits gets 8 ulps of 1, 2^(4 -
+ * p), where that is more: an input's, a few steps' and the result's roundings, none of which the
+ * expectation had. */
 static struct tolerance default_tolerance(const struct ulp_arithmetic *arithmetic)
 {
     double ulps = ldexp(1, 4 - arithmetic->factor.precision);
@@ -147,23 +145,26 @@ static int order_tallies(const void *a, const void *b)
 
 static void print_tally(const struct tally *tally)
 {
-    printf("%-28s %7zu %7zu %12zu\n", tally->op, tally->counts[VERDICT_PASSED], tally->counts[VERDICT_FAILED],
-           tally->counts[VERDICT_OUT_OF_SCOPE]);
+    printf("%-28s %7zu %7zu %12zu\n", tally->op, tally->counts[VERDICT_PASSED],
+           tally->counts[VERDICT_FAILED], tally->counts[VERDICT_OUT_OF_SCOPE]);
 }
 
 /* ---- walking folders ---- */
 
-static enum ulp_status run_one(struct session *session, const char *path, const char *name, struct ulp_error *error)
+static enum ulp_status run_one(struct session *session, const char *path, const char *name,
+                               struct ulp_error *error)
 {
     static const char *const words[VERDICT_COUNT] = {"passed", "FAILED", "out"};
     struct case_result result;
     if (session->options->only && !strstr(name, session->options->only))
         return ULP_OK;
     if (!run_case_apart(path, &session->arithmetic, &session->tolerance, &result))
-        return ulp_fail(error, ULP_ERROR_MEMORY, "no process could be made for %s: %s", path, strerror(errno));
+        return ulp_fail(error, ULP_ERROR_MEMORY, "no process could be made for %s: %s", path,
+                        strerror(errno));
     count_result(session, &result);
     if (result.verdict == VERDICT_FAILED || session->options->verbose)
-        printf("%-6s %s%s%s\n", words[result.verdict], name, *result.message ? ": " : "", result.message);
+        printf("%-6s %s%s%s\n", words[result.verdict], name, *result.message ? ": " : "",
+               result.message);
     return ULP_OK;
 }
 
@@ -173,20 +174,24 @@ static int keep_visible(const struct dirent *entry)
 }
 
 /* Every case at path and in folders below it; files are passed over. */
-static enum ulp_status walk(struct session *session, const char *path, int depth, struct ulp_error *error)
+static enum ulp_status walk(struct session *session, const char *path, int depth,
+                            struct ulp_error *error)
 {
     char inner[PATH_MAX];
     enum ulp_status status = ULP_OK;
-    if (snprintf(inner, sizeof inner, "%s/model.onnx", path) < (int)sizeof inner && access(inner, F_OK) == 0)
+    if (snprintf(inner, sizeof inner, "%s/model.onnx", path) < (int)sizeof inner &&
+        access(inner, F_OK) == 0)
         return run_one(session, path, strrchr(path, '/') + 1, error);
     struct dirent **entries;
     int count = depth < DEPTH_MAX ? scandir(path, &entries, keep_visible, alphasort) : 0;
     if (count < 0 && errno == ENOTDIR && depth > 0)
         return ULP_OK;
     if (count < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "cannot read the folder %s: %s", path, strerror(errno));
+        return ulp_fail(error, ULP_ERROR_INPUT, "cannot read the folder %s: %s", path,
+                        strerror(errno));
     for (int i = 0; i < count; i++) {
-        if (status == ULP_OK && snprintf(inner, sizeof inner, "%s/%s", path, entries[i]->d_name) < (int)sizeof inner)
+        if (status == ULP_OK &&
+            snprintf(inner, sizeof inner, "%s/%s", path, entries[i]->d_name) < (int)sizeof inner)
             status = walk(session, inner, depth + 1, error);
         free(entries[i]);
     }
@@ -201,24 +206,31 @@ static enum ulp_status run_folders(struct session *session, struct ulp_error *er
     enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &session->arithmetic, error);
     if (status != ULP_OK)
         return status;
-    session->tolerance = options->has_tolerance ? options->tolerance : default_tolerance(&session->arithmetic);
-    printf("%s, floats within %.3g relative + %.3g absolute\n", session->arithmetic.name, session->tolerance.relative,
-           session->tolerance.absolute);
+    session->tolerance =
+        options->has_tolerance ? options->tolerance : default_tolerance(&session->arithmetic);
+    printf("%s, floats within %.3g relative + %.3g absolute\n", session->arithmetic.name,
+           session->tolerance.relative, session->tolerance.absolute);
     for (int i = 0; i < options->folder_count && status == ULP_OK; i++) {
         char path[PATH_MAX];
         status = realpath(options->folders[i], path)
                      ? walk(session, path, 0, error)
-                     : ulp_fail(error, ULP_ERROR_INPUT, "cannot read the folder %s: %s", options->folders[i], strerror(errno));
+                     : ulp_fail(error, ULP_ERROR_INPUT, "cannot read the folder %s: %s",
+                                options->folders[i], strerror(errno));
     }
     if (status == ULP_OK && session->tally_count == 0)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "no case%s%s in %s: expected folders with model.onnx and test_data_set_0",
-                          options->only ? " named " : "", options->only ? options->only : "", options->folders[0]);
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "no case%s%s in %s: expected folders with model.onnx and test_data_set_0",
+                          options->only ? " named " : "", options->only ? options->only : "",
+                          options->folders[0]);
     return status;
 }
 
 int command_conformance(int argc, char **argv)
 {
-    static const struct argp argp = {.options = option_list, .parser = parse_option, .args_doc = "DIR...", .doc = documentation};
+    static const struct argp argp = {.options = option_list,
+                                     .parser = parse_option,
+                                     .args_doc = "DIR...",
+                                     .doc = documentation};
     struct options options = {.arithmetic = "fp32"};
     struct ulp_error error = {0};
     argp_parse(&argp, argc, argv, 0, NULL, &options);

@@ -7,7 +7,8 @@
 #include "command.h"
 
 static const char documentation[] =
-    "List the operators this version computes, from the operator table itself: name, opset versions, and the formula that defines it;"
+    "List the operators this version computes, from the operator table itself: name, opset "
+    "versions, and the formula that defines it;"
     " then how many operators of each opset are covered, and why the others are not."
     "\vExamples:\n"
     "  ulpscope ops              every operator, and the coverage of each opset\n"
@@ -43,12 +44,17 @@ static void print_row(const struct ulp_operator_info *row)
         snprintf(versions, sizeof versions, "%d-%d", row->since, row->until);
     else
         snprintf(versions, sizeof versions, "%d-", row->since);
-    printf("%s%s%-*s opset %-7s %s%s\n", row->domain, *row->domain ? "." : "", *row->domain ? 1 : 28, row->name, versions,
-           row->formula ? "formula: " : row->text ? "contraction, then " : "kernel", row->text ? row->text : "");
+    printf("%s%s%-*s opset %-7s %s%s\n", row->domain, *row->domain ? "." : "",
+           *row->domain ? 1 : 28, row->name, versions,
+           row->formula ? "formula: "
+           : row->text  ? "contraction, then "
+                        : "kernel",
+           row->text ? row->text : "");
 }
 
 /* How many of the names are no operator's; each is said. */
-static int check_names(const struct ulp_operator_info *rows, size_t count, int name_count, char **names)
+static int check_names(const struct ulp_operator_info *rows, size_t count, int name_count,
+                       char **names)
 {
     int unknown = 0;
     for (int n = 0; n < name_count; n++) {
@@ -56,7 +62,9 @@ static int check_names(const struct ulp_operator_info *rows, size_t count, int n
         for (size_t i = 0; i < count && !known; i++)
             known = strcmp(names[n], rows[i].name) == 0;
         if (!known)
-            fprintf(stderr, "ulpscope: '%s' is no operator of this version (ulpscope ops lists all)\n", names[n]);
+            fprintf(stderr,
+                    "ulpscope: '%s' is no operator of this version (ulpscope ops lists all)\n",
+                    names[n]);
         unknown += !known;
     }
     return unknown;
@@ -77,8 +85,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 int command_ops(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"coverage", OPTION_COVERAGE, 0, 0, "Only how many operators of each opset are covered, and why the others are not", 0}, {0}};
-    static const struct argp argp = {.options = options, .parser = parse_option, .args_doc = "[NAME...]", .doc = documentation};
+        {"coverage", OPTION_COVERAGE, 0, 0,
+         "Only how many operators of each opset are covered, and why the others are not", 0},
+        {0}};
+    static const struct argp argp = {.options = options,
+                                     .parser = parse_option,
+                                     .args_doc = "[NAME...]",
+                                     .doc = documentation};
     int first = argc;
     bool coverage_only = false;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &coverage_only);
@@ -96,13 +109,15 @@ int command_ops(int argc, char **argv)
         for (int a = first; a < argc; a++)
             wanted |= strcmp(argv[a], rows[i].name) == 0;
         formulas += rows[i].formula;
-        names += i == 0 || strcmp(rows[i].name, rows[i - 1].name) != 0 || strcmp(rows[i].domain, rows[i - 1].domain) != 0;
+        names += i == 0 || strcmp(rows[i].name, rows[i - 1].name) != 0 ||
+                 strcmp(rows[i].domain, rows[i - 1].domain) != 0;
         if (wanted)
             print_row(&rows[i]);
     }
     free(rows);
     if (first >= argc) {
-        printf("%zu operators in %zu rows, %zu of the rows are formulas\n\n", names, count, formulas);
+        printf("%zu operators in %zu rows, %zu of the rows are formulas\n\n", names, count,
+               formulas);
         print_coverage(stdout);
     }
     return unknown ? ULP_ERROR_UNSUPPORTED : ULP_OK;

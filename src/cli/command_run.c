@@ -21,34 +21,28 @@ struct run_options {
     int repeat;
 };
 
+/* clang-format off */
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
     {"outputs", 'o', "FILE.npz", 0, "Write the graph's outputs, keyed by name", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
-    {"timings", OPTION_TIMINGS, 0, 0, "Say on stderr what loading, planning, every run and each operator took", 0},
-    {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings; the results are the last run's (all are equal)", 0},
+    {"timings", OPTION_TIMINGS, 0, 0, "Say on stderr what loading, planning, every run and each "
+                                      "operator took", 0},
+    {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings; the results are the last run's "
+                                      "(all are equal)", 0},
     {0},
 };
+/* clang-format on */
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct run_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        return 0;
-    case 'a':
-        options->arithmetic = argument;
-        return 0;
-    case 'o':
-        options->outputs = argument;
-        return 0;
-    case OPTION_ALL:
-        options->all_values = true;
-        return 0;
-    case OPTION_TIMINGS:
-        options->timings = true;
-        return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case 'a': options->arithmetic = argument; return 0;
+    case 'o': options->outputs = argument; return 0;
+    case OPTION_ALL: options->all_values = true; return 0;
+    case OPTION_TIMINGS: options->timings = true; return 0;
     case OPTION_REPEAT: {
         int64_t count;
         if (!parse_integer(argument, 1, 1000000, &count))
@@ -60,20 +54,22 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (options->all_values && !options->outputs)
             argp_error(state, "--all-values needs --outputs FILE.npz");
         return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    default: return ARGP_ERR_UNKNOWN;
     }
 }
 
 static const char documentation[] =
-    "Run MODEL in one arithmetic. Values of formats that numpy has no type for are written as FP32 (exact), of mpfr:P as the nearest FP64."
+    "Run MODEL in one arithmetic. Values of formats that numpy has no type for are written as FP32 "
+    "(exact), of mpfr:P as the nearest FP64."
     "\vExamples:\n"
     "  ulpscope run model.onnx --inputs inputs.npz --outputs out.npz\n"
     "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
     "  ulpscope run model.onnx --arith mpfr:256 --dim batch=2 --val-range -1,1 --seed 7";
 
-/* Keeps copies of every node's outputs; those of round k of a Loop or Scan, 0 being the first, as "name[k]". */
-static enum ulp_status keep_values(void *context, const struct ulp_event *event, struct ulp_error *error)
+/* Keeps copies of every node's outputs; those of round k of a Loop or Scan, 0 being the first, as
+ * "name[k]". */
+static enum ulp_status keep_values(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
 {
     struct ulp_tensor_set *set = context;
     enum ulp_status status = ULP_OK;
@@ -120,9 +116,11 @@ static enum ulp_status check_output(const char *path, struct ulp_error *error)
     if (!folder)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        status = ulp_fail(error, ULP_ERROR_INPUT, "--outputs %s: is a folder, expected the name of a file", path);
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "--outputs %s: is a folder, expected the name of a file", path);
     else if (access(folder, W_OK | X_OK) != 0)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "--outputs %s: no file can be made in %s: %s", path, folder, strerror(errno));
+        status = ulp_fail(error, ULP_ERROR_INPUT, "--outputs %s: no file can be made in %s: %s",
+                          path, folder, strerror(errno));
     free(folder);
     return status;
 }
@@ -134,15 +132,17 @@ struct timings {
         char name[48];
         double seconds;
         size_t count;
-    } *operators;
+    } * operators;
     size_t operator_count;
 };
 
-static enum ulp_status add_time(void *context, const struct ulp_event *event, struct ulp_error *error)
+static enum ulp_status add_time(void *context, const struct ulp_event *event,
+                                struct ulp_error *error)
 {
     struct timings *timings = context;
     size_t i = 0;
-    while (i < timings->operator_count && strncmp(timings->operators[i].name, event->op, sizeof timings->operators[i].name - 1) != 0)
+    while (i < timings->operator_count && strncmp(timings->operators[i].name, event->op,
+                                                  sizeof timings->operators[i].name - 1) != 0)
         i++;
     if (i == timings->operator_count) {
         struct operator_time *grown = realloc(timings->operators, (i + 1) * sizeof *grown);
@@ -160,7 +160,8 @@ static enum ulp_status add_time(void *context, const struct ulp_event *event, st
 
 static int compare_times(const void *a, const void *b)
 {
-    double x = ((const struct operator_time *)a)->seconds, y = ((const struct operator_time *)b)->seconds;
+    double x = ((const struct operator_time *)a)->seconds,
+           y = ((const struct operator_time *)b)->seconds;
     return (x < y) - (x > y);
 }
 
@@ -168,27 +169,35 @@ static void print_operators(struct timings *timings, int repeat)
 {
     qsort(timings->operators, timings->operator_count, sizeof *timings->operators, compare_times);
     for (size_t i = 0; i < timings->operator_count; i++)
-        fprintf(stderr, "  %-28s %6zu nodes %10.6f s\n", timings->operators[i].name, timings->operators[i].count / (size_t)repeat,
+        fprintf(stderr, "  %-28s %6zu nodes %10.6f s\n", timings->operators[i].name,
+                timings->operators[i].count / (size_t)repeat,
                 timings->operators[i].seconds / repeat);
 }
 
 /* The run, as often as asked; what an earlier one gave is dropped. */
-static enum ulp_status run_repeatedly(const struct run_options *options, const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
-                                      struct ulp_tensor_set *outputs, struct ulp_tensor_set *values, struct timings *timings,
-                                      struct ulp_run_cost *cost, struct ulp_error *error)
+static enum ulp_status run_repeatedly(const struct run_options *options,
+                                      const struct ulp_plan *plan,
+                                      const struct ulp_tensor_set *inputs,
+                                      struct ulp_tensor_set *outputs, struct ulp_tensor_set *values,
+                                      struct timings *timings, struct ulp_run_cost *cost,
+                                      struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads, .max_memory_bytes = options->common.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads,
+                                  .max_memory_bytes = options->common.max_memory_bytes};
     enum ulp_status status = ULP_OK;
     if (options->timings)
-        fprintf(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun, timings->planned - timings->loaded);
+        fprintf(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun,
+                timings->planned - timings->loaded);
     for (int i = 0; i < options->repeat && status == ULP_OK; i++) {
         struct progress progress;
         struct ulp_observer observers[3] = {progress_observer(&progress)};
         size_t observer_count = 1;
         if (options->all_values)
-            observers[observer_count++] = (struct ulp_observer){.context = values, .node_done = keep_values};
+            observers[observer_count++] =
+                (struct ulp_observer){.context = values, .node_done = keep_values};
         if (options->timings)
-            observers[observer_count++] = (struct ulp_observer){.context = timings, .node_done = add_time};
+            observers[observer_count++] =
+                (struct ulp_observer){.context = timings, .node_done = add_time};
         ulp_tensor_set_free(outputs);
         ulp_tensor_set_free(values);
         progress_init(&progress, options->common.quiet, 1);
@@ -220,24 +229,32 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, error);
     if (status == ULP_OK && samples.count > 1)
-        status = ulp_fail(error, ULP_ERROR_USAGE, "run takes one sample; %zu were given", samples.count);
+        status =
+            ulp_fail(error, ULP_ERROR_USAGE, "run takes one sample; %zu were given", samples.count);
     if (status == ULP_OK) {
-        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs, .max_memory_bytes = options->common.max_memory_bytes};
+        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
+                                                .max_memory_bytes =
+                                                    options->common.max_memory_bytes};
         status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
     }
     timings.planned = ulp_seconds_now();
     if (status == ULP_OK)
-        status = run_repeatedly(options, plan, &samples.items[0].inputs, &outputs, &values, &timings, &cost, error);
+        status = run_repeatedly(options, plan, &samples.items[0].inputs, &outputs, &values,
+                                &timings, &cost, error);
     for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)
         if (!ulp_tensor_set_find(&values, outputs.items[i].name))
-            status = ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
+            status =
+                ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
     if (status == ULP_OK && options->outputs)
-        status = ulp_tensor_set_write_npz(options->outputs, options->all_values ? &values : &outputs, error);
+        status = ulp_tensor_set_write_npz(options->outputs,
+                                          options->all_values ? &values : &outputs, error);
     if (status == ULP_OK && !options->outputs)
         print_outputs(&outputs);
     if (status == ULP_OK && !options->common.quiet)
-        fprintf(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors%s%s\n", options->common.model, arithmetic.name, cost.seconds,
-                (double)cost.peak_bytes / 0x1p20, options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
+        fprintf(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors%s%s\n",
+                options->common.model, arithmetic.name, cost.seconds,
+                (double)cost.peak_bytes / 0x1p20, options->outputs ? ", written to " : "",
+                options->outputs ? options->outputs : "");
     free(timings.operators);
     ulp_tensor_set_free(&values);
     ulp_tensor_set_free(&outputs);
@@ -250,7 +267,8 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
 int command_run(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation, children, NULL, NULL};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
     struct run_options options = {.arithmetic = "fp32", .repeat = 1};
     struct ulp_error error = {0};
     common_init(&options.common);

@@ -13,9 +13,11 @@
 
 enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY };
 
+/* clang-format off */
 static const struct argp_option options[] = {
     {"inputs", 'i', "PATH", 0,
-     "An .npz keyed by input name, an ONNX test_data_set_N folder, or a folder of such; may be repeated: each is a "
+     "An .npz keyed by input name, an ONNX test_data_set_N folder, or a folder of such; may be "
+     "repeated: each is a "
      "sample. Without it: one random sample",
      1},
     {"dim", OPTION_DIM, "NAME=VALUE", 0,
@@ -28,6 +30,7 @@ static const struct argp_option options[] = {
     {"quiet", 'q', 0, 0, "No progress and no notes on stderr", 2},
     {0},
 };
+/* clang-format on */
 
 void common_init(struct common_options *common)
 {
@@ -56,7 +59,8 @@ static void add_dim(struct argp_state *state, struct common_options *common, con
     const char *equals = strrchr(text, '=');
     int64_t value = 0;
     if (!equals || equals == text || !parse_integer(equals + 1, 0, INT64_MAX, &value))
-        argp_error(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2", text);
+        argp_error(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2",
+                   text);
     struct ulp_dim_value *dims = realloc(common->dims, (common->dim_count + 1) * sizeof *dims);
     char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
     if (!dims || !name)
@@ -81,7 +85,8 @@ static void set_range(struct argp_state *state, struct common_options *common, c
     bool good = end != text && *end == ',';
     const char *second = good ? end + 1 : text;
     common->high = strtod(second, &end);
-    if (!good || end == second || *end || !isfinite(common->low) || !isfinite(common->high) || common->low > common->high)
+    if (!good || end == second || *end || !isfinite(common->low) || !isfinite(common->high) ||
+        common->low > common->high)
         argp_error(state, "--val-range %s: expected LOW,HIGH with LOW <= HIGH, such as -1,1", text);
 }
 
@@ -104,15 +109,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct common_options *common = state->input;
     int64_t value = 0;
     switch (key) {
-    case 'i':
-        add_input(state, common, argument);
-        return 0;
-    case OPTION_DIM:
-        add_dim(state, common, argument);
-        return 0;
-    case OPTION_RANGE:
-        set_range(state, common, argument);
-        return 0;
+    case 'i': add_input(state, common, argument); return 0;
+    case OPTION_DIM: add_dim(state, common, argument); return 0;
+    case OPTION_RANGE: set_range(state, common, argument); return 0;
     case OPTION_SEED:
         if (!parse_integer(argument, 0, INT64_MAX, &value))
             argp_error(state, "--seed %s: expected a whole number", argument);
@@ -123,12 +122,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             argp_error(state, "--threads %s: expected 1 to 1024", argument);
         common->threads = (int)value;
         return 0;
-    case OPTION_MEMORY:
-        set_memory(state, common, argument);
-        return 0;
-    case 'q':
-        common->quiet = true;
-        return 0;
+    case OPTION_MEMORY: set_memory(state, common, argument); return 0;
+    case 'q': common->quiet = true; return 0;
     case ARGP_KEY_ARG:
         if (common->model)
             argp_error(state, "one model at a time: '%s' is a second", argument);
@@ -138,10 +133,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (!common->model)
             argp_error(state, "which model? Give the path of an .onnx file");
         if (common->dim_count && common->input_count)
-            argp_error(state, "--dim is for random inputs; with --inputs the arrays have the dimensions");
+            argp_error(state,
+                       "--dim is for random inputs; with --inputs the arrays have the dimensions");
         return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    default: return ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -165,7 +160,8 @@ bool use_colour(int descriptor)
     return isatty(descriptor) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
 }
 
-/* The longest run of comma-separated words from `text` that is one arithmetic's name: a BASE, then PARTs. */
+/* The longest run of comma-separated words from `text` that is one arithmetic's name: a BASE, then
+ * PARTs. */
 static size_t find_name_end(const char *text, struct ulp_arithmetic *arithmetic)
 {
     size_t best = 0;
@@ -183,8 +179,10 @@ static size_t find_name_end(const char *text, struct ulp_arithmetic *arithmetic)
     }
 }
 
-/* Why the first word of the list is no arithmetic; one with '=' was meant as a part of the arithmetic before it. */
-static enum ulp_status explain_word(const struct ulp_arithmetic *before, const char *list, struct ulp_error *error)
+/* Why the first word of the list is no arithmetic; one with '=' was meant as a part of the
+ * arithmetic before it. */
+static enum ulp_status explain_word(const struct ulp_arithmetic *before, const char *list,
+                                    struct ulp_error *error)
 {
     struct ulp_text name = {0};
     struct ulp_arithmetic ignored;
@@ -194,20 +192,25 @@ static enum ulp_status explain_word(const struct ulp_arithmetic *before, const c
     enum ulp_status status = name.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
                                          : ulp_arithmetic_find(name.data, &ignored, error);
     ulp_text_free(&name);
-    return status == ULP_OK ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list) : status;
+    return status == ULP_OK
+               ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list)
+               : status;
 }
 
-enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count, struct ulp_error *error)
+enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
+                                  struct ulp_error *error)
 {
     *out = NULL;
     *count = 0;
     while (*list) {
         struct ulp_arithmetic arithmetic;
         size_t length = find_name_end(list, &arithmetic);
-        enum ulp_status status = length ? ULP_OK : explain_word(*count ? &(*out)[*count - 1] : NULL, list, error);
+        enum ulp_status status =
+            length ? ULP_OK : explain_word(*count ? &(*out)[*count - 1] : NULL, list, error);
         for (size_t i = 0; i < *count && status == ULP_OK; i++)
             if (strcmp((*out)[i].name, arithmetic.name) == 0)
-                status = ulp_fail(error, ULP_ERROR_USAGE, "arithmetic %s is listed twice", arithmetic.name);
+                status = ulp_fail(error, ULP_ERROR_USAGE, "arithmetic %s is listed twice",
+                                  arithmetic.name);
         if (status != ULP_OK) {
             free(*out);
             *out = NULL;
@@ -223,5 +226,7 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
         grown[(*count)++] = arithmetic;
         list += length + (list[length] == ',');
     }
-    return *count ? ULP_OK : ulp_fail(error, ULP_ERROR_USAGE, "no arithmetic was given: try fp16,tf32 (ulpscope arith lists them)");
+    return *count ? ULP_OK
+                  : ulp_fail(error, ULP_ERROR_USAGE,
+                             "no arithmetic was given: try fp16,tf32 (ulpscope arith lists them)");
 }

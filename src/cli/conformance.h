@@ -1,6 +1,7 @@
-/* ONNX's own test cases: a folder with model.onnx and test_data_set_i/{input,output}_j.pb is one case. What is shared by
- * the command (command_conformance.c), the run of one case (conformance_case.c) and the written list of what is out of
- * scope (conformance_scope.c, which `ulpscope ops` reads too). */
+/* ONNX's own test cases: a folder with model.onnx and test_data_set_i/{input,output}_j.pb is one
+ * case. What is shared by the command (command_conformance.c), the run of one case
+ * (conformance_case.c) and the written list of what is out of scope (conformance_scope.c, which
+ * `ulpscope ops` reads too). */
 #ifndef ULP_CLI_CONFORMANCE_H
 #define ULP_CLI_CONFORMANCE_H
 
@@ -16,7 +17,8 @@ struct excuse {
 /* Each ends in a row without `what`. */
 extern const struct excuse excused_operators[]; /* by operator name */
 extern const struct excuse excused_types[];     /* by ONNX's name of the type */
-extern const struct excuse excused_cases[];     /* by the start of the last part of the path, or of the last few */
+/* by the start of the last part of the path, or of the last few */
+extern const struct excuse excused_cases[];
 
 /* The reason, or NULL: it is in scope. */
 const char *find_excuse(const struct excuse *list, const char *what);
@@ -27,18 +29,20 @@ const char *excuse_case(const char *folder, const struct ulp_model *model);
 
 enum verdict { VERDICT_PASSED, VERDICT_FAILED, VERDICT_OUT_OF_SCOPE, VERDICT_COUNT };
 
-/* |got - wanted| <= absolute + relative * |wanted| for floats; integers and booleans are compared exactly; NaN equals NaN. */
+/* |got - wanted| <= absolute + relative * |wanted| for floats; integers and booleans are compared
+ * exactly; NaN equals NaN. */
 struct tolerance {
     double relative, absolute;
 };
 
 struct case_result {
     enum verdict verdict;
-    char op[48];        /* the operator a case of one node tests; "(several)" */
+    char op[48]; /* the operator a case of one node tests; "(several)" */
     char message[1024];
 };
-/* Run the case in a process of its own, so that a crash or a hang is one failed case. False: no process could be made. */
-bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic, const struct tolerance *tolerance,
-                    struct case_result *result);
+/* Run the case in a process of its own, so that a crash or a hang is one failed case. False: no
+ * process could be made. */
+bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic,
+                    const struct tolerance *tolerance, struct case_result *result);
 
 #endif

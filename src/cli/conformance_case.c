@@ -17,7 +17,8 @@
 
 static void set_result(struct case_result *result, enum verdict verdict, const char *message)
 {
-    const char *line = strrchr(message, '\n'); /* the planner's first line only counts what follows */
+    /* the planner's first line only counts what follows */
+    const char *line = strrchr(message, '\n');
     result->verdict = verdict;
     snprintf(result->message, sizeof result->message, "%.1000s", line ? line + 1 : message);
 }
@@ -29,7 +30,8 @@ static bool agrees(const struct ulp_tensor *got, const struct ulp_tensor *wanted
     if (!ulp_element_is_float(wanted->element))
         return ulp_tensor_get_int(got, i) == ulp_tensor_get_int(wanted, i);
     double a = ulp_tensor_get(got, i), b = ulp_tensor_get(wanted, i);
-    return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= tolerance->absolute + tolerance->relative * fabs(b);
+    return a == b || (isnan(a) && isnan(b)) ||
+           fabs(a - b) <= tolerance->absolute + tolerance->relative * fabs(b);
 }
 
 static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wanted, const char *name,
@@ -37,7 +39,8 @@ static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wante
 {
     char a[200], b[200];
     if (got->type != wanted->type || !ulp_tensor_same_shape(got, wanted)) {
-        snprintf(message, size, "%s is %s, expected %s", name, ulp_tensor_describe_text(got, a, sizeof a),
+        snprintf(message, size, "%s is %s, expected %s", name,
+                 ulp_tensor_describe_text(got, a, sizeof a),
                  ulp_tensor_describe_text(wanted, b, sizeof b));
         return false;
     }
@@ -46,15 +49,17 @@ static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wante
         if (!agrees(got, wanted, i, tolerance) && wrong++ == 0)
             first = i;
     if (wrong)
-        snprintf(message, size, "%s: %zu of %zu elements wrong, [%zu] is %.9g, expected %.9g", name, wrong,
-                 wanted->count, first, ulp_tensor_get(got, first), ulp_tensor_get(wanted, first));
+        snprintf(message, size, "%s: %zu of %zu elements wrong, [%zu] is %.9g, expected %.9g", name,
+                 wrong, wanted->count, first, ulp_tensor_get(got, first),
+                 ulp_tensor_get(wanted, first));
     return wrong == 0;
 }
 
 static bool is_bfloat16(const struct ulp_graph *graph, const char *name)
 {
     for (size_t v = 0; v < graph->value_count; v++)
-        if (graph->values[v].info.type == ULP_TYPE_BFLOAT16 && (!name || strcmp(graph->values[v].name, name) == 0))
+        if (graph->values[v].info.type == ULP_TYPE_BFLOAT16 &&
+            (!name || strcmp(graph->values[v].name, name) == 0))
             return true;
     return false;
 }
@@ -68,12 +73,13 @@ static enum ulp_status read_set(const char *folder, const char *kind, const stru
         struct ulp_tensor *patterns = &out->items[i].tensor, values;
         if (patterns->type != ULP_TYPE_UINT16 || !is_bfloat16(model->graph, out->items[i].name))
             continue;
-        status = ulp_tensor_create(&values, ULP_TYPE_BFLOAT16, ULP_ELEMENT_COUNT, 0, patterns->rank, patterns->dims,
-                                   error);
+        status = ulp_tensor_create(&values, ULP_TYPE_BFLOAT16, ULP_ELEMENT_COUNT, 0, patterns->rank,
+                                   patterns->dims, error);
         if (status != ULP_OK)
             return status;
         for (size_t j = 0; j < values.count; j++)
-            ((float *)values.data)[j] = ulp_float_decode(ULP_TYPE_BFLOAT16, ((const uint16_t *)patterns->data)[j]);
+            ((float *)values.data)[j] =
+                ulp_float_decode(ULP_TYPE_BFLOAT16, ((const uint16_t *)patterns->data)[j]);
         ulp_tensor_free(patterns);
         *patterns = values;
     }
@@ -81,8 +87,8 @@ static enum ulp_status read_set(const char *folder, const char *kind, const stru
 }
 
 static enum ulp_status run_set(const struct ulp_model *model, const struct ulp_arithmetic *lane,
-                               const struct tolerance *tolerance, const char *folder, struct case_result *result,
-                               struct ulp_error *error)
+                               const struct tolerance *tolerance, const char *folder,
+                               struct case_result *result, struct ulp_error *error)
 {
     struct ulp_tensor_set inputs = {0}, wanted = {0}, got = {0};
     struct ulp_plan *plan = NULL;
@@ -100,7 +106,8 @@ static enum ulp_status run_set(const struct ulp_model *model, const struct ulp_a
         char message[sizeof result->message];
         if (!tensor)
             set_result(result, VERDICT_FAILED, "an output is missing");
-        else if (!compare(tensor, &wanted.items[i].tensor, wanted.items[i].name, tolerance, message, sizeof message))
+        else if (!compare(tensor, &wanted.items[i].tensor, wanted.items[i].name, tolerance, message,
+                          sizeof message))
             set_result(result, VERDICT_FAILED, message);
     }
     ulp_plan_free(plan);
@@ -110,15 +117,16 @@ static enum ulp_status run_set(const struct ulp_model *model, const struct ulp_a
     return status;
 }
 
-static void name_operator(const struct ulp_graph *graph, const char *folder, struct case_result *result)
+static void name_operator(const struct ulp_graph *graph, const char *folder,
+                          struct case_result *result)
 {
     const char *last = strrchr(folder, '/');
     bool several = graph->node_count != 1 || strstr(last ? last : folder, "_expanded");
     snprintf(result->op, sizeof result->op, "%s", several ? "(several)" : graph->nodes[0].op_type);
 }
 
-static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic, const struct tolerance *tolerance,
-                     struct case_result *result)
+static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic,
+                     const struct tolerance *tolerance, struct case_result *result)
 {
     char path[PATH_ROOM];
     struct ulp_error error = {0};
@@ -134,7 +142,8 @@ static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic
         return;
     }
     struct ulp_arithmetic lane = *arithmetic;
-    if (status == ULP_OK && is_bfloat16(model->graph, NULL)) /* all others lower or widen BFLOAT16 to their storage */
+    /* all others lower or widen BFLOAT16 to their storage */
+    if (status == ULP_OK && is_bfloat16(model->graph, NULL))
         status = ulp_arithmetic_find("model", &lane, &error);
     int set = 0;
     for (; status == ULP_OK; set++) {
@@ -144,12 +153,13 @@ static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic
         status = run_set(model, &lane, tolerance, path, result, &error);
     }
     if (status != ULP_OK || set == 0)
-        set_result(result, VERDICT_FAILED, status != ULP_OK ? error.message : "it has no test_data_set_0");
+        set_result(result, VERDICT_FAILED,
+                   status != ULP_OK ? error.message : "it has no test_data_set_0");
     ulp_model_free(model);
 }
 
-bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic, const struct tolerance *tolerance,
-                    struct case_result *result)
+bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic,
+                    const struct tolerance *tolerance, struct case_result *result)
 {
     int ends[2], status;
     *result = (struct case_result){.verdict = VERDICT_PASSED, .op = "?"};
@@ -160,7 +170,8 @@ bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic,
     if (child == 0) {
         alarm(SECONDS_PER_CASE);
         run_case(folder, arithmetic, tolerance, result);
-        exit(write(ends[1], result, sizeof *result) == sizeof *result ? 0 : 2); /* exit, so that leak checkers look */
+        /* exit, so that leak checkers look */
+        exit(write(ends[1], result, sizeof *result) == sizeof *result ? 0 : 2);
     }
     close(ends[1]);
     bool started = child > 0;

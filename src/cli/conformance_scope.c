@@ -10,9 +10,11 @@
 #define STRINGS "strings"
 #define TRAINING "training"
 #define MACHINE_LEARNING "ai.onnx.ml"
-#define TRUNCATED "wrong expectation, corrected in ONNX 1.19: BFLOAT16 truncated instead of rounded to nearest"
+#define TRUNCATED \
+    "wrong expectation, corrected in ONNX 1.19: BFLOAT16 truncated instead of rounded to nearest"
 #define NO_NAN "undefined: it expects NaN, which FP4 lacks, to become 6; since ONNX 1.19 it is 0"
 
+/* clang-format off */
 const struct excuse excused_operators[] = {
     {"Adagrad", TRAINING},
     {"Adam", TRAINING},
@@ -44,14 +46,18 @@ const struct excuse excused_operators[] = {
     {"TreeEnsemble", MACHINE_LEARNING},
     {0},
 };
+/* clang-format on */
 
+/* clang-format off */
 const struct excuse excused_types[] = {
     {"STRING", STRINGS},
     {"COMPLEX64", "complex numbers"},
     {"COMPLEX128", "complex numbers"},
     {0},
 };
+/* clang-format on */
 
+/* clang-format off */
 const struct excuse excused_cases[] = {
     {"v1.16.2/test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
      "wrong expectation, corrected in ONNX 1.17: it counts elements beyond the padding"},
@@ -68,15 +74,19 @@ const struct excuse excused_cases[] = {
     {"v1.18.0/test_cast_FLOAT16_to_FLOAT4E2M1", NO_NAN},
     /* Debian's package holds the cases of 1.13.1 */
     {"libonnx-testdata/data/node/test_cast_FLOAT_to_BFLOAT16", TRUNCATED},
-    {"libonnx-testdata/data/node/test_castlike_BFLOAT16_to_FLOAT", "its arrays do not have the shapes it declares"},
-    {"libonnx-testdata/data/node/test_castlike_FLOAT_to_BFLOAT16", "its arrays do not have the shapes it declares"},
-    {"node/test_dft_inverse", "the expectation is off by 1.9e-7 from an exact 0: the exact result fails atol 1e-7"},
+    {"libonnx-testdata/data/node/test_castlike_BFLOAT16_to_FLOAT",
+     "its arrays do not have the shapes it declares"},
+    {"libonnx-testdata/data/node/test_castlike_FLOAT_to_BFLOAT16",
+     "its arrays do not have the shapes it declares"},
+    {"node/test_dft_inverse", "the expectation is off by 1.9e-7 from an exact 0: the exact result "
+                              "fails atol 1e-7"},
     {"test_bernoulli", "random numbers: another generator"},
     {"test_training_dropout", "random numbers: another generator"},
     {"test_identity_opt", OPTIONAL},
     {"test_identity_sequence", SEQUENCES},
     {0},
 };
+/* clang-format on */
 
 const char *find_excuse(const struct excuse *list, const char *what)
 {
@@ -120,7 +130,8 @@ static const char *excuse_graph(const struct ulp_graph *graph)
 const char *excuse_case(const char *folder, const struct ulp_model *model)
 {
     const char *reason = excuse_folder(folder);
-    if (!reason && model && ulp_model_opset(model, "") && ulp_model_opset(model, "") < CONFORMANCE_OPSET_MIN)
+    if (!reason && model && ulp_model_opset(model, "") &&
+        ulp_model_opset(model, "") < CONFORMANCE_OPSET_MIN)
         reason = "an opset before 7";
     return reason || !model ? reason : excuse_graph(model->graph);
 }

@@ -1,4 +1,5 @@
-/* Counts coverage: what exists comes from ONNX's own list, what is covered from the operator table. */
+/* Counts coverage: what exists comes from ONNX's own list, what is covered from the operator
+ * table. */
 #include <stdlib.h>
 #include <string.h>
 #include <ulpscope.h>
@@ -25,7 +26,8 @@ static bool is_covered(const char *name, int opset)
 {
     struct ulp_operator_info row;
     for (size_t i = 0; ulp_operator_info(i, &row); i++)
-        if (*row.domain == '\0' && strcmp(row.name, name) == 0 && row.since <= opset && (!row.until || opset <= row.until))
+        if (*row.domain == '\0' && strcmp(row.name, name) == 0 && row.since <= opset &&
+            (!row.until || opset <= row.until))
             return true;
     return false;
 }
@@ -58,7 +60,8 @@ int print_coverage(FILE *out)
             }
         const char *reason = find_excuse(excused_operators, op->name);
         if (first)
-            fprintf(out, "  %-28s %2d-%-2d  %s\n", op->name, first, last, reason ? reason : "NO REASON IS WRITTEN DOWN");
+            fprintf(out, "  %-28s %2d-%-2d  %s\n", op->name, first, last,
+                    reason ? reason : "NO REASON IS WRITTEN DOWN");
         unexplained += first && !reason;
     }
     return unexplained;

@@ -14,20 +14,24 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *summary;
 } commands[] = {
-    {"audit", command_audit, "run a model in several arithmetics beside a reference; say which layer loses accuracy"},
+    {"audit", command_audit,
+     "run a model in several arithmetics beside a reference; say which layer loses accuracy"},
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"ops", command_ops, "list the operators this version computes"},
-    {"conformance", command_conformance, "run ONNX's own test cases and count passed, failed, out of scope"},
+    {"conformance", command_conformance,
+     "run ONNX's own test cases and count passed, failed, out of scope"},
     {"arith", command_arith, "say what an arithmetic's name means"},
     {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
 };
 
 static void print_help(FILE *out)
 {
-    fputs("Usage: ulpscope COMMAND [OPTION...]\n"
-          "Run an ONNX model on a plain CPU in an MPFR reference and in FP32, FP16, TF32 and other\n"
-          "arithmetics, and say which layer loses the accuracy, which overflows, and why.\n\nCommands:\n",
-          out);
+    fputs(
+        "Usage: ulpscope COMMAND [OPTION...]\n"
+        "Run an ONNX model on a plain CPU in an MPFR reference and in FP32, FP16, TF32 and other\n"
+        "arithmetics, and say which layer loses the accuracy, which overflows, and "
+        "why.\n\nCommands:\n",
+        out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         fprintf(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
     fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
@@ -35,13 +39,15 @@ static void print_help(FILE *out)
           "Start here:\n"
           "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
           "Exit codes: 0 done; 1 done, and a limit given with --fail-above was crossed or\n"
-          "a conformance case failed; 2 usage; 3 unreadable or malformed input; 4 unsupported model;\n"
+          "a conformance case failed; 2 usage; 3 unreadable or malformed input; 4 unsupported "
+          "model;\n"
           "5 out of memory or --max-memory reached.\n",
           out);
 }
 
-/* Memory that is freed stays the process's: a run that follows another (--repeat, samples) then meets no page that the system must
- * clear and hand over again, which costs some microseconds for each 4 KiB. */
+/* Memory that is freed stays the process's: a run that follows another (--repeat, samples) then
+ * meets no page that the system must clear and hand over again, which costs some microseconds for
+ * each 4 KiB. */
 static void keep_memory(void)
 {
 #ifdef __GLIBC__
@@ -57,7 +63,8 @@ int main(int argc, char **argv)
     argp_err_exit_status = ULP_ERROR_USAGE;
     setenv("ARGP_HELP_FMT", "rmargin=100,opt-doc-col=32", 0); /* a user's own wins */
     const char *name = argc > 1 ? argv[1] : "--help";
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-?") == 0 || strcmp(name, "help") == 0) {
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-?") == 0 ||
+        strcmp(name, "help") == 0) {
         print_help(argc > 1 ? stdout : stderr);
         return argc > 1 ? ULP_OK : ULP_ERROR_USAGE;
     }

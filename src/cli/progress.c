@@ -12,7 +12,9 @@
 
 void progress_init(struct progress *progress, bool quiet, size_t part_count)
 {
-    *progress = (struct progress){.enabled = !quiet && isatty(STDERR_FILENO), .part_count = part_count, .started = ulp_seconds_now()};
+    *progress = (struct progress){.enabled = !quiet && isatty(STDERR_FILENO),
+                                  .part_count = part_count,
+                                  .started = ulp_seconds_now()};
 }
 
 static enum ulp_status show(void *context, const struct ulp_event *event, struct ulp_error *error)
@@ -23,7 +25,8 @@ static enum ulp_status show(void *context, const struct ulp_event *event, struct
     if (!progress->enabled || now - progress->shown < SHOWN_EVERY_SECONDS)
         return ULP_OK;
     progress->shown = now;
-    double done = ((double)progress->part + event->progress) / (double)progress->part_count, spent = now - progress->started;
+    double done = ((double)progress->part + event->progress) / (double)progress->part_count,
+           spent = now - progress->started;
     char left[32] = "";
     if (spent > ESTIMATE_AFTER_SECONDS && done > 0.005) {
         double seconds = spent / done * (1 - done);
@@ -32,7 +35,8 @@ static enum ulp_status show(void *context, const struct ulp_event *event, struct
         else
             snprintf(left, sizeof left, "  %.0f min left", seconds / 60);
     }
-    fprintf(stderr, "\r\033[K%3.0f%%  node %zu of %zu  %.40s%s", 100 * done, event->index + 1, event->node_count, event->name, left);
+    fprintf(stderr, "\r\033[K%3.0f%%  node %zu of %zu  %.40s%s", 100 * done, event->index + 1,
+            event->node_count, event->name, left);
     return ULP_OK;
 }
 

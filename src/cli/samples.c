@@ -19,7 +19,8 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
 
-static enum ulp_status add_sample(struct sample_list *list, const char *name, struct ulp_tensor_set *inputs, struct ulp_error *error)
+static enum ulp_status add_sample(struct sample_list *list, const char *name,
+                                  struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct sample *items = realloc(list->items, (list->count + 1) * sizeof *items);
     if (items)
@@ -38,37 +39,47 @@ static bool holds_pb(const char *folder)
 {
     char path[4096];
     struct stat info;
-    return snprintf(path, sizeof path, "%s/input_0.pb", folder) < (int)sizeof path && stat(path, &info) == 0;
+    return snprintf(path, sizeof path, "%s/input_0.pb", folder) < (int)sizeof path &&
+           stat(path, &info) == 0;
 }
 
-static enum ulp_status read_one(const struct ulp_model *model, const char *path, struct sample_list *list, struct ulp_error *error)
+static enum ulp_status read_one(const struct ulp_model *model, const char *path,
+                                struct sample_list *list, struct ulp_error *error)
 {
     struct ulp_tensor_set inputs;
-    enum ulp_status status = holds_pb(path) ? ulp_test_data_set_read(path, "input", model, &inputs, error)
-                                            : ulp_tensor_set_read(path, &inputs, error);
+    enum ulp_status status = holds_pb(path)
+                                 ? ulp_test_data_set_read(path, "input", model, &inputs, error)
+                                 : ulp_tensor_set_read(path, &inputs, error);
     return status == ULP_OK ? add_sample(list, path, &inputs, error) : status;
 }
 
 static int is_sample(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
-    return strncmp(entry->d_name, "test_data_set_", 14) == 0 || (length > 4 && strcmp(entry->d_name + length - 4, ".npz") == 0);
+    return strncmp(entry->d_name, "test_data_set_", 14) == 0 ||
+           (length > 4 && strcmp(entry->d_name + length - 4, ".npz") == 0);
 }
 
 /* A folder of test_data_set_N folders or of npz files, in the order of their numbers. */
-static enum ulp_status read_folder(const struct ulp_model *model, const char *folder, struct sample_list *list, struct ulp_error *error)
+static enum ulp_status read_folder(const struct ulp_model *model, const char *folder,
+                                   struct sample_list *list, struct ulp_error *error)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_sample, versionsort);
     if (count < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot read the folder: %s", folder, strerror(errno));
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot read the folder: %s", folder,
+                        strerror(errno));
     enum ulp_status status = ULP_OK;
     if (count == 0)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: holds neither input_0.pb, test_data_set_N folders, nor .npz files", folder);
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "%s: holds neither input_0.pb, test_data_set_N folders, nor .npz files",
+                          folder);
     for (int e = 0; e < count; e++) {
         char path[4096];
-        if (status == ULP_OK && snprintf(path, sizeof path, "%s/%s", folder, entries[e]->d_name) >= (int)sizeof path)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the path of '%s' in it is too long", folder, entries[e]->d_name);
+        if (status == ULP_OK &&
+            snprintf(path, sizeof path, "%s/%s", folder, entries[e]->d_name) >= (int)sizeof path)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the path of '%s' in it is too long",
+                              folder, entries[e]->d_name);
         else if (status == ULP_OK)
             status = read_one(model, path, list, error);
         free(entries[e]);
@@ -78,7 +89,8 @@ static enum ulp_status read_folder(const struct ulp_model *model, const char *fo
 }
 
 /* "; x[0] batch = 1": the dimensions that the model leaves open, as they were taken. */
-static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model, const struct ulp_tensor_set *inputs)
+static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model,
+                            const struct ulp_tensor_set *inputs)
 {
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);
@@ -86,21 +98,25 @@ static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model
         for (int d = 0; made && d < info.rank; d++)
             if (info.dims[d] < 0)
                 ulp_text_add(name, "; %s[%d] %s = %lld", info.name, d,
-                             info.dim_names[d] ? info.dim_names[d] : "unnamed", (long long)made->dims[d]);
+                             info.dim_names[d] ? info.dim_names[d] : "unnamed",
+                             (long long)made->dims[d]);
     }
 }
 
-static enum ulp_status make_random(const struct ulp_model *model, const struct common_options *options, struct sample_list *list,
+static enum ulp_status make_random(const struct ulp_model *model,
+                                   const struct common_options *options, struct sample_list *list,
                                    struct ulp_error *error)
 {
     struct ulp_tensor_set inputs;
-    enum ulp_status status = ulp_model_random_inputs(model, options->dims, options->dim_count, options->low, options->high, options->seed,
-                                                     &inputs, error);
+    enum ulp_status status =
+        ulp_model_random_inputs(model, options->dims, options->dim_count, options->low,
+                                options->high, options->seed, &inputs, error);
     if (status != ULP_OK)
         return status;
     list->random = true;
     struct ulp_text name = {0};
-    ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", options->low, options->high, (unsigned long long)options->seed);
+    ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", options->low, options->high,
+                 (unsigned long long)options->seed);
     add_chosen_dims(&name, model, &inputs);
     if (!name.failed)
         status = add_sample(list, name.data, &inputs, error);
@@ -119,25 +135,32 @@ static enum ulp_status compare_shapes(const struct sample_list *list, struct ulp
     for (size_t s = 1; s < list->count; s++)
         for (size_t i = 0; i < first->inputs.count; i++) {
             const struct ulp_named_tensor *expected = &first->inputs.items[i];
-            const struct ulp_tensor *got = ulp_tensor_set_find(&list->items[s].inputs, expected->name);
+            const struct ulp_tensor *got =
+                ulp_tensor_set_find(&list->items[s].inputs, expected->name);
             char one[200], other[200];
             if (got && !ulp_tensor_same_shape(got, &expected->tensor))
-                return ulp_fail(error, ULP_ERROR_INPUT, "%s: input '%s' is %s, but %s in %s; audit samples of other shapes by themselves",
-                                list->items[s].name, expected->name, ulp_tensor_describe_text(got, one, sizeof one),
-                                ulp_tensor_describe_text(&expected->tensor, other, sizeof other), first->name);
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "%s: input '%s' is %s, but %s in %s; audit samples of other shapes "
+                                "by themselves",
+                                list->items[s].name, expected->name,
+                                ulp_tensor_describe_text(got, one, sizeof one),
+                                ulp_tensor_describe_text(&expected->tensor, other, sizeof other),
+                                first->name);
         }
     return ULP_OK;
 }
 
-enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options, struct sample_list *out,
-                             struct ulp_error *error)
+enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
+                             struct sample_list *out, struct ulp_error *error)
 {
     *out = (struct sample_list){0};
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < options->input_count && status == ULP_OK; i++) {
         struct stat info;
-        bool folder = stat(options->inputs[i], &info) == 0 && S_ISDIR(info.st_mode) && !holds_pb(options->inputs[i]);
-        status = folder ? read_folder(model, options->inputs[i], out, error) : read_one(model, options->inputs[i], out, error);
+        bool folder = stat(options->inputs[i], &info) == 0 && S_ISDIR(info.st_mode) &&
+                      !holds_pb(options->inputs[i]);
+        status = folder ? read_folder(model, options->inputs[i], out, error)
+                        : read_one(model, options->inputs[i], out, error);
     }
     if (status == ULP_OK && options->input_count == 0)
         status = make_random(model, options, out, error);

@@ -4,13 +4,15 @@
 
 #include <ulpscope/model.h>
 
-/* A tensor from the bytes of an .npy file (format versions 1 to 3, both byte orders, C and Fortran order; f2 f4 f8,
- * i1 to i8, u1 to u8, b1). Errors do not name the file. */
-enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t count, struct ulp_error *error);
+/* A tensor from the bytes of an .npy file (format versions 1 to 3, both byte orders, C and Fortran
+ * order; f2 f4 f8, i1 to i8, u1 to u8, b1). Errors do not name the file. */
+enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t count,
+                              struct ulp_error *error);
 
-/* An .npy file of a tensor, in two parts so that elements need no copy: header, then data (the tensor's own memory
- * unless `owned` is set). FLOAT16 elements are written as f2 when every value is one and as f4 otherwise (a lane of a
- * wider arithmetic); wide ones as f8, the nearest double; other floats in their carrier. */
+/* An .npy file of a tensor, in two parts so that elements need no copy: header, then data (the
+ * tensor's own memory unless `owned` is set). FLOAT16 elements are written as f2 when every value
+ * is one and as f4 otherwise (a lane of a wider arithmetic); wide ones as f8, the nearest double;
+ * other floats in their carrier. */
 struct ulp_npy {
     char header[512];
     size_t header_bytes;
@@ -18,16 +20,18 @@ struct ulp_npy {
     size_t data_bytes;
     void *owned;
 };
-enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *tensor, struct ulp_error *error);
+enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *tensor,
+                               struct ulp_error *error);
 void ulp_npy_free(struct ulp_npy *npy);
 
 enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struct ulp_error *error);
 
-/* The files PREFIX_0.pb, PREFIX_1.pb, ... of a folder (prefix "input" or "output"), in order. A tensor whose own name
- * is no input (or output) of the model gets the name of the model's input of the same number. model NULL: it keeps its
- * own name, or without one is called PREFIX_i. */
-enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix, const struct ulp_model *model,
-                                       struct ulp_tensor_set *out, struct ulp_error *error);
+/* The files PREFIX_0.pb, PREFIX_1.pb, ... of a folder (prefix "input" or "output"), in order. A
+ * tensor whose own name is no input (or output) of the model gets the name of the model's input of
+ * the same number. model NULL: it keeps its own name, or without one is called PREFIX_i. */
+enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
+                                       const struct ulp_model *model, struct ulp_tensor_set *out,
+                                       struct ulp_error *error);
 /* How many folders test_data_set_0, test_data_set_1, ... without a gap there are in folder. */
 size_t ulp_test_data_set_count(const char *folder);
 

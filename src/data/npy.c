@@ -1,4 +1,5 @@
-/* numpy's npy format (NEP 1): magic, version, the length of a Python dictionary literal, the literal, the elements. */
+/* numpy's npy format (NEP 1): magic, version, the length of a Python dictionary literal, the
+ * literal, the elements. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,10 @@ static const struct dtype {
     int bytes;
     enum ulp_type type;
 } dtypes[] = {
-    {'f', 2, ULP_TYPE_FLOAT16}, {'f', 4, ULP_TYPE_FLOAT},  {'f', 8, ULP_TYPE_DOUBLE}, {'i', 1, ULP_TYPE_INT8},
-    {'i', 2, ULP_TYPE_INT16},   {'i', 4, ULP_TYPE_INT32},  {'i', 8, ULP_TYPE_INT64},  {'u', 1, ULP_TYPE_UINT8},
-    {'u', 2, ULP_TYPE_UINT16},  {'u', 4, ULP_TYPE_UINT32}, {'u', 8, ULP_TYPE_UINT64}, {'b', 1, ULP_TYPE_BOOL},
+    {'f', 2, ULP_TYPE_FLOAT16}, {'f', 4, ULP_TYPE_FLOAT},  {'f', 8, ULP_TYPE_DOUBLE},
+    {'i', 1, ULP_TYPE_INT8},    {'i', 2, ULP_TYPE_INT16},  {'i', 4, ULP_TYPE_INT32},
+    {'i', 8, ULP_TYPE_INT64},   {'u', 1, ULP_TYPE_UINT8},  {'u', 2, ULP_TYPE_UINT16},
+    {'u', 4, ULP_TYPE_UINT32},  {'u', 8, ULP_TYPE_UINT64}, {'b', 1, ULP_TYPE_BOOL},
 };
 
 struct header {
@@ -81,30 +83,35 @@ static enum ulp_status take_shape(struct cursor *c, struct header *header, struc
         return ulp_fail(error, ULP_ERROR_INPUT, "the npy header's shape is not a tuple");
     for (header->rank = 0; !take(c, ')'); header->rank++) {
         if (header->rank == ULP_RANK_MAX)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "more than %d dimensions are not supported", ULP_RANK_MAX);
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "more than %d dimensions are not supported", ULP_RANK_MAX);
         int64_t value = 0;
         skip_space(c);
         const char *start = c->at;
         for (; c->at < c->end && isdigit((unsigned char)*c->at); c->at++)
-            if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *c->at - '0', &value))
-                return ulp_fail(error, ULP_ERROR_INPUT, "dimension %d in the npy header is too large", header->rank);
+            if (__builtin_mul_overflow(value, 10, &value) ||
+                __builtin_add_overflow(value, *c->at - '0', &value))
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "dimension %d in the npy header is too large", header->rank);
         bool good = c->at > start;
         take(c, 'L');
         header->dims[header->rank] = value;
         good = good && (take(c, ',') || (c->at < c->end && *c->at == ')'));
         if (!good)
-            return ulp_fail(error, ULP_ERROR_INPUT, "the npy header's shape is malformed at dimension %d",
-                            header->rank);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "the npy header's shape is malformed at dimension %d", header->rank);
     }
     return ULP_OK;
 }
 
-static enum ulp_status take_entry(struct cursor *c, struct header *header, const char *key, struct ulp_error *error)
+static enum ulp_status take_entry(struct cursor *c, struct header *header, const char *key,
+                                  struct ulp_error *error)
 {
     if (strcmp(key, "descr") == 0) {
         skip_space(c);
         if (c->at < c->end && *c->at == '[')
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "arrays of records (structured dtypes) are not supported");
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "arrays of records (structured dtypes) are not supported");
         if (!take_string(c, header->descr, sizeof header->descr))
             return ulp_fail(error, ULP_ERROR_INPUT, "the npy header's descr is malformed");
         header->has_descr = true;
@@ -113,7 +120,8 @@ static enum ulp_status take_entry(struct cursor *c, struct header *header, const
     if (strcmp(key, "fortran_order") == 0) {
         header->fortran = take_word(c, "True");
         if (!header->fortran && !take_word(c, "False"))
-            return ulp_fail(error, ULP_ERROR_INPUT, "the npy header's fortran_order is neither True nor False");
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "the npy header's fortran_order is neither True nor False");
         header->has_order = true;
         return ULP_OK;
     }
@@ -124,7 +132,8 @@ static enum ulp_status take_entry(struct cursor *c, struct header *header, const
     return ulp_fail(error, ULP_ERROR_INPUT, "the npy header has an unknown entry '%s'", key);
 }
 
-static enum ulp_status parse_literal(struct header *header, struct cursor c, struct ulp_error *error)
+static enum ulp_status parse_literal(struct header *header, struct cursor c,
+                                     struct ulp_error *error)
 {
     char key[24];
     *header = (struct header){0};
@@ -141,12 +150,15 @@ static enum ulp_status parse_literal(struct header *header, struct cursor c, str
     }
     if (!header->has_descr || !header->has_order || !header->has_shape)
         return ulp_fail(error, ULP_ERROR_INPUT, "the npy header lacks %s",
-                        !header->has_descr ? "descr" : !header->has_order ? "fortran_order" : "shape");
+                        !header->has_descr   ? "descr"
+                        : !header->has_order ? "fortran_order"
+                                             : "shape");
     return ULP_OK;
 }
 
 /* The type, and whether its bytes are in big-endian order. */
-static enum ulp_status find_type(const char *descr, enum ulp_type *type, bool *big, struct ulp_error *error)
+static enum ulp_status find_type(const char *descr, enum ulp_type *type, bool *big,
+                                 struct ulp_error *error)
 {
     const char *rest = descr + (*descr && strchr("<>|=", *descr) ? 1 : 0);
     *big = *descr == '>' || (*descr == '=' && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
@@ -164,8 +176,8 @@ static enum ulp_status find_type(const char *descr, enum ulp_type *type, bool *b
 }
 
 /* Row-major little-endian elements from a file's order. */
-static void reorder(unsigned char *out, const unsigned char *in, const struct header *header, size_t count,
-                    size_t bytes, bool big)
+static void reorder(unsigned char *out, const unsigned char *in, const struct header *header,
+                    size_t count, size_t bytes, bool big)
 {
     size_t strides[ULP_RANK_MAX], stride = bytes, at = 0;
     int64_t index[ULP_RANK_MAX] = {0};
@@ -187,8 +199,9 @@ static void reorder(unsigned char *out, const unsigned char *in, const struct he
     }
 }
 
-static enum ulp_status parse_elements(struct ulp_tensor *out, const struct header *header, const unsigned char *raw,
-                                      size_t raw_bytes, struct ulp_error *error)
+static enum ulp_status parse_elements(struct ulp_tensor *out, const struct header *header,
+                                      const unsigned char *raw, size_t raw_bytes,
+                                      struct ulp_error *error)
 {
     enum ulp_type type = ULP_TYPE_UNDEFINED;
     bool big = false;
@@ -196,14 +209,18 @@ static enum ulp_status parse_elements(struct ulp_tensor *out, const struct heade
     char text[300];
     enum ulp_status status = find_type(header->descr, &type, &big, error);
     if (status == ULP_OK)
-        status = ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, header->rank, header->dims, error);
-    if (status == ULP_ERROR_MEMORY || (status == ULP_OK && !ulp_raw_bytes(type, out->count, &needed)))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the product of the npy header's dimensions is more than memory can address");
+        status =
+            ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, header->rank, header->dims, error);
+    if (status == ULP_ERROR_MEMORY ||
+        (status == ULP_OK && !ulp_raw_bytes(type, out->count, &needed)))
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "the product of the npy header's dimensions is more than memory can address");
     if (status != ULP_OK)
         return status;
     if (raw_bytes != needed)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu bytes of elements follow the npy header, expected %zu for %s",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%zu bytes of elements follow the npy header, expected %zu for %s",
                         raw_bytes, needed, ulp_tensor_describe_text(out, text, sizeof text));
     unsigned char *ordered = NULL;
     size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
@@ -220,7 +237,8 @@ static enum ulp_status parse_elements(struct ulp_tensor *out, const struct heade
     return status;
 }
 
-enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t count, struct ulp_error *error)
+enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t count,
+                              struct ulp_error *error)
 {
     const unsigned char *file = bytes;
     *out = (struct ulp_tensor){0};
@@ -228,7 +246,8 @@ enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t 
         return ulp_fail(error, ULP_ERROR_INPUT, "not a numpy array (no npy magic)");
     int version = file[6];
     if (version < 1 || version > 3)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "npy version %d.%d is not known (1 to 3 are)", version, file[7]);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "npy version %d.%d is not known (1 to 3 are)",
+                        version, file[7]);
     size_t start = version == 1 ? 10 : 12;
     size_t length = (size_t)file[8] | (size_t)file[9] << 8;
     if (version > 1 && count >= start)
@@ -249,7 +268,8 @@ static bool all_representable(const struct ulp_format *format, const struct ulp_
 {
     const float *x = tensor->data;
     for (size_t i = 0; i < tensor->count; i++)
-        if (x[i] == x[i] && ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, (double)x[i], 0, 0) != (double)x[i])
+        if (x[i] == x[i] &&
+            ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, (double)x[i], 0, 0) != (double)x[i])
             return false;
     return true;
 }
@@ -258,16 +278,19 @@ static bool all_representable(const struct ulp_format *format, const struct ulp_
 static const char *choose_descr(const struct ulp_tensor *tensor, const struct ulp_format *half)
 {
     static const char *const names[ULP_ELEMENT_COUNT] = {
-        [ULP_ELEMENT_F32] = "<f4", [ULP_ELEMENT_F64] = "<f8", [ULP_ELEMENT_WIDE] = "<f8", [ULP_ELEMENT_I8] = "|i1",
-        [ULP_ELEMENT_U8] = "|u1",  [ULP_ELEMENT_I16] = "<i2", [ULP_ELEMENT_U16] = "<u2",  [ULP_ELEMENT_I32] = "<i4",
-        [ULP_ELEMENT_U32] = "<u4", [ULP_ELEMENT_I64] = "<i8", [ULP_ELEMENT_U64] = "<u8",  [ULP_ELEMENT_BOOL] = "|b1",
+        [ULP_ELEMENT_F32] = "<f4", [ULP_ELEMENT_F64] = "<f8", [ULP_ELEMENT_WIDE] = "<f8",
+        [ULP_ELEMENT_I8] = "|i1",  [ULP_ELEMENT_U8] = "|u1",  [ULP_ELEMENT_I16] = "<i2",
+        [ULP_ELEMENT_U16] = "<u2", [ULP_ELEMENT_I32] = "<i4", [ULP_ELEMENT_U32] = "<u4",
+        [ULP_ELEMENT_I64] = "<i8", [ULP_ELEMENT_U64] = "<u8", [ULP_ELEMENT_BOOL] = "|b1",
     };
-    if (tensor->type == ULP_TYPE_FLOAT16 && tensor->element == ULP_ELEMENT_F32 && all_representable(half, tensor))
+    if (tensor->type == ULP_TYPE_FLOAT16 && tensor->element == ULP_ELEMENT_F32 &&
+        all_representable(half, tensor))
         return "<f2";
     return names[tensor->element];
 }
 
-static uint64_t element_bits(const struct ulp_tensor *tensor, size_t i, size_t bytes, const struct ulp_format *half)
+static uint64_t element_bits(const struct ulp_tensor *tensor, size_t i, size_t bytes,
+                             const struct ulp_format *half)
 {
     uint64_t bits = 0;
     if (tensor->element == ULP_ELEMENT_WIDE || tensor->element == ULP_ELEMENT_F64) {
@@ -289,9 +312,11 @@ static void write_header(struct ulp_npy *out, const struct ulp_tensor *tensor, c
 {
     char *text = out->header + 10;
     size_t room = sizeof out->header - 10;
-    size_t used = (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    size_t used =
+        (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int d = 0; d < tensor->rank; d++)
-        used += (size_t)snprintf(text + used, room - used, d ? ", %lld" : "%lld", (long long)tensor->dims[d]);
+        used += (size_t)snprintf(text + used, room - used, d ? ", %lld" : "%lld",
+                                 (long long)tensor->dims[d]);
     used += (size_t)snprintf(text + used, room - used, tensor->rank == 1 ? ",), }" : "), }");
     size_t total = (10 + used + 1 + 63) / 64 * 64; /* numpy aligns the elements to 64 bytes */
     memset(text + used, ' ', total - 10 - used - 1);
@@ -304,9 +329,11 @@ static void write_header(struct ulp_npy *out, const struct ulp_tensor *tensor, c
     out->header_bytes = total;
 }
 /* 64 characters of fixed text and 16 dimensions of at most 19 digits and ", ". */
-_Static_assert(10 + 64 + ULP_RANK_MAX * 21 + 64 <= sizeof((struct ulp_npy *)0)->header, "the header always fits");
+_Static_assert(10 + 64 + ULP_RANK_MAX * 21 + 64 <= sizeof((struct ulp_npy *)0)->header,
+               "the header always fits");
 
-enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *tensor, struct ulp_error *error)
+enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *tensor,
+                               struct ulp_error *error)
 {
     struct ulp_format half;
     *out = (struct ulp_npy){0};

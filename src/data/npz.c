@@ -11,8 +11,9 @@
 #include "data/data.h"
 #include "graph/names.h"
 
-/* Deflate cannot do better: 258 bytes for 2 bits, one of which is the distance (zlib's documentation, "maximum
- * compression factor"). An archive that claims more is damaged, or holds one member's bytes several times. */
+/* Deflate cannot do better: 258 bytes for 2 bits, one of which is the distance (zlib's
+ * documentation, "maximum compression factor"). An archive that claims more is damaged, or holds
+ * one member's bytes several times. */
 #define DEFLATE_RATIO_MAX 1032
 #define MEMBER_BYTES_FREE 65536
 
@@ -22,7 +23,8 @@ struct archive {
     size_t bytes_left; /* what the file can still decompress to */
 };
 
-static enum ulp_status fail_zip(const char *path, int code, const char *what, struct ulp_error *error)
+static enum ulp_status fail_zip(const char *path, int code, const char *what,
+                                struct ulp_error *error)
 {
     zip_error_t reason;
     zip_error_init_with_code(&reason, code);
@@ -31,35 +33,39 @@ static enum ulp_status fail_zip(const char *path, int code, const char *what, st
     return ULP_ERROR_INPUT;
 }
 
-static enum ulp_status check_member(struct archive *archive, const zip_stat_t *member, struct ulp_error *error)
+static enum ulp_status check_member(struct archive *archive, const zip_stat_t *member,
+                                    struct ulp_error *error)
 {
     const zip_uint64_t wanted = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
     if ((member->valid & wanted) != wanted)
         return ulp_fail(error, ULP_ERROR_INPUT, "its size is not recorded");
     if (member->comp_method != ZIP_CM_STORE && member->comp_method != ZIP_CM_DEFLATE)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "zip compression method %d is not supported (stored and deflated are)", member->comp_method);
+                        "zip compression method %d is not supported (stored and deflated are)",
+                        member->comp_method);
     if ((member->valid & ZIP_STAT_ENCRYPTION_METHOD) && member->encryption_method != ZIP_EM_NONE)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "encrypted members are not supported");
     if (member->size > archive->bytes_left ||
         (member->comp_size < UINT64_MAX / DEFLATE_RATIO_MAX &&
          member->size > member->comp_size * DEFLATE_RATIO_MAX + MEMBER_BYTES_FREE))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%llu bytes are declared, more than the file can hold",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%llu bytes are declared, more than the file can hold",
                         (unsigned long long)member->size);
     archive->bytes_left -= member->size;
     return ULP_OK;
 }
 
 /* The whole member; reading on to its end makes libzip check the CRC. */
-static enum ulp_status read_bytes(zip_file_t *file, unsigned char *bytes, uint64_t size, struct ulp_error *error)
+static enum ulp_status read_bytes(zip_file_t *file, unsigned char *bytes, uint64_t size,
+                                  struct ulp_error *error)
 {
     for (uint64_t done = 0; done < size;) {
         zip_int64_t got = zip_fread(file, bytes + done, size - done);
         if (got < 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "cannot be read: %s", zip_file_strerror(file));
         if (got == 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "ends after %llu of %llu bytes", (unsigned long long)done,
-                            (unsigned long long)size);
+            return ulp_fail(error, ULP_ERROR_INPUT, "ends after %llu of %llu bytes",
+                            (unsigned long long)done, (unsigned long long)size);
         done += (uint64_t)got;
     }
     unsigned char extra;
@@ -69,8 +75,8 @@ static enum ulp_status read_bytes(zip_file_t *file, unsigned char *bytes, uint64
     return got == 0 ? ULP_OK : ulp_fail(error, ULP_ERROR_INPUT, "has more bytes than declared");
 }
 
-static enum ulp_status read_member(struct archive *archive, zip_uint64_t index, struct ulp_tensor *out,
-                                   struct ulp_error *error)
+static enum ulp_status read_member(struct archive *archive, zip_uint64_t index,
+                                   struct ulp_tensor *out, struct ulp_error *error)
 {
     zip_stat_t member;
     *out = (struct ulp_tensor){0};
@@ -81,7 +87,8 @@ static enum ulp_status read_member(struct archive *archive, zip_uint64_t index, 
         return status;
     unsigned char *bytes = malloc(member.size + 1);
     if (!bytes)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %llu bytes", (unsigned long long)member.size);
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %llu bytes",
+                        (unsigned long long)member.size);
     zip_file_t *file = zip_fopen_index(archive->zip, index, 0);
     if (file)
         status = read_bytes(file, bytes, member.size, error);
@@ -96,8 +103,9 @@ static enum ulp_status read_member(struct archive *archive, zip_uint64_t index, 
 }
 
 /* A member's tensor, added under the member's name without ".npy". */
-static enum ulp_status add_to_set(struct ulp_tensor_set *out, struct ulp_names *seen, const char *member,
-                                  struct ulp_tensor *tensor, struct ulp_error *error)
+static enum ulp_status add_to_set(struct ulp_tensor_set *out, struct ulp_names *seen,
+                                  const char *member, struct ulp_tensor *tensor,
+                                  struct ulp_error *error)
 {
     char *name = strndup(member, strlen(member) - 4);
     if (!name)
@@ -113,16 +121,16 @@ static enum ulp_status add_to_set(struct ulp_tensor_set *out, struct ulp_names *
     return status;
 }
 
-static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_set *out, struct ulp_names *seen,
-                                    struct ulp_error *error)
+static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_set *out,
+                                    struct ulp_names *seen, struct ulp_error *error)
 {
     zip_int64_t count = zip_get_num_entries(archive->zip, 0);
     for (zip_int64_t i = 0; i < count; i++) {
         const char *member = zip_get_name(archive->zip, (zip_uint64_t)i, 0);
         size_t length = member ? strlen(member) : 0;
         if (length < 4 || strcmp(member + length - 4, ".npy") != 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "%s: member '%.200s' is not an .npy file", archive->path,
-                            member ? member : "?");
+            return ulp_fail(error, ULP_ERROR_INPUT, "%s: member '%.200s' is not an .npy file",
+                            archive->path, member ? member : "?");
         struct ulp_tensor tensor;
         enum ulp_status status = read_member(archive, (zip_uint64_t)i, &tensor, error);
         if (status == ULP_OK)
@@ -142,11 +150,13 @@ enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struc
     struct archive archive = {.zip = zip_open(path, ZIP_RDONLY, &code), .path = path};
     if (!archive.zip)
         return fail_zip(path, code,
-                        code == ZIP_ER_NOZIP ? "expected an .npz, as numpy.savez(path, NAME=array) makes"
-                                             : "cannot be read",
+                        code == ZIP_ER_NOZIP
+                            ? "expected an .npz, as numpy.savez(path, NAME=array) makes"
+                            : "cannot be read",
                         error);
     enum ulp_status status;
-    if (stat(path, &info) == 0 && !ulp_size_mul((size_t)info.st_size, DEFLATE_RATIO_MAX, &archive.bytes_left))
+    if (stat(path, &info) == 0 &&
+        !ulp_size_mul((size_t)info.st_size, DEFLATE_RATIO_MAX, &archive.bytes_left))
         archive.bytes_left = SIZE_MAX;
     struct ulp_names seen = {0};
     status = read_members(&archive, out, &seen, error);
@@ -157,8 +167,8 @@ enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struc
     return status;
 }
 
-static enum ulp_status add_member(zip_t *zip, const struct ulp_named_tensor *item, struct ulp_npy *npy,
-                                  struct ulp_error *error)
+static enum ulp_status add_member(zip_t *zip, const struct ulp_named_tensor *item,
+                                  struct ulp_npy *npy, struct ulp_error *error)
 {
     enum ulp_status status = ulp_npy_encode(npy, &item->tensor, error);
     if (status != ULP_OK)
@@ -193,7 +203,8 @@ static enum ulp_status write_empty(const char *path, struct ulp_error *error)
     return ulp_file_write(path, end_record, sizeof end_record, error);
 }
 
-enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set, struct ulp_error *error)
+enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,
+                                         struct ulp_error *error)
 {
     if (!set->count)
         return write_empty(path, error);
@@ -202,7 +213,8 @@ enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tens
     if (!zip)
         return fail_zip(path, code, "cannot be written", error);
     struct ulp_npy *npys = calloc(set->count, sizeof *npys);
-    enum ulp_status status = npys ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+    enum ulp_status status =
+        npys ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
     for (size_t i = 0; status == ULP_OK && i < set->count; i++) {
         status = add_member(zip, &set->items[i], &npys[i], error);
         if (status != ULP_OK)

@@ -14,7 +14,8 @@ struct range {
     uint64_t key;
 };
 
-/* The dimensions' names a value may be given for must be the model's, or a typing error would go unseen. */
+/* The dimensions' names a value may be given for must be the model's, or a typing error would go
+ * unseen. */
 /* Whether no dimension before this one has its name. */
 static bool is_first_of_name(const struct ulp_model *model, size_t input, int dim)
 {
@@ -28,8 +29,8 @@ static bool is_first_of_name(const struct ulp_model *model, size_t input, int di
     return true;
 }
 
-static enum ulp_status check_dims(const struct ulp_model *model, const struct ulp_dim_value *dims, size_t dim_count,
-                                  struct ulp_error *error)
+static enum ulp_status check_dims(const struct ulp_model *model, const struct ulp_dim_value *dims,
+                                  size_t dim_count, struct ulp_error *error)
 {
     for (size_t v = 0; v < dim_count; v++) {
         struct ulp_text known = {0};
@@ -43,19 +44,22 @@ static enum ulp_status check_dims(const struct ulp_model *model, const struct ul
             }
         }
         if (!found)
-            ulp_fail(error, ULP_ERROR_USAGE, "no input has a dimension named '%.100s'; named ones:%.1000s",
-                     dims[v].name, known.data ? known.data : " none");
+            ulp_fail(error, ULP_ERROR_USAGE,
+                     "no input has a dimension named '%.100s'; named ones:%.1000s", dims[v].name,
+                     known.data ? known.data : " none");
         ulp_text_free(&known);
         if (!found)
             return ULP_ERROR_USAGE;
         if (dims[v].value < 0)
-            return ulp_fail(error, ULP_ERROR_USAGE, "dimension '%.100s' is %lld, expected 0 or more", dims[v].name,
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "dimension '%.100s' is %lld, expected 0 or more", dims[v].name,
                             (long long)dims[v].value);
     }
     return ULP_OK;
 }
 
-static int64_t choose_dim(const struct ulp_value_info *info, int d, const struct ulp_dim_value *dims, size_t dim_count)
+static int64_t choose_dim(const struct ulp_value_info *info, int d,
+                          const struct ulp_dim_value *dims, size_t dim_count)
 {
     if (info->dims[d] >= 0)
         return info->dims[d];
@@ -65,13 +69,14 @@ static int64_t choose_dim(const struct ulp_value_info *info, int d, const struct
     return 1;
 }
 
-/* The largest integers within the type, and within [low, high]; false when there are none. Doubles hold every bound but
- * the tops of 64-bit types, which stay exact because only the comparison is in double. */
-static bool find_integers(enum ulp_type type, enum ulp_element element, double low, double high, uint64_t *first,
-                          uint64_t *count)
+/* The largest integers within the type, and within [low, high]; false when there are none. Doubles
+ * hold every bound but the tops of 64-bit types, which stay exact because only the comparison is in
+ * double. */
+static bool find_integers(enum ulp_type type, enum ulp_element element, double low, double high,
+                          uint64_t *first, uint64_t *count)
 {
-    bool is_signed = element == ULP_ELEMENT_I8 || element == ULP_ELEMENT_I16 || element == ULP_ELEMENT_I32 ||
-                     element == ULP_ELEMENT_I64;
+    bool is_signed = element == ULP_ELEMENT_I8 || element == ULP_ELEMENT_I16 ||
+                     element == ULP_ELEMENT_I32 || element == ULP_ELEMENT_I64;
     int bits = ulp_type_rows[type].file_bits;
     double end = ldexp(1, is_signed ? bits - 1 : bits); /* one beyond the largest */
     double least = is_signed ? -end : 0;
@@ -80,18 +85,21 @@ static bool find_integers(enum ulp_type type, enum ulp_element element, double l
     if (!(low <= high) || low >= end || high < least)
         return false;
     *first = low < 0 ? (uint64_t)(int64_t)low : (uint64_t)low;
-    uint64_t top = is_signed ? ((uint64_t)1 << (bits - 1)) - 1 : bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    uint64_t top = is_signed    ? ((uint64_t)1 << (bits - 1)) - 1
+                   : bits == 64 ? UINT64_MAX
+                                : ((uint64_t)1 << bits) - 1;
     uint64_t last = high >= end ? top : high < 0 ? (uint64_t)(int64_t)high : (uint64_t)high;
     *count = last - *first + 1; /* 0: all 2^64 */
     return true;
 }
 
-static enum ulp_status fill_integers(struct ulp_tensor *tensor, const struct range *range, struct ulp_error *error)
+static enum ulp_status fill_integers(struct ulp_tensor *tensor, const struct range *range,
+                                     struct ulp_error *error)
 {
     uint64_t first, count;
     if (!find_integers(tensor->type, tensor->element, range->low, range->high, &first, &count))
-        return ulp_fail(error, ULP_ERROR_USAGE, "no integer of type %s lies in [%g, %g]", ulp_type_name(tensor->type),
-                        range->low, range->high);
+        return ulp_fail(error, ULP_ERROR_USAGE, "no integer of type %s lies in [%g, %g]",
+                        ulp_type_name(tensor->type), range->low, range->high);
     for (size_t i = 0; i < tensor->count; i++) {
         uint64_t bits = ulp_random_bits(range->key, i);
         if (count) /* the upper half of the product: uniform but for 2^-64 * count */
@@ -101,7 +109,8 @@ static enum ulp_status fill_integers(struct ulp_tensor *tensor, const struct ran
     return ULP_OK;
 }
 
-/* Floats of 8 and fewer bits without a format row (FP4 E2M1, E8M0): the nearest of all their values. */
+/* Floats of 8 and fewer bits without a format row (FP4 E2M1, E8M0): the nearest of all their
+ * values. */
 static float find_nearest(enum ulp_type type, double x)
 {
     float best = NAN;
@@ -117,7 +126,8 @@ static void fill_floats(struct ulp_tensor *tensor, const struct range *range)
 {
     struct ulp_format format;
     bool has_format = ulp_format_find(ulp_type_rows[tensor->type].format, &format, NULL) == ULP_OK;
-    double top = has_format ? format.max_finite : HUGE_VAL; /* a range beyond the format must not give infinities */
+    /* a range beyond the format must not give infinities */
+    double top = has_format ? format.max_finite : HUGE_VAL;
     double low = fmin(fmax(range->low, -top), top), high = fmin(fmax(range->high, -top), top);
     for (size_t i = 0; i < tensor->count; i++) {
         double u = ulp_random_uniform(range->key, i);
@@ -131,7 +141,8 @@ static void fill_floats(struct ulp_tensor *tensor, const struct range *range)
     }
 }
 
-static enum ulp_status fill(struct ulp_tensor *tensor, const struct range *range, struct ulp_error *error)
+static enum ulp_status fill(struct ulp_tensor *tensor, const struct range *range,
+                            struct ulp_error *error)
 {
     if (ulp_type_is_float(tensor->type))
         fill_floats(tensor, range);
@@ -144,27 +155,32 @@ static enum ulp_status fill(struct ulp_tensor *tensor, const struct range *range
 }
 
 static enum ulp_status make_input(struct ulp_tensor *out, const struct ulp_value_info *info,
-                                  const struct ulp_dim_value *dims, size_t dim_count, const struct range *range,
-                                  struct ulp_error *error)
+                                  const struct ulp_dim_value *dims, size_t dim_count,
+                                  const struct range *range, struct ulp_error *error)
 {
     int64_t shape[ULP_RANK_MAX];
     if (info->type == ULP_TYPE_UNDEFINED)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "is declared without a tensor type, so it cannot be filled");
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "is declared without a tensor type, so it cannot be filled");
     if (info->rank < 0)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has no declared shape; give the inputs from a file");
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "has no declared shape; give the inputs from a file");
     for (int d = 0; d < info->rank; d++)
         shape[d] = choose_dim(info, d, dims, dim_count);
-    enum ulp_status status = ulp_tensor_create(out, info->type, ULP_ELEMENT_COUNT, 0, info->rank, shape, error);
+    enum ulp_status status =
+        ulp_tensor_create(out, info->type, ULP_ELEMENT_COUNT, 0, info->rank, shape, error);
     return status == ULP_OK ? fill(out, range, error) : status;
 }
 
-enum ulp_status ulp_model_random_inputs(const struct ulp_model *model, const struct ulp_dim_value *dims,
-                                        size_t dim_count, double low, double high, uint64_t seed,
+enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
+                                        const struct ulp_dim_value *dims, size_t dim_count,
+                                        double low, double high, uint64_t seed,
                                         struct ulp_tensor_set *out, struct ulp_error *error)
 {
     *out = (struct ulp_tensor_set){0};
     if (!isfinite(low) || !isfinite(high) || low > high)
-        return ulp_fail(error, ULP_ERROR_USAGE, "[%g, %g] is no range of finite numbers", low, high);
+        return ulp_fail(error, ULP_ERROR_USAGE, "[%g, %g] is no range of finite numbers", low,
+                        high);
     enum ulp_status status = check_dims(model, dims, dim_count, error);
     for (size_t i = 0; status == ULP_OK && i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);

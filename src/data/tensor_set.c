@@ -18,8 +18,8 @@ void ulp_tensor_set_free(struct ulp_tensor_set *set)
     *set = (struct ulp_tensor_set){0};
 }
 
-enum ulp_status ulp_tensor_set_add(struct ulp_tensor_set *set, const char *name, struct ulp_tensor *tensor,
-                                   struct ulp_error *error)
+enum ulp_status ulp_tensor_set_add(struct ulp_tensor_set *set, const char *name,
+                                   struct ulp_tensor *tensor, struct ulp_error *error)
 {
     if ((set->count & (set->count - 1)) == 0) { /* full at 0, 1, 2, 4, ... */
         size_t capacity = set->count ? 2 * set->count : 1;
@@ -44,7 +44,8 @@ const struct ulp_tensor *ulp_tensor_set_find(const struct ulp_tensor_set *set, c
     return NULL;
 }
 
-enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_tensor_set *out, struct ulp_error *error)
+enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_tensor_set *out,
+                                    struct ulp_error *error)
 {
     struct stat info;
     *out = (struct ulp_tensor_set){0};

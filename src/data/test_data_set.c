@@ -9,7 +9,8 @@
 #include "data/data.h"
 #include "load/load.h"
 
-static bool join(char *out, size_t size, const char *folder, const char *prefix, size_t index, const char *suffix)
+static bool join(char *out, size_t size, const char *folder, const char *prefix, size_t index,
+                 const char *suffix)
 {
     int length = snprintf(out, size, "%s/%s_%zu%s", folder, prefix, index, suffix);
     return length > 0 && (size_t)length < size;
@@ -30,8 +31,9 @@ static const char *choose_name(const struct naming *naming, const char *own, siz
     return index < naming->count ? naming->info(naming->model, index).name : NULL;
 }
 
-static enum ulp_status read_file(const char *path, const char *prefix, size_t index, const struct naming *naming,
-                                 struct ulp_tensor_set *out, struct ulp_error *error)
+static enum ulp_status read_file(const char *path, const char *prefix, size_t index,
+                                 const struct naming *naming, struct ulp_tensor_set *out,
+                                 struct ulp_error *error)
 {
     unsigned char *bytes;
     size_t count;
@@ -50,7 +52,8 @@ static enum ulp_status read_file(const char *path, const char *prefix, size_t in
     else if (!*own && snprintf(numbered, sizeof numbered, "%s_%zu", prefix, index) > 0)
         name = numbered;
     if (!name)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the model has only %zu %ss", path, naming->count, prefix);
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the model has only %zu %ss", path,
+                          naming->count, prefix);
     else if (ulp_tensor_set_find(out, name))
         status = ulp_fail(error, ULP_ERROR_INPUT, "%s: a second tensor for '%.100s'", path, name);
     else
@@ -60,8 +63,9 @@ static enum ulp_status read_file(const char *path, const char *prefix, size_t in
     return status;
 }
 
-enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix, const struct ulp_model *model,
-                                       struct ulp_tensor_set *out, struct ulp_error *error)
+enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
+                                       const struct ulp_model *model, struct ulp_tensor_set *out,
+                                       struct ulp_error *error)
 {
     char path[4096];
     struct stat info;
@@ -80,7 +84,8 @@ enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix, c
             status = read_file(path, prefix, i, &naming, out, error);
     }
     if (status == ULP_OK && !out->count && (!model || naming.count))
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: no file %s_0.pb in this folder", folder, prefix);
+        status =
+            ulp_fail(error, ULP_ERROR_INPUT, "%s: no file %s_0.pb in this folder", folder, prefix);
     if (status != ULP_OK)
         ulp_tensor_set_free(out);
     return status;

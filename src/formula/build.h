@@ -1,12 +1,13 @@
-/* Building a tape: the parser asks for instructions, the builder gives each distinct one a number once
- * and at the end keeps those that an output needs. Between parse.c and tape.c only. */
+/* Building a tape: the parser asks for instructions, the builder gives each distinct one a number
+ * once and at the end keeps those that an output needs. Between parse.c and tape.c only. */
 #ifndef ULP_FORMULA_BUILD_H
 #define ULP_FORMULA_BUILD_H
 
 #include "base/alloc.h"
 #include "formula/tape.h"
 
-/* Far beyond any operator; bounds the time of the search for equal instructions and every walk's scratch. */
+/* Far beyond any operator; bounds the time of the search for equal instructions and every walk's
+ * scratch. */
 #define ULP_TAPE_INSTRUCTIONS_MAX 1024
 
 struct ulp_tape_builder {
@@ -18,15 +19,17 @@ struct ulp_tape_builder {
     bool out_of_memory, too_long;
 };
 
-/* The number of the instruction equal to *wanted, added when there is none; -1 with out_of_memory or too_long set.
- * Fills phase and per_row. */
+/* The number of the instruction equal to *wanted, added when there is none; -1 with out_of_memory
+ * or too_long set. Fills phase and per_row. */
 int ulp_tape_build(struct ulp_tape_builder *builder, const struct ulp_instruction *wanted);
 /* The instruction that gives a constant spelled by length bytes of text. */
-int ulp_tape_build_constant(struct ulp_tape_builder *builder, const char *text, size_t length, int column);
+int ulp_tape_build_constant(struct ulp_tape_builder *builder, const char *text, size_t length,
+                            int column);
 
 /* Parse text into the builder; outputs[i] becomes output i's instruction or -1. */
-enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *text, const char *const *operand_names,
-                               int operand_count, const char *const *output_names, int output_count, int *outputs,
+enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *text,
+                               const char *const *operand_names, int operand_count,
+                               const char *const *output_names, int output_count, int *outputs,
                                struct ulp_error *error);
 
 #endif

@@ -1,18 +1,22 @@
-/* Running a tape over rows. Without folds the work is cut into strips, inside rows too; with folds into rows, each of
- * which one worker folds in order. */
+/* Running a tape over rows. Without folds the work is cut into strips, inside rows too; with folds
+ * into rows, each of which one worker folds in order. */
 #include "formula/evaluate.h"
 
 #include "base/error.h"
 
-static struct ulp_strip_place place_of(const struct worker *worker, uint64_t stream, size_t position)
+static struct ulp_strip_place place_of(const struct worker *worker, uint64_t stream,
+                                       size_t position)
 {
     return (struct ulp_strip_place){.stream = stream,
-                                    .first = (uint64_t)worker->row * worker->plan->rows->row_length + position};
+                                    .first =
+                                        (uint64_t)worker->row * worker->plan->rows->row_length +
+                                        position};
 }
 
-/* Offsets in the tensor of positions [first, first + n) of the row, or NULL when they are base + i * stride. */
-static const int64_t *find_offsets(const struct worker *worker, const struct ulp_operand *operand, size_t first,
-                                   size_t n)
+/* Offsets in the tensor of positions [first, first + n) of the row, or NULL when they are base + i
+ * * stride. */
+static const int64_t *find_offsets(const struct worker *worker, const struct ulp_operand *operand,
+                                   size_t first, size_t n)
 {
     if (!worker->positions)
         return operand->position_offset ? operand->position_offset + first : NULL;
@@ -42,7 +46,8 @@ static void load_element(struct worker *worker, int index, size_t first, size_t 
                       operand->position_stride, n);
 }
 
-static void store_output(struct worker *worker, const struct output *output, const void *values, size_t first, size_t n)
+static void store_output(struct worker *worker, const struct output *output, const void *values,
+                         size_t first, size_t n)
 {
     const struct plan *plan = worker->plan;
     const struct ulp_operand *operand = output->operand;
@@ -51,7 +56,8 @@ static void store_output(struct worker *worker, const struct output *output, con
     const int64_t *offsets = output->per_position ? find_offsets(worker, operand, first, n) : NULL;
     if (!offsets)
         base += (int64_t)first * operand->position_stride;
-    plan->table->store(&plan->rule, output->storage, &tensor, base, offsets, operand->position_stride, values, n,
+    plan->table->store(&plan->rule, output->storage, &tensor, base, offsets,
+                       operand->position_stride, values, n,
                        place_of(worker, output->stream, first));
 }
 
@@ -100,7 +106,8 @@ static void run_row_values(struct worker *worker, const struct step *step, size_
     const void *arguments[3] = {NULL, NULL, NULL};
     if (step->kind == ULP_TAPE_OPERAND) {
         const int64_t *offsets = operand->row_offset ? operand->row_offset + worker->row : NULL;
-        plan->table->load(&plan->rule, out, operand->tensor, offsets ? 0 : row_base(operand, worker->row), offsets,
+        plan->table->load(&plan->rule, out, operand->tensor,
+                          offsets ? 0 : row_base(operand, worker->row), offsets,
                           operand->row_stride, n);
     } else if (step->kind == ULP_TAPE_ROW_SIZE) {
         ulp_evaluate_row_size(worker, out, n, place_of(worker, step->stream, 0));
@@ -126,7 +133,8 @@ static void prepare_row(struct worker *worker, size_t last)
     const struct step_list *part = &plan->row_part[0];
     if (worker->row - worker->prepared_row >= worker->prepared_count) {
         worker->prepared_row = worker->row;
-        worker->prepared_count = last - worker->row < plan->rows_ahead ? last - worker->row : plan->rows_ahead;
+        worker->prepared_count =
+            last - worker->row < plan->rows_ahead ? last - worker->row : plan->rows_ahead;
         for (int i = 0; i < part->count; i++)
             run_row_values(worker, &plan->steps[part->items[i]], worker->prepared_count);
     }
@@ -143,7 +151,8 @@ static void begin_fold(const struct worker *worker, const struct step *step)
 
 static void add_fold(const struct worker *worker, const struct step *step, size_t first, size_t n)
 {
-    ulp_fold_add(slot_of(worker, step->fold), ulp_evaluate_widen(worker, worker->values[step->arguments[0]], n), n,
+    ulp_fold_add(slot_of(worker, step->fold),
+                 ulp_evaluate_widen(worker, worker->values[step->arguments[0]], n), n,
                  place_of(worker, step->stream, first));
 }
 
@@ -172,7 +181,8 @@ static void store_row(struct worker *worker)
     const struct plan *plan = worker->plan;
     for (int i = 0; i < plan->output_count; i++)
         if (!plan->outputs[i].per_position)
-            store_output(worker, &plan->outputs[i], row_value(worker, &plan->steps[plan->outputs[i].step]), 0, 1);
+            store_output(worker, &plan->outputs[i],
+                         row_value(worker, &plan->steps[plan->outputs[i].step]), 0, 1);
 }
 
 /* A row that fits in a strip: every instruction once, in the tape's order. */
@@ -209,7 +219,8 @@ static void run_long_row(struct worker *worker)
             run_row_value(worker, &plan->steps[row->items[i]]);
         for (int i = 0; i < folds->count; i++)
             begin_fold(worker, &plan->steps[folds->items[i]]);
-        for (size_t first = 0; first < worker->length && (stores || elements->count); first += plan->width) {
+        for (size_t first = 0; first < worker->length && (stores || elements->count);
+             first += plan->width) {
             const size_t rest = worker->length - first, n = rest < plan->width ? rest : plan->width;
             for (int i = 0; i < elements->count; i++) {
                 const struct step *step = &plan->steps[elements->items[i]];
@@ -226,7 +237,8 @@ static void run_long_row(struct worker *worker)
     }
 }
 
-static enum ulp_status run_rows(void *context, size_t first, size_t last, int number, struct ulp_error *error)
+static enum ulp_status run_rows(void *context, size_t first, size_t last, int number,
+                                struct ulp_error *error)
 {
     const struct plan *plan = context;
     struct worker *worker;
@@ -262,7 +274,8 @@ static void run_batches(struct worker *worker, size_t first, size_t last)
 }
 
 /* Without folds every strip stands for itself: strips [first, last) of all rows. */
-static enum ulp_status run_strips(void *context, size_t first, size_t last, int number, struct ulp_error *error)
+static enum ulp_status run_strips(void *context, size_t first, size_t last, int number,
+                                  struct ulp_error *error)
 {
     const struct plan *plan = context;
     const size_t length = plan->rows->row_length, strips = (length + plan->width - 1) / plan->width;
@@ -297,47 +310,56 @@ static enum ulp_status run_strips(void *context, size_t first, size_t last, int 
     return ULP_OK;
 }
 
-/* Nanoseconds of all instructions on one element, roughly (doc/performance.md): only who works on it depends on them. */
+/* Nanoseconds of all instructions on one element, roughly (doc/performance.md): only who works on
+ * it depends on them. */
 static double estimate_element(const struct plan *plan, const struct ulp_tape *tape)
 {
     static const struct cost {
         double step, function;
-    } costs[ULP_STRIP_CARRIER_COUNT] = {
-        [ULP_STRIP_FLOAT] = {0.2, 2}, [ULP_STRIP_DOUBLE] = {1, 20}, [ULP_STRIP_MPFR] = {60, 2000}, [ULP_STRIP_INT64] = {0.5, 0.5},
-        [ULP_STRIP_UINT64] = {0.5, 0.5}}, few_limbs = {6, 130};
+    } costs[ULP_STRIP_CARRIER_COUNT] = {[ULP_STRIP_FLOAT] = {0.2, 2},
+                                        [ULP_STRIP_DOUBLE] = {1, 20},
+                                        [ULP_STRIP_MPFR] = {60, 2000},
+                                        [ULP_STRIP_INT64] = {0.5, 0.5},
+                                        [ULP_STRIP_UINT64] = {0.5, 0.5}},
+      few_limbs = {6, 130};
     const bool fast = plan->rule.carrier == ULP_STRIP_MPFR && plan->rule.precision <= 256;
     const struct cost *cost = fast ? &few_limbs : &costs[plan->rule.carrier];
     double sum = 0;
     for (int i = 0; i < tape->instruction_count; i++) {
         const struct ulp_instruction *instruction = &tape->instructions[i];
         const bool function = instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
-                              ((instruction->primitive >= ULP_PRIMITIVE_EXP && instruction->primitive <= ULP_PRIMITIVE_SOFTPLUS) ||
+                              ((instruction->primitive >= ULP_PRIMITIVE_EXP &&
+                                instruction->primitive <= ULP_PRIMITIVE_SOFTPLUS) ||
                                instruction->primitive == ULP_PRIMITIVE_POW);
         sum += function ? cost->function : cost->step;
     }
     return sum;
 }
 
-static enum ulp_status run_plan(const struct plan *plan, const struct ulp_tape *tape, struct ulp_pool *pool, struct ulp_error *error)
+static enum ulp_status run_plan(const struct plan *plan, const struct ulp_tape *tape,
+                                struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_rows *rows = plan->rows;
     const bool strips = !plan->has_folds && !rows->window && rows->row_length > 0;
     const size_t length = strips && rows->row_length > plan->width ? plan->width : rows->row_length;
-    const double cost = estimate_element(plan, tape) * (double)length + 20 * (double)plan->step_count;
+    const double cost =
+        estimate_element(plan, tape) * (double)length + 20 * (double)plan->step_count;
     const size_t grain = ulp_grain(cost);
     size_t count = rows->row_count;
     if (strips && !ulp_size_mul(count, (rows->row_length + plan->width - 1) / plan->width, &count))
         return ulp_fail(error, ULP_ERROR_MEMORY, "more elements than memory can address");
     const size_t least = plan->tiles ? plan->tile_rows : 1;
     return ulp_parallel_for(pool, count, grain < least ? least : grain,
-                            strips ? run_strips : plan->tiles ? ulp_evaluate_tiles : run_rows,
+                            strips        ? run_strips
+                            : plan->tiles ? ulp_evaluate_tiles
+                                          : run_rows,
                             (void *)(uintptr_t)plan, error);
 }
 
 enum ulp_status ulp_tape_run(const struct ulp_tape *tape, const struct ulp_arithmetic *arithmetic,
                              const struct ulp_rows *rows, const struct ulp_operand *operands,
-                             const struct ulp_operand *outputs, uint64_t node_key, struct ulp_pool *pool,
-                             struct ulp_error *error)
+                             const struct ulp_operand *outputs, uint64_t node_key,
+                             struct ulp_pool *pool, struct ulp_error *error)
 {
     struct ulp_arena *arena;
     struct plan plan;

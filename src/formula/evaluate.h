@@ -1,10 +1,11 @@
-/* Running a tape, inside formula/: rows in evaluate.c, and in evaluate_X.c the plan of one run, its memory, a worker's
- * memory, tiles of rows.
+/* Running a tape, inside formula/: rows in evaluate.c, and in evaluate_X.c the plan of one run, its
+ * memory, a worker's memory, tiles of rows.
  *
- * A value changes never (REACH_RUN: constants, scalar operands and what depends on them only), from row to row, or
- * from position to position. Elements are computed a strip at a time; a fold's result is known one phase after the
- * strips it sums, so a row longer than a strip is walked once per phase and its elements are computed again: the same
- * instructions on the same operands at the same places of the stochastic stream, hence the same bits. */
+ * A value changes never (REACH_RUN: constants, scalar operands and what depends on them only), from
+ * row to row, or from position to position. Elements are computed a strip at a time; a fold's
+ * result is known one phase after the strips it sums, so a row longer than a strip is walked once
+ * per phase and its elements are computed again: the same instructions on the same operands at the
+ * same places of the stochastic stream, hence the same bits. */
 #ifndef ULP_FORMULA_EVALUATE_H
 #define ULP_FORMULA_EVALUATE_H
 
@@ -18,7 +19,7 @@ enum reach { REACH_RUN, REACH_ROW, REACH_ELEMENT };
 #define CHAIN_LINKS_MAX 8
 struct chain {
     int input, link_count;
-    int arguments[CHAIN_LINKS_MAX];              /* the links' operands; -1: none */
+    int arguments[CHAIN_LINKS_MAX];               /* the links' operands; -1: none */
     struct ulp_chain_link links[CHAIN_LINKS_MAX]; /* without operands */
 };
 
@@ -28,22 +29,24 @@ struct step {
     enum reach reach;
     int phase, arguments[3];
     bool needed;
-    bool wide;         /* REACH_ROW, and strips of elements use it: it is spread over a strip */
-    bool carried;      /* an operand whose elements are the carrier's, byte for byte */
-    bool direct;       /* and which is always used where it lies in the tensor */
-    bool kept;         /* in tiles: later phases use the values of all positions again */
-    int direct_output; /* the output whose memory the result is computed into; -1: none */
-    bool inside;       /* a member of the chain that ends with step `head`, which computes it */
-    int head;          /* else this step */
+    bool wide;           /* REACH_ROW, and strips of elements use it: it is spread over a strip */
+    bool carried;        /* an operand whose elements are the carrier's, byte for byte */
+    bool direct;         /* and which is always used where it lies in the tensor */
+    bool kept;           /* in tiles: later phases use the values of all positions again */
+    int direct_output;   /* the output whose memory the result is computed into; -1: none */
+    bool inside;         /* a member of the chain that ends with step `head`, which computes it */
+    int head;            /* else this step */
     struct chain *chain; /* that ends with this step; NULL: the function */
     enum ulp_fold fold_kind;
     ulp_strip_fn *function;
     const struct ulp_operand *operand;
     const char *constant;
     uint64_t stream;
-    size_t one;        /* REACH_ROW: the value, of rows_ahead rows; in tiles one value for each row */
-    size_t strip;      /* REACH_ELEMENT: a register, or all positions kept; wide and REACH_RUN: the value spread */
-    size_t fold;       /* of folds: their state; in tiles the partial results of the rows */
+    /* REACH_ROW: the value, of rows_ahead rows; in tiles one value for each row */
+    size_t one;
+    /* REACH_ELEMENT: a register, or all positions kept; wide and REACH_RUN: the value spread */
+    size_t strip;
+    size_t fold; /* of folds: their state; in tiles the partial results of the rows */
 };
 
 struct output {
@@ -51,8 +54,8 @@ struct output {
     struct ulp_tensor tensor;
     const struct ulp_format *storage; /* NULL: the value is stored as it is */
     int step;
-    bool per_position;                /* one value per position, else one per row */
-    bool carried;                     /* the tensor's elements are the carrier's, byte for byte */
+    bool per_position; /* one value per position, else one per row */
+    bool carried;      /* the tensor's elements are the carrier's, byte for byte */
     uint64_t stream;
 };
 
@@ -65,44 +68,50 @@ struct step_list {
 struct plan {
     const struct ulp_rows *rows;
     struct ulp_strip_rule rule, sum_rule; /* of the compute format and of the accumulator */
-    struct ulp_strip_rule narrow_rule;    /* the accumulator's carrier, rounding to the compute format */
+    /* the accumulator's carrier, rounding to the compute format */
+    struct ulp_strip_rule narrow_rule;
     const struct ulp_strip_table *table, *sum_table;
     size_t element_bytes, sum_bytes;
     ulp_chain_fn *chain; /* NULL: there are none */
-    ulp_windows_fn *fold_windows; /* tiles of windows are folded from the tensor, without strips; NULL: they are not */
-    bool batch;        /* rows are shorter than a strip and one chain from tensors to a tensor: many are run at once */
+    /* tiles of windows are folded from the tensor, without strips; NULL: they are not */
+    ulp_windows_fn *fold_windows;
+    /* rows are shorter than a strip and one chain from tensors to a tensor: many are run at once */
+    bool batch;
     bool same_carrier; /* folds take strips as they are */
     bool narrow;       /* results of folds are rounded to the compute format */
     struct ulp_fold_order order;
     bool has_folds;
-    bool tiles;        /* strips hold positions of several rows, tile_rows at most */
-    bool keep;         /* all positions of a tile fit in memory at once */
+    bool tiles; /* strips hold positions of several rows, tile_rows at most */
+    bool keep;  /* all positions of a tile fit in memory at once */
     size_t tile_rows;
     size_t rows_ahead; /* without folds REACH_ROW values are computed for so many rows at once */
     size_t width;      /* values in a strip */
     int step_count, output_count, phase_count;
     struct step *steps;
-    struct output *outputs;         /* the wanted ones */
-    struct step_list once;          /* REACH_RUN */
-    struct step_list program;       /* all others, folds among them */
-    struct step_list *row_part;     /* by phase: REACH_ROW except folds */
-    struct step_list *fold_part;    /* by phase */
-    struct step_list *element_part; /* by phase: folds; REACH_ELEMENT that they, in the last outputs, need */
-    size_t values_slot, converted_slot, sum_slot, unit_slot, size_slot, positions_slot, offsets_slot;
+    struct output *outputs;      /* the wanted ones */
+    struct step_list once;       /* REACH_RUN */
+    struct step_list program;    /* all others, folds among them */
+    struct step_list *row_part;  /* by phase: REACH_ROW except folds */
+    struct step_list *fold_part; /* by phase */
+    /* by phase: folds; REACH_ELEMENT that they, in the last outputs, need */
+    struct step_list *element_part;
+    size_t values_slot, converted_slot, sum_slot, unit_slot, size_slot, positions_slot,
+        offsets_slot;
     size_t classes_slot, members_slot, indices_slot, ids_slot, addresses_slot, gathered_slot;
     size_t worker_bytes;
     int worker_count;
-    struct worker **workers;        /* NULL until used */
+    struct worker **workers; /* NULL until used */
 };
 
 /* One worker's memory: this, then the slots. */
 struct worker {
     const struct plan *plan;
-    const void **values;  /* by instruction: what strips of elements read */
-    size_t row, length;   /* the row and its number of positions */
+    const void **values;      /* by instruction: what strips of elements read */
+    size_t row, length;       /* the row and its number of positions */
     const int32_t *positions; /* those that exist; NULL: all of them */
-    size_t prepared_row, prepared_count; /* rows whose REACH_ROW values are there, in a tape without folds */
-    size_t ahead;             /* this row's place among them */
+    /* rows whose REACH_ROW values are there, in a tape without folds */
+    size_t prepared_row, prepared_count;
+    size_t ahead; /* this row's place among them */
 };
 
 /* A tile's rows in a tensor: row i's offset is base + (offsets ? offsets[i] : i * stride). */
@@ -119,34 +128,42 @@ struct window_class {
 
 /* Check and prepare; everything in the arena. */
 enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape,
-                                  const struct ulp_arithmetic *arithmetic, const struct ulp_rows *rows,
-                                  const struct ulp_operand *operands, const struct ulp_operand *outputs,
-                                  uint64_t node_key, int worker_count, struct ulp_arena *arena,
+                                  const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_rows *rows, const struct ulp_operand *operands,
+                                  const struct ulp_operand *outputs, uint64_t node_key,
+                                  int worker_count, struct ulp_arena *arena,
                                   struct ulp_error *error);
 /* Its second half: memory and orders. False: out of memory. */
 bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena);
 /* Joins instructions to chains. False: out of memory. */
-bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape, struct ulp_arena *arena);
+bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
+                              struct ulp_arena *arena);
 /* The chain that ends with `step`, on n elements of the worker's row or tile. */
 void ulp_evaluate_chain(const struct worker *worker, const struct step *step, void *out, size_t n);
-/* May the first phase be the fold of an operand's windows, straight from the tensor? Tiles are chosen, the lists not made yet. */
+/* May the first phase be the fold of an operand's windows, straight from the tensor? Tiles are
+ * chosen, the lists not made yet. */
 ulp_windows_fn *ulp_evaluate_find_windows(const struct plan *plan);
 /* May the rows be run in batches? The lists of instructions are made. */
 bool ulp_evaluate_is_batch(const struct plan *plan);
 /* The worker's row and those after it; their REACH_ROW values are there. */
 void ulp_evaluate_batch(const struct worker *worker, size_t row_count);
 /* The worker of that number, allocated and its constants filled at first use. */
-enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan, int number, struct ulp_error *error);
+enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan, int number,
+                                    struct ulp_error *error);
 /* Rows [first, last) in tiles; context is the plan. */
 ulp_work_fn ulp_evaluate_tiles;
-/* n results of a fold (values of the accumulator's carrier, overwritten) as values to compute with. */
-void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n, struct ulp_strip_place place);
-/* n values as the accumulator's carrier has them: themselves, or converted into the worker's memory. */
+/* n results of a fold (values of the accumulator's carrier, overwritten) as values to compute
+ * with. */
+void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n,
+                         struct ulp_strip_place place);
+/* n values as the accumulator's carrier has them: themselves, or converted into the worker's
+ * memory. */
 const void *ulp_evaluate_widen(const struct worker *worker, const void *values, size_t n);
 /* a * (1 / b): how GPU kernels divide a sum by the count. */
 ulp_strip_fn ulp_evaluate_scale;
 /* n copies of the row's size. */
-void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n, struct ulp_strip_place place);
+void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n,
+                           struct ulp_strip_place place);
 
 static inline void *slot_of(const struct worker *worker, size_t slot)
 {

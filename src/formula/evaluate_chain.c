@@ -1,13 +1,16 @@
-/* Chains in a tape: primitives on strips, each of which only the next one reads, are run together (number/strip_chain.h). Operands
- * that are one value a row need no strip then, and neither do the values between. */
+/* Chains in a tape: primitives on strips, each of which only the next one reads, are run together
+ * (number/strip_chain.h). Operands that are one value a row need no strip then, and neither do the
+ * values between. */
 #include "formula/evaluate.h"
 
 #include "base/cpu.h"
 
-/* The step that reads the running value of a chain that ends with `tail`, so that the chain can go on with it. */
+/* The step that reads the running value of a chain that ends with `tail`, so that the chain can go
+ * on with it. */
 static bool goes_on(const struct plan *plan, int tail, const int *uses)
 {
-    return tail >= 0 && plan->steps[tail].chain && uses[tail] == 1 && plan->steps[tail].chain->link_count < CHAIN_LINKS_MAX;
+    return tail >= 0 && plan->steps[tail].chain && uses[tail] == 1 &&
+           plan->steps[tail].chain->link_count < CHAIN_LINKS_MAX;
 }
 
 static bool is_element(const struct plan *plan, int index)
@@ -15,22 +18,27 @@ static bool is_element(const struct plan *plan, int index)
     return index >= 0 && plan->steps[index].reach == REACH_ELEMENT;
 }
 
-static void add_link(struct plan *plan, struct chain *chain, int index, enum ulp_primitive primitive, int place)
+static void add_link(struct plan *plan, struct chain *chain, int index,
+                     enum ulp_primitive primitive, int place)
 {
     const struct step *step = &plan->steps[index];
     const int operand = step->arguments[1 - place];
     const enum reach reach = operand < 0 ? REACH_RUN : plan->steps[operand].reach;
     chain->arguments[chain->link_count] = operand;
-    chain->links[chain->link_count++] = (struct ulp_chain_link){
-        .primitive = primitive, .reversed = place == 1, .one = reach == REACH_RUN || (reach == REACH_ROW && !plan->tiles)};
+    chain->links[chain->link_count++] =
+        (struct ulp_chain_link){.primitive = primitive,
+                                .reversed = place == 1,
+                                .one = reach == REACH_RUN || (reach == REACH_ROW && !plan->tiles)};
 }
 
-bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape, struct ulp_arena *arena)
+bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
+                              struct ulp_arena *arena)
 {
     int *uses = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *uses);
     if (!uses)
         return false;
-    plan->chain = plan->rule.each_step ? NULL : ulp_chain_of(plan->rule.carrier, ulp_cpu_features());
+    plan->chain =
+        plan->rule.each_step ? NULL : ulp_chain_of(plan->rule.carrier, ulp_cpu_features());
     for (int i = 0; i < plan->step_count; i++) {
         plan->steps[i].head = i;
         for (int k = 0; k < 3; k++)
@@ -42,9 +50,12 @@ bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape, st
     for (int i = 0; i < plan->step_count && plan->chain; i++) {
         struct step *step = &plan->steps[i];
         const enum ulp_primitive primitive = tape->instructions[i].primitive;
-        if (!step->needed || step->kind != ULP_TAPE_PRIMITIVE || step->reach != REACH_ELEMENT || !ulp_chain_serves(primitive))
+        if (!step->needed || step->kind != ULP_TAPE_PRIMITIVE || step->reach != REACH_ELEMENT ||
+            !ulp_chain_serves(primitive))
             continue;
-        int place = goes_on(plan, step->arguments[0], uses) || !goes_on(plan, step->arguments[1], uses) ? 0 : 1;
+        int place =
+            goes_on(plan, step->arguments[0], uses) || !goes_on(plan, step->arguments[1], uses) ? 0
+                                                                                                : 1;
         const int before = step->arguments[place];
         if (goes_on(plan, before, uses)) {
             step->chain = plan->steps[before].chain;
@@ -78,8 +89,9 @@ void ulp_evaluate_chain(const struct worker *worker, const struct step *step, vo
         const int argument = chain->arguments[i];
         links[i] = chain->links[i];
         if (argument >= 0)
-            links[i].operand = plan->steps[argument].reach == REACH_ROW && links[i].one ? row_value(worker, &plan->steps[argument])
-                                                                                     : worker->values[argument];
+            links[i].operand = plan->steps[argument].reach == REACH_ROW && links[i].one
+                                   ? row_value(worker, &plan->steps[argument])
+                                   : worker->values[argument];
     }
     plan->chain(out, 0, worker->values[chain->input], 0, links, chain->link_count, 1, n);
 }
@@ -103,14 +115,16 @@ ulp_windows_fn *ulp_evaluate_find_windows(const struct plan *plan)
             return NULL;
         if (step->kind == ULP_TAPE_FOLD)
             fold = step;
-        else if (step->reach == REACH_ELEMENT && !(step->carried && step->operand->row_offset && step->operand->position_offset))
+        else if (step->reach == REACH_ELEMENT &&
+                 !(step->carried && step->operand->row_offset && step->operand->position_offset))
             return NULL;
     }
     for (int i = 0; i < plan->output_count; i++)
         if (plan->outputs[i].per_position)
             return NULL;
     const size_t first = plan->rows->window_run(plan->rows->window_context, 0);
-    if (first < RUN_MIN && (first >= plan->rows->row_count || plan->rows->window_run(plan->rows->window_context, first) < RUN_MIN))
+    if (first < RUN_MIN && (first >= plan->rows->row_count ||
+                            plan->rows->window_run(plan->rows->window_context, first) < RUN_MIN))
         return NULL;
     const bool sum = fold && fold->fold_kind == ULP_FOLD_SUM && !plan->sum_rule.each_step;
     if (!fold || !(sum || fold->fold_kind == ULP_FOLD_MAX || fold->fold_kind == ULP_FOLD_MIN) ||
@@ -128,12 +142,14 @@ static bool is_regular(const struct ulp_operand *operand)
 bool ulp_evaluate_is_batch(const struct plan *plan)
 {
     const struct step_list *elements = &plan->element_part[0];
-    if (!plan->chain || plan->has_folds || plan->rows->window || plan->output_count != 1 || plan->rows->row_length > plan->width)
+    if (!plan->chain || plan->has_folds || plan->rows->window || plan->output_count != 1 ||
+        plan->rows->row_length > plan->width)
         return false;
     for (int i = 0; i < elements->count; i++) {
         const struct step *step = &plan->steps[elements->items[i]];
-        if (step->kind == ULP_TAPE_OPERAND ? !step->direct || !is_regular(step->operand)
-                                           : !step->chain || step->direct_output < 0 || !is_regular(plan->outputs[0].operand))
+        if (step->kind == ULP_TAPE_OPERAND
+                ? !step->direct || !is_regular(step->operand)
+                : !step->chain || step->direct_output < 0 || !is_regular(plan->outputs[0].operand))
             return false;
     }
     return elements->count > 0 && plan->steps[elements->items[elements->count - 1]].chain;
@@ -153,15 +169,18 @@ void ulp_evaluate_batch(const struct worker *worker, size_t row_count)
             continue;
         const struct step *step = &plan->steps[argument];
         if (step->reach == REACH_ELEMENT) {
-            links[i].operand = element_at(step->operand->tensor, row_base(step->operand, worker->row));
+            links[i].operand =
+                element_at(step->operand->tensor, row_base(step->operand, worker->row));
             links[i].row_step = (size_t)step->operand->row_stride;
         } else {
-            links[i].operand = step->reach == REACH_ROW ? row_value(worker, step) : worker->values[argument];
+            links[i].operand =
+                step->reach == REACH_ROW ? row_value(worker, step) : worker->values[argument];
             links[i].row_step = step->reach == REACH_ROW;
         }
     }
     const struct ulp_operand *input = plan->steps[chain->input].operand;
-    plan->chain(element_at(&output->tensor, row_base(output->operand, worker->row)), (size_t)output->operand->row_stride,
-                element_at(input->tensor, row_base(input, worker->row)), (size_t)input->row_stride, links, chain->link_count, row_count,
-                plan->rows->row_length);
+    plan->chain(element_at(&output->tensor, row_base(output->operand, worker->row)),
+                (size_t)output->operand->row_stride,
+                element_at(input->tensor, row_base(input, worker->row)), (size_t)input->row_stride,
+                links, chain->link_count, row_count, plan->rows->row_length);
 }

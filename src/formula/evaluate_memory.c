@@ -9,11 +9,14 @@ static size_t take_slot(struct plan *plan, size_t bytes)
 }
 
 /* The registers of operands that step i, or a member of the chain that ends with it, reads last. */
-static void free_registers(const struct plan *plan, int i, int *last_use, size_t *free_slots, int *free_count)
+static void free_registers(const struct plan *plan, int i, int *last_use, size_t *free_slots,
+                           int *free_count)
 {
     for (int m = plan->steps[i].chain ? 0 : i; m <= i; m++)
         for (int k = 0; k < 3; k++) {
-            const int argument = plan->steps[m].needed && plan->steps[m].head == i ? plan->steps[m].arguments[k] : -1;
+            const int argument = plan->steps[m].needed && plan->steps[m].head == i
+                                     ? plan->steps[m].arguments[k]
+                                     : -1;
             if (argument < 0 || last_use[argument] != i)
                 continue;
             const struct step *operand = &plan->steps[argument];
@@ -23,8 +26,9 @@ static void free_registers(const struct plan *plan, int i, int *last_use, size_t
         }
 }
 
-/* Registers for strips of elements: one is free again after the last instruction that reads it. A result may take the
- * register of its own operand. The order of all phases is that of the tape, so one assignment serves every phase. */
+/* Registers for strips of elements: one is free again after the last instruction that reads it. A
+ * result may take the register of its own operand. The order of all phases is that of the tape, so
+ * one assignment serves every phase. */
 static void assign_registers(struct plan *plan, int *last_use, size_t *free_slots)
 {
     const size_t strip_bytes = plan->width * plan->element_bytes;
@@ -45,7 +49,8 @@ static void assign_registers(struct plan *plan, int *last_use, size_t *free_slot
             continue;
         free_registers(plan, i, last_use, free_slots, &free_count);
         if (step->kept)
-            step->strip = take_slot(plan, plan->tile_rows * plan->rows->row_length * plan->element_bytes);
+            step->strip =
+                take_slot(plan, plan->tile_rows * plan->rows->row_length * plan->element_bytes);
         else if (step->reach == REACH_ELEMENT && !step->direct && step->direct_output < 0)
             step->strip = free_count ? free_slots[--free_count] : take_slot(plan, strip_bytes);
     }
@@ -67,7 +72,8 @@ static void lay_tiles(struct plan *plan)
 
 static void lay_worker(struct plan *plan)
 {
-    const size_t strip_bytes = plan->width * plan->element_bytes, rows = plan->tiles ? plan->tile_rows : plan->rows_ahead;
+    const size_t strip_bytes = plan->width * plan->element_bytes,
+                 rows = plan->tiles ? plan->tile_rows : plan->rows_ahead;
     for (int i = 0; i < plan->step_count; i++) {
         struct step *step = &plan->steps[i];
         if (!step->needed || step->reach == REACH_ELEMENT)
@@ -79,11 +85,14 @@ static void lay_worker(struct plan *plan)
         if (step->reach == REACH_RUN)
             step->one = step->strip;
         if (step->kind == ULP_TAPE_FOLD)
-            step->fold = take_slot(plan, plan->tiles ? rows * (size_t)plan->order.parts * plan->sum_bytes
-                                                     : ulp_fold_bytes(&plan->sum_rule, plan->order));
+            step->fold =
+                take_slot(plan, plan->tiles ? rows * (size_t)plan->order.parts * plan->sum_bytes
+                                            : ulp_fold_bytes(&plan->sum_rule, plan->order));
     }
     plan->size_slot = take_slot(plan, plan->element_bytes);
-    const size_t offset_count = plan->fold_windows && plan->rows->row_length > plan->width ? plan->rows->row_length : plan->width;
+    const size_t offset_count = plan->fold_windows && plan->rows->row_length > plan->width
+                                    ? plan->rows->row_length
+                                    : plan->width;
     plan->offsets_slot = take_slot(plan, offset_count * sizeof(int64_t));
     if (plan->rows->window)
         plan->positions_slot = take_slot(plan, plan->rows->row_length * sizeof(int32_t));
@@ -114,7 +123,8 @@ static void mark_wide(struct plan *plan)
 static bool list_steps(struct plan *plan, struct step_list *list, struct ulp_arena *arena,
                        bool (*wanted)(const struct step *step, int phase), int phase)
 {
-    *list = (struct step_list){.items = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *list->items)};
+    *list = (struct step_list){
+        .items = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *list->items)};
     for (int i = 0; i < plan->step_count && list->items; i++)
         if (plan->steps[i].needed && wanted(&plan->steps[i], phase))
             list->items[list->count++] = i;
@@ -140,15 +150,16 @@ static bool is_fold_part(const struct step *step, int phase)
     return step->kind == ULP_TAPE_FOLD && step->phase == phase;
 }
 
-/* Keeping a value spares computing it again, unless it is an operand that whole strips of rows are used of in place. */
+/* Keeping a value spares computing it again, unless it is an operand that whole strips of rows are
+ * used of in place. */
 static bool is_kept(const struct plan *plan, const struct step *step)
 {
     return plan->keep && !(step->carried && plan->width < 2 * plan->tile_rows);
 }
 
-/* A phase's folds, and the elements that they and in the last phase the outputs need, directly or through others. All
- * outputs are stored in the last phase, so that one may lie over an operand that earlier phases read again. made: the
- * elements that earlier phases made. */
+/* A phase's folds, and the elements that they and in the last phase the outputs need, directly or
+ * through others. All outputs are stored in the last phase, so that one may lie over an operand
+ * that earlier phases read again. made: the elements that earlier phases made. */
 static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_arena *arena)
 {
     struct step_list *list = &plan->element_part[phase];
@@ -173,7 +184,8 @@ static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_a
                 marked[step->arguments[k]] = true;
     }
     for (int i = 0; i < plan->step_count; i++) {
-        const bool element = marked[i] && plan->steps[i].reach == REACH_ELEMENT && !plan->steps[i].inside;
+        const bool element =
+            marked[i] && plan->steps[i].reach == REACH_ELEMENT && !plan->steps[i].inside;
         if (element || (plan->steps[i].needed && is_fold_part(&plan->steps[i], phase)))
             list->items[list->count++] = i;
         made[i] = made[i] || element;
@@ -194,7 +206,8 @@ static bool list_all(struct plan *plan, struct ulp_arena *arena)
         return false;
     for (int p = 0; p < plan->phase_count; p++)
         if (!list_steps(plan, &plan->row_part[p], arena, is_row_part, p) ||
-            !list_steps(plan, &plan->fold_part[p], arena, is_fold_part, p) || !list_elements(plan, p, made, arena))
+            !list_steps(plan, &plan->fold_part[p], arena, is_fold_part, p) ||
+            !list_elements(plan, p, made, arena))
             return false;
     return true;
 }

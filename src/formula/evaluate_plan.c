@@ -1,5 +1,5 @@
-/* What is decided once per run of a tape: carriers, how often each value changes, which strips share memory, which
- * instructions each phase needs. */
+/* What is decided once per run of a tape: carriers, how often each value changes, which strips
+ * share memory, which instructions each phase needs. */
 #include "formula/evaluate.h"
 
 #include <string.h>
@@ -11,14 +11,17 @@ static enum ulp_status fail_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while preparing a formula's run");
 }
 
-/* Rule and table of the compute format and of the accumulator. Integers when no tensor is a float. */
-static bool choose_integers(struct plan *plan, const struct ulp_operand *operands, int operand_count)
+/* Rule and table of the compute format and of the accumulator. Integers when no tensor is a
+ * float. */
+static bool choose_integers(struct plan *plan, const struct ulp_operand *operands,
+                            int operand_count)
 {
     enum ulp_type type = ULP_TYPE_UNDEFINED;
     bool unsigned64 = false;
     for (int i = 0; i < plan->output_count + operand_count; i++) {
-        const struct ulp_tensor *tensor =
-            i < plan->output_count ? &plan->outputs[i].tensor : operands[i - plan->output_count].tensor;
+        const struct ulp_tensor *tensor = i < plan->output_count
+                                              ? &plan->outputs[i].tensor
+                                              : operands[i - plan->output_count].tensor;
         if (!tensor)
             continue;
         if (ulp_element_is_float(tensor->element))
@@ -28,7 +31,9 @@ static bool choose_integers(struct plan *plan, const struct ulp_operand *operand
         unsigned64 = unsigned64 || tensor->type == ULP_TYPE_UINT64;
     }
     plan->rule = plan->sum_rule = plan->narrow_rule =
-        ulp_strip_rule_integer(unsigned64 ? ULP_TYPE_UINT64 : type == ULP_TYPE_UNDEFINED ? ULP_TYPE_BOOL : type);
+        ulp_strip_rule_integer(unsigned64                   ? ULP_TYPE_UINT64
+                               : type == ULP_TYPE_UNDEFINED ? ULP_TYPE_BOOL
+                                                            : type);
     return true;
 }
 
@@ -37,8 +42,9 @@ static bool is_subset(const struct ulp_format *inner, const struct ulp_format *o
 {
     if (inner->carrier == ULP_CARRIER_MPFR && outer->carrier == ULP_CARRIER_MPFR)
         return inner->precision <= outer->precision;
-    return inner->precision <= outer->precision && inner->emax <= outer->emax && inner->emin >= outer->emin &&
-           inner->max_finite <= outer->max_finite && (!inner->subnormals || outer->subnormals) &&
+    return inner->precision <= outer->precision && inner->emax <= outer->emax &&
+           inner->emin >= outer->emin && inner->max_finite <= outer->max_finite &&
+           (!inner->subnormals || outer->subnormals) &&
            (!inner->signed_zero || outer->signed_zero) &&
            (inner->overflow == outer->overflow || outer->overflow == ULP_OVERFLOW_INFINITY);
 }
@@ -46,8 +52,10 @@ static bool is_subset(const struct ulp_format *inner, const struct ulp_format *o
 static void choose_rules(struct plan *plan, const struct ulp_arithmetic *arithmetic,
                          const struct ulp_operand *operands, int operand_count)
 {
-    plan->order =
-        (struct ulp_fold_order){.order = arithmetic->reduce, .block = arithmetic->reduce_block, .parts = 1, .group = 1};
+    plan->order = (struct ulp_fold_order){.order = arithmetic->reduce,
+                                          .block = arithmetic->reduce_block,
+                                          .parts = 1,
+                                          .group = 1};
     if (!choose_integers(plan, operands, operand_count)) {
         plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
         plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->accumulator);
@@ -68,8 +76,8 @@ static void choose_rules(struct plan *plan, const struct ulp_arithmetic *arithme
 static enum ulp_element carrier_element(enum ulp_strip_carrier carrier)
 {
     static const enum ulp_element elements[ULP_STRIP_CARRIER_COUNT] = {
-        [ULP_STRIP_FLOAT] = ULP_ELEMENT_F32, [ULP_STRIP_DOUBLE] = ULP_ELEMENT_F64,
-        [ULP_STRIP_MPFR] = ULP_ELEMENT_WIDE, [ULP_STRIP_INT64] = ULP_ELEMENT_I64,
+        [ULP_STRIP_FLOAT] = ULP_ELEMENT_F32,  [ULP_STRIP_DOUBLE] = ULP_ELEMENT_F64,
+        [ULP_STRIP_MPFR] = ULP_ELEMENT_WIDE,  [ULP_STRIP_INT64] = ULP_ELEMENT_I64,
         [ULP_STRIP_UINT64] = ULP_ELEMENT_U64,
     };
     return elements[carrier];
@@ -98,17 +106,19 @@ static bool is_native(const struct plan *plan, const struct ulp_format *format)
 static bool is_same_format(const struct ulp_format *a, const struct ulp_format *b)
 {
     return a->precision == b->precision && a->emin == b->emin && a->emax == b->emax &&
-           a->max_finite == b->max_finite && a->overflow == b->overflow && a->subnormals == b->subnormals &&
-           a->signed_zero == b->signed_zero;
+           a->max_finite == b->max_finite && a->overflow == b->overflow &&
+           a->subnormals == b->subnormals && a->signed_zero == b->signed_zero;
 }
 
-/* Primitives whose result is rounded by a rule that rounds each step; the others pass an operand's value on. */
+/* Primitives whose result is rounded by a rule that rounds each step; the others pass an operand's
+ * value on. */
 static bool is_rounding(enum ulp_primitive primitive)
 {
-    return (primitive >= ULP_PRIMITIVE_SQRT && primitive <= ULP_PRIMITIVE_DIV) || primitive == ULP_PRIMITIVE_POW ||
-           primitive == ULP_PRIMITIVE_FMA;
+    return (primitive >= ULP_PRIMITIVE_SQRT && primitive <= ULP_PRIMITIVE_DIV) ||
+           primitive == ULP_PRIMITIVE_POW || primitive == ULP_PRIMITIVE_FMA;
 }
-_Static_assert(ULP_PRIMITIVE_SQRT < ULP_PRIMITIVE_SOFTPLUS && ULP_PRIMITIVE_SOFTPLUS + 4 == ULP_PRIMITIVE_DIV,
+_Static_assert(ULP_PRIMITIVE_SQRT < ULP_PRIMITIVE_SOFTPLUS &&
+                   ULP_PRIMITIVE_SOFTPLUS + 4 == ULP_PRIMITIVE_DIV,
                "functions and + - * / are neighbours in primitive.def");
 
 /* What the store must do: nothing when the value is already one of the storage format. */
@@ -118,7 +128,8 @@ static const struct ulp_format *choose_storage(const struct plan *plan, const st
 {
     if (!ulp_element_is_float(output->tensor.element) || is_native(plan, &arithmetic->storage))
         return NULL;
-    if (plan->rule.each_step && instruction->kind == ULP_TAPE_PRIMITIVE && is_rounding(instruction->primitive) &&
+    if (plan->rule.each_step && instruction->kind == ULP_TAPE_PRIMITIVE &&
+        is_rounding(instruction->primitive) &&
         is_same_format(&plan->rule.format, &arithmetic->storage))
         return NULL;
     return &arithmetic->storage;
@@ -133,25 +144,28 @@ static uint64_t make_stream(uint64_t node_key, int number)
     return z ^ (z >> 31);
 }
 
-static enum ulp_status find_outputs(struct plan *plan, const struct ulp_tape *tape, const struct ulp_operand *outputs,
-                                    uint64_t node_key, struct ulp_error *error)
+static enum ulp_status find_outputs(struct plan *plan, const struct ulp_tape *tape,
+                                    const struct ulp_operand *outputs, uint64_t node_key,
+                                    struct ulp_error *error)
 {
     for (int i = 0; i < tape->output_count; i++) {
         if (!outputs[i].tensor)
             continue;
         if (tape->outputs[i] < 0)
-            return ulp_fail(error, ULP_ERROR_USAGE, "formula:1: output %d is wanted, but the formula does not give it",
-                            i);
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "formula:1: output %d is wanted, but the formula does not give it", i);
         plan->outputs[plan->output_count++] =
-            (struct output){.operand = &outputs[i], .tensor = ulp_tensor_view(outputs[i].tensor),
-                            .step = tape->outputs[i], .per_position = has_positions(&outputs[i]),
+            (struct output){.operand = &outputs[i],
+                            .tensor = ulp_tensor_view(outputs[i].tensor),
+                            .step = tape->outputs[i],
+                            .per_position = has_positions(&outputs[i]),
                             .stream = make_stream(node_key, tape->instruction_count + i)};
     }
     return ULP_OK;
 }
 
-/* How often an operand's value changes. One without elements, beside rows without positions, must not be loaded for a
- * row: it counts as changing from position to position. */
+/* How often an operand's value changes. One without elements, beside rows without positions, must
+ * not be loaded for a row: it counts as changing from position to position. */
 static enum reach operand_reach(const struct ulp_rows *rows, const struct ulp_operand *operand)
 {
     if (!operand->tensor)
@@ -176,8 +190,9 @@ static enum reach find_reach(const struct plan *plan, const struct step *step)
     return reach;
 }
 
-static enum ulp_status make_steps(struct plan *plan, const struct ulp_tape *tape, const struct ulp_operand *operands,
-                                  uint64_t node_key, struct ulp_error *error)
+static enum ulp_status make_steps(struct plan *plan, const struct ulp_tape *tape,
+                                  const struct ulp_operand *operands, uint64_t node_key,
+                                  struct ulp_error *error)
 {
     for (int i = 0; i < plan->output_count; i++)
         plan->steps[plan->outputs[i].step].needed = true;
@@ -190,23 +205,27 @@ static enum ulp_status make_steps(struct plan *plan, const struct ulp_tape *tape
         struct step *step = &plan->steps[i];
         if (!step->needed)
             continue;
-        *step = (struct step){.kind = instruction->kind, .phase = instruction->phase, .needed = true,
-                              .direct_output = -1, .fold_kind = instruction->fold,
+        *step = (struct step){.kind = instruction->kind,
+                              .phase = instruction->phase,
+                              .needed = true,
+                              .direct_output = -1,
+                              .fold_kind = instruction->fold,
                               .stream = make_stream(node_key, i)};
         memcpy(step->arguments, instruction->arguments, sizeof step->arguments);
         if (step->kind == ULP_TAPE_OPERAND) {
             step->operand = &operands[instruction->index];
             step->constant = step->operand->tensor ? NULL : step->operand->constant;
             if (!step->operand->tensor && !step->constant)
-                return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: operand %d has no value", instruction->column,
-                                instruction->index);
+                return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: operand %d has no value",
+                                instruction->column, instruction->index);
         } else if (step->kind == ULP_TAPE_CONSTANT) {
             step->constant = tape->constants[instruction->index];
         } else if (step->kind == ULP_TAPE_PRIMITIVE) {
             step->function = plan->table->primitive[instruction->primitive];
             if (!step->function)
-                return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "formula:%d: '%s' has no meaning for integers",
-                                instruction->column, ulp_primitive_rows[instruction->primitive].name);
+                return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                "formula:%d: '%s' has no meaning for integers", instruction->column,
+                                ulp_primitive_rows[instruction->primitive].name);
         } else if (step->kind == ULP_TAPE_FOLD) {
             plan->has_folds = true;
         }
@@ -223,23 +242,27 @@ static enum ulp_status check_addresses(struct plan *plan, const struct ulp_arith
     for (int i = 0; i < plan->output_count; i++) {
         struct output *output = &plan->outputs[i];
         const struct step *step = &plan->steps[output->step];
-        output->storage = choose_storage(plan, output, arithmetic, &tape->instructions[output->step]);
+        output->storage =
+            choose_storage(plan, output, arithmetic, &tape->instructions[output->step]);
         if (step->reach == REACH_ELEMENT) {
             if (!output->per_position && plan->rows->row_length > 1)
-                return ulp_fail(error, ULP_ERROR_USAGE,
-                                "formula:%d: an output with one element a row is given one value per position",
-                                tape->instructions[output->step].column);
+                return ulp_fail(
+                    error, ULP_ERROR_USAGE,
+                    "formula:%d: an output with one element a row is given one value per position",
+                    tape->instructions[output->step].column);
             output->per_position = true;
         }
         /* A fold is ready in the phase after its own. */
-        if (output->per_position && step->kind == ULP_TAPE_FOLD && step->phase + 2 > plan->phase_count)
+        if (output->per_position && step->kind == ULP_TAPE_FOLD &&
+            step->phase + 2 > plan->phase_count)
             plan->phase_count = step->phase + 2;
     }
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_operand *operand = plan->steps[i].needed ? plan->steps[i].operand : NULL;
-        if (operand && operand->tensor && operand->tensor->count == 0 && plan->rows->row_length > 0 &&
-            plan->rows->row_count > 0)
-            return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: the operand is empty, but the rows are not",
+        if (operand && operand->tensor && operand->tensor->count == 0 &&
+            plan->rows->row_length > 0 && plan->rows->row_count > 0)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "formula:%d: the operand is empty, but the rows are not",
                             tape->instructions[i].column);
     }
     return ULP_OK;
@@ -252,18 +275,20 @@ static bool is_contiguous(const struct plan *plan)
         const struct ulp_operand *operand = plan->steps[i].needed ? plan->steps[i].operand : NULL;
         if (!operand || !operand->tensor || !has_positions(operand) || plan->rows->row_length < 2)
             continue;
-        if (operand->position_offset ? operand->position_offset[1] - operand->position_offset[0] == 1
-                                     : operand->position_stride == 1)
+        if (operand->position_offset
+                ? operand->position_offset[1] - operand->position_offset[0] == 1
+                : operand->position_stride == 1)
             return true;
     }
     return false;
 }
 
-/* ULP_ORDER_WARP is of whole rows of floats: a window, also one inside the input everywhere, is summed by one thread, in
- * order. */
+/* ULP_ORDER_WARP is of whole rows of floats: a window, also one inside the input everywhere, is
+ * summed by one thread, in order. */
 static void choose_order(struct plan *plan, const struct ulp_tape *tape)
 {
-    const bool integers = plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
+    const bool integers =
+        plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
     if (plan->order.order != ULP_ORDER_WARP)
         return;
     if (integers || plan->rows->window || plan->rows->window_classes) {
@@ -281,10 +306,12 @@ static void choose_order(struct plan *plan, const struct ulp_tape *tape)
     }
 }
 
-/* Tiles form sums in sequential order or in parts (extremes do not depend on the order), many rows at a time. */
+/* Tiles form sums in sequential order or in parts (extremes do not depend on the order), many rows
+ * at a time. */
 #define TILE_ROWS_MIN 8
 #define ROWS_AHEAD 64
-#define TILE_ELEMENTS 16384   /* kept values of one instruction: some of them fit in the second-level cache */
+#define TILE_ELEMENTS \
+    16384 /* kept values of one instruction: some of them fit in the second-level cache */
 
 static bool can_tile(const struct plan *plan)
 {
@@ -304,9 +331,9 @@ static bool can_tile(const struct plan *plan)
     return true;
 }
 
-/* How many rows make a tile. Where neighbouring rows are neighbours in memory: as many as a strip holds, fewer when all
- * positions can then be kept. Else so few that the cache lines of all rows stay in the first-level cache while their
- * positions are walked. */
+/* How many rows make a tile. Where neighbouring rows are neighbours in memory: as many as a strip
+ * holds, fewer when all positions can then be kept. Else so few that the cache lines of all rows
+ * stay in the first-level cache while their positions are walked. */
 static void choose_tiles(struct plan *plan)
 {
     const struct ulp_rows *rows = plan->rows;
@@ -321,8 +348,11 @@ static void choose_tiles(struct plan *plan)
     }
     const size_t least = adjacent ? 64 : 16, most = adjacent ? ULP_STRIP : 64;
     const size_t keeping = TILE_ELEMENTS / rows->row_length;
-    size_t count = keeping < least || plan->phase_count == 1 ? most : keeping < most ? keeping : most;
-    const size_t share = (rows->row_count + (size_t)plan->worker_count - 1) / (size_t)plan->worker_count;
+    size_t count = keeping < least || plan->phase_count == 1 ? most
+                   : keeping < most                          ? keeping
+                                                             : most;
+    const size_t share =
+        (rows->row_count + (size_t)plan->worker_count - 1) / (size_t)plan->worker_count;
     if (count > TILE_ELEMENTS / (size_t)plan->order.parts)
         count = TILE_ELEMENTS / (size_t)plan->order.parts;
     if (count > share)
@@ -331,7 +361,8 @@ static void choose_tiles(struct plan *plan)
     plan->keep = plan->phase_count > 1 && count * rows->row_length <= TILE_ELEMENTS;
 }
 
-/* Operands that lie in memory as a strip does, and the one result that can be computed where it belongs. */
+/* Operands that lie in memory as a strip does, and the one result that can be computed where it
+ * belongs. */
 static void choose_direct(struct plan *plan)
 {
     int last = -1;
@@ -343,13 +374,15 @@ static void choose_direct(struct plan *plan)
             continue;
         last = i;
         step->carried = step->kind == ULP_TAPE_OPERAND && is_carried(plan, step->operand->tensor);
-        step->direct = step->carried && !plan->tiles && !plan->rows->window && step->operand->position_stride == 1 &&
-                       !step->operand->position_offset;
+        step->direct = step->carried && !plan->tiles && !plan->rows->window &&
+                       step->operand->position_stride == 1 && !step->operand->position_offset;
     }
-    if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || plan->tiles || plan->rows->window)
+    if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || plan->tiles ||
+        plan->rows->window)
         return;
     for (int i = last + 1; i < plan->step_count; i++)
-        if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_FOLD && plan->steps[i].arguments[0] == last)
+        if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_FOLD &&
+            plan->steps[i].arguments[0] == last)
             return;
     int found = -1, users = 0;
     for (int i = 0; i < plan->output_count; i++)
@@ -358,19 +391,22 @@ static void choose_direct(struct plan *plan)
             found = i;
         }
     const struct output *output = found < 0 ? NULL : &plan->outputs[found];
-    if (users == 1 && !output->storage && output->carried && output->operand->position_stride == 1 &&
-        !output->operand->position_offset)
+    if (users == 1 && !output->storage && output->carried &&
+        output->operand->position_stride == 1 && !output->operand->position_offset)
         plan->steps[last].direct_output = found;
 }
 
 enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape,
-                                  const struct ulp_arithmetic *arithmetic, const struct ulp_rows *rows,
-                                  const struct ulp_operand *operands, const struct ulp_operand *outputs,
-                                  uint64_t node_key, int worker_count, struct ulp_arena *arena,
+                                  const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_rows *rows, const struct ulp_operand *operands,
+                                  const struct ulp_operand *outputs, uint64_t node_key,
+                                  int worker_count, struct ulp_arena *arena,
                                   struct ulp_error *error)
 {
     const size_t step_count = (size_t)tape->instruction_count;
-    *plan = (struct plan){.rows = rows, .step_count = tape->instruction_count, .worker_count = worker_count};
+    *plan = (struct plan){.rows = rows,
+                          .step_count = tape->instruction_count,
+                          .worker_count = worker_count};
     plan->steps = ulp_arena_take(arena, step_count, sizeof *plan->steps);
     plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
     plan->workers = ulp_arena_take(arena, (size_t)worker_count, sizeof *plan->workers);
@@ -387,15 +423,21 @@ enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape
         return status;
     choose_order(plan, tape);
     choose_tiles(plan);
-    plan->width = rows->row_length < 1 ? 1 : rows->row_length < ULP_STRIP ? rows->row_length : ULP_STRIP;
+    plan->width = rows->row_length < 1           ? 1
+                  : rows->row_length < ULP_STRIP ? rows->row_length
+                                                 : ULP_STRIP;
     if (plan->tiles)
-        plan->width = rows->row_length < ULP_STRIP / plan->tile_rows ? plan->tile_rows * rows->row_length
-                                                                     : ULP_STRIP / plan->tile_rows * plan->tile_rows;
+        plan->width = rows->row_length < ULP_STRIP / plan->tile_rows
+                          ? plan->tile_rows * rows->row_length
+                          : ULP_STRIP / plan->tile_rows * plan->tile_rows;
     /* Strips of REACH_RUN values, their operands, are as long as the width. */
-    plan->rows_ahead = plan->has_folds || rows->window || plan->rule.rounding == ULP_ROUND_STOCHASTIC ? 1
-                       : plan->width < ROWS_AHEAD                                                     ? plan->width
-                                                                                                      : ROWS_AHEAD;
+    plan->rows_ahead =
+        plan->has_folds || rows->window || plan->rule.rounding == ULP_ROUND_STOCHASTIC ? 1
+        : plan->width < ROWS_AHEAD                                                     ? plan->width
+                                                                                       : ROWS_AHEAD;
     choose_direct(plan);
     plan->fold_windows = ulp_evaluate_find_windows(plan);
-    return ulp_evaluate_find_chains(plan, tape, arena) && ulp_evaluate_lay(plan, arena) ? ULP_OK : fail_memory(error);
+    return ulp_evaluate_find_chains(plan, tape, arena) && ulp_evaluate_lay(plan, arena)
+               ? ULP_OK
+               : fail_memory(error);
 }

@@ -1,8 +1,8 @@
-/* Tiles: many rows at a time. A strip holds a few positions of up to ULP_STRIP rows, the rows of a position side by
- * side; a fold is then a primitive on that many partial results, the first position's values combined with each next
- * one's in order, which is what a sequential fold does in every row. Rows whose windows have unlike positions are
- * separated into classes. Where rows are short enough, values that a later phase needs are kept instead of computed
- * again. */
+/* Tiles: many rows at a time. A strip holds a few positions of up to ULP_STRIP rows, the rows of a
+ * position side by side; a fold is then a primitive on that many partial results, the first
+ * position's values combined with each next one's in order, which is what a sequential fold does in
+ * every row. Rows whose windows have unlike positions are separated into classes. Where rows are
+ * short enough, values that a later phase needs are kept instead of computed again. */
 #include "formula/evaluate.h"
 
 #include <string.h>
@@ -11,11 +11,12 @@ struct tile {
     struct worker *worker;
     const struct plan *plan;
     struct row_address *addresses; /* by instruction, then by output */
-    size_t first_row, row_count;   /* rows first_row .. first_row + row_count - 1, or those of indices */
-    const size_t *indices;         /* NULL: consecutive */
+    /* rows first_row .. first_row + row_count - 1, or those of indices */
+    size_t first_row, row_count;
+    const size_t *indices; /* NULL: consecutive */
     size_t position_count;
-    const int32_t *positions;      /* NULL: all */
-    size_t span_count;             /* positions in a strip */
+    const int32_t *positions; /* NULL: all */
+    size_t span_count;        /* positions in a strip */
 };
 
 /* Positions [first, first + count) of a tile: one strip. */
@@ -23,7 +24,8 @@ struct span {
     size_t first, count;
 };
 
-/* Row tables are often progressions for a while (the columns of an image): strides are faster than offsets. */
+/* Row tables are often progressions for a while (the columns of an image): strides are faster than
+ * offsets. */
 static bool is_progression(const int64_t *offsets, size_t n)
 {
     const int64_t stride = n > 1 ? offsets[1] - offsets[0] : 0;
@@ -33,7 +35,8 @@ static bool is_progression(const int64_t *offsets, size_t n)
     return different == 0;
 }
 
-static struct row_address address_rows(const struct tile *tile, const struct ulp_operand *operand, int64_t *gathered)
+static struct row_address address_rows(const struct tile *tile, const struct ulp_operand *operand,
+                                       int64_t *gathered)
 {
     const int64_t *offsets = operand->row_offset ? operand->row_offset + tile->first_row : NULL;
     if (tile->indices) {
@@ -45,7 +48,8 @@ static struct row_address address_rows(const struct tile *tile, const struct ulp
         return (struct row_address){.base = (int64_t)tile->first_row * operand->row_stride,
                                     .stride = operand->row_stride};
     if (is_progression(offsets, tile->row_count))
-        return (struct row_address){.base = offsets[0], .stride = tile->row_count > 1 ? offsets[1] - offsets[0] : 0};
+        return (struct row_address){.base = offsets[0],
+                                    .stride = tile->row_count > 1 ? offsets[1] - offsets[0] : 0};
     return (struct row_address){.offsets = offsets};
 }
 
@@ -55,17 +59,21 @@ static void address_tile(struct tile *tile)
     int64_t *gathered = slot_of(tile->worker, plan->gathered_slot);
     tile->addresses = slot_of(tile->worker, plan->addresses_slot);
     for (int i = 0; i < plan->step_count + plan->output_count; i++) {
-        const struct ulp_operand *operand =
-            i < plan->step_count ? plan->steps[i].operand : plan->outputs[i - plan->step_count].operand;
+        const struct ulp_operand *operand = i < plan->step_count
+                                                ? plan->steps[i].operand
+                                                : plan->outputs[i - plan->step_count].operand;
         if (operand && operand->tensor)
-            tile->addresses[i] = address_rows(tile, operand, gathered + (size_t)i * plan->tile_rows);
+            tile->addresses[i] =
+                address_rows(tile, operand, gathered + (size_t)i * plan->tile_rows);
     }
 }
 
-static int64_t position_base(const struct tile *tile, const struct ulp_operand *operand, size_t number)
+static int64_t position_base(const struct tile *tile, const struct ulp_operand *operand,
+                             size_t number)
 {
     const size_t position = tile->positions ? (size_t)tile->positions[number] : number;
-    return operand->position_offset ? operand->position_offset[position] : (int64_t)position * operand->position_stride;
+    return operand->position_offset ? operand->position_offset[position]
+                                    : (int64_t)position * operand->position_stride;
 }
 
 /* Offsets of all elements of a span from the address's base. */
@@ -82,28 +90,28 @@ static const int64_t *find_offsets(const struct tile *tile, const struct ulp_ope
 }
 
 /* Elements between a tensor and a strip where both are the same bytes. */
-#define MOVE(TYPE)                                                                                                     \
-    static void move_in_##TYPE(TYPE *restrict strip, const TYPE *restrict from, const struct row_address *address,    \
-                               size_t n)                                                                               \
-    {                                                                                                                  \
-        if (address->offsets)                                                                                          \
-            for (size_t r = 0; r < n; r++)                                                                             \
-                strip[r] = from[address->offsets[r]];                                                                  \
-        else if (address->stride == 1)                                                                                 \
-            memcpy(strip, from, n * sizeof *strip);                                                                    \
-        else                                                                                                           \
-            for (size_t r = 0; r < n; r++)                                                                             \
-                strip[r] = from[(int64_t)r * address->stride];                                                         \
-    }                                                                                                                  \
-    static void move_out_##TYPE(const TYPE *restrict strip, TYPE *restrict to, const struct row_address *address,     \
-                                size_t n)                                                                              \
-    {                                                                                                                  \
-        if (address->offsets)                                                                                          \
-            for (size_t r = 0; r < n; r++)                                                                             \
-                to[address->offsets[r]] = strip[r];                                                                    \
-        else                                                                                                           \
-            for (size_t r = 0; r < n; r++)                                                                             \
-                to[(int64_t)r * address->stride] = strip[r];                                                           \
+#define MOVE(TYPE)                                                              \
+    static void move_in_##TYPE(TYPE *restrict strip, const TYPE *restrict from, \
+                               const struct row_address *address, size_t n)     \
+    {                                                                           \
+        if (address->offsets)                                                   \
+            for (size_t r = 0; r < n; r++)                                      \
+                strip[r] = from[address->offsets[r]];                           \
+        else if (address->stride == 1)                                          \
+            memcpy(strip, from, n * sizeof *strip);                             \
+        else                                                                    \
+            for (size_t r = 0; r < n; r++)                                      \
+                strip[r] = from[(int64_t)r * address->stride];                  \
+    }                                                                           \
+    static void move_out_##TYPE(const TYPE *restrict strip, TYPE *restrict to,  \
+                                const struct row_address *address, size_t n)    \
+    {                                                                           \
+        if (address->offsets)                                                   \
+            for (size_t r = 0; r < n; r++)                                      \
+                to[address->offsets[r]] = strip[r];                             \
+        else                                                                    \
+            for (size_t r = 0; r < n; r++)                                      \
+                to[(int64_t)r * address->stride] = strip[r];                    \
     }
 MOVE(uint32_t)
 MOVE(uint64_t)
@@ -117,15 +125,18 @@ static void load_span(const struct tile *tile, int index, void *out, struct span
     const size_t n = tile->row_count;
     if (!step->carried) {
         const int64_t *offsets = find_offsets(tile, operand, address, span);
-        plan->table->load(&plan->rule, out, operand->tensor, address->base, offsets, 0, n * span.count);
+        plan->table->load(&plan->rule, out, operand->tensor, address->base, offsets, 0,
+                          n * span.count);
         return;
     }
     for (size_t t = 0; t < span.count; t++) {
         const int64_t base = address->base + position_base(tile, operand, span.first + t);
         if (plan->element_bytes == sizeof(uint32_t))
-            move_in_uint32_t((uint32_t *)out + t * n, (const uint32_t *)operand->tensor->data + base, address, n);
+            move_in_uint32_t((uint32_t *)out + t * n,
+                             (const uint32_t *)operand->tensor->data + base, address, n);
         else
-            move_in_uint64_t((uint64_t *)out + t * n, (const uint64_t *)operand->tensor->data + base, address, n);
+            move_in_uint64_t((uint64_t *)out + t * n,
+                             (const uint64_t *)operand->tensor->data + base, address, n);
     }
 }
 
@@ -139,16 +150,18 @@ static void store_span(const struct tile *tile, int number, const void *values, 
     struct ulp_tensor tensor = output->tensor;
     if (!output->carried || output->storage) {
         const int64_t *offsets = find_offsets(tile, operand, address, span);
-        plan->table->store(&plan->rule, output->storage, &tensor, address->base, offsets, 0, values, n * span.count,
-                           (struct ulp_strip_place){.stream = output->stream});
+        plan->table->store(&plan->rule, output->storage, &tensor, address->base, offsets, 0, values,
+                           n * span.count, (struct ulp_strip_place){.stream = output->stream});
         return;
     }
     for (size_t t = 0; t < span.count; t++) {
         const int64_t base = address->base + position_base(tile, operand, span.first + t);
         if (plan->element_bytes == sizeof(uint32_t))
-            move_out_uint32_t((const uint32_t *)values + t * n, (uint32_t *)tensor.data + base, address, n);
+            move_out_uint32_t((const uint32_t *)values + t * n, (uint32_t *)tensor.data + base,
+                              address, n);
         else
-            move_out_uint64_t((const uint64_t *)values + t * n, (uint64_t *)tensor.data + base, address, n);
+            move_out_uint64_t((const uint64_t *)values + t * n, (uint64_t *)tensor.data + base,
+                              address, n);
     }
 }
 
@@ -161,8 +174,9 @@ static void run_element(const struct tile *tile, int index, struct span span)
     if (step->kept)
         out += span.first * tile->row_count * plan->element_bytes;
     if (step->carried && !step->kept && span.count == 1 && tile->addresses[index].stride == 1) {
-        tile->worker->values[index] = element_at(step->operand->tensor, tile->addresses[index].base +
-                                                                            position_base(tile, step->operand, span.first));
+        tile->worker->values[index] =
+            element_at(step->operand->tensor, tile->addresses[index].base +
+                                                  position_base(tile, step->operand, span.first));
         return;
     }
     tile->worker->values[index] = out;
@@ -176,11 +190,13 @@ static void run_element(const struct tile *tile, int index, struct span span)
     if (step->chain)
         ulp_evaluate_chain(tile->worker, step, out, tile->row_count * span.count);
     else
-        step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], tile->row_count * span.count,
+        step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2],
+                       tile->row_count * span.count,
                        (struct ulp_strip_place){.stream = step->stream});
 }
 
-/* One value a row is there: repeat it for every position of a strip when strips of elements use it. */
+/* One value a row is there: repeat it for every position of a strip when strips of elements use
+ * it. */
 static void spread_rows(const struct tile *tile, const struct step *step)
 {
     const size_t bytes = tile->row_count * tile->plan->element_bytes;
@@ -199,8 +215,8 @@ static void run_row_value(const struct tile *tile, int index)
     void *out = slot_of(tile->worker, step->one);
     if (step->kind == ULP_TAPE_OPERAND) {
         const struct row_address *address = &tile->addresses[index];
-        plan->table->load(&plan->rule, out, step->operand->tensor, address->base, address->offsets, address->stride,
-                          tile->row_count);
+        plan->table->load(&plan->rule, out, step->operand->tensor, address->base, address->offsets,
+                          address->stride, tile->row_count);
     } else if (step->kind == ULP_TAPE_ROW_SIZE) {
         tile->worker->length = tile->position_count;
         ulp_evaluate_row_size(tile->worker, out, tile->row_count, place);
@@ -208,27 +224,33 @@ static void run_row_value(const struct tile *tile, int index)
         for (int k = 0; k < 3; k++)
             if (step->arguments[k] >= 0)
                 arguments[k] = slot_of(tile->worker, plan->steps[step->arguments[k]].one);
-        step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], tile->row_count, place);
+        step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], tile->row_count,
+                       place);
     }
     spread_rows(tile, step);
 }
 
-static const char *const empty_folds[ULP_FOLD_COUNT] = {
-    [ULP_FOLD_SUM] = "0", [ULP_FOLD_MAX] = "-inf", [ULP_FOLD_MIN] = "inf", [ULP_FOLD_PRODUCT] = "1"};
+static const char *const empty_folds[ULP_FOLD_COUNT] = {[ULP_FOLD_SUM] = "0",
+                                                        [ULP_FOLD_MAX] = "-inf",
+                                                        [ULP_FOLD_MIN] = "inf",
+                                                        [ULP_FOLD_PRODUCT] = "1"};
 
 /* A sequential fold has one part. */
 static void add_fold(const struct tile *tile, const struct step *step, struct span span)
 {
     static const enum ulp_primitive combine[ULP_FOLD_COUNT] = {
-        [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD, [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
-        [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN, [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
+        [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD,
+        [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
+        [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
+        [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
     };
     const struct plan *plan = tile->plan;
     const size_t n = tile->row_count;
     ulp_strip_fn *function = plan->sum_table->primitive[combine[step->fold_kind]];
     const struct ulp_strip_place place = {.stream = step->stream};
     void *sums = slot_of(tile->worker, step->fold);
-    const char *values = ulp_evaluate_widen(tile->worker, tile->worker->values[step->arguments[0]], n * span.count);
+    const char *values =
+        ulp_evaluate_widen(tile->worker, tile->worker->values[step->arguments[0]], n * span.count);
     const size_t parts = (size_t)plan->order.parts, bytes = n * plan->sum_bytes;
     for (size_t t = 0; t < span.count; t++, values += bytes) {
         void *sum = (char *)sums + (span.first + t) % parts * bytes;
@@ -251,14 +273,15 @@ static void fold_windows(const struct tile *tile, const struct step *step)
     const size_t last = tile->first_row + tile->row_count;
     for (size_t row = tile->first_row, n; row < last; row += n, sums += n * plan->sum_bytes) {
         const size_t run = rows->window_run(rows->window_context, row);
-        const size_t count = positions ? rows->window(rows->window_context, row, positions) : rows->row_length;
+        const size_t count =
+            positions ? rows->window(rows->window_context, row, positions) : rows->row_length;
         const int64_t *bases = operand->row_offset + row;
         n = run < last - row ? run : last - row;
         for (size_t t = 0; t < count; t++)
             offsets[t] = operand->position_offset[positions ? positions[t] : (int32_t)t];
         if (count)
-            plan->fold_windows(step->fold_kind, sums, element_at(operand->tensor, bases[0]), offsets, count,
-                               n > 1 ? (size_t)(bases[1] - bases[0]) : 0, n);
+            plan->fold_windows(step->fold_kind, sums, element_at(operand->tensor, bases[0]),
+                               offsets, count, n > 1 ? (size_t)(bases[1] - bases[0]) : 0, n);
         else
             plan->sum_table->constant(&plan->sum_rule, sums, empty_folds[step->fold_kind], n);
     }
@@ -269,10 +292,11 @@ static void end_fold(const struct tile *tile, const struct step *step)
     const struct plan *plan = tile->plan;
     void *sums = slot_of(tile->worker, step->fold);
     if (tile->position_count == 0)
-        plan->sum_table->constant(&plan->sum_rule, sums, empty_folds[step->fold_kind], tile->row_count);
+        plan->sum_table->constant(&plan->sum_rule, sums, empty_folds[step->fold_kind],
+                                  tile->row_count);
     else if (plan->order.parts > 1)
-        ulp_fold_join(&plan->sum_rule, step->fold_kind, plan->order, sums, tile->row_count, tile->position_count,
-                      (struct ulp_strip_place){.stream = step->stream});
+        ulp_fold_join(&plan->sum_rule, step->fold_kind, plan->order, sums, tile->row_count,
+                      tile->position_count, (struct ulp_strip_place){.stream = step->stream});
     ulp_evaluate_narrow(tile->worker, slot_of(tile->worker, step->one), sums, tile->row_count,
                         (struct ulp_strip_place){.stream = step->stream});
     spread_rows(tile, step);
@@ -290,7 +314,8 @@ static void run_phase(const struct tile *tile, int phase)
     const bool windows = plan->fold_windows && phase == 0;
     for (int i = 0; i < folds->count && windows; i++)
         fold_windows(tile, &plan->steps[folds->items[i]]);
-    for (; !windows && span.first < tile->position_count && (elements->count || stores); span.first += span.count) {
+    for (; !windows && span.first < tile->position_count && (elements->count || stores);
+         span.first += span.count) {
         const size_t rest = tile->position_count - span.first;
         span.count = rest < tile->span_count ? rest : tile->span_count;
         if (phase) /* what an earlier phase kept */
@@ -327,15 +352,17 @@ static void run_tile(struct tile *tile)
         const struct row_address *address = &tile->addresses[plan->step_count + i];
         struct ulp_tensor tensor = output->tensor;
         if (!output->per_position)
-            plan->table->store(&plan->rule, output->storage, &tensor, address->base, address->offsets, address->stride,
-                               slot_of(tile->worker, plan->steps[output->step].one), tile->row_count,
-                               (struct ulp_strip_place){.stream = output->stream});
+            plan->table->store(&plan->rule, output->storage, &tensor, address->base,
+                               address->offsets, address->stride,
+                               slot_of(tile->worker, plan->steps[output->step].one),
+                               tile->row_count, (struct ulp_strip_place){.stream = output->stream});
     }
 }
 
-/* Put each of `count` rows into the class of its window; returns the number of classes. members[i] is the next row of
- * row i's class. */
-static int classify_rows(struct worker *worker, size_t first, size_t count, struct window_class *classes, int *members)
+/* Put each of `count` rows into the class of its window; returns the number of classes. members[i]
+ * is the next row of row i's class. */
+static int classify_rows(struct worker *worker, size_t first, size_t count,
+                         struct window_class *classes, int *members)
 {
     const struct ulp_rows *rows = worker->plan->rows;
     uint64_t *ids = slot_of(worker, worker->plan->ids_slot);
@@ -348,7 +375,8 @@ static int classify_rows(struct worker *worker, size_t first, size_t count, stru
         members[i] = -1;
         if (found < 0) {
             found = class_count++;
-            classes[found] = (struct window_class){.id = ids[i], .first_row = (int)i, .last_row = (int)i};
+            classes[found] =
+                (struct window_class){.id = ids[i], .first_row = (int)i, .last_row = (int)i};
         } else {
             members[classes[found].last_row] = (int)i;
             classes[found].last_row = (int)i;
@@ -367,7 +395,9 @@ static void run_classes(struct worker *worker, size_t first, size_t count)
     int32_t *positions = slot_of(worker, plan->positions_slot);
     const int class_count = classify_rows(worker, first, count, classes, members);
     for (int k = 0; k < class_count; k++) {
-        struct tile tile = {.worker = worker, .plan = plan, .first_row = first + (size_t)classes[k].first_row};
+        struct tile tile = {.worker = worker,
+                            .plan = plan,
+                            .first_row = first + (size_t)classes[k].first_row};
         for (int i = classes[k].first_row; i >= 0; i = members[i])
             indices[tile.row_count++] = first + (size_t)i;
         if (indices[tile.row_count - 1] - indices[0] + 1 != tile.row_count)
@@ -378,7 +408,8 @@ static void run_classes(struct worker *worker, size_t first, size_t count)
     }
 }
 
-enum ulp_status ulp_evaluate_tiles(void *context, size_t first, size_t last, int number, struct ulp_error *error)
+enum ulp_status ulp_evaluate_tiles(void *context, size_t first, size_t last, int number,
+                                   struct ulp_error *error)
 {
     const struct plan *plan = context;
     struct worker *worker;
@@ -387,7 +418,10 @@ enum ulp_status ulp_evaluate_tiles(void *context, size_t first, size_t last, int
         return status;
     for (size_t row = first; row < last; row += plan->tile_rows) {
         const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
-        struct tile tile = {.worker = worker, .plan = plan, .first_row = row, .row_count = count,
+        struct tile tile = {.worker = worker,
+                            .plan = plan,
+                            .first_row = row,
+                            .row_count = count,
                             .position_count = plan->rows->row_length};
         if (plan->rows->window && !plan->fold_windows)
             run_classes(worker, row, count);

@@ -1,4 +1,5 @@
-/* A worker's memory brought to life, and the conversions between the compute format and the accumulator. */
+/* A worker's memory brought to life, and the conversions between the compute format and the
+ * accumulator. */
 #include "formula/evaluate.h"
 
 #include <stdalign.h>
@@ -12,25 +13,36 @@ static struct ulp_tensor view_strip(const struct ulp_strip_rule *rule, const voi
         enum ulp_type type;
         enum ulp_element element;
     } kinds[ULP_STRIP_CARRIER_COUNT] = {
-        [ULP_STRIP_FLOAT] = {ULP_TYPE_FLOAT, ULP_ELEMENT_F32},   [ULP_STRIP_DOUBLE] = {ULP_TYPE_DOUBLE, ULP_ELEMENT_F64},
-        [ULP_STRIP_MPFR] = {ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE},   [ULP_STRIP_INT64] = {ULP_TYPE_INT64, ULP_ELEMENT_I64},
+        [ULP_STRIP_FLOAT] = {ULP_TYPE_FLOAT, ULP_ELEMENT_F32},
+        [ULP_STRIP_DOUBLE] = {ULP_TYPE_DOUBLE, ULP_ELEMENT_F64},
+        [ULP_STRIP_MPFR] = {ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE},
+        [ULP_STRIP_INT64] = {ULP_TYPE_INT64, ULP_ELEMENT_I64},
         [ULP_STRIP_UINT64] = {ULP_TYPE_UINT64, ULP_ELEMENT_U64},
     };
-    return (struct ulp_tensor){.type = kinds[rule->carrier].type, .element = kinds[rule->carrier].element,
+    return (struct ulp_tensor){.type = kinds[rule->carrier].type,
+                               .element = kinds[rule->carrier].element,
                                .precision = rule->carrier == ULP_STRIP_MPFR ? rule->precision : 0,
-                               .rank = 1, .dims = {(int64_t)n}, .count = n,
-                               .element_bytes = ulp_strip_element_bytes(rule->carrier, rule->precision),
+                               .rank = 1,
+                               .dims = {(int64_t)n},
+                               .count = n,
+                               .element_bytes =
+                                   ulp_strip_element_bytes(rule->carrier, rule->precision),
                                .data = (void *)(uintptr_t)strip};
 }
 
-void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n, struct ulp_strip_place place)
+void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n,
+                           struct ulp_strip_place place)
 {
     const struct plan *plan = worker->plan;
     const int64_t length = (int64_t)worker->length;
-    const struct ulp_tensor size = {.type = ULP_TYPE_INT64, .element = ULP_ELEMENT_I64, .count = 1,
-                                    .element_bytes = sizeof length, .data = (void *)(uintptr_t)&length};
+    const struct ulp_tensor size = {.type = ULP_TYPE_INT64,
+                                    .element = ULP_ELEMENT_I64,
+                                    .count = 1,
+                                    .element_bytes = sizeof length,
+                                    .data = (void *)(uintptr_t)&length};
     plan->table->load(&plan->rule, out, &size, 0, NULL, 0, 1);
-    /* An integer that the carrier holds is loaded as it is; the product with 1 rounds it to the format. */
+    /* An integer that the carrier holds is loaded as it is; the product with 1 rounds it to the
+     * format. */
     if (plan->rule.each_step) {
         void *unit = slot_of(worker, plan->size_slot);
         plan->table->constant(&plan->rule, unit, "1", 1);
@@ -40,8 +52,8 @@ void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n, str
         plan->table->spread(&plan->rule, out, out, 0, n);
 }
 
-void ulp_evaluate_scale(const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c,
-                        size_t n, struct ulp_strip_place place)
+void ulp_evaluate_scale(const struct ulp_strip_rule *rule, void *out, const void *a, const void *b,
+                        const void *c, size_t n, struct ulp_strip_place place)
 {
     alignas(64) unsigned char factor[ULP_STRIP * sizeof(double)], one[ULP_STRIP * sizeof(double)];
     const struct ulp_strip_table *table = ulp_strip_tables[rule->carrier];
@@ -62,12 +74,14 @@ const void *ulp_evaluate_widen(const struct worker *worker, const void *values, 
     return converted;
 }
 
-void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n, struct ulp_strip_place place)
+void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n,
+                         struct ulp_strip_place place)
 {
     const struct plan *plan = worker->plan;
     if (plan->narrow)
         plan->sum_table->primitive[ULP_PRIMITIVE_MUL](&plan->narrow_rule, sums, sums,
-                                                      slot_of(worker, plan->unit_slot), NULL, n, place);
+                                                      slot_of(worker, plan->unit_slot), NULL, n,
+                                                      place);
     const struct ulp_tensor view = view_strip(&plan->sum_rule, sums, n);
     plan->table->load(&plan->rule, out, &view, 0, NULL, 1, n);
 }
@@ -88,7 +102,8 @@ static void fill_once(struct worker *worker)
         if (step->constant)
             plan->table->constant(rule, out, step->constant, 1);
         else if (step->kind == ULP_TAPE_OPERAND)
-            plan->table->load(rule, out, step->operand->tensor, row_base(step->operand, 0), NULL, 0, 1);
+            plan->table->load(rule, out, step->operand->tensor, row_base(step->operand, 0), NULL, 0,
+                              1);
         else if (step->kind == ULP_TAPE_ROW_SIZE)
             ulp_evaluate_row_size(worker, out, 1, place);
         else
@@ -101,18 +116,20 @@ static void fill_once(struct worker *worker)
     }
 }
 
-enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan, int number, struct ulp_error *error)
+enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan, int number,
+                                    struct ulp_error *error)
 {
     /* Work that runs inside another pool's worker comes with that worker's number, and alone. */
     struct worker **place = &plan->workers[number < plan->worker_count ? number : 0];
     if (!*place) {
         void *memory;
-        const enum ulp_status status =
-            ulp_allocate(&memory, plan->worker_bytes, 1, NULL, "scratch memory of a formula", error);
+        const enum ulp_status status = ulp_allocate(&memory, plan->worker_bytes, 1, NULL,
+                                                    "scratch memory of a formula", error);
         if (status != ULP_OK)
             return status;
         struct worker *worker = memory;
-        *worker = (struct worker){.plan = plan, .values = slot_of(memory, plan->values_slot),
+        *worker = (struct worker){.plan = plan,
+                                  .values = slot_of(memory, plan->values_slot),
                                   .length = plan->rows->row_length};
         for (int i = 0; i < plan->step_count; i++)
             worker->values[i] = plan->steps[i].strip ? slot_of(worker, plan->steps[i].strip) : NULL;

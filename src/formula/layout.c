@@ -1,18 +1,20 @@
-/* Elementwise and reducing layouts: axes are dropped, merged and split into those that number the rows and those along
- * a row; an operand whose axes are not one arithmetic progression gets a table of offsets. */
+/* Elementwise and reducing layouts: axes are dropped, merged and split into those that number the
+ * rows and those along a row; an operand whose axes are not one arithmetic progression gets a table
+ * of offsets. */
 #include "formula/layout.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-/* Rows shorter than this cost more in calls than in work: elementwise layouts then put several together. */
+/* Rows shorter than this cost more in calls than in work: elementwise layouts then put several
+ * together. */
 #define ROW_LENGTH_MIN 32
 /* Up to where they are put together: tables of positions stay in the first-level cache. */
 #define ROW_LENGTH_JOINED 2048
 
-/* The axes under way: lane i is an operand or output that has a tensor; strides are in elements, 0 along a
- * broadcast axis. Axes [0, row_axes) number rows, the others positions. */
+/* The axes under way: lane i is an operand or output that has a tensor; strides are in elements, 0
+ * along a broadcast axis. Axes [0, row_axes) number rows, the others positions. */
 struct grid {
     struct ulp_arena *arena;
     int rank, row_axes, lane_count;
@@ -26,8 +28,8 @@ static enum ulp_status fail_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while laying out an operator's rows");
 }
 
-const struct ulp_tensor *ulp_layout_view(struct ulp_arena *arena, const struct ulp_tensor *tensor, int rank,
-                                         const int64_t *dims)
+const struct ulp_tensor *ulp_layout_view(struct ulp_arena *arena, const struct ulp_tensor *tensor,
+                                         int rank, const int64_t *dims)
 {
     struct ulp_tensor *view = ulp_arena_take(arena, 1, sizeof *view);
     size_t count = 1;
@@ -43,7 +45,8 @@ const struct ulp_tensor *ulp_layout_view(struct ulp_arena *arena, const struct u
     return count == tensor->count ? view : NULL;
 }
 
-static enum ulp_status open_grid(struct grid *grid, const struct ulp_layout *layout, struct ulp_error *error)
+static enum ulp_status open_grid(struct grid *grid, const struct ulp_layout *layout,
+                                 struct ulp_error *error)
 {
     const int most = layout->operand_count + layout->output_count;
     *grid = (struct grid){.arena = layout->arena};
@@ -69,8 +72,8 @@ static void fill_strides(int64_t *strides, int rank, const int64_t *dims)
 }
 
 /* Add operand number `number` broadcast from the right to dims. */
-static enum ulp_status add_operand(struct grid *grid, struct ulp_operand *operand, int number, int rank,
-                                   const int64_t *dims, struct ulp_error *error)
+static enum ulp_status add_operand(struct grid *grid, struct ulp_operand *operand, int number,
+                                   int rank, const int64_t *dims, struct ulp_error *error)
 {
     clear_addresses(operand);
     const struct ulp_tensor *tensor = operand->tensor;
@@ -89,7 +92,8 @@ static enum ulp_status add_operand(struct grid *grid, struct ulp_operand *operan
     }
     if (!fits) {
         char shape[200];
-        return ulp_fail(error, ULP_ERROR_INPUT, "operand %d, %s, does not broadcast to the shape computed", number,
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "operand %d, %s, does not broadcast to the shape computed", number,
                         ulp_tensor_describe_text(tensor, shape, sizeof shape));
     }
     grid->lanes[grid->lane_count++] = operand;
@@ -101,7 +105,8 @@ static void drop_axis(struct grid *grid, int axis)
     const size_t behind = (size_t)(grid->rank - axis - 1);
     memmove(&grid->dims[axis], &grid->dims[axis + 1], behind * sizeof *grid->dims);
     for (int i = 0; i < grid->lane_count; i++)
-        memmove(&grid->strides[i][axis], &grid->strides[i][axis + 1], behind * sizeof **grid->strides);
+        memmove(&grid->strides[i][axis], &grid->strides[i][axis + 1],
+                behind * sizeof **grid->strides);
     grid->rank--;
     if (axis < grid->row_axes)
         grid->row_axes--;
@@ -139,7 +144,8 @@ static void move_axis_last(struct grid *grid, int axis)
     grid->dims[grid->rank - 1] = dim;
     for (int i = 0; i < grid->lane_count; i++) {
         const int64_t stride = grid->strides[i][axis];
-        memmove(&grid->strides[i][axis], &grid->strides[i][axis + 1], behind * sizeof **grid->strides);
+        memmove(&grid->strides[i][axis], &grid->strides[i][axis + 1],
+                behind * sizeof **grid->strides);
         grid->strides[i][grid->rank - 1] = stride;
     }
 }
@@ -160,9 +166,10 @@ static void split_axis(struct grid *grid, int axis, int64_t inner)
     grid->rank++;
 }
 
-/* Offsets of all indices of axes [first, last) of a lane, row-major: one stride when they are a progression, else a
- * table, shared with an earlier lane that lies in the same way. */
-static enum ulp_status fill_group(struct grid *grid, int lane, bool of_rows, size_t count, struct ulp_error *error)
+/* Offsets of all indices of axes [first, last) of a lane, row-major: one stride when they are a
+ * progression, else a table, shared with an earlier lane that lies in the same way. */
+static enum ulp_status fill_group(struct grid *grid, int lane, bool of_rows, size_t count,
+                                  struct ulp_error *error)
 {
     const int first = of_rows ? 0 : grid->row_axes, last = of_rows ? grid->row_axes : grid->rank;
     const int64_t *strides = grid->strides[lane], *dims = grid->dims;
@@ -172,7 +179,8 @@ static enum ulp_status fill_group(struct grid *grid, int lane, bool of_rows, siz
     for (int axis = first; axis + 1 < last; axis++)
         progression = progression && strides[axis] == strides[axis + 1] * dims[axis + 1];
     if (progression || !count) {
-        *(of_rows ? &operand->row_stride : &operand->position_stride) = first < last ? strides[last - 1] : 0;
+        *(of_rows ? &operand->row_stride : &operand->position_stride) =
+            first < last ? strides[last - 1] : 0;
         return ULP_OK;
     }
     const int64_t *table = NULL;
@@ -224,8 +232,9 @@ static int64_t largest_divisor(int64_t n, int64_t most)
     return 1;
 }
 
-/* Which axes are a row. Elements do not depend on each other, so any choice is right; a row should be one long
- * progression, or several short inner axes joined (with tables), or the longest axis when nothing divides well. */
+/* Which axes are a row. Elements do not depend on each other, so any choice is right; a row should
+ * be one long progression, or several short inner axes joined (with tables), or the longest axis
+ * when nothing divides well. */
 static void choose_rows(struct grid *grid)
 {
     const int last = grid->rank - 1;
@@ -271,7 +280,8 @@ enum ulp_status ulp_layout_elementwise(const struct ulp_layout *layout, struct u
     for (int i = 0; i < layout->output_count && status == ULP_OK; i++) {
         const struct ulp_tensor *tensor = layout->outputs[i].tensor;
         if (tensor && tensor->count != full->count)
-            return ulp_fail(error, ULP_ERROR_INPUT, "output %d of an elementwise operator has another size", i);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "output %d of an elementwise operator has another size", i);
         clear_addresses(&layout->outputs[i]);
         if (tensor) {
             fill_strides(grid.strides[grid.lane_count], full->rank, full->dims);
@@ -287,18 +297,19 @@ enum ulp_status ulp_layout_elementwise(const struct ulp_layout *layout, struct u
     return close_grid(&grid, layout->rows, error);
 }
 
-/* Strides of an output of ulp_layout_reduce over the axes of dims, of which row_count * row_length elements. */
-static enum ulp_status add_output(struct grid *grid, struct ulp_operand *output, int number, int rank,
-                                  const int64_t *dims, const bool *reduced, size_t full_count, size_t row_count,
-                                  struct ulp_error *error)
+/* Strides of an output of ulp_layout_reduce over the axes of dims, of which row_count * row_length
+ * elements. */
+static enum ulp_status add_output(struct grid *grid, struct ulp_operand *output, int number,
+                                  int rank, const int64_t *dims, const bool *reduced,
+                                  size_t full_count, size_t row_count, struct ulp_error *error)
 {
     clear_addresses(output);
     if (!output->tensor)
         return ULP_OK;
     const bool full = output->tensor->count == full_count;
     if (!full && output->tensor->count != row_count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "output %d has %zu elements, expected %zu or %zu", number,
-                        output->tensor->count, full_count, row_count);
+        return ulp_fail(error, ULP_ERROR_INPUT, "output %d has %zu elements, expected %zu or %zu",
+                        number, output->tensor->count, full_count, row_count);
     int64_t kept[ULP_RANK_MAX], *strides = grid->strides[grid->lane_count];
     for (int i = 0; i < rank; i++)
         kept[i] = reduced[i] && !full ? 1 : dims[i];
@@ -329,8 +340,8 @@ static void order_axes(struct grid *grid, int rank, const int64_t *dims, const b
     }
 }
 
-enum ulp_status ulp_layout_reduce(const struct ulp_layout *layout, int rank, const int64_t *dims, const bool *reduced,
-                                  struct ulp_error *error)
+enum ulp_status ulp_layout_reduce(const struct ulp_layout *layout, int rank, const int64_t *dims,
+                                  const bool *reduced, struct ulp_error *error)
 {
     struct grid grid;
     size_t full_count = 1, row_count = 1;
@@ -343,7 +354,8 @@ enum ulp_status ulp_layout_reduce(const struct ulp_layout *layout, int rank, con
     for (int i = 0; i < layout->operand_count && status == ULP_OK; i++)
         status = add_operand(&grid, &layout->operands[i], i, rank, dims, error);
     for (int i = 0; i < layout->output_count && status == ULP_OK; i++)
-        status = add_output(&grid, &layout->outputs[i], i, rank, dims, reduced, full_count, row_count, error);
+        status = add_output(&grid, &layout->outputs[i], i, rank, dims, reduced, full_count,
+                            row_count, error);
     if (status != ULP_OK)
         return status;
     order_axes(&grid, rank, dims, reduced);

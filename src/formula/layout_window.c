@@ -1,12 +1,14 @@
-/* Pooling windows as rows: one row per output element, its positions the kernel elements that lie in the input. */
+/* Pooling windows as rows: one row per output element, its positions the kernel elements that lie
+ * in the input. */
 #include "formula/layout.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-/* Kernel indices [first, last) of one spatial dimension that lie in the input at one output index. Both only fall as
- * the output index grows, so equal spans are neighbours: id counts the unlike ones before, end is the output index behind the like ones. */
+/* Kernel indices [first, last) of one spatial dimension that lie in the input at one output index.
+ * Both only fall as the output index grows, so equal spans are neighbours: id counts the unlike
+ * ones before, end is the output index behind the like ones. */
 struct span {
     int32_t first, last;
     uint32_t id;
@@ -23,11 +25,13 @@ struct window_context {
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while laying out a pooling operator's windows");
+    return ulp_fail(error, ULP_ERROR_MEMORY,
+                    "out of memory while laying out a pooling operator's windows");
 }
 
 /* Kernel indices k with low <= start + k * dilation < high. */
-static struct span find_span(int64_t start, int64_t kernel, int64_t dilation, int64_t low, int64_t high)
+static struct span find_span(int64_t start, int64_t kernel, int64_t dilation, int64_t low,
+                             int64_t high)
 {
     int64_t first = start >= low ? 0 : (low - start + dilation - 1) / dilation;
     int64_t last = start >= high ? 0 : (high - start + dilation - 1) / dilation;
@@ -102,8 +106,8 @@ static size_t find_run(const void *context, size_t row)
     return (size_t)(window->spans[last][index].end - index);
 }
 
-/* The limits keep every offset, also of elements outside the input, inside int64: with at most 2^34 elements, an index
- * beyond the input by less than 2^26 times a step of at most 2^34. */
+/* The limits keep every offset, also of elements outside the input, inside int64: with at most 2^34
+ * elements, an index beyond the input by less than 2^26 times a step of at most 2^34. */
 #define PARAMETER_MAX (INT64_C(1) << 24)
 #define ELEMENTS_MAX (UINT64_C(1) << 34)
 
@@ -113,38 +117,49 @@ static bool is_usable(const struct ulp_window_shape *shape, int d)
     for (int i = 0; i < 3; i++)
         if (parameters[i] < 1 || parameters[i] > PARAMETER_MAX)
             return false;
-    if (shape->pads[d] > PARAMETER_MAX || shape->pads[d] < -PARAMETER_MAX || shape->in[d] < 0 || shape->out[d] < 0)
+    if (shape->pads[d] > PARAMETER_MAX || shape->pads[d] < -PARAMETER_MAX || shape->in[d] < 0 ||
+        shape->out[d] < 0)
         return false;
-    return shape->out[d] == 0 || shape->out[d] - 1 <= (shape->in[d] + 2 * PARAMETER_MAX) / shape->strides[d];
+    return shape->out[d] == 0 ||
+           shape->out[d] - 1 <= (shape->in[d] + 2 * PARAMETER_MAX) / shape->strides[d];
 }
 
-static enum ulp_status check_shape(const struct ulp_window_shape *shape, size_t *kernel_count, size_t *out_count,
-                                   struct ulp_error *error)
+static enum ulp_status check_shape(const struct ulp_window_shape *shape, size_t *kernel_count,
+                                   size_t *out_count, struct ulp_error *error)
 {
     size_t in_count = 1;
     *kernel_count = *out_count = 1;
     if (shape->spatial_rank < 1 || shape->spatial_rank > ULP_RANK_MAX || shape->outer_count < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "a pooling window has %d spatial dimensions, expected 1 to %d",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "a pooling window has %d spatial dimensions, expected 1 to %d",
                         shape->spatial_rank, ULP_RANK_MAX);
     for (int d = 0; d < shape->spatial_rank; d++) {
         if (!is_usable(shape, d))
             return ulp_fail(error, ULP_ERROR_INPUT,
-                            "pooling dimension %d: input %lld, output %lld, kernel %lld, stride %lld, dilation %lld, "
+                            "pooling dimension %d: input %lld, output %lld, kernel %lld, stride "
+                            "%lld, dilation %lld, "
                             "padding %lld do not make windows",
-                            d, (long long)shape->in[d], (long long)shape->out[d], (long long)shape->kernel[d],
-                            (long long)shape->strides[d], (long long)shape->dilations[d], (long long)shape->pads[d]);
-        if (!ulp_size_mul(*kernel_count, (size_t)shape->kernel[d], kernel_count) || *kernel_count > INT32_MAX)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a pooling kernel has more than 2^31 elements");
+                            d, (long long)shape->in[d], (long long)shape->out[d],
+                            (long long)shape->kernel[d], (long long)shape->strides[d],
+                            (long long)shape->dilations[d], (long long)shape->pads[d]);
+        if (!ulp_size_mul(*kernel_count, (size_t)shape->kernel[d], kernel_count) ||
+            *kernel_count > INT32_MAX)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "a pooling kernel has more than 2^31 elements");
         if (!ulp_size_mul(in_count, (size_t)shape->in[d], &in_count) || in_count > ELEMENTS_MAX ||
-            !ulp_size_mul(*out_count, (size_t)shape->out[d], out_count) || *out_count > ELEMENTS_MAX)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a pooling image has more than 2^34 elements");
+            !ulp_size_mul(*out_count, (size_t)shape->out[d], out_count) ||
+            *out_count > ELEMENTS_MAX)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "a pooling image has more than 2^34 elements");
     }
     return ULP_OK;
 }
 
 /* The spans of every dimension; *complete: every window lies wholly in the input. */
-static enum ulp_status make_context(struct window_context **out, const struct ulp_window_shape *shape, size_t out_count,
-                                    struct ulp_arena *arena, bool *complete, struct ulp_error *error)
+static enum ulp_status make_context(struct window_context **out,
+                                    const struct ulp_window_shape *shape, size_t out_count,
+                                    struct ulp_arena *arena, bool *complete,
+                                    struct ulp_error *error)
 {
     struct window_context *context = ulp_arena_take(arena, 1, sizeof *context);
     *complete = true;
@@ -155,14 +170,17 @@ static enum ulp_status make_context(struct window_context **out, const struct ul
     for (int d = 0; d < shape->spatial_rank; d++) {
         context->out[d] = shape->out[d];
         context->kernel[d] = shape->kernel[d];
-        context->spans[d] = ulp_arena_take(arena, (size_t)shape->out[d] + 1, sizeof **context->spans);
+        context->spans[d] =
+            ulp_arena_take(arena, (size_t)shape->out[d] + 1, sizeof **context->spans);
         if (!context->spans[d])
             return fail_memory(error);
         for (int64_t o = 0; o < shape->out[d]; o++) {
             struct span span = find_span(o * shape->strides[d] - shape->pads[d], shape->kernel[d],
                                          shape->dilations[d], 0, shape->in[d]);
             const struct span *before = o ? &context->spans[d][o - 1] : NULL;
-            span.id = before ? before->id + (before->first != span.first || before->last != span.last) : 0;
+            span.id = before
+                          ? before->id + (before->first != span.first || before->last != span.last)
+                          : 0;
             context->id_count[d] = span.id + 1;
             context->spans[d][o] = span;
             *complete = *complete && span.first == 0 && span.last == shape->kernel[d];
@@ -177,10 +195,12 @@ static enum ulp_status make_context(struct window_context **out, const struct ul
     return ULP_OK;
 }
 
-/* Where the input's elements lie: a table by row (of the window's first element, which may lie outside) and one by
- * position. */
-static enum ulp_status address_input(struct ulp_operand *input, const struct ulp_window_shape *shape, size_t out_count,
-                                     size_t kernel_count, struct ulp_arena *arena, struct ulp_error *error)
+/* Where the input's elements lie: a table by row (of the window's first element, which may lie
+ * outside) and one by position. */
+static enum ulp_status address_input(struct ulp_operand *input,
+                                     const struct ulp_window_shape *shape, size_t out_count,
+                                     size_t kernel_count, struct ulp_arena *arena,
+                                     struct ulp_error *error)
 {
     const int rank = shape->spatial_rank;
     const size_t outer = (size_t)shape->outer_count;
@@ -204,17 +224,20 @@ static enum ulp_status address_input(struct ulp_operand *input, const struct ulp
         for (size_t j = 0; j < out_count; j++)
             rows[i * out_count + j] = rows[j] + (int64_t)i * step;
     ulp_box_offsets(positions, rank, shape->kernel, kernel_steps, 0);
-    *input = (struct ulp_operand){.tensor = input->tensor, .constant = input->constant, .row_offset = rows,
+    *input = (struct ulp_operand){.tensor = input->tensor,
+                                  .constant = input->constant,
+                                  .row_offset = rows,
                                   .position_offset = positions};
     if (input->tensor && input->tensor->count != outer * (size_t)step)
-        return ulp_fail(error, ULP_ERROR_INPUT, "a pooling input has %zu elements, expected %zu", input->tensor->count,
-                        outer * (size_t)step);
+        return ulp_fail(error, ULP_ERROR_INPUT, "a pooling input has %zu elements, expected %zu",
+                        input->tensor->count, outer * (size_t)step);
     return ULP_OK;
 }
 
 /* Addresses of a tensor with one element, one per row, or one per window of an outer index. */
-static enum ulp_status address_other(struct ulp_operand *operand, const char *what, int number, size_t row_count,
-                                     size_t out_count, struct ulp_arena *arena, struct ulp_error *error)
+static enum ulp_status address_other(struct ulp_operand *operand, const char *what, int number,
+                                     size_t row_count, size_t out_count, struct ulp_arena *arena,
+                                     struct ulp_error *error)
 {
     const struct ulp_tensor *tensor = operand->tensor;
     *operand = (struct ulp_operand){.tensor = tensor, .constant = operand->constant};
@@ -225,8 +248,8 @@ static enum ulp_status address_other(struct ulp_operand *operand, const char *wh
         return ULP_OK;
     }
     if (tensor->count != out_count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "pooling %s %d has %zu elements, expected %zu", what, number,
-                        tensor->count, row_count);
+        return ulp_fail(error, ULP_ERROR_INPUT, "pooling %s %d has %zu elements, expected %zu",
+                        what, number, tensor->count, row_count);
     int64_t *rows = ulp_arena_take(arena, row_count, sizeof *rows);
     if (!rows)
         return fail_memory(error);
@@ -236,8 +259,8 @@ static enum ulp_status address_other(struct ulp_operand *operand, const char *wh
     return ULP_OK;
 }
 
-enum ulp_status ulp_layout_window(const struct ulp_layout *layout, const struct ulp_window_shape *shape,
-                                  struct ulp_error *error)
+enum ulp_status ulp_layout_window(const struct ulp_layout *layout,
+                                  const struct ulp_window_shape *shape, struct ulp_error *error)
 {
     struct window_context *context = NULL;
     size_t kernel_count, out_count;
@@ -246,31 +269,41 @@ enum ulp_status ulp_layout_window(const struct ulp_layout *layout, const struct 
     if (status == ULP_OK)
         status = make_context(&context, shape, out_count, layout->arena, &complete, error);
     if (status == ULP_OK)
-        status = address_input(&layout->operands[0], shape, out_count, kernel_count, layout->arena, error);
+        status = address_input(&layout->operands[0], shape, out_count, kernel_count, layout->arena,
+                               error);
     if (status != ULP_OK)
         return status;
     const size_t row_count = (size_t)shape->outer_count * out_count;
     for (int i = 1; i < layout->operand_count && status == ULP_OK; i++)
-        status = address_other(&layout->operands[i], "operand", i, row_count, out_count, layout->arena, error);
+        status = address_other(&layout->operands[i], "operand", i, row_count, out_count,
+                               layout->arena, error);
     for (int i = 0; i < layout->output_count && status == ULP_OK; i++) {
         if (layout->outputs[i].tensor && layout->outputs[i].tensor->count != row_count)
-            return ulp_fail(error, ULP_ERROR_INPUT, "pooling output %d has %zu elements, expected %zu", i,
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "pooling output %d has %zu elements, expected %zu", i,
                             layout->outputs[i].tensor->count, row_count);
-        layout->outputs[i] = (struct ulp_operand){.tensor = layout->outputs[i].tensor, .row_stride = 1};
+        layout->outputs[i] =
+            (struct ulp_operand){.tensor = layout->outputs[i].tensor, .row_stride = 1};
     }
-    *layout->rows = (struct ulp_rows){.row_count = row_count, .row_length = kernel_count,
-                                      .window = complete ? NULL : fill_window, .window_classes = fill_classes, .window_run = find_run,
+    *layout->rows = (struct ulp_rows){.row_count = row_count,
+                                      .row_length = kernel_count,
+                                      .window = complete ? NULL : fill_window,
+                                      .window_classes = fill_classes,
+                                      .window_run = find_run,
                                       .window_context = context};
     return status;
 }
 
-enum ulp_status ulp_layout_window_counts(struct ulp_tensor *out, const struct ulp_window_shape *shape,
-                                         const int64_t *pads_end, struct ulp_arena *arena, struct ulp_error *error)
+enum ulp_status ulp_layout_window_counts(struct ulp_tensor *out,
+                                         const struct ulp_window_shape *shape,
+                                         const int64_t *pads_end, struct ulp_arena *arena,
+                                         struct ulp_error *error)
 {
     size_t kernel_count, out_count;
     enum ulp_status status = check_shape(shape, &kernel_count, &out_count, error);
     if (status == ULP_OK)
-        status = ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, shape->spatial_rank, shape->out, error);
+        status = ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, shape->spatial_rank,
+                                     shape->out, error);
     if (status != ULP_OK)
         return status;
     int64_t *counts = ulp_arena_take(arena, out_count + 1, sizeof *counts);
@@ -281,8 +314,9 @@ enum ulp_status ulp_layout_window_counts(struct ulp_tensor *out, const struct ul
         counts[i] = 1;
         for (int d = shape->spatial_rank - 1; d >= 0; d--) {
             const int64_t o = (int64_t)(rest % (size_t)shape->out[d]);
-            const struct span span = find_span(o * shape->strides[d] - shape->pads[d], shape->kernel[d],
-                                               shape->dilations[d], -shape->pads[d], shape->in[d] + pads_end[d]);
+            const struct span span =
+                find_span(o * shape->strides[d] - shape->pads[d], shape->kernel[d],
+                          shape->dilations[d], -shape->pads[d], shape->in[d] + pads_end[d]);
             rest /= (size_t)shape->out[d];
             counts[i] *= span.last - span.first;
         }

@@ -1,5 +1,5 @@
-/* The formulas' parser: recursive descent over the grammar in tape.h, binary operators by precedence climbing.
- * It emits instructions as it goes; there is no syntax tree. */
+/* The formulas' parser: recursive descent over the grammar in tape.h, binary operators by
+ * precedence climbing. It emits instructions as it goes; there is no syntax tree. */
 #include "formula/build.h"
 
 #include <stdio.h>
@@ -7,8 +7,10 @@
 
 #include "base/error.h"
 
-#define DEPTH_MAX 200 /* nested parentheses, calls, unary operators, ?: : hostile text must not use up the stack */
-#define NEAR_MAX 24   /* bytes of text quoted in a message */
+#define DEPTH_MAX                                                                                  \
+    200 /* nested parentheses, calls, unary operators, ?: : hostile text must not use up the stack \
+         */
+#define NEAR_MAX 24 /* bytes of text quoted in a message */
 
 enum token_kind { TOKEN_END, TOKEN_NUMBER, TOKEN_NAME, TOKEN_SYMBOL };
 
@@ -50,7 +52,8 @@ static bool is_printable(char c)
 }
 
 /* Records the first failure; always gives -1, the instruction that is none. */
-static int fail(struct parser *parser, const char *place, const char *what, const char *name, size_t length)
+static int fail(struct parser *parser, const char *place, const char *what, const char *name,
+                size_t length)
 {
     if (parser->status != ULP_OK)
         return -1;
@@ -63,8 +66,8 @@ static int fail(struct parser *parser, const char *place, const char *what, cons
         quoted[quoted_length] = is_printable(name[quoted_length]) ? name[quoted_length] : '?';
     quoted[quoted_length] = 0;
     parser->status = ulp_fail(parser->error, ULP_ERROR_USAGE, "formula:%d: %s%s%s%s, near '%s'",
-                              column_of(parser, place), length ? "'" : "", quoted, length ? "' " : "", what,
-                              *near ? near : "end of formula");
+                              column_of(parser, place), length ? "'" : "", quoted,
+                              length ? "' " : "", what, *near ? near : "end of formula");
     return -1;
 }
 
@@ -81,7 +84,8 @@ static int check_built(struct parser *parser, int instruction, const char *place
     if (parser->builder->too_long)
         return fail(parser, place, "the formula has too many steps", "", 0);
     if (parser->status == ULP_OK)
-        parser->status = ulp_fail(parser->error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
+        parser->status =
+            ulp_fail(parser->error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
     return -1;
 }
 
@@ -91,10 +95,12 @@ static int emit(struct parser *parser, struct ulp_instruction instruction, const
     return check_built(parser, ulp_tape_build(parser->builder, &instruction), place);
 }
 
-static int emit_primitive(struct parser *parser, enum ulp_primitive primitive, int a, int b, int c, const char *place)
+static int emit_primitive(struct parser *parser, enum ulp_primitive primitive, int a, int b, int c,
+                          const char *place)
 {
-    const struct ulp_instruction instruction = {
-        .kind = ULP_TAPE_PRIMITIVE, .primitive = primitive, .arguments = {a, b, c}};
+    const struct ulp_instruction instruction = {.kind = ULP_TAPE_PRIMITIVE,
+                                                .primitive = primitive,
+                                                .arguments = {a, b, c}};
     return emit(parser, instruction, place);
 }
 
@@ -209,8 +215,9 @@ static int parse_name(struct parser *parser, const struct token *name)
         return parser->locals[local].instruction;
     for (int i = 0; i < parser->operand_count; i++)
         if (token_is(name, parser->operand_names[i])) {
-            const struct ulp_instruction operand = {
-                .kind = ULP_TAPE_OPERAND, .index = i, .arguments = {-1, -1, -1}};
+            const struct ulp_instruction operand = {.kind = ULP_TAPE_OPERAND,
+                                                    .index = i,
+                                                    .arguments = {-1, -1, -1}};
             return emit(parser, operand, name->start);
         }
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
@@ -219,7 +226,8 @@ static int parse_name(struct parser *parser, const struct token *name)
                                ulp_tape_build_constant(parser->builder, constants[i], name->length,
                                                        column_of(parser, name->start)),
                                name->start);
-    return fail(parser, name->start, "is not an operand, an earlier local or a constant", name->start, name->length);
+    return fail(parser, name->start, "is not an operand, an earlier local or a constant",
+                name->start, name->length);
 }
 
 /* A row function's meaning: a fold, perhaps divided by the row's size, or that size alone. */
@@ -237,14 +245,15 @@ static const struct row_function {
     {.name = "row_size", .arity = 0},
 };
 
-static int emit_row_function(struct parser *parser, const struct row_function *function, int argument,
-                             const char *place)
+static int emit_row_function(struct parser *parser, const struct row_function *function,
+                             int argument, const char *place)
 {
     const struct ulp_instruction size = {.kind = ULP_TAPE_ROW_SIZE, .arguments = {-1, -1, -1}};
     if (!function->arity)
         return emit(parser, size, place);
-    const struct ulp_instruction fold = {
-        .kind = ULP_TAPE_FOLD, .fold = function->fold, .arguments = {argument, -1, -1}};
+    const struct ulp_instruction fold = {.kind = ULP_TAPE_FOLD,
+                                         .fold = function->fold,
+                                         .arguments = {argument, -1, -1}};
     const int folded = emit(parser, fold, place);
     if (!function->mean || folded < 0)
         return folded;
@@ -253,7 +262,8 @@ static int emit_row_function(struct parser *parser, const struct row_function *f
 }
 
 /* The arguments up to the closing parenthesis; false after a failure. The opening one is taken. */
-static bool parse_arguments(struct parser *parser, const struct token *name, int arity, int *arguments)
+static bool parse_arguments(struct parser *parser, const struct token *name, int arity,
+                            int *arguments)
 {
     char wanted[64];
     int count = 0;
@@ -269,7 +279,8 @@ static bool parse_arguments(struct parser *parser, const struct token *name, int
     if (!at_symbol(parser, ")"))
         return fail_here(parser, "expected ',' or ')'") >= 0;
     if (count != arity) {
-        snprintf(wanted, sizeof wanted, "takes %d argument%s, not %d", arity, arity == 1 ? "" : "s", count);
+        snprintf(wanted, sizeof wanted, "takes %d argument%s, not %d", arity, arity == 1 ? "" : "s",
+                 count);
         return fail(parser, name->start, wanted, name->start, name->length) >= 0;
     }
     next_token(parser);
@@ -287,8 +298,8 @@ static int parse_call(struct parser *parser, const struct token *name)
     for (int i = 0; i < ULP_PRIMITIVE_COUNT; i++)
         if (token_is(name, ulp_primitive_rows[i].name))
             return parse_arguments(parser, name, ulp_primitive_rows[i].arity, arguments)
-                       ? emit_primitive(parser, (enum ulp_primitive)i, arguments[0], arguments[1], arguments[2],
-                                        name->start)
+                       ? emit_primitive(parser, (enum ulp_primitive)i, arguments[0], arguments[1],
+                                        arguments[2], name->start)
                        : -1;
     return fail(parser, name->start, "is not a function", name->start, name->length);
 }
@@ -316,8 +327,8 @@ static int parse_primary(struct parser *parser)
     return fail_here(parser, "expected an expression");
 }
 
-/* A minus directly before a number is part of the constant, so that -0.1 is rounded once as it stands (in a
- * directed mode, -round(0.1) is not round(-0.1)). */
+/* A minus directly before a number is part of the constant, so that -0.1 is rounded once as it
+ * stands (in a directed mode, -round(0.1) is not round(-0.1)). */
 static int parse_negative(struct parser *parser, const char *minus)
 {
     const struct token token = parser->token;
@@ -326,8 +337,10 @@ static int parse_negative(struct parser *parser, const char *minus)
         text[0] = '-';
         memcpy(text + 1, token.start, token.length);
         next_token(parser);
-        return check_built(
-            parser, ulp_tape_build_constant(parser->builder, text, token.length + 1, column_of(parser, minus)), minus);
+        return check_built(parser,
+                           ulp_tape_build_constant(parser->builder, text, token.length + 1,
+                                                   column_of(parser, minus)),
+                           minus);
     }
     return -2;
 }
@@ -344,11 +357,14 @@ static int parse_unary(struct parser *parser)
         result = parse_negative(parser, place);
         if (result == -2) {
             const int argument = parse_unary(parser);
-            result = argument < 0 ? -1 : emit_primitive(parser, ULP_PRIMITIVE_NEG, argument, -1, -1, place);
+            result = argument < 0
+                         ? -1
+                         : emit_primitive(parser, ULP_PRIMITIVE_NEG, argument, -1, -1, place);
         }
     } else if (take_symbol(parser, "!")) {
         const int argument = parse_unary(parser);
-        result = argument < 0 ? -1 : emit_primitive(parser, ULP_PRIMITIVE_NOT, argument, -1, -1, place);
+        result =
+            argument < 0 ? -1 : emit_primitive(parser, ULP_PRIMITIVE_NOT, argument, -1, -1, place);
     } else {
         result = parse_primary(parser);
     }
@@ -356,7 +372,8 @@ static int parse_unary(struct parser *parser)
     return result;
 }
 
-/* Binary operators, loosest first as in C. a > b is b < a; a != b is !(a == b), so that it holds for NaN. */
+/* Binary operators, loosest first as in C. a > b is b < a; a != b is !(a == b), so that it holds
+ * for NaN. */
 static const struct binary_operator {
     const char *spelling;
     int level;
@@ -389,16 +406,17 @@ static int parse_binary(struct parser *parser, int level)
 {
     int left = parse_unary(parser);
     for (;;) {
-        const struct binary_operator *operator = find_binary(parser);
-        if (left < 0 || !operator || operator->level < level)
+        const struct binary_operator *operator= find_binary(parser);
+        if (left < 0 || !operator|| operator->level<level)
             return left;
         const char *place = parser->token.start;
         next_token(parser);
         const int right = parse_binary(parser, operator->level + 1);
         if (right < 0)
             return -1;
-        left = emit_primitive(parser, operator->primitive, operator->swap ? right : left,
-                              operator->swap ? left : right, -1, place);
+        left =
+            emit_primitive(parser, operator->primitive, operator->swap ? right : left,
+                                                        operator->swap ? left : right, -1, place);
         if (left >= 0 && operator->negate)
             left = emit_primitive(parser, ULP_PRIMITIVE_NOT, left, -1, -1, place);
     }
@@ -418,13 +436,15 @@ static int parse_expression(struct parser *parser)
         if (yes >= 0 && !take_symbol(parser, ":"))
             return fail_here(parser, "expected ':'");
         const int no = yes < 0 ? -1 : parse_expression(parser);
-        result = no < 0 ? -1 : emit_primitive(parser, ULP_PRIMITIVE_SELECT, condition, yes, no, place);
+        result =
+            no < 0 ? -1 : emit_primitive(parser, ULP_PRIMITIVE_SELECT, condition, yes, no, place);
     }
     parser->depth--;
     return result;
 }
 
-/* name "=" expression ";" when that is what follows; false when it is the last expression (or after a failure). */
+/* name "=" expression ";" when that is what follows; false when it is the last expression (or after
+ * a failure). */
 static bool parse_local(struct parser *parser)
 {
     const struct token name = parser->token;
@@ -440,7 +460,8 @@ static bool parse_local(struct parser *parser)
     for (int i = 0; i < parser->operand_count; i++)
         taken = taken || token_is(&name, parser->operand_names[i]);
     if (taken)
-        return fail(parser, name.start, "is an operand or defined before", name.start, name.length) >= 0;
+        return fail(parser, name.start, "is an operand or defined before", name.start,
+                    name.length) >= 0;
     if (token_is(&name, "pi") || token_is(&name, "inf") || token_is(&name, "nan"))
         return fail(parser, name.start, "is a constant", name.start, name.length) >= 0;
     next_token(parser);
@@ -454,12 +475,17 @@ static bool parse_local(struct parser *parser)
     return true;
 }
 
-enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *text, const char *const *operand_names,
-                               int operand_count, const char *const *output_names, int output_count, int *outputs,
+enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *text,
+                               const char *const *operand_names, int operand_count,
+                               const char *const *output_names, int output_count, int *outputs,
                                struct ulp_error *error)
 {
-    struct parser parser = {.builder = builder, .text = text, .token = {.start = text}, .error = error,
-                            .operand_names = operand_names, .operand_count = operand_count};
+    struct parser parser = {.builder = builder,
+                            .text = text,
+                            .token = {.start = text},
+                            .error = error,
+                            .operand_names = operand_names,
+                            .operand_count = operand_count};
     size_t semicolons = 0;
     for (const char *s = text; *s; s++)
         semicolons += *s == ';';

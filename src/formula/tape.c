@@ -1,5 +1,5 @@
-/* The tape: equal instructions merged as they are built, unneeded ones dropped at the end, the rest kept in the order
- * of the text, which is an order of dependency. */
+/* The tape: equal instructions merged as they are built, unneeded ones dropped at the end, the rest
+ * kept in the order of the text, which is an order of dependency. */
 #include "formula/build.h"
 
 #include <limits.h>
@@ -15,8 +15,8 @@ struct tape_owner {
 
 static bool is_same(const struct ulp_instruction *a, const struct ulp_instruction *b)
 {
-    return a->kind == b->kind && a->index == b->index && a->primitive == b->primitive && a->fold == b->fold &&
-           !memcmp(a->arguments, b->arguments, sizeof a->arguments);
+    return a->kind == b->kind && a->index == b->index && a->primitive == b->primitive &&
+           a->fold == b->fold && !memcmp(a->arguments, b->arguments, sizeof a->arguments);
 }
 
 /* A fold is ready one phase after the strips it was fed in. */
@@ -51,10 +51,13 @@ int ulp_tape_build(struct ulp_tape_builder *builder, const struct ulp_instructio
     return builder->instruction_count++;
 }
 
-int ulp_tape_build_constant(struct ulp_tape_builder *builder, const char *text, size_t length, int column)
+int ulp_tape_build_constant(struct ulp_tape_builder *builder, const char *text, size_t length,
+                            int column)
 {
-    struct ulp_instruction instruction = {
-        .kind = ULP_TAPE_CONSTANT, .index = builder->constant_count, .arguments = {-1, -1, -1}, .column = column};
+    struct ulp_instruction instruction = {.kind = ULP_TAPE_CONSTANT,
+                                          .index = builder->constant_count,
+                                          .arguments = {-1, -1, -1},
+                                          .column = column};
     for (int i = 0; i < builder->constant_count; i++)
         if (strlen(builder->constants[i]) == length && !memcmp(builder->constants[i], text, length))
             instruction.index = i;
@@ -74,8 +77,8 @@ int ulp_tape_build_constant(struct ulp_tape_builder *builder, const char *text, 
 }
 
 /* Copy what the outputs need into the tape, renumbered, in the same order. */
-static bool keep_needed(struct ulp_tape *tape, struct ulp_arena *arena, const struct ulp_tape_builder *builder,
-                        const int *outputs)
+static bool keep_needed(struct ulp_tape *tape, struct ulp_arena *arena,
+                        const struct ulp_tape_builder *builder, const int *outputs)
 {
     bool needed[ULP_TAPE_INSTRUCTIONS_MAX] = {false};
     int renumbered[ULP_TAPE_INSTRUCTIONS_MAX], constants[ULP_TAPE_INSTRUCTIONS_MAX];
@@ -86,8 +89,10 @@ static bool keep_needed(struct ulp_tape *tape, struct ulp_arena *arena, const st
         for (int k = 0; needed[i] && k < 3; k++)
             if (builder->instructions[i].arguments[k] >= 0)
                 needed[builder->instructions[i].arguments[k]] = true;
-    tape->instructions = ulp_arena_take(arena, (size_t)builder->instruction_count, sizeof *tape->instructions);
-    tape->constants = ulp_arena_take(arena, (size_t)builder->constant_count + 1, sizeof *tape->constants);
+    tape->instructions =
+        ulp_arena_take(arena, (size_t)builder->instruction_count, sizeof *tape->instructions);
+    tape->constants =
+        ulp_arena_take(arena, (size_t)builder->constant_count + 1, sizeof *tape->constants);
     tape->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *tape->outputs);
     if (!tape->instructions || !tape->constants || !tape->outputs)
         return false;
@@ -119,9 +124,9 @@ static bool keep_needed(struct ulp_tape *tape, struct ulp_arena *arena, const st
     return true;
 }
 
-static enum ulp_status make_tape(struct tape_owner *owner, struct ulp_tape_builder *builder, const char *text,
-                                 const char *const *operand_names, const char *const *output_names,
-                                 struct ulp_error *error)
+static enum ulp_status make_tape(struct tape_owner *owner, struct ulp_tape_builder *builder,
+                                 const char *text, const char *const *operand_names,
+                                 const char *const *output_names, struct ulp_error *error)
 {
     struct ulp_tape *tape = &owner->tape;
     const size_t most = ULP_TAPE_INSTRUCTIONS_MAX;
@@ -131,15 +136,17 @@ static enum ulp_status make_tape(struct tape_owner *owner, struct ulp_tape_build
     tape->text = ulp_arena_text(owner->arena, text, strlen(text));
     if (!builder->instructions || !builder->constants || !outputs || !tape->text)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
-    const enum ulp_status status = ulp_tape_parse(builder, tape->text, operand_names, tape->operand_count, output_names,
-                                                  tape->output_count, outputs, error);
+    const enum ulp_status status =
+        ulp_tape_parse(builder, tape->text, operand_names, tape->operand_count, output_names,
+                       tape->output_count, outputs, error);
     if (status == ULP_OK && !keep_needed(tape, owner->arena, builder, outputs))
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
     return status;
 }
 
-enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text, const char *const *operand_names,
-                                int operand_count, const char *const *output_names, int output_count,
+enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
+                                const char *const *operand_names, int operand_count,
+                                const char *const *output_names, int output_count,
                                 struct ulp_error *error)
 {
     *out = NULL;

@@ -1,17 +1,21 @@
-/* Formulas: an operator's meaning as text, parsed once into a tape of primitives, run in any arithmetic.
+/* Formulas: an operator's meaning as text, parsed once into a tape of primitives, run in any
+ * arithmetic.
  *
  * Grammar (positions in error messages are 1-based columns):
  *   formula    = { name "=" expression ";" } expression
- *   expression = or-expression with C precedence of  ?:  ||  &&  == != < <= > >=  + -  * /  unary - !
- *   primary    = number | "pi" | "inf" | "nan" | name | name "(" expression { "," expression } ")" | "(" expression ")"
- * Numbers stay decimal text until the arithmetic is known, then are rounded once. A name is an operand (tensor
- * input or attribute), a local, or a primitive's spelling in primitive.def. Row functions reduce a row to one
- * value in the arithmetic's accumulator and order: row_sum, row_mean, row_max, row_min, row_product, and
- * row_size() is the number of elements of the row. The last expression is the first output; a local whose name is
- * that of a further output is that output. Common subexpressions are evaluated once.
+ *   expression = or-expression with C precedence of  ?:  ||  &&  == != < <= > >=  + -  * /  unary -
+ *   !
+ *   primary    = number | "pi" | "inf" | "nan" | name | name "(" expression { "," expression } ")"
+ *   | "(" expression ")"
+ * Numbers stay decimal text until the arithmetic is known, then are rounded once. A name is an
+ * operand (tensor input or attribute), a local, or a primitive's spelling in primitive.def. Row
+ * functions reduce a row to one value in the arithmetic's accumulator and order: row_sum, row_mean,
+ * row_max, row_min, row_product, and row_size() is the number of elements of the row. The last
+ * expression is the first output; a local whose name is that of a further output is that output.
+ * Common subexpressions are evaluated once.
  *
- * The tape is a static list of instructions in dependency order, with no state, so that other walks over it
- * (adjoint, interval, ranges of intermediates) need nothing from the operators. */
+ * The tape is a static list of instructions in dependency order, with no state, so that other walks
+ * over it (adjoint, interval, ranges of intermediates) need nothing from the operators. */
 #ifndef ULP_FORMULA_TAPE_H
 #define ULP_FORMULA_TAPE_H
 
@@ -29,34 +33,38 @@ enum ulp_tape_kind {
 
 struct ulp_instruction {
     enum ulp_tape_kind kind;
-    int index;                    /* operand or constant number */
+    int index; /* operand or constant number */
     enum ulp_primitive primitive;
     enum ulp_fold fold;
-    int arguments[3];             /* earlier instructions; -1: none */
-    int phase;                    /* folds of phase p need every strip of the row before phase p + 1 can start */
-    bool per_row;                 /* one value a row: constants, folds and what depends on such only */
-    int column;                   /* in the text, for messages */
+    int arguments[3]; /* earlier instructions; -1: none */
+    /* folds of phase p need every strip of the row before phase p + 1 can start */
+    int phase;
+    /* one value a row: constants, folds and what depends on such only */
+    bool per_row;
+    int column; /* in the text, for messages */
 };
 
 struct ulp_tape {
     char *text;
     int instruction_count, operand_count, output_count, phase_count;
     struct ulp_instruction *instructions;
-    int *outputs;    /* instruction of each output; -1: the formula does not give it */
+    int *outputs; /* instruction of each output; -1: the formula does not give it */
     char **constants;
     int constant_count;
 };
 
-/* Parse. operand_names and output_names name operands 0.. and outputs 0.. (output 0 is the last expression whatever its
- * name). Errors: ULP_ERROR_USAGE "formula:COLUMN: what, near 'text'". Immutable afterwards; may be shared. */
-enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text, const char *const *operand_names,
-                                int operand_count, const char *const *output_names, int output_count,
+/* Parse. operand_names and output_names name operands 0.. and outputs 0.. (output 0 is the last
+ * expression whatever its name). Errors: ULP_ERROR_USAGE "formula:COLUMN: what, near 'text'".
+ * Immutable afterwards; may be shared. */
+enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
+                                const char *const *operand_names, int operand_count,
+                                const char *const *output_names, int output_count,
                                 struct ulp_error *error);
 void ulp_tape_free(struct ulp_tape *tape);
 
 /* Where an operand's (or output's) elements lie: element (row r, position p) is at
- * (row_offset ? row_offset[r] : r * row_stride) + (position_offset ? position_offset[p] : p * position_stride).
- * A stride of 0 repeats (broadcast). */
+ * (row_offset ? row_offset[r] : r * row_stride) + (position_offset ? position_offset[p] : p *
+ * position_stride). A stride of 0 repeats (broadcast). */
 struct ulp_operand {
     const struct ulp_tensor *tensor; /* NULL: the constant */
     const char *constant;            /* number as text, exact: decimal or "%a" */
@@ -64,12 +72,13 @@ struct ulp_operand {
     int64_t row_stride, position_stride;
 };
 
-/* The rows a tape runs over. All rows have row_length positions unless `window` is set: then it fills positions[] with
- * those (0 <= p < row_length) that exist in row r, in increasing order, and returns their number (a pooling window at
- * the border). window_classes is optional and makes short rows fast: ids[i] of row first + i, equal only for rows whose
- * windows have the same positions; set, it also says that rows are windows. window_run is optional too: how many rows from `row` on
- * have windows of the same positions, at least one, their operands and outputs at equal distances. All are called from several
- * threads. */
+/* The rows a tape runs over. All rows have row_length positions unless `window` is set: then it
+ * fills positions[] with those (0 <= p < row_length) that exist in row r, in increasing order, and
+ * returns their number (a pooling window at the border). window_classes is optional and makes short
+ * rows fast: ids[i] of row first + i, equal only for rows whose windows have the same positions;
+ * set, it also says that rows are windows. window_run is optional too: how many rows from `row` on
+ * have windows of the same positions, at least one, their operands and outputs at equal distances.
+ * All are called from several threads. */
 struct ulp_rows {
     size_t row_count, row_length;
     size_t (*window)(const void *context, size_t row, int32_t *positions);
@@ -78,15 +87,17 @@ struct ulp_rows {
     const void *window_context;
 };
 
-/* Run the tape. Inputs are operands, outputs[i].tensor is written (const is cast away), NULL: not wanted. An output
- * whose instruction is per_row is written at position 0 of each row, or at every position when the output has a position
- * stride or table. Float outputs are rounded once to arithmetic->storage. node_key starts the stochastic stream:
- * instruction i of node k at (row, position) draws number row * row_length + position of the stream of (k, i).
- * For tensors that are all integers or booleans the integer carrier is used; a primitive without integer meaning is
- * ULP_ERROR_UNSUPPORTED. An output may be the same memory as an operand when both are addressed equally. */
+/* Run the tape. Inputs are operands, outputs[i].tensor is written (const is cast away), NULL: not
+ * wanted. An output whose instruction is per_row is written at position 0 of each row, or at every
+ * position when the output has a position stride or table. Float outputs are rounded once to
+ * arithmetic->storage. node_key starts the stochastic stream: instruction i of node k at (row,
+ * position) draws number row * row_length + position of the stream of (k, i). For tensors that are
+ * all integers or booleans the integer carrier is used; a primitive without integer meaning is
+ * ULP_ERROR_UNSUPPORTED. An output may be the same memory as an operand when both are addressed
+ * equally. */
 enum ulp_status ulp_tape_run(const struct ulp_tape *tape, const struct ulp_arithmetic *arithmetic,
                              const struct ulp_rows *rows, const struct ulp_operand *operands,
-                             const struct ulp_operand *outputs, uint64_t node_key, struct ulp_pool *pool,
-                             struct ulp_error *error);
+                             const struct ulp_operand *outputs, uint64_t node_key,
+                             struct ulp_pool *pool, struct ulp_error *error);
 
 #endif

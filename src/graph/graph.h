@@ -10,39 +10,47 @@
 struct ulp_graph;
 
 enum ulp_attribute_kind {
-    ULP_ATTRIBUTE_INT, ULP_ATTRIBUTE_FLOAT, ULP_ATTRIBUTE_STRING, ULP_ATTRIBUTE_TENSOR, ULP_ATTRIBUTE_GRAPH,
-    ULP_ATTRIBUTE_INTS, ULP_ATTRIBUTE_FLOATS, ULP_ATTRIBUTE_STRINGS,
-    /* Sparse tensors, type protos, lists of tensors or graphs, strings with zero bytes inside: kept by name so that
-     * they can be refused where they are used. */
+    ULP_ATTRIBUTE_INT,
+    ULP_ATTRIBUTE_FLOAT,
+    ULP_ATTRIBUTE_STRING,
+    ULP_ATTRIBUTE_TENSOR,
+    ULP_ATTRIBUTE_GRAPH,
+    ULP_ATTRIBUTE_INTS,
+    ULP_ATTRIBUTE_FLOATS,
+    ULP_ATTRIBUTE_STRINGS,
+    /* Sparse tensors, type protos, lists of tensors or graphs, strings with zero bytes inside: kept
+     * by name so that they can be refused where they are used. */
     ULP_ATTRIBUTE_OTHER,
 };
 struct ulp_attribute {
     const char *name;
     enum ulp_attribute_kind kind;
-    const char *reference; /* inside a function body: the name of the function's attribute; else NULL */
+    /* inside a function body: the name of the function's attribute; else NULL */
+    const char *reference;
     int64_t i;
     float f;
-    const char *s;         /* zero-terminated */
+    const char *s; /* zero-terminated */
     const struct ulp_tensor *tensor;
     const struct ulp_graph *graph;
-    size_t count;          /* of the lists */
+    size_t count; /* of the lists */
     const int64_t *ints;
     const float *floats;
     const char *const *strings;
 };
 
-/* Values are numbered per graph; a node refers to them by number, -1 for an omitted optional one. */
+/* Values are numbered per graph; a node refers to them by number, -1 for an omitted optional
+ * one. */
 struct ulp_value {
     const char *name;
-    struct ulp_value_info info;          /* as declared, type UNDEFINED when not */
-    const char *container;               /* "sequence", "optional", ...: declared as no dense tensor; else NULL */
+    struct ulp_value_info info; /* as declared, type UNDEFINED when not */
+    const char *container; /* "sequence", "optional", ...: declared as no dense tensor; else NULL */
     const struct ulp_tensor *initializer; /* constant data; NULL when computed or given */
-    int producer;                        /* node index; -1: input, initializer, or captured */
+    int producer;                         /* node index; -1: input, initializer, or captured */
     int outer; /* captured from the enclosing graph: its value number there; -1: not captured */
 };
 struct ulp_node {
-    int index;            /* position in topological order */
-    const char *name;     /* "OP_index" (its position in the file) when the file has none */
+    int index;                    /* position in topological order */
+    const char *name;             /* "OP_index" (its position in the file) when the file has none */
     const char *op_type, *domain; /* "ai.onnx" is normalised to "" */
     const char *overload;         /* of the called function; "" when there is none */
     const char *doc;
@@ -53,9 +61,11 @@ struct ulp_node {
 struct ulp_graph {
     const char *name;
     size_t node_count, value_count, input_count, output_count;
-    const struct ulp_node *nodes; /* in topological order, whatever the file's order; stable otherwise */
+    /* in topological order, whatever the file's order; stable otherwise */
+    const struct ulp_node *nodes;
     struct ulp_value *values;
-    const int *inputs, *outputs;  /* value numbers; inputs that are also initializers (IR < 4) are listed too */
+    /* value numbers; inputs that are also initializers (IR < 4) are listed too */
+    const int *inputs, *outputs;
     const struct ulp_graph *parent; /* NULL for the main graph */
 };
 struct ulp_opset {
@@ -81,21 +91,23 @@ struct ulp_model {
     const struct ulp_opset *opsets;
     const struct ulp_function *functions;
     struct ulp_graph *graph;
-    struct ulp_mapping *mappings; /* external data files, mapped read-only; unmapped by ulp_model_free */
+    /* external data files, mapped read-only; unmapped by ulp_model_free */
+    struct ulp_mapping *mappings;
     size_t mapping_count;
-    struct ulp_tensor **tensors;  /* every tensor of the model, freed with it */
+    struct ulp_tensor **tensors; /* every tensor of the model, freed with it */
     size_t tensor_count;
 };
 
-/* An external data file, mapped read-only; address NULL when it is empty. It must not be changed while the model
- * lives: a page cut off the file would end the process with SIGBUS. */
+/* An external data file, mapped read-only; address NULL when it is empty. It must not be changed
+ * while the model lives: a page cut off the file would end the process with SIGBUS. */
 struct ulp_mapping {
     void *address;
     size_t bytes;
 };
 
-/* A STRING or COMPLEX tensor is described (type, shape, count) but has no data: data is NULL and element is
- * ULP_ELEMENT_COUNT. Whoever needs its values refuses it. Every other tensor of a model has data, also when count is 0.
+/* A STRING or COMPLEX tensor is described (type, shape, count) but has no data: data is NULL and
+ * element is ULP_ELEMENT_COUNT. Whoever needs its values refuses it. Every other tensor of a model
+ * has data, also when count is 0.
  */
 
 /* The node's attribute of that name, or NULL. */
@@ -104,10 +116,11 @@ const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, cons
 /* "" for "ai.onnx", else the domain itself. */
 const char *ulp_domain_normal(const char *domain);
 
-/* Put graph's nodes (the same array, not const yet) into topological order, the captures of their subgraphs included;
- * of the nodes that are ready the one earliest in the file comes first, so an ordered graph stays as it is.
- * On entry values[].producer is a position in the array, on return too, and node->index is set.
- * ULP_ERROR_INPUT: there is a cycle, whose nodes the message names. */
-enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes, struct ulp_error *error);
+/* Put graph's nodes (the same array, not const yet) into topological order, the captures of their
+ * subgraphs included; of the nodes that are ready the one earliest in the file comes first, so an
+ * ordered graph stays as it is. On entry values[].producer is a position in the array, on return
+ * too, and node->index is set. ULP_ERROR_INPUT: there is a cycle, whose nodes the message names. */
+enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes,
+                               struct ulp_error *error);
 
 #endif

@@ -12,8 +12,8 @@ struct ulp_names_slot {
     int number;
 };
 
-/* Eight bytes at a time through Philox. Names come from files, and a simpler hash lets a file be written whose names
- * all meet in one slot, which makes loading it quadratic. */
+/* Eight bytes at a time through Philox. Names come from files, and a simpler hash lets a file be
+ * written whose names all meet in one slot, which makes loading it quadratic. */
 static uint64_t hash_name(const char *name)
 {
     uint64_t hash = 0;
@@ -28,7 +28,8 @@ static uint64_t hash_name(const char *name)
     return hash;
 }
 
-static struct ulp_names_slot *find_slot(const struct ulp_names *names, const char *name, uint64_t hash)
+static struct ulp_names_slot *find_slot(const struct ulp_names *names, const char *name,
+                                        uint64_t hash)
 {
     size_t mask = names->capacity - 1;
     for (size_t i = (size_t)hash & mask;; i = (i + 1) & mask) {
@@ -54,7 +55,8 @@ int ulp_names_find(const struct ulp_names *names, const char *name)
 
 static bool grow(struct ulp_names *names)
 {
-    struct ulp_names larger = {.capacity = names->capacity ? 2 * names->capacity : 16, .count = names->count};
+    struct ulp_names larger = {.capacity = names->capacity ? 2 * names->capacity : 16,
+                               .count = names->count};
     larger.slots = calloc(larger.capacity, sizeof *larger.slots);
     if (!larger.slots)
         return false;
@@ -71,7 +73,8 @@ bool ulp_names_add(struct ulp_names *names, const char *name, int number)
     if (2 * names->count >= names->capacity && !grow(names))
         return false;
     uint64_t hash = hash_name(name);
-    *find_slot(names, name, hash) = (struct ulp_names_slot){.name = name, .hash = hash, .number = number};
+    *find_slot(names, name, hash) =
+        (struct ulp_names_slot){.name = name, .hash = hash, .number = number};
     names->count++;
     return true;
 }

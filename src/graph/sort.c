@@ -1,4 +1,5 @@
-/* Topological order of a graph's nodes: Kahn's algorithm, the ready node earliest in the file first. */
+/* Topological order of a graph's nodes: Kahn's algorithm, the ready node earliest in the file
+ * first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ struct sorter {
     int *waiting;   /* how many inputs of a node are not computed yet */
     int *ready;     /* binary heap of nodes, the smallest on top */
     size_t ready_count;
-    int *order;     /* node_count */
+    int *order; /* node_count */
 };
 
 typedef void edge_fn(struct sorter *s, int producer, int consumer);
@@ -26,7 +27,8 @@ static void visit_value(struct sorter *s, int value, int consumer, edge_fn *visi
         visit(s, s->graph->values[value].producer, consumer);
 }
 
-/* Calls visit for every value a node needs: its inputs and what its subgraphs capture from this graph. */
+/* Calls visit for every value a node needs: its inputs and what its subgraphs capture from this
+ * graph. */
 static void visit_edges(struct sorter *s, edge_fn *visit)
 {
     for (size_t n = 0; n < s->node_count; n++) {
@@ -93,7 +95,8 @@ static size_t take_order(struct sorter *s)
     return done;
 }
 
-/* A node that waits waits for another one that waits: going from consumer to producer must come round. */
+/* A node that waits waits for another one that waits: going from consumer to producer must come
+ * round. */
 static void find_producer(struct sorter *s, int producer, int consumer)
 {
     if (s->waiting[producer] > 0)
@@ -107,23 +110,25 @@ static enum ulp_status report_cycle(struct sorter *s, struct ulp_error *error)
     while (s->waiting[at] == 0)
         at++;
     int node = (int)at;
-    for (size_t steps = 0; steps < s->node_count; steps++) /* now certainly on the cycle, not on a way into it */
+    /* now certainly on the cycle, not on a way into it */
+    for (size_t steps = 0; steps < s->node_count; steps++)
         node = s->order[node];
     char names[1000] = "";
     size_t used = 0, length = 0;
     int start = node;
     do {
         if (length++ < 8)
-            used += (size_t)snprintf(names + used, sizeof names - used, "'%.80s' needs ", s->nodes[node].name);
+            used += (size_t)snprintf(names + used, sizeof names - used, "'%.80s' needs ",
+                                     s->nodes[node].name);
         node = s->order[node];
     } while (node != start);
-    return ulp_fail(error, ULP_ERROR_INPUT, "the nodes form a cycle of %zu: %s%s'%.80s'", length, names,
-                    length > 8 ? "... needs " : "", s->nodes[start].name);
+    return ulp_fail(error, ULP_ERROR_INPUT, "the nodes form a cycle of %zu: %s%s'%.80s'", length,
+                    names, length > 8 ? "... needs " : "", s->nodes[start].name);
 }
 
 /* Moves nodes[] and the producers into s->order. */
-static enum ulp_status apply_order(struct sorter *s, struct ulp_graph *graph, struct ulp_node *nodes,
-                                   struct ulp_error *error)
+static enum ulp_status apply_order(struct sorter *s, struct ulp_graph *graph,
+                                   struct ulp_node *nodes, struct ulp_error *error)
 {
     struct ulp_node *copy = malloc((s->node_count + 1) * sizeof *copy);
     if (!copy)
@@ -141,7 +146,8 @@ static enum ulp_status apply_order(struct sorter *s, struct ulp_graph *graph, st
     return ULP_OK;
 }
 
-static enum ulp_status sort(struct sorter *s, struct ulp_graph *graph, struct ulp_node *nodes, struct ulp_error *error)
+static enum ulp_status sort(struct sorter *s, struct ulp_graph *graph, struct ulp_node *nodes,
+                            struct ulp_error *error)
 {
     visit_edges(s, count_edge);
     for (size_t n = 0; n < s->node_count; n++)
@@ -158,7 +164,8 @@ static enum ulp_status sort(struct sorter *s, struct ulp_graph *graph, struct ul
     return apply_order(s, graph, nodes, error);
 }
 
-enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes, struct ulp_error *error)
+enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes,
+                               struct ulp_error *error)
 {
     size_t count = graph->node_count;
     struct sorter s = {.graph = graph, .nodes = nodes, .node_count = count};

@@ -1,9 +1,10 @@
 /* Scalar chains over a whole contraction.
  *
- * One side's lines become the rows of tiles, the other's their columns. The outputs are cut into blocks, each computed
- * from beginning to end by one worker: for every block of k both sides are packed (they then fit the second-level
- * cache) and every tile of the block goes on with its sums, which wait in memory between blocks of k. So each sum is
- * formed in increasing k, whatever the blocking. */
+ * One side's lines become the rows of tiles, the other's their columns. The outputs are cut into
+ * blocks, each computed from beginning to end by one worker: for every block of k both sides are
+ * packed (they then fit the second-level cache) and every tile of the block goes on with its sums,
+ * which wait in memory between blocks of k. So each sum is formed in increasing k, whatever the
+ * blocking. */
 #include "kernels/chains_job.h"
 
 #include <math.h>
@@ -16,11 +17,13 @@
 static struct ulp_format partial_format(const struct ulp_format *sum)
 {
     struct ulp_format fp32;
-    return ulp_format_find("fp32", &fp32, NULL) == ULP_OK && ulp_format_holds(&fp32, sum) ? fp32 : *sum;
+    return ulp_format_find("fp32", &fp32, NULL) == ULP_OK && ulp_format_holds(&fp32, sum) ? fp32
+                                                                                          : *sum;
 }
 
 /* Add a cut unless its segments would be the whole of what they lie in. */
-static void add_cut(struct ulp_chains *chains, size_t length, size_t enclosing, const struct ulp_format *format)
+static void add_cut(struct ulp_chains *chains, size_t length, size_t enclosing,
+                    const struct ulp_format *format)
 {
     struct ulp_cuts *cuts = &chains->cuts;
     if (length == 0 || length >= enclosing)
@@ -30,7 +33,8 @@ static void add_cut(struct ulp_chains *chains, size_t length, size_t enclosing, 
     chains->result = *format;
 }
 
-struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem)
+struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_contraction *problem)
 {
     const struct ulp_schedule *schedule = &arithmetic->schedule;
     struct ulp_chains chains = {
@@ -41,7 +45,9 @@ struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic, const
     chains.rule.stream = problem->node_key;
     size_t split = schedule->split_k > 1 ? (size_t)schedule->split_k : 1;
     size_t slice = problem->k / split + (problem->k % split != 0);
-    size_t promoted = schedule->promote > 0 && (size_t)schedule->promote < slice ? (size_t)schedule->promote : slice;
+    size_t promoted = schedule->promote > 0 && (size_t)schedule->promote < slice
+                          ? (size_t)schedule->promote
+                          : slice;
     size_t block = arithmetic->order == ULP_ORDER_BLOCKED ? (size_t)arithmetic->order_block : 0;
     struct ulp_format wide = partial_format(&arithmetic->accumulator);
     bool each_step = arithmetic->place == ULP_ROUND_EACH_STEP;
@@ -51,26 +57,32 @@ struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic, const
     return chains;
 }
 
-/* A worker's memory: packed panels of a block of k, and the sums of tiles, all levels of one tile together. */
+/* A worker's memory: packed panels of a block of k, and the sums of tiles, all levels of one tile
+ * together. */
 struct scratch {
     void *memory;
     char *rows, *columns, *sums, *stack;
     bool nan; /* a sum of the block is NaN */
 };
 
-static enum ulp_status scratch_create(struct scratch *out, const struct ulp_chains_job *job, struct ulp_error *error)
+static enum ulp_status scratch_create(struct scratch *out, const struct ulp_chains_job *job,
+                                      struct ulp_error *error)
 {
     size_t row_panels = divide_up(job->row_block, job->tile_rows);
     size_t column_panels = divide_up(job->column_block, job->tile_columns);
     size_t tiles = job->k_block < job->k_count ? row_panels * column_panels : 1;
     size_t sums = tiles * job->tile_bytes * (size_t)(job->chains->cuts.level_count + 1);
-    size_t stack = job->chains->pairwise ? ULP_PAIRWISE_LEVELS * job->tile_columns * job->element_bytes : 0;
+    size_t stack =
+        job->chains->pairwise ? ULP_PAIRWISE_LEVELS * job->tile_columns * job->element_bytes : 0;
     size_t rows = 0, columns = 0, total;
-    if (!ulp_size_mul(round_up(row_panels * job->tile_rows * job->element_bytes, 64), job->k_block, &rows) ||
-        !ulp_size_mul(round_up(column_panels * job->tile_columns * job->element_bytes, 64), job->k_block, &columns) ||
+    if (!ulp_size_mul(round_up(row_panels * job->tile_rows * job->element_bytes, 64), job->k_block,
+                      &rows) ||
+        !ulp_size_mul(round_up(column_panels * job->tile_columns * job->element_bytes, 64),
+                      job->k_block, &columns) ||
         !ulp_size_add(rows, columns, &total) || !ulp_size_add(total, sums + stack, &total))
         total = SIZE_MAX;
-    enum ulp_status status = ulp_allocate(&out->memory, total, 1, ulp_pool_scratch(job->pool), "contraction scratch", error);
+    enum ulp_status status = ulp_allocate(&out->memory, total, 1, ulp_pool_scratch(job->pool),
+                                          "contraction scratch", error);
     if (status != ULP_OK)
         return status;
     out->rows = out->memory;
@@ -81,8 +93,8 @@ static enum ulp_status scratch_create(struct scratch *out, const struct ulp_chai
 }
 
 /* x += y, strips of n elements of the job's type, in the rule's steps. */
-static void add_partial(const struct ulp_step_rule *rule, enum ulp_element element, void *x, const void *y, size_t n,
-                        struct ulp_draw draw)
+static void add_partial(const struct ulp_step_rule *rule, enum ulp_element element, void *x,
+                        const void *y, size_t n, struct ulp_draw draw)
 {
     const struct ulp_step_row *step = &ulp_step_rows[rule->step];
     enum ulp_element wanted = ulp_step_element(rule->step);
@@ -94,7 +106,8 @@ static void add_partial(const struct ulp_step_rule *rule, enum ulp_element eleme
     double wide[2][ULP_TILE_COLUMNS_MAX];
     for (size_t i = 0; i < n; i++) {
         wide[0][i] = element == ULP_ELEMENT_F32 ? (double)((float *)x)[i] : ((double *)x)[i];
-        wide[1][i] = element == ULP_ELEMENT_F32 ? (double)((const float *)y)[i] : ((const double *)y)[i];
+        wide[1][i] =
+            element == ULP_ELEMENT_F32 ? (double)((const float *)y)[i] : ((const double *)y)[i];
         narrow[0][i] = (float)wide[0][i];
         narrow[1][i] = (float)wide[1][i];
     }
@@ -121,7 +134,8 @@ static struct segments find_segments(const struct ulp_cuts *cuts, size_t k_count
     struct segments segments = {0};
     segments.end[cuts->level_count] = k_count;
     for (int level = cuts->level_count - 1; level >= 0; level--) {
-        size_t begin = segments.begin[level + 1], end = segments.end[level + 1], length = cuts->length[level];
+        size_t begin = segments.begin[level + 1], end = segments.end[level + 1],
+               length = cuts->length[level];
         segments.begin[level] = begin + (k - begin) / length * length;
         segments.end[level] = segments.begin[level] + min_size(length, end - segments.begin[level]);
     }
@@ -129,28 +143,31 @@ static struct segments find_segments(const struct ulp_cuts *cuts, size_t k_count
 }
 
 /* Add the sums of the segments that end with the innermost one to those they lie in. */
-static void close_segments(const struct ulp_chains_job *job, char *sums, size_t row_count, const struct segments *segments,
-                           struct ulp_tile_place place)
+static void close_segments(const struct ulp_chains_job *job, char *sums, size_t row_count,
+                           const struct segments *segments, struct ulp_tile_place place)
 {
     const struct ulp_cuts *cuts = &job->chains->cuts;
     size_t strip = job->tile_columns * job->element_bytes;
-    for (int level = 0; level < cuts->level_count && segments->end[level] == segments->end[0]; level++) {
+    for (int level = 0; level < cuts->level_count && segments->end[level] == segments->end[0];
+         level++) {
         char *inner = sums + (size_t)level * job->tile_bytes, *outer = inner + job->tile_bytes;
         if (segments->begin[level] == segments->begin[level + 1]) {
             memcpy(outer, inner, row_count * strip);
             continue;
         }
         struct ulp_draw draw = {.first = place.output,
-                                .number = segments->end[0] * ULP_DRAWS + ULP_DRAW_PARTIAL + (unsigned)level};
+                                .number = segments->end[0] * ULP_DRAWS + ULP_DRAW_PARTIAL +
+                                          (unsigned)level};
         for (size_t i = 0; i < row_count; i++, draw.first += place.row_pitch)
-            add_partial(&cuts->partial[level], job->element, outer + i * strip, inner + i * strip, job->tile_columns,
-                        draw);
+            add_partial(&cuts->partial[level], job->element, outer + i * strip, inner + i * strip,
+                        job->tile_columns, draw);
     }
 }
 
 /* Go on with one tile through k in [first, last), whose panels begin at k = first. */
-static void run_tile(const struct ulp_chains_job *job, char *sums, size_t row_count, const char *rows, const char *columns,
-                     size_t first, size_t last, struct ulp_tile_place place, void *stack)
+static void run_tile(const struct ulp_chains_job *job, char *sums, size_t row_count,
+                     const char *rows, const char *columns, size_t first, size_t last,
+                     struct ulp_tile_place place, void *stack)
 {
     const struct ulp_chains *chains = job->chains;
     if (chains->cuts.level_count == 0 && !chains->pairwise) {
@@ -169,7 +186,8 @@ static void run_tile(const struct ulp_chains_job *job, char *sums, size_t row_co
         if (k == segments.begin[0])
             memset(sums, 0, job->tile_bytes);
         if (chains->pairwise)
-            ulp_pairwise(&chains->rule, sums, a, b, row_count, job->tile_columns, end - k, place, stack);
+            ulp_pairwise(&chains->rule, sums, a, b, row_count, job->tile_columns, end - k, place,
+                         stack);
         else
             job->tile->run[row_count](&chains->rule, sums, a, b, end - k, place);
         if (end == segments.end[0])
@@ -178,14 +196,16 @@ static void run_tile(const struct ulp_chains_job *job, char *sums, size_t row_co
     }
 }
 
-static struct ulp_tile_place place_of(const struct ulp_chains_job *job, size_t batch, size_t row, size_t column)
+static struct ulp_tile_place place_of(const struct ulp_chains_job *job, size_t batch, size_t row,
+                                      size_t column)
 {
-    return (struct ulp_tile_place){.output = (batch * job->row_count + row) * job->row_pitch + column,
+    return (struct ulp_tile_place){.output =
+                                       (batch * job->row_count + row) * job->row_pitch + column,
                                    .row_pitch = job->row_pitch};
 }
 
-static void store_tile(const struct ulp_chains_job *job, char *sums, size_t batch, size_t row, size_t row_count,
-                       size_t column, size_t column_count)
+static void store_tile(const struct ulp_chains_job *job, char *sums, size_t batch, size_t row,
+                       size_t row_count, size_t column, size_t column_count)
 {
     size_t strip = job->tile_columns * job->element_bytes;
     char *result = sums + (size_t)job->chains->cuts.level_count * job->tile_bytes;
@@ -193,14 +213,15 @@ static void store_tile(const struct ulp_chains_job *job, char *sums, size_t batc
     struct ulp_draw draw = {.first = place_of(job, batch, row, column).output,
                             .number = job->k_count * ULP_DRAWS + ULP_DRAW_STORE};
     const int64_t *out_column = job->out_column + column;
-    bool run = job->output.rounding != ULP_ROUND_STOCHASTIC && (job->column_run || ulp_output_is_run(out_column, column_count));
+    bool run = job->output.rounding != ULP_ROUND_STOCHASTIC &&
+               (job->column_run || ulp_output_is_run(out_column, column_count));
     for (size_t i = 0; i < row_count; i++, draw.first += job->row_pitch)
         if (run)
-            ulp_output_run(&job->output, base + job->out_row[row + i] + out_column[0], result + i * strip,
-                           column_count);
+            ulp_output_run(&job->output, base + job->out_row[row + i] + out_column[0],
+                           result + i * strip, column_count);
         else
-            ulp_output_strip(&job->output, base + job->out_row[row + i], out_column, result + i * strip, column_count,
-                             draw);
+            ulp_output_strip(&job->output, base + job->out_row[row + i], out_column,
+                             result + i * strip, column_count, draw);
 }
 
 /* Is any of the tile's sums NaN? Columns beyond the last are sums of zeros. */
@@ -222,10 +243,11 @@ struct block {
 };
 
 /* Panels of lines [line, line + count) of the rows or the columns, k in [first, last). */
-static void pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch, size_t line, size_t count, size_t first,
-                       size_t last)
+static void pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch,
+                       size_t line, size_t count, size_t first, size_t last)
 {
-    struct ulp_pack_range range = {.batch = batch, .line = line, .k = first, .k_count = last - first, .line_count = count};
+    struct ulp_pack_range range = {
+        .batch = batch, .line = line, .k = first, .k_count = last - first, .line_count = count};
     if (!rows) {
         ulp_pack_panels(out, job->element, &job->columns, range, job->tile_columns);
         return;
@@ -236,40 +258,48 @@ static void pack_lines(const struct ulp_chains_job *job, char *out, bool rows, s
     range.line += full;
     range.line_count = rest;
     if (rest)
-        ulp_pack_panels(out + full * range.k_count * job->element_bytes, job->element, &job->rows, range,
-                        ulp_tile_rows(job->tile, rest));
+        ulp_pack_panels(out + full * range.k_count * job->element_bytes, job->element, &job->rows,
+                        range, ulp_tile_rows(job->tile, rest));
 }
 
-/* The side's panels for k in [first, last) from the block's first line on, packed now unless they are shared. */
-static const char *pack_side(const struct ulp_chains_job *job, const struct scratch *scratch, const struct block *block, bool rows,
-                             size_t first, size_t last)
+/* The side's panels for k in [first, last) from the block's first line on, packed now unless they
+ * are shared. */
+static const char *pack_side(const struct ulp_chains_job *job, const struct scratch *scratch,
+                             const struct block *block, bool rows, size_t first, size_t last)
 {
     size_t line = rows ? block->row : block->column;
     if (job->shared && rows == job->share_rows)
-        return job->shared + (first * job->shared_lines + line * (last - first)) * job->element_bytes;
+        return job->shared +
+               (first * job->shared_lines + line * (last - first)) * job->element_bytes;
     char *out = rows ? scratch->rows : scratch->columns;
-    pack_lines(job, out, rows, block->batch, line, rows ? block->row_count : block->column_count, first, last);
+    pack_lines(job, out, rows, block->batch, line, rows ? block->row_count : block->column_count,
+               first, last);
     return out;
 }
 
 /* Pieces of the shared side: some panels of one block of k. */
 #define SHARED_PANELS 4
 
-static enum ulp_status pack_shared(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status pack_shared(void *context, size_t first, size_t last, int worker,
+                                   struct ulp_error *error)
 {
     const struct ulp_chains_job *job = context;
     size_t width = SHARED_PANELS * shared_tile(job);
-    size_t line_count = job->share_rows ? job->row_count : job->column_count, pieces = divide_up(line_count, width);
+    size_t line_count = job->share_rows ? job->row_count : job->column_count,
+           pieces = divide_up(line_count, width);
     (void)worker, (void)error;
     for (size_t item = first; item < last; item++) {
-        size_t line = item % pieces * width, k = item / pieces * job->k_block, end = min_size(k + job->k_block, job->k_count);
-        pack_lines(job, job->shared + (k * job->shared_lines + line * (end - k)) * job->element_bytes, job->share_rows,
-                   job->batch, line, min_size(width, line_count - line), k, end);
+        size_t line = item % pieces * width, k = item / pieces * job->k_block,
+               end = min_size(k + job->k_block, job->k_count);
+        pack_lines(job,
+                   job->shared + (k * job->shared_lines + line * (end - k)) * job->element_bytes,
+                   job->share_rows, job->batch, line, min_size(width, line_count - line), k, end);
     }
     return ULP_OK;
 }
 
-static void run_block(const struct ulp_chains_job *job, struct scratch *scratch, const struct block *block)
+static void run_block(const struct ulp_chains_job *job, struct scratch *scratch,
+                      const struct block *block)
 {
     size_t k_length, tile_stride = job->tile_bytes * (size_t)(job->chains->cuts.level_count + 1);
     bool whole = job->k_block >= job->k_count;
@@ -284,13 +314,16 @@ static void run_block(const struct ulp_chains_job *job, struct scratch *scratch,
         for (size_t column = 0; column < block->column_count; column += job->tile_columns)
             for (size_t row = 0; row < block->row_count; row += job->tile_rows) {
                 size_t rows = min_size(job->tile_rows, block->row_count - row);
-                run_tile(job, sums, ulp_tile_rows(job->tile, rows), packed_rows + row * k_length * job->element_bytes,
+                run_tile(job, sums, ulp_tile_rows(job->tile, rows),
+                         packed_rows + row * k_length * job->element_bytes,
                          packed_columns + column * k_length * job->element_bytes, first, last,
-                         place_of(job, block->batch, block->row + row, block->column + column), scratch->stack);
+                         place_of(job, block->batch, block->row + row, block->column + column),
+                         scratch->stack);
                 if (last == job->k_count && job->meets_padding && job->nan_shows && !scratch->nan)
                     scratch->nan = has_nan(job, sums, rows);
                 if (last == job->k_count)
-                    store_tile(job, sums, block->batch, block->row + row, rows, block->column + column,
+                    store_tile(job, sums, block->batch, block->row + row, rows,
+                               block->column + column,
                                min_size(job->tile_columns, block->column_count - column));
                 if (!whole)
                     sums += tile_stride;
@@ -301,8 +334,8 @@ static void run_block(const struct ulp_chains_job *job, struct scratch *scratch,
 }
 
 /* One output again, with the products that padding excludes left out (pack.h). */
-static void repair_output(const struct ulp_chains_job *job, const struct scratch *scratch, double *pair, size_t batch, size_t row,
-                          size_t column)
+static void repair_output(const struct ulp_chains_job *job, const struct scratch *scratch,
+                          double *pair, size_t batch, size_t row, size_t column)
 {
     size_t k_count = job->k_count, k_length;
     ulp_pack_pair(pair, pair + k_count, &job->rows, &job->columns, batch, row, column, k_count);
@@ -329,22 +362,24 @@ struct line {
     bool padding, finite;
 };
 
-static enum ulp_status repair_block(const struct ulp_chains_job *job, const struct scratch *scratch, const struct block *block,
-                                    struct ulp_error *error)
+static enum ulp_status repair_block(const struct ulp_chains_job *job, const struct scratch *scratch,
+                                    const struct block *block, struct ulp_error *error)
 {
     struct line *lines;
     double *pair;
     void *memory, *pairs = NULL;
     size_t line_count = block->row_count + block->column_count, k_count = job->k_count;
-    enum ulp_status status = ulp_allocate(&memory, line_count, sizeof *lines, NULL, "padding flags", error);
+    enum ulp_status status =
+        ulp_allocate(&memory, line_count, sizeof *lines, NULL, "padding flags", error);
     if (status == ULP_OK)
         status = ulp_allocate(&pairs, 2 * k_count, sizeof *pair, NULL, "a pair of lines", error);
     lines = memory, pair = pairs;
     for (size_t i = 0; status == ULP_OK && i < line_count; i++) {
         const struct ulp_pack *pack = i < block->row_count ? &job->rows : &job->columns;
         size_t line = i < block->row_count ? block->row + i : block->column + i - block->row_count;
-        lines[i] = (struct line){.padding = ulp_pack_line_has_padding(pack, block->batch, line, k_count),
-                                 .finite = ulp_pack_line_is_finite(pack, block->batch, line, k_count)};
+        lines[i] =
+            (struct line){.padding = ulp_pack_line_has_padding(pack, block->batch, line, k_count),
+                          .finite = ulp_pack_line_is_finite(pack, block->batch, line, k_count)};
     }
     for (size_t i = 0; status == ULP_OK && i < block->row_count; i++)
         for (size_t j = 0; j < block->column_count; j++) {
@@ -368,8 +403,9 @@ static struct block find_block(const struct ulp_chains_job *job, size_t item)
                           .column_count = min_size(job->column_block, job->column_count - column)};
 }
 
-/* Items of every thread of a shared product: as many blocks for each, and a piece of those left over: they are cut along their shared
- * side when threads would have none. Every piece packs the block's other side again, so no thread has two. */
+/* Items of every thread of a shared product: as many blocks for each, and a piece of those left
+ * over: they are cut along their shared side when threads would have none. Every piece packs the
+ * block's other side again, so no thread has two. */
 static size_t share_length(const struct ulp_chains_job *job)
 {
     return divide_up(job->row_blocks * job->column_blocks, job->thread_count);
@@ -377,7 +413,8 @@ static size_t share_length(const struct ulp_chains_job *job)
 
 static struct block find_share(const struct ulp_chains_job *job, size_t item)
 {
-    size_t threads = job->thread_count, blocks = job->row_blocks * job->column_blocks, whole = blocks / threads, left = blocks % threads;
+    size_t threads = job->thread_count, blocks = job->row_blocks * job->column_blocks,
+           whole = blocks / threads, left = blocks % threads;
     size_t thread = item / share_length(job), number = item % share_length(job);
     if (number < whole)
         return find_block(job, thread * whole + number);
@@ -386,13 +423,15 @@ static struct block find_share(const struct ulp_chains_job *job, size_t item)
         return (struct block){.row_count = 0};
     struct block block = find_block(job, threads * whole + thread / pieces);
     size_t tile = shared_tile(job), tiles = job->shared_lines / tile;
-    size_t *line = job->share_rows ? &block.row : &block.column, *count = job->share_rows ? &block.row_count : &block.column_count;
+    size_t *line = job->share_rows ? &block.row : &block.column,
+           *count = job->share_rows ? &block.row_count : &block.column_count;
     *line = tiles * piece / pieces * tile;
     *count = min_size(*count, tiles * (piece + 1) / pieces * tile) - *line;
     return block;
 }
 
-static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, int worker,
+                                      struct ulp_error *error)
 {
     (void)worker;
     const struct ulp_chains_job *job = context;
@@ -414,19 +453,23 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
 }
 
 /* Batch after batch: the shared side first, then all blocks. */
-static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count, struct ulp_error *error)
+static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count,
+                                  struct ulp_error *error)
 {
     void *memory;
-    enum ulp_status status = ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
-                                          ulp_pool_scratch(job->pool), "packed lines", error);
+    enum ulp_status status =
+        ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
+                     ulp_pool_scratch(job->pool), "packed lines", error);
     size_t panels = divide_up(job->shared_lines, shared_tile(job));
     size_t pieces = divide_up(panels, SHARED_PANELS) * divide_up(job->k_count, job->k_block);
-    size_t grain = ulp_grain(0.3 * (double)job->shared_lines * (double)job->k_count / (double)pieces);
+    size_t grain =
+        ulp_grain(0.3 * (double)job->shared_lines * (double)job->k_count / (double)pieces);
     job->shared = memory;
     for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch++) {
         status = ulp_parallel_for(job->pool, pieces, grain, pack_shared, job, error);
         if (status == ULP_OK)
-            status = ulp_parallel_for(job->pool, job->thread_count * share_length(job), 1, work_on_blocks, job, error);
+            status = ulp_parallel_for(job->pool, job->thread_count * share_length(job), 1,
+                                      work_on_blocks, job, error);
     }
     ulp_free(memory);
     return status;
@@ -443,9 +486,10 @@ static bool shows_nan(const struct ulp_chains *chains)
     return shows;
 }
 
-enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp_arithmetic *arithmetic,
-                               const struct ulp_contraction *problem, unsigned cpu, struct ulp_pool *pool,
-                               struct ulp_error *error)
+enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
+                               const struct ulp_arithmetic *arithmetic,
+                               const struct ulp_contraction *problem, unsigned cpu,
+                               struct ulp_pool *pool, struct ulp_error *error)
 {
     if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
         return ULP_OK;
@@ -460,7 +504,8 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
     ulp_chains_choose_sides(&job, arithmetic, problem);
     job.nan_shows = shows_nan(chains);
     job.column_run = ulp_output_is_run(job.out_column, job.column_count);
-    enum ulp_status status = ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error);
+    enum ulp_status status =
+        ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error);
     if (status != ULP_OK)
         return status;
     struct ulp_direct_problem direct = {
@@ -476,13 +521,18 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains, const struct ulp
         .column_count = job.column_count,
         .k_count = job.k_count,
     };
-    bool has_padding = ulp_element_is_float(job.element) && (problem->a.padding || problem->b.padding);
-    if (!chains->pairwise && chains->cuts.level_count == 0 && ulp_direct_serves(&direct, job.tile) &&
+    bool has_padding =
+        ulp_element_is_float(job.element) && (problem->a.padding || problem->b.padding);
+    if (!chains->pairwise && chains->cuts.level_count == 0 &&
+        ulp_direct_serves(&direct, job.tile) &&
         !(has_padding && ulp_pack_meets_padding(&job.rows, &job.columns, pool)))
         return ulp_direct_run(&direct, job.tile, pool, error);
-    job.meets_padding = has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns, pool));
-    double nanoseconds = (double)problem->batch_count * ulp_chains_estimate(&job, job.row_count, job.column_count);
-    ulp_chains_choose_blocks(&job, problem->batch_count, (size_t)ulp_pool_threads_for(pool, nanoseconds));
+    job.meets_padding =
+        has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns, pool));
+    double nanoseconds =
+        (double)problem->batch_count * ulp_chains_estimate(&job, job.row_count, job.column_count);
+    ulp_chains_choose_blocks(&job, problem->batch_count,
+                             (size_t)ulp_pool_threads_for(pool, nanoseconds));
     if (job.shared_lines)
         return run_shared(&job, problem->batch_count, error);
     size_t items = problem->batch_count * job.row_blocks * job.column_blocks;

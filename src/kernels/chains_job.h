@@ -1,4 +1,5 @@
-/* One run of scalar chains: which side becomes the rows, and how the outputs are cut into blocks. */
+/* One run of scalar chains: which side becomes the rows, and how the outputs are cut into
+ * blocks. */
 #ifndef ULP_KERNELS_CHAINS_JOB_H
 #define ULP_KERNELS_CHAINS_JOB_H
 
@@ -14,20 +15,25 @@ struct ulp_chains_job {
     struct ulp_pack rows, columns;
     const int64_t *out_row, *out_column;
     size_t row_count, column_count, k_count;
-    uint64_t row_pitch; /* outputs between rows, for stochastic rounding; the columns are then b's lines */
+    /* outputs between rows, for stochastic rounding; the columns are then b's lines */
+    uint64_t row_pitch;
     const struct ulp_tile *tile;
     enum ulp_element element;
     size_t element_bytes, tile_rows, tile_columns, tile_bytes;
     size_t row_block, column_block, row_blocks, column_blocks, k_block;
     bool meets_padding;
-    bool nan_shows;     /* where padding met a non-finite element the sum is NaN: only such outputs need a second look */
-    bool column_run;    /* out_column counts up by one everywhere */
+    /* where padding met a non-finite element the sum is NaN: only such outputs need a second
+     * look */
+    bool nan_shows;
+    bool column_run; /* out_column counts up by one everywhere */
     struct ulp_output output;
     struct ulp_pool *pool;
-    char *shared; /* the side all blocks need whole, packed once; NULL: every block packs both sides */
+    /* the side all blocks need whole, packed once; NULL: every block packs both sides */
+    char *shared;
     bool share_rows;
-    size_t thread_count;        /* for which the blocks were chosen */
-    size_t shared_lines, batch; /* of shared: lines with those that fill the last tile, and the batch it holds */
+    size_t thread_count; /* for which the blocks were chosen */
+    /* of shared: lines with those that fill the last tile, and the batch it holds */
+    size_t shared_lines, batch;
 };
 
 /* rows, columns and where their outputs lie; the job's tile and chains are set. */
@@ -39,10 +45,22 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
 void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count);
 
 /* Lines of one tile of the shared side. */
-static inline size_t shared_tile(const struct ulp_chains_job *job) { return job->share_rows ? job->tile_rows : job->tile_columns; }
+static inline size_t shared_tile(const struct ulp_chains_job *job)
+{
+    return job->share_rows ? job->tile_rows : job->tile_columns;
+}
 
-static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
-static inline size_t divide_up(size_t a, size_t b) { return a / b + (a % b != 0); }
-static inline size_t round_up(size_t a, size_t b) { return divide_up(a, b) * b; }
+static inline size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+static inline size_t divide_up(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+static inline size_t round_up(size_t a, size_t b)
+{
+    return divide_up(a, b) * b;
+}
 
 #endif

@@ -12,8 +12,9 @@ enum ulp_element ulp_accumulator_element(const struct ulp_arithmetic *arithmetic
     return ulp_storage_element(&arithmetic->accumulator);
 }
 
-static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
-                                       struct ulp_pool *pool, struct ulp_error *error)
+static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
+                                       const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                       struct ulp_error *error)
 {
     if (arithmetic->accumulator.carrier == ULP_CARRIER_MPFR)
         return ulp_contract_wide(arithmetic, problem, pool, error);
@@ -21,11 +22,14 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic, 
         return ulp_contract_unit(arithmetic, problem, pool, error);
     struct ulp_chains chains = ulp_chains_make(arithmetic, problem);
     if (arithmetic->factor.carrier == ULP_CARRIER_MPFR)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors in %s need an accumulator in mpfr:P, not %s",
-                        arithmetic->name, arithmetic->factor.name, arithmetic->accumulator.name);
-    if (chains.rule.step == ULP_STEP_EXACT && !chains.rule.fused && arithmetic->compute.carrier == ULP_CARRIER_MPFR)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "%s: products of %s in %s need an accumulator in mpfr:P, not %s; give compute= a format of at "
+                        "%s: factors in %s need an accumulator in mpfr:P, not %s", arithmetic->name,
+                        arithmetic->factor.name, arithmetic->accumulator.name);
+    if (chains.rule.step == ULP_STEP_EXACT && !chains.rule.fused &&
+        arithmetic->compute.carrier == ULP_CARRIER_MPFR)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "%s: products of %s in %s need an accumulator in mpfr:P, not %s; give "
+                        "compute= a format of at "
                         "most 53 bits",
                         arithmetic->name, arithmetic->factor.name, arithmetic->compute.name,
                         arithmetic->accumulator.name);
@@ -34,29 +38,32 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic, 
 
 static int64_t integer_at(const struct ulp_tensor *tensor, size_t i)
 {
-    return tensor->element == ULP_ELEMENT_I32 ? ((const int32_t *)tensor->data)[i] : ulp_tensor_get_int(tensor, i);
+    return tensor->element == ULP_ELEMENT_I32 ? ((const int32_t *)tensor->data)[i]
+                                              : ulp_tensor_get_int(tensor, i);
 }
 
-#define CONVERT(TARGET, SOURCE)                                                                                         \
-    for (size_t i = 0; i < in->count; i++)                                                                             \
+#define CONVERT(TARGET, SOURCE)            \
+    for (size_t i = 0; i < in->count; i++) \
         ((TARGET *)out->data)[i] = (TARGET)((const SOURCE *)in->data)[i];
 /* The elements that quantization makes have loops of their own. */
-#define CONVERT_ALL(TARGET)                                                                                            \
-    if (in->element == ULP_ELEMENT_I32)                                                                                \
-        CONVERT(TARGET, int32_t)                                                                                       \
-    else if (in->element == ULP_ELEMENT_I8)                                                                            \
-        CONVERT(TARGET, int8_t)                                                                                        \
-    else if (in->element == ULP_ELEMENT_U8)                                                                            \
-        CONVERT(TARGET, uint8_t)                                                                                       \
-    else                                                                                                               \
-        for (size_t i = 0; i < in->count; i++)                                                                         \
+#define CONVERT_ALL(TARGET)                    \
+    if (in->element == ULP_ELEMENT_I32)        \
+        CONVERT(TARGET, int32_t)               \
+    else if (in->element == ULP_ELEMENT_I8)    \
+        CONVERT(TARGET, int8_t)                \
+    else if (in->element == ULP_ELEMENT_U8)    \
+        CONVERT(TARGET, uint8_t)               \
+    else                                       \
+        for (size_t i = 0; i < in->count; i++) \
             ((TARGET *)out->data)[i] = (TARGET)ulp_tensor_get_int(in, i);
 
-/* *out: the factor's tensor in another element: U32 or U64, as sums modulo 2^bits only need the operands modulo 2^bits, or a float
- * that holds every value. */
-static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_tensor *in, enum ulp_type type, struct ulp_error *error)
+/* *out: the factor's tensor in another element: U32 or U64, as sums modulo 2^bits only need the
+ * operands modulo 2^bits, or a float that holds every value. */
+static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                      enum ulp_type type, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_tensor_create(out, type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error);
+    enum ulp_status status =
+        ulp_tensor_create(out, type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error);
     if (status != ULP_OK)
         return status;
     switch (out->element) {
@@ -68,8 +75,14 @@ static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_t
     return ULP_OK;
 }
 
-static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x; }
-static double larger(double x, double y) { return x > y ? x : y; }
+static uint64_t magnitude(int64_t x)
+{
+    return x < 0 ? -(uint64_t)x : (uint64_t)x;
+}
+static double larger(double x, double y)
+{
+    return x > y ? x : y;
+}
 
 /* Of INT32, as most factors are. */
 static inline __attribute__((always_inline)) double find_largest_of(const int32_t *x, size_t count)
@@ -111,16 +124,20 @@ static double find_largest(const struct ulp_tensor *tensor)
     return largest > (uint64_t)1 << 53 ? 0x1p64 : (double)largest;
 }
 
-/* The largest sum of a line's magnitudes, exact below 2^53: rounded sums of positive numbers do not come back below it. */
-static double find_largest_line(const struct ulp_factor *factor, size_t batch_count, size_t line_count, size_t k_count)
+/* The largest sum of a line's magnitudes, exact below 2^53: rounded sums of positive numbers do not
+ * come back below it. */
+static double find_largest_line(const struct ulp_factor *factor, size_t batch_count,
+                                size_t line_count, size_t k_count)
 {
     double result = 0;
     for (size_t g = 0; g < batch_count; g++)
         for (size_t i = 0; i < line_count; i++) {
-            const int64_t first = (factor->batch_offset ? factor->batch_offset[g] : 0) + factor->line_offset[i];
+            const int64_t first =
+                (factor->batch_offset ? factor->batch_offset[g] : 0) + factor->line_offset[i];
             double sum = 0;
             for (size_t k = 0; k < k_count; k++)
-                sum += (double)magnitude(integer_at(factor->tensor, (size_t)(first + factor->k_offset[k])));
+                sum += (double)magnitude(
+                    integer_at(factor->tensor, (size_t)(first + factor->k_offset[k])));
             result = larger(result, sum);
         }
     return result;
@@ -129,26 +146,32 @@ static double find_largest_line(const struct ulp_factor *factor, size_t batch_co
 #define FLOAT_LIMIT 0x1p24
 #define DOUBLE_LIMIT 0x1p53
 
-/* No sum of some of an output's products is above this: the largest products k times or, when that is too much for floats, the sums of
- * one side's lines times the other side's largest element. Rounding is monotone, so what is below 2^53 here is so exactly. */
+/* No sum of some of an output's products is above this: the largest products k times or, when that
+ * is too much for floats, the sums of one side's lines times the other side's largest element.
+ * Rounding is monotone, so what is below 2^53 here is so exactly. */
 static double bound_sums(const struct ulp_contraction *problem)
 {
     const double a = find_largest(problem->a.tensor), b = find_largest(problem->b.tensor);
     const double products = a * b * (double)problem->k;
     if (products < FLOAT_LIMIT || a * b >= DOUBLE_LIMIT)
         return products;
-    const double lines = problem->m <= problem->n ? find_largest_line(&problem->a, problem->batch_count, problem->m, problem->k) * b
-                                                  : find_largest_line(&problem->b, problem->batch_count, problem->n, problem->k) * a;
+    const double lines =
+        problem->m <= problem->n
+            ? find_largest_line(&problem->a, problem->batch_count, problem->m, problem->k) * b
+            : find_largest_line(&problem->b, problem->batch_count, problem->n, problem->k) * a;
     return lines < products ? lines : products;
 }
 
-/* Exact sums modulo 2^bits of out's type. When every partial sum is an integer that FP32 or FP64 holds, |sum| < 2^24 or 2^53, their
- * chains are exact and far faster than the integers' own: 8-bit factors have such sums for any k there is memory for. */
-static enum ulp_status contract_integers(const struct ulp_contraction *problem, struct ulp_pool *pool, struct ulp_error *error)
+/* Exact sums modulo 2^bits of out's type. When every partial sum is an integer that FP32 or FP64
+ * holds, |sum| < 2^24 or 2^53, their chains are exact and far faster than the integers' own: 8-bit
+ * factors have such sums for any k there is memory for. */
+static enum ulp_status contract_integers(const struct ulp_contraction *problem,
+                                         struct ulp_pool *pool, struct ulp_error *error)
 {
     const unsigned cpu = ulp_cpu_features();
     const bool small = problem->out->element_bytes <= sizeof(uint32_t);
-    const double bound = cpu & ULP_CPU_AVX2 ? bound_sums(problem) : DOUBLE_LIMIT; /* plain float tiles are no faster */
+    /* plain float tiles are no faster */
+    const double bound = cpu & ULP_CPU_AVX2 ? bound_sums(problem) : DOUBLE_LIMIT;
     const bool is_float = bound < FLOAT_LIMIT, is_double = !is_float && bound < DOUBLE_LIMIT;
     const enum ulp_type type = is_float    ? ULP_TYPE_FLOAT
                                : is_double ? ULP_TYPE_DOUBLE
@@ -161,7 +184,8 @@ static enum ulp_status contract_integers(const struct ulp_contraction *problem, 
     converted.b.tensor = &b;
     converted.a.padding = converted.b.padding = NULL; /* nothing is infinite: the zeros there do */
     converted.store = false;
-    struct ulp_chains chains = {.rule = {.step = small ? ULP_STEP_UINT32 : ULP_STEP_UINT64, .fused = true}};
+    struct ulp_chains chains = {
+        .rule = {.step = small ? ULP_STEP_UINT32 : ULP_STEP_UINT64, .fused = true}};
     enum ulp_status status = ULP_OK;
     if (is_float || is_double) {
         status = ulp_arithmetic_find(is_float ? "fp32" : "fp64", &arithmetic, error);
@@ -179,16 +203,18 @@ static enum ulp_status contract_integers(const struct ulp_contraction *problem, 
     return status;
 }
 
-enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
-                             struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic,
+                             const struct ulp_contraction *problem, struct ulp_pool *pool,
+                             struct ulp_error *error)
 {
     bool float_a = ulp_element_is_float(problem->a.tensor->element);
     bool float_b = ulp_element_is_float(problem->b.tensor->element);
     bool float_out = ulp_element_is_float(problem->out->element);
     if (float_a != float_out || float_b != float_out)
-        return ulp_fail(error, ULP_ERROR_USAGE, "contraction of %s with %s into %s: integers and floats do not mix",
-                        ulp_type_name(problem->a.tensor->type), ulp_type_name(problem->b.tensor->type),
-                        ulp_type_name(problem->out->type));
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "contraction of %s with %s into %s: integers and floats do not mix",
+                        ulp_type_name(problem->a.tensor->type),
+                        ulp_type_name(problem->b.tensor->type), ulp_type_name(problem->out->type));
     return float_out ? contract_floats(arithmetic, problem, pool, error)
                      : contract_integers(problem, pool, error);
 }

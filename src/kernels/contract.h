@@ -1,5 +1,6 @@
-/* The one entry point for all products-and-sums: MatMul, Gemm, Conv, ConvTranspose, recurrent cells, attention.
- * An operator only says which elements multiply which; the arithmetic says how they are multiplied and added. */
+/* The one entry point for all products-and-sums: MatMul, Gemm, Conv, ConvTranspose, recurrent
+ * cells, attention. An operator only says which elements multiply which; the arithmetic says how
+ * they are multiplied and added. */
 #ifndef ULP_KERNELS_CONTRACT_H
 #define ULP_KERNELS_CONTRACT_H
 
@@ -8,36 +9,42 @@
 
 struct ulp_packed;
 
-/* One factor: element (batch g, line i, k) is tensor element batch_offset[g] + line_offset[i] + k_offset[k].
- * A NULL table is all zeros (batch) or must not be NULL (line, k). */
+/* One factor: element (batch g, line i, k) is tensor element batch_offset[g] + line_offset[i] +
+ * k_offset[k]. A NULL table is all zeros (batch) or must not be NULL (line, k). */
 struct ulp_factor {
     const struct ulp_tensor *tensor;
     const int64_t *batch_offset, *line_offset, *k_offset;
-    /* NULL, or one byte per tensor element: 1 says the element does not exist (a convolution's padding, where the
-     * tensor holds a zero): its product is skipped, never Inf * 0. */
+    /* NULL, or one byte per tensor element: 1 says the element does not exist (a convolution's
+     * padding, where the tensor holds a zero): its product is skipped, never Inf * 0. */
     const uint8_t *padding;
 };
 
-/* out(g, i, j) = sum over k of a(g, i, k) * b(g, j, k), in increasing k. Offsets of out as of factors. */
+/* out(g, i, j) = sum over k of a(g, i, k) * b(g, j, k), in increasing k. Offsets of out as of
+ * factors. */
 struct ulp_contraction {
     size_t batch_count, m, n, k;
     struct ulp_factor a, b;
     struct ulp_tensor *out;
     const int64_t *out_batch_offset, *out_row_offset, *out_column_offset;
-    /* true: out is rounded once to arithmetic->storage as it is written (no epilogue follows); false: out holds
-     * accumulators, exact in ulp_accumulator_element(arithmetic). */
+    /* true: out is rounded once to arithmetic->storage as it is written (no epilogue follows);
+     * false: out holds accumulators, exact in ulp_accumulator_element(arithmetic). */
     bool store;
     uint64_t node_key; /* of the node's stochastic stream */
-    struct ulp_packed *packed; /* forms of factors that stay as they are (packed.h); NULL: none. Results are the same with and without */
+    /* forms of factors that stay as they are (packed.h); NULL: none. Results are the same with and
+     * without */
+    struct ulp_packed *packed;
 };
 
-/* The element that carries an accumulator of this arithmetic (F32 for fp16@h200, WIDE for mpfr:P, ...). */
+/* The element that carries an accumulator of this arithmetic (F32 for fp16@h200, WIDE for mpfr:P,
+ * ...). */
 enum ulp_element ulp_accumulator_element(const struct ulp_arithmetic *arithmetic);
 
-/* Compute the contraction. Factors are in arithmetic->storage; they are rounded to arithmetic->factor by the schedule's operand
- * rounding while packing. Results depend only on (arithmetic, problem): not on threads or instruction set. Integer tensors:
- * exact sums modulo 2^bits of out's type. mpfr:P: |error| <= 2^-P * sum |a_k b_k|, specials exact. */
-enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
-                             struct ulp_pool *pool, struct ulp_error *error);
+/* Compute the contraction. Factors are in arithmetic->storage; they are rounded to
+ * arithmetic->factor by the schedule's operand rounding while packing. Results depend only on
+ * (arithmetic, problem): not on threads or instruction set. Integer tensors: exact sums modulo
+ * 2^bits of out's type. mpfr:P: |error| <= 2^-P * sum |a_k b_k|, specials exact. */
+enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic,
+                             const struct ulp_contraction *problem, struct ulp_pool *pool,
+                             struct ulp_error *error);
 
 #endif

@@ -17,7 +17,8 @@ struct ulp_direct_problem {
 
 /* Is this the better way for the problem? */
 bool ulp_direct_serves(const struct ulp_direct_problem *problem, const struct ulp_tile *tile);
-enum ulp_status ulp_direct_run(const struct ulp_direct_problem *problem, const struct ulp_tile *tile,
-                               struct ulp_pool *pool, struct ulp_error *error);
+enum ulp_status ulp_direct_run(const struct ulp_direct_problem *problem,
+                               const struct ulp_tile *tile, struct ulp_pool *pool,
+                               struct ulp_error *error);
 
 #endif

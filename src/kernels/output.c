@@ -35,8 +35,9 @@ enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithme
                                              : ulp_accumulator_element(arithmetic);
     if (tensor->element != wanted)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "contraction in %s: the output has elements of kind %d, expected %d for %s", arithmetic->name,
-                        (int)tensor->element, (int)wanted, problem->store ? "values in storage" : "accumulators");
+                        "contraction in %s: the output has elements of kind %d, expected %d for %s",
+                        arithmetic->name, (int)tensor->element, (int)wanted,
+                        problem->store ? "values in storage" : "accumulators");
     return ULP_OK;
 }
 
@@ -53,9 +54,13 @@ bool ulp_output_is_run(const int64_t *offset, size_t n)
     return differences == 0;
 }
 
-static inline float without_payload(float x) { return x == x ? x : NAN; }
+static inline float without_payload(float x)
+{
+    return x == x ? x : NAN;
+}
 
-static inline __attribute__((always_inline)) void store_pieces(float *restrict out, const float *restrict x, size_t n)
+static inline __attribute__((always_inline)) void store_pieces(float *restrict out,
+                                                               const float *restrict x, size_t n)
 {
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
@@ -80,8 +85,14 @@ static inline __attribute__((always_inline)) bool find_nan(const float *x, size_
 }
 
 #ifdef OUTPUT_X86
-__attribute__((target("avx2"))) static void store_pieces_avx2(float *out, const float *x, size_t n) { store_pieces(out, x, n); }
-__attribute__((target("avx2"))) static bool find_nan_avx2(const float *x, size_t n) { return find_nan(x, n); }
+__attribute__((target("avx2"))) static void store_pieces_avx2(float *out, const float *x, size_t n)
+{
+    store_pieces(out, x, n);
+}
+__attribute__((target("avx2"))) static bool find_nan_avx2(const float *x, size_t n)
+{
+    return find_nan(x, n);
+}
 #endif
 
 static void store_run(float *out, const float *x, size_t n)
@@ -104,15 +115,15 @@ bool ulp_output_has_nan(const float *x, size_t n)
     return find_nan(x, n);
 }
 
-static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset, const float *x, size_t n,
-                         struct ulp_draw draw)
+static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset,
+                         const float *x, size_t n, struct ulp_draw draw)
 {
     float rounded[STRIP_MAX];
     float *out = (float *)output->tensor->data + base;
     if (output->round) {
         memcpy(rounded, x, n * sizeof *x);
-        ulp_round_floats(&output->format, output->rounding, rounded, n, output->seed, output->stream + draw.number,
-                         draw.first);
+        ulp_round_floats(&output->format, output->rounding, rounded, n, output->seed,
+                         output->stream + draw.number, draw.first);
         x = rounded;
     }
     for (size_t i = 0; i < n; i++)
@@ -120,16 +131,17 @@ static void store_floats(const struct ulp_output *output, int64_t base, const in
 }
 
 /* The general case, by way of doubles. */
-static void store_values(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip,
-                         size_t n, struct ulp_draw draw)
+static void store_values(const struct ulp_output *output, int64_t base, const int64_t *offset,
+                         const void *strip, size_t n, struct ulp_draw draw)
 {
     struct ulp_tensor *tensor = output->tensor;
     double x[STRIP_MAX];
     for (size_t i = 0; i < n; i++)
-        x[i] = output->source == ULP_ELEMENT_F32 ? (double)((const float *)strip)[i] : ((const double *)strip)[i];
+        x[i] = output->source == ULP_ELEMENT_F32 ? (double)((const float *)strip)[i]
+                                                 : ((const double *)strip)[i];
     if (output->round)
-        ulp_round_doubles(&output->format, output->rounding, x, n, output->seed, output->stream + draw.number,
-                          draw.first);
+        ulp_round_doubles(&output->format, output->rounding, x, n, output->seed,
+                          output->stream + draw.number, draw.first);
     for (size_t i = 0; i < n; i++) {
         size_t at = (size_t)(base + offset[i]);
         x[i] = x[i] == x[i] ? x[i] : NAN;
@@ -141,34 +153,37 @@ static void store_values(const struct ulp_output *output, int64_t base, const in
 }
 
 /* A wide output of narrow sums. */
-static void store_records(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip,
-                          size_t n, struct ulp_draw draw)
+static void store_records(const struct ulp_output *output, int64_t base, const int64_t *offset,
+                          const void *strip, size_t n, struct ulp_draw draw)
 {
     struct ulp_tensor *tensor = output->tensor;
     mpfr_t exact, x;
     mpfr_init2(exact, 53);
     for (size_t i = 0; i < n; i++) {
-        struct ulp_record *record = ulp_record_at(tensor->data, (size_t)(base + offset[i]), tensor->precision);
+        struct ulp_record *record =
+            ulp_record_at(tensor->data, (size_t)(base + offset[i]), tensor->precision);
         mpfr_set_d(exact,
-                   output->source == ULP_ELEMENT_F32 ? (double)((const float *)strip)[i] : ((const double *)strip)[i],
+                   output->source == ULP_ELEMENT_F32 ? (double)((const float *)strip)[i]
+                                                     : ((const double *)strip)[i],
                    MPFR_RNDN);
         ulp_record_begin(x, record, tensor->precision);
-        ulp_round_mpfr(&output->format, output->rounding, x, exact, output->seed, output->stream + draw.number,
-                       draw.first + i);
+        ulp_round_mpfr(&output->format, output->rounding, x, exact, output->seed,
+                       output->stream + draw.number, draw.first + i);
         ulp_record_close(record, x);
     }
     mpfr_clear(exact);
 }
 
 /* Sums in floats are integers below 2^63. */
-static void store_integers(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip,
-                           size_t n)
+static void store_integers(const struct ulp_output *output, int64_t base, const int64_t *offset,
+                           const void *strip, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t x = output->source == ULP_ELEMENT_U32   ? ((const uint32_t *)strip)[i]
                      : output->source == ULP_ELEMENT_U64 ? ((const uint64_t *)strip)[i]
-                     : output->source == ULP_ELEMENT_F32 ? (uint64_t)(int64_t)((const float *)strip)[i]
-                                                         : (uint64_t)(int64_t)((const double *)strip)[i];
+                     : output->source == ULP_ELEMENT_F32
+                         ? (uint64_t)(int64_t)((const float *)strip)[i]
+                         : (uint64_t)(int64_t)((const double *)strip)[i];
         ulp_tensor_set_int(output->tensor, (size_t)(base + offset[i]), (int64_t)x);
     }
 }
@@ -179,8 +194,8 @@ static void store_integer_run(int32_t *out, const float *x, size_t n)
         out[i] = (int32_t)x[i];
 }
 
-void ulp_output_strip(const struct ulp_output *output, int64_t base, const int64_t *offset, const void *strip, size_t n,
-                      struct ulp_draw draw)
+void ulp_output_strip(const struct ulp_output *output, int64_t base, const int64_t *offset,
+                      const void *strip, size_t n, struct ulp_draw draw)
 {
     enum ulp_element target = output->tensor->element;
     if (!ulp_element_is_float(target))

@@ -1,5 +1,6 @@
-/* Packing: see pack.h. A panel's lines are looked at once for runs of neighbours, so that a convolution's or a matrix's
- * rows are copied as blocks; values are rounded to the factor format after gathering, where memory is contiguous. */
+/* Packing: see pack.h. A panel's lines are looked at once for runs of neighbours, so that a
+ * convolution's or a matrix's rows are copied as blocks; values are rounded to the factor format
+ * after gathering, where memory is contiguous. */
 #include "kernels/pack.h"
 
 #include <math.h>
@@ -29,8 +30,8 @@ bool ulp_pack_is_contiguous(const int64_t *offset, size_t count)
     return true;
 }
 
-static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor, size_t batch, size_t line,
-                       size_t count)
+static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor, size_t batch,
+                       size_t line, size_t count)
 {
     int64_t base = factor->batch_offset ? factor->batch_offset[batch] : 0;
     lanes->count = count;
@@ -56,7 +57,8 @@ static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor,
 #define TARGET double
 #include "kernels/pack_template.h"
 
-struct ulp_pack ulp_pack_make(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem, int side)
+struct ulp_pack ulp_pack_make(const struct ulp_arithmetic *arithmetic,
+                              const struct ulp_contraction *problem, int side)
 {
     return (struct ulp_pack){
         .factor = side == 0 ? &problem->a : &problem->b,
@@ -76,9 +78,11 @@ static double convert(const struct ulp_pack *pack, int64_t offset)
         mpfr_t x, rounded;
         mpfr_prec_t precision = pack->format.precision > 53 ? pack->format.precision : 53;
         mpfr_init2(rounded, precision);
-        ulp_record_open_const(x, ulp_record_at_const(tensor->data, (size_t)offset, tensor->precision),
+        ulp_record_open_const(x,
+                              ulp_record_at_const(tensor->data, (size_t)offset, tensor->precision),
                               tensor->precision);
-        ulp_round_mpfr(&pack->format, pack->rounding, rounded, x, pack->seed, pack->stream, (uint64_t)offset);
+        ulp_round_mpfr(&pack->format, pack->rounding, rounded, x, pack->seed, pack->stream,
+                       (uint64_t)offset);
         double value = mpfr_get_d(rounded, MPFR_RNDN);
         mpfr_clear(rounded);
         return value;
@@ -86,12 +90,13 @@ static double convert(const struct ulp_pack *pack, int64_t offset)
     double x = tensor->element == ULP_ELEMENT_F32 ? (double)((const float *)tensor->data)[offset]
                                                   : ((const double *)tensor->data)[offset];
     if (pack->round)
-        ulp_round_doubles(&pack->format, pack->rounding, &x, 1, pack->seed, pack->stream, (uint64_t)offset);
+        ulp_round_doubles(&pack->format, pack->rounding, &x, 1, pack->seed, pack->stream,
+                          (uint64_t)offset);
     return x;
 }
 
-/* Are elements gathered first and rounded where they lie? Not when a rounding depends on the element's place, nor
- * between types that have no such path. */
+/* Are elements gathered first and rounded where they lie? Not when a rounding depends on the
+ * element's place, nor between types that have no such path. */
 static bool rounds_in_place(const struct ulp_pack *pack, enum ulp_element target)
 {
     enum ulp_element source = pack->factor->tensor->element;
@@ -99,7 +104,8 @@ static bool rounds_in_place(const struct ulp_pack *pack, enum ulp_element target
            !(pack->round && pack->rounding == ULP_ROUND_STOCHASTIC);
 }
 
-static void round_in_place(void *out, enum ulp_element target, const struct ulp_pack *pack, size_t count)
+static void round_in_place(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                           size_t count)
 {
     if (!pack->round || !ulp_element_is_float(target))
         return;
@@ -110,12 +116,13 @@ static void round_in_place(void *out, enum ulp_element target, const struct ulp_
 }
 
 /* Conversion element by element into cleared memory; line i, k at i * line_step + k * k_step. */
-static void pack_slowly(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
-                        size_t line_step, size_t k_step)
+static void pack_slowly(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                        struct ulp_pack_range range, size_t line_step, size_t k_step)
 {
     for (size_t i = 0; i < range.line_count; i++)
         for (size_t k = 0; k < range.k_count; k++) {
-            double x = convert(pack, ulp_factor_offset(pack->factor, range.batch, range.line + i, range.k + k));
+            double x = convert(pack, ulp_factor_offset(pack->factor, range.batch, range.line + i,
+                                                       range.k + k));
             if (target == ULP_ELEMENT_F32)
                 ((float *)out)[i * line_step + k * k_step] = (float)x;
             else
@@ -123,8 +130,8 @@ static void pack_slowly(void *out, enum ulp_element target, const struct ulp_pac
         }
 }
 
-static void pack_panel(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
-                       size_t width)
+static void pack_panel(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                       struct ulp_pack_range range, size_t width)
 {
     const struct ulp_tensor *tensor = pack->factor->tensor;
     const int64_t *k_offset = pack->factor->k_offset + range.k;
@@ -141,8 +148,8 @@ static void pack_panel(void *out, enum ulp_element target, const struct ulp_pack
     round_in_place(out, target, pack, width * range.k_count);
 }
 
-void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
-                     size_t width)
+void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                     struct ulp_pack_range range, size_t width)
 {
     bool in_place = rounds_in_place(pack, target);
     size_t panel_bytes = width * range.k_count * ulp_element_bytes(target, 0);
@@ -160,8 +167,8 @@ void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *
     }
 }
 
-void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pack, struct ulp_pack_range range,
-                   size_t stride)
+void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                   struct ulp_pack_range range, size_t stride)
 {
     const struct ulp_tensor *tensor = pack->factor->tensor;
     if (!rounds_in_place(pack, target)) {
@@ -181,15 +188,19 @@ void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pa
 bool ulp_pack_may_be_special(const struct ulp_pack *pack, struct ulp_pool *pool)
 {
     const struct ulp_tensor *tensor = pack->factor->tensor;
-    return tensor->element == ULP_ELEMENT_WIDE || ulp_any_beyond(tensor, pack->format.max_finite, pool);
+    return tensor->element == ULP_ELEMENT_WIDE ||
+           ulp_any_beyond(tensor, pack->format.max_finite, pool);
 }
 
-bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b, struct ulp_pool *pool)
+bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b,
+                            struct ulp_pool *pool)
 {
-    return (a->factor->padding && ulp_pack_may_be_special(b, pool)) || (b->factor->padding && ulp_pack_may_be_special(a, pool));
+    return (a->factor->padding && ulp_pack_may_be_special(b, pool)) ||
+           (b->factor->padding && ulp_pack_may_be_special(a, pool));
 }
 
-bool ulp_pack_line_has_padding(const struct ulp_pack *pack, size_t batch, size_t line, size_t k_count)
+bool ulp_pack_line_has_padding(const struct ulp_pack *pack, size_t batch, size_t line,
+                               size_t k_count)
 {
     const uint8_t *padding = pack->factor->padding;
     for (size_t k = 0; padding && k < k_count; k++)
@@ -206,8 +217,8 @@ bool ulp_pack_line_is_finite(const struct ulp_pack *pack, size_t batch, size_t l
     return true;
 }
 
-void ulp_pack_pair(double *a_out, double *b_out, const struct ulp_pack *a, const struct ulp_pack *b, size_t batch,
-                   size_t a_line, size_t b_line, size_t k_count)
+void ulp_pack_pair(double *a_out, double *b_out, const struct ulp_pack *a, const struct ulp_pack *b,
+                   size_t batch, size_t a_line, size_t b_line, size_t k_count)
 {
     for (size_t k = 0; k < k_count; k++) {
         int64_t a_offset = ulp_factor_offset(a->factor, batch, a_line, k);

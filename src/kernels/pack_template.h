@@ -8,17 +8,18 @@
 #define JOIN(a, b) JOIN_(a, b)
 
 /* One panel: lanes lines at data + lane[i] + k_offset[k], to out[k * width + i]. */
-static inline __attribute__((always_inline)) void
-JOIN(copy_run, SUFFIX)(TARGET *restrict out, const SOURCE *data, const int64_t *k_offset, size_t k_count, size_t width)
+static inline __attribute__((always_inline)) void JOIN(copy_run, SUFFIX)(
+    TARGET *restrict out, const SOURCE *data, const int64_t *k_offset, size_t k_count, size_t width)
 {
     for (size_t k = 0; k < k_count; k++, out += width)
         for (size_t i = 0; i < width; i++)
             out[i] = (TARGET)data[k_offset[k] + (int64_t)i];
 }
 
-/* Four by four: enough to write whole pieces of cache lines. data points at k = 0, k is contiguous. */
-static void JOIN(transpose, SUFFIX)(TARGET *restrict out, const SOURCE *data, const struct ulp_lanes *lanes,
-                                    size_t k_count, size_t width)
+/* Four by four: enough to write whole pieces of cache lines. data points at k = 0, k is
+ * contiguous. */
+static void JOIN(transpose, SUFFIX)(TARGET *restrict out, const SOURCE *data,
+                                    const struct ulp_lanes *lanes, size_t k_count, size_t width)
 {
     for (size_t i = 0; i < lanes->count; i += 4) {
         size_t rows = lanes->count - i < 4 ? lanes->count - i : 4, k = 0;
@@ -39,8 +40,9 @@ static void JOIN(transpose, SUFFIX)(TARGET *restrict out, const SOURCE *data, co
 }
 
 /* One panel: lines at data + lane offset + k_offset[k], to out[k * width + i]. */
-static void JOIN(gather_panel, SUFFIX)(TARGET *restrict out, const SOURCE *data, const struct ulp_lanes *lanes,
-                                       const int64_t *k_offset, size_t k_count, size_t width)
+static void JOIN(gather_panel, SUFFIX)(TARGET *restrict out, const SOURCE *data,
+                                       const struct ulp_lanes *lanes, const int64_t *k_offset,
+                                       size_t k_count, size_t width)
 {
     if (lanes->run_count == 1 && lanes->count == width) {
         if (width == 32)
@@ -64,13 +66,15 @@ static void JOIN(gather_panel, SUFFIX)(TARGET *restrict out, const SOURCE *data,
             out[k * width + i] = (TARGET)data[lanes->offset[i] + k_offset[k]];
 }
 
-static void JOIN(gather_rows, SUFFIX)(TARGET *out, const SOURCE *data, const struct ulp_factor *factor,
-                                      struct ulp_pack_range range, size_t stride)
+static void JOIN(gather_rows, SUFFIX)(TARGET *out, const SOURCE *data,
+                                      const struct ulp_factor *factor, struct ulp_pack_range range,
+                                      size_t stride)
 {
     const int64_t *k_offset = factor->k_offset + range.k;
     bool contiguous = ulp_pack_is_contiguous(k_offset, range.k_count);
     for (size_t i = 0; i < range.line_count; i++, out += stride) {
-        const SOURCE *source = data + ulp_factor_offset(factor, range.batch, range.line + i, range.k);
+        const SOURCE *source =
+            data + ulp_factor_offset(factor, range.batch, range.line + i, range.k);
         if (contiguous)
             for (size_t k = 0; k < range.k_count; k++)
                 out[k] = (TARGET)source[k];

@@ -1,5 +1,6 @@
-/* Packing panels of 32-bit elements with AVX-512: lines in runs, of neighbours or of every second element, by masked loads, lines with neighbours in k by
- * transposing 16 x 16 blocks in registers, anything else by gathering. */
+/* Packing panels of 32-bit elements with AVX-512: lines in runs, of neighbours or of every second
+ * element, by masked loads, lines with neighbours in k by transposing 16 x 16 blocks in registers,
+ * anything else by gathering. */
 #include "kernels/pack_panel.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -16,7 +17,8 @@ struct vector_lanes {
     size_t part_count;
     struct lane_run {
         __mmask16 mask;
-        int64_t step, offset; /* 1 or 2 elements from lane to lane; of lane 0, were it in the same run */
+        /* 1 or 2 elements from lane to lane; of lane 0, were it in the same run */
+        int64_t step, offset;
     } parts[LANES];
 };
 
@@ -24,18 +26,23 @@ static struct vector_lanes cut_lanes(const struct ulp_lanes *lanes, size_t first
 {
     struct vector_lanes out = {.first = first};
     size_t stored = width - first < LANES ? width - first : LANES;
-    out.count = lanes->count <= first ? 0 : lanes->count - first < LANES ? lanes->count - first : LANES;
+    out.count = lanes->count <= first          ? 0
+                : lanes->count - first < LANES ? lanes->count - first
+                                               : LANES;
     out.stored = (__mmask16)((1u << stored) - 1);
     out.present = (__mmask16)((1u << out.count) - 1);
     for (size_t i = 0; i < out.count; i++) {
-        const int64_t offset = lanes->offset[first + i], step = i ? offset - lanes->offset[first + i - 1] : 0;
+        const int64_t offset = lanes->offset[first + i],
+                      step = i ? offset - lanes->offset[first + i - 1] : 0;
         struct lane_run *run = out.part_count ? &out.parts[out.part_count - 1] : NULL;
         const bool is_second = run && run->mask == 1u << (i - 1) && (step == 1 || step == 2);
         if (!is_second && !(run && step == run->step && run->mask != 1u << (i - 1))) {
             run = &out.parts[out.part_count++];
             *run = (struct lane_run){.step = 1, .offset = offset - (int64_t)i};
         } else if (is_second) {
-            *run = (struct lane_run){.mask = run->mask, .step = step, .offset = offset - step * (int64_t)i};
+            *run = (struct lane_run){.mask = run->mask,
+                                     .step = step,
+                                     .offset = offset - step * (int64_t)i};
         }
         run->mask |= (__mmask16)(1u << i);
     }
@@ -57,14 +64,19 @@ static __mmask16 spread_mask(unsigned mask)
     return (__mmask16)spread;
 }
 
-/* Every second element of the 32 from source on: lane i takes number 2 i where the run has it; nothing else is read. */
-AVX512 static inline __attribute__((always_inline)) __m512i load_even(const ulp_move32 *source, __mmask16 low, __mmask16 high)
+/* Every second element of the 32 from source on: lane i takes number 2 i where the run has it;
+ * nothing else is read. */
+AVX512 static inline __attribute__((always_inline)) __m512i load_even(const ulp_move32 *source,
+                                                                      __mmask16 low, __mmask16 high)
 {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    return _mm512_permutex2var_epi32(_mm512_maskz_loadu_epi32(low, source), even, _mm512_maskz_loadu_epi32(high, source + LANES));
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_epi32(_mm512_maskz_loadu_epi32(low, source), even,
+                                     _mm512_maskz_loadu_epi32(high, source + LANES));
 }
 
-AVX512 static void pack_even_runs(ulp_move32 *out, const ulp_move32 *data, const struct vector_lanes *lanes, const int64_t *k_offset,
+AVX512 static void pack_even_runs(ulp_move32 *out, const ulp_move32 *data,
+                                  const struct vector_lanes *lanes, const int64_t *k_offset,
                                   size_t k_count, size_t width)
 {
     __mmask16 low[LANES], high[LANES];
@@ -77,15 +89,17 @@ AVX512 static void pack_even_runs(ulp_move32 *out, const ulp_move32 *data, const
         for (size_t part = 0; part < lanes->part_count; part++) {
             const struct lane_run *run = &lanes->parts[part];
             const ulp_move32 *source = address(data, run->offset + k_offset[k]);
-            x = run->step == 1 ? _mm512_mask_loadu_epi32(x, run->mask, source)
-                               : _mm512_mask_mov_epi32(x, run->mask, load_even(source, low[part], high[part]));
+            x = run->step == 1
+                    ? _mm512_mask_loadu_epi32(x, run->mask, source)
+                    : _mm512_mask_mov_epi32(x, run->mask, load_even(source, low[part], high[part]));
         }
         _mm512_mask_storeu_epi32(out, lanes->stored, x);
     }
 }
 
-AVX512 static void pack_runs(ulp_move32 *out, const ulp_move32 *data, const struct vector_lanes *lanes,
-                             const int64_t *k_offset, size_t k_count, size_t width)
+AVX512 static void pack_runs(ulp_move32 *out, const ulp_move32 *data,
+                             const struct vector_lanes *lanes, const int64_t *k_offset,
+                             size_t k_count, size_t width)
 {
     for (size_t k = 0; k < k_count; k++, out += width) {
         __m512i x = _mm512_setzero_si512();
@@ -96,9 +110,9 @@ AVX512 static void pack_runs(ulp_move32 *out, const ulp_move32 *data, const stru
     }
 }
 
-AVX512 static void pack_gathered(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *all,
-                                 const struct vector_lanes *lanes, const int64_t *k_offset, size_t k_count,
-                                 size_t width)
+AVX512 static void pack_gathered(ulp_move32 *out, const ulp_move32 *data,
+                                 const struct ulp_lanes *all, const struct vector_lanes *lanes,
+                                 const int64_t *k_offset, size_t k_count, size_t width)
 {
     const __mmask8 low = (__mmask8)lanes->present, high = (__mmask8)(lanes->present >> 8);
     int64_t offset[LANES] = {0};
@@ -109,11 +123,13 @@ AVX512 static void pack_gathered(ulp_move32 *out, const ulp_move32 *data, const 
         const void *source = address(data, k_offset[k]);
         __m256i x = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), low, at_low, source, 4);
         __m256i y = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), high, at_high, source, 4);
-        _mm512_mask_storeu_epi32(out, lanes->stored, _mm512_inserti64x4(_mm512_castsi256_si512(x), y, 1));
+        _mm512_mask_storeu_epi32(out, lanes->stored,
+                                 _mm512_inserti64x4(_mm512_castsi256_si512(x), y, 1));
     }
 }
 
-/* Rows and columns of r exchanged: pairs of 32 bits, then of 64, then of 128-bit quarters by two steps. */
+/* Rows and columns of r exchanged: pairs of 32 bits, then of 64, then of 128-bit quarters by two
+ * steps. */
 AVX512 static inline __attribute__((always_inline)) void transpose(__m512i r[LANES])
 {
     __m512i t[LANES];
@@ -147,8 +163,9 @@ AVX512 static inline __attribute__((always_inline)) void transpose(__m512i r[LAN
 }
 
 /* data points at k = 0; k is contiguous. */
-AVX512 static void pack_transposed(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *all,
-                                   const struct vector_lanes *lanes, size_t k_count, size_t width)
+AVX512 static void pack_transposed(ulp_move32 *out, const ulp_move32 *data,
+                                   const struct ulp_lanes *all, const struct vector_lanes *lanes,
+                                   size_t k_count, size_t width)
 {
     for (size_t k = 0; k < k_count; k += LANES, out += LANES * width) {
         size_t length = k_count - k < LANES ? k_count - k : LANES;
@@ -156,8 +173,9 @@ AVX512 static void pack_transposed(ulp_move32 *out, const ulp_move32 *data, cons
         __m512i r[LANES];
 #pragma GCC unroll 16
         for (size_t i = 0; i < LANES; i++)
-            r[i] = i < lanes->count ? _mm512_maskz_loadu_epi32(read, data + all->offset[lanes->first + i] + k)
-                                    : _mm512_setzero_si512();
+            r[i] = i < lanes->count
+                       ? _mm512_maskz_loadu_epi32(read, data + all->offset[lanes->first + i] + k)
+                       : _mm512_setzero_si512();
         transpose(r);
 #pragma GCC unroll 16
         for (size_t i = 0; i < LANES; i++)

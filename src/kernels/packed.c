@@ -57,7 +57,8 @@ static bool reclaim(void *owner)
     return any;
 }
 
-enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *budget, struct ulp_error *error)
+enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *budget,
+                                  struct ulp_error *error)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
@@ -105,7 +106,8 @@ static struct kept **find_same(struct ulp_packed *packed, const struct ulp_tenso
     return at;
 }
 
-enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tensor *tensor, struct ulp_error *error)
+enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tensor *tensor,
+                                struct ulp_error *error)
 {
     if (!packed || !tensor->data || tensor->count == 0)
         return ULP_OK;
@@ -171,8 +173,8 @@ bool ulp_packed_is_kept(struct ulp_packed *packed, const struct ulp_packed_view 
     const struct kept *kept = find_around(packed, tensor);
     const size_t room = kept ? (size_t)(kept->end - kept->first) / tensor->element_bytes : 0;
     pthread_mutex_unlock(&packed->mutex);
-    return ulp_size_mul(view->line_count, view->k_count, &lines) && ulp_size_mul(lines, count_groups(view), &elements) &&
-           elements <= room;
+    return ulp_size_mul(view->line_count, view->k_count, &lines) &&
+           ulp_size_mul(lines, count_groups(view), &elements) && elements <= room;
 }
 
 struct ulp_budget *ulp_packed_budget(struct ulp_packed *packed)
@@ -184,8 +186,9 @@ static bool is_form_of(const struct ulp_packed_form *form, const struct ulp_pack
 {
     const struct ulp_factor *factor = view->factor;
     const struct ulp_tensor *tensor = factor->tensor;
-    if (form->data != tensor->data || form->element != tensor->element || form->precision != tensor->precision ||
-        form->line_count != view->line_count || form->k_count != view->k_count)
+    if (form->data != tensor->data || form->element != tensor->element ||
+        form->precision != tensor->precision || form->line_count != view->line_count ||
+        form->k_count != view->k_count)
         return false;
     const int64_t *lines = form->tables + form->group_count, *k = lines + form->line_count;
     if (memcmp(lines, factor->line_offset, view->line_count * sizeof *lines) != 0 ||
@@ -197,7 +200,8 @@ static bool is_form_of(const struct ulp_packed_form *form, const struct ulp_pack
     return true;
 }
 
-struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed, const struct ulp_packed_view *view,
+struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,
+                                        const struct ulp_packed_view *view,
                                         void (*kernel)(struct ulp_packed_form *form))
 {
     pthread_mutex_lock(&packed->mutex);
@@ -219,13 +223,14 @@ static int compare_offsets(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form, const struct ulp_packed_view *view,
-                                 struct ulp_error *error)
+enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form,
+                                 const struct ulp_packed_view *view, struct ulp_error *error)
 {
     const struct ulp_factor *factor = view->factor;
     void *memory;
-    enum ulp_status status = ulp_allocate(&memory, view->batch_count + view->line_count + view->k_count, sizeof *form->tables,
-                                          packed->budget, "a packed factor's offsets", error);
+    enum ulp_status status =
+        ulp_allocate(&memory, view->batch_count + view->line_count + view->k_count,
+                     sizeof *form->tables, packed->budget, "a packed factor's offsets", error);
     if (status != ULP_OK)
         return status;
     int64_t *tables = memory;
@@ -255,9 +260,11 @@ void ulp_packed_end(struct ulp_packed_form *form)
 
 static bool are_alike(const struct ulp_packed_form *x, const struct ulp_packed_form *y)
 {
-    return x->free == y->free && x->data == y->data && x->element == y->element && x->group_count == y->group_count &&
-           x->line_count == y->line_count && x->k_count == y->k_count &&
-           memcmp(x->tables, y->tables, (x->group_count + x->line_count + x->k_count) * sizeof *x->tables) == 0;
+    return x->free == y->free && x->data == y->data && x->element == y->element &&
+           x->group_count == y->group_count && x->line_count == y->line_count &&
+           x->k_count == y->k_count &&
+           memcmp(x->tables, y->tables,
+                  (x->group_count + x->line_count + x->k_count) * sizeof *x->tables) == 0;
 }
 
 static void remove_alike(struct kept *kept, const struct ulp_packed_form *form)

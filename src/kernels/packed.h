@@ -1,20 +1,24 @@
-/* Packed forms of factors that are met again: weights, which an audit contracts with the reference's values and with every
- * lane's, and which a recurrent cell or a loop's body meets at every step. Who owns such a factor's memory says how long it stays as it
- * is (keep, drop); kernels leave what they made of it here and find it at the next call. Results never depend on it, and where memory
- * is limited forms are given up before an allocation fails. Thread-safe. */
+/* Packed forms of factors that are met again: weights, which an audit contracts with the
+ * reference's values and with every lane's, and which a recurrent cell or a loop's body meets at
+ * every step. Who owns such a factor's memory says how long it stays as it is (keep, drop); kernels
+ * leave what they made of it here and find it at the next call. Results never depend on it, and
+ * where memory is limited forms are given up before an allocation fails. Thread-safe. */
 #ifndef ULP_KERNELS_PACKED_H
 #define ULP_KERNELS_PACKED_H
 
 #include "base/alloc.h"
 #include "kernels/contract.h"
 
-/* Forms are charged to the budget (NULL: none), whose reclaim this becomes; it outlives what is created here. */
-enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *budget, struct ulp_error *error);
+/* Forms are charged to the budget (NULL: none), whose reclaim this becomes; it outlives what is
+ * created here. */
+enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *budget,
+                                  struct ulp_error *error);
 void ulp_packed_free(struct ulp_packed *packed);
 
-/* The tensor's elements stay as they are until they are dropped as often as they were kept: forms of them, and of views into them,
- * serve that long. packed NULL: nothing happens. */
-enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tensor *tensor, struct ulp_error *error);
+/* The tensor's elements stay as they are until they are dropped as often as they were kept: forms
+ * of them, and of views into them, serve that long. packed NULL: nothing happens. */
+enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tensor *tensor,
+                                struct ulp_error *error);
 void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor);
 
 /* How many forms were made, and how often one was used again. */
@@ -48,12 +52,14 @@ struct ulp_packed_form {
 /* Is all of the view in memory that stays as it is, and no larger than that? */
 bool ulp_packed_is_kept(struct ulp_packed *packed, const struct ulp_packed_view *view);
 struct ulp_budget *ulp_packed_budget(struct ulp_packed *packed);
-/* The form of that view and kernel, which is not freed before it is released; NULL: there is none. */
-struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed, const struct ulp_packed_view *view,
+/* The form of that view and kernel, which is not freed before it is released; NULL: there is
+ * none. */
+struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,
+                                        const struct ulp_packed_view *view,
                                         void (*kernel)(struct ulp_packed_form *form));
 /* Fills in a new form's view; its memory is charged to the budget. A kernel's free calls end. */
-enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form, const struct ulp_packed_view *view,
-                                 struct ulp_error *error);
+enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form,
+                                 const struct ulp_packed_view *view, struct ulp_error *error);
 void ulp_packed_end(struct ulp_packed_form *form);
 /* Leaves a form here in place of any other of its view and kernel; it must be released. */
 void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form);

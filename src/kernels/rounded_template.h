@@ -1,5 +1,6 @@
-/* Rounding vectors of doubles to a format, as ulp_round_doubles does in every mode but the stochastic one, for formats
- * below double and with a signed zero. Parameters, undefined again at the end:
+/* Rounding vectors of doubles to a format, as ulp_round_doubles does in every mode but the
+ * stochastic one, for formats below double and with a signed zero. Parameters, undefined again at
+ * the end:
  *   SUFFIX      of the names
  *   ATTRIBUTE   target attribute of the instruction set
  *   VECTOR      of doubles, BITS of as many uint64_t (vector_size attribute)
@@ -18,32 +19,40 @@ struct JOIN(rounder, SUFFIX) {
     VECTOR threshold_positive, threshold_negative, over_positive, over_negative;
 };
 
-ATTRIBUTE static struct JOIN(rounder, SUFFIX) JOIN(make_rounder, SUFFIX)(const struct ulp_format *format,
-                                                                         enum ulp_rounding rounding)
+ATTRIBUTE static struct JOIN(rounder, SUFFIX)
+    JOIN(make_rounder, SUFFIX)(const struct ulp_format *format, enum ulp_rounding rounding)
 {
     const struct rounder_scalars s = make_scalars(format, rounding);
     return (struct JOIN(rounder, SUFFIX)){
-        .smallest = SPREAD(s.smallest), .shift = SPREAD(s.shift), .ulp = SPREAD(s.ulp), .largest = SPREAD(s.largest),
-        .flushed = SPREAD(s.flushed), .infinite = SPREAD(s.infinite),
-        .threshold_positive = SPREAD(s.threshold[0]), .threshold_negative = SPREAD(s.threshold[1]),
-        .over_positive = SPREAD(s.over[0]), .over_negative = SPREAD(s.over[1]),
+        .smallest = SPREAD(s.smallest),
+        .shift = SPREAD(s.shift),
+        .ulp = SPREAD(s.ulp),
+        .largest = SPREAD(s.largest),
+        .flushed = SPREAD(s.flushed),
+        .infinite = SPREAD(s.infinite),
+        .threshold_positive = SPREAD(s.threshold[0]),
+        .threshold_negative = SPREAD(s.threshold[1]),
+        .over_positive = SPREAD(s.over[0]),
+        .over_negative = SPREAD(s.over[1]),
     };
 }
 
 /* nearest: the mode is nearest even, so nothing else is looked at. */
-ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX)(const struct JOIN(rounder, SUFFIX) *r,
-                                                                                 VECTOR x, const bool nearest)
+ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX)(
+    const struct JOIN(rounder, SUFFIX) * r, VECTOR x, const bool nearest)
 {
     const BITS sign = (BITS)x & SIGN;
     const VECTOR magnitude = (VECTOR)((BITS)x & ~SIGN);
-    /* The power of two at or below |x|, within the format's binades; for an infinity or NaN any that leaves the shift
-     * finite will do. */
-    const VECTOR power = MIN(MAX((VECTOR)((BITS)x & (uint64_t)0x7ff << 52), r->smallest), SPREAD(0x1p900));
+    /* The power of two at or below |x|, within the format's binades; for an infinity or NaN any
+     * that leaves the shift finite will do. */
+    const VECTOR power =
+        MIN(MAX((VECTOR)((BITS)x & (uint64_t)0x7ff << 52), r->smallest), SPREAD(0x1p900));
     const VECTOR shift = power * r->shift;
     VECTOR y = (magnitude + shift) - shift, over = r->over_positive;
     if (!nearest) {
         const VECTOR ulp = power * r->ulp, side = (VECTOR)((BITS)SPREAD(1.0) | sign);
-        const VECTOR threshold = WHERE_LESS(side, SPREAD(0.0), r->threshold_negative, r->threshold_positive);
+        const VECTOR threshold =
+            WHERE_LESS(side, SPREAD(0.0), r->threshold_negative, r->threshold_positive);
         y = WHERE_LESS(magnitude, y, y - ulp, y);
         y = WHERE_LESS(magnitude - y, MAX(power * threshold, SPREAD(0x1p-1074)), y, y + ulp);
         over = WHERE_LESS(side, SPREAD(0.0), r->over_negative, over);
@@ -55,7 +64,8 @@ ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX
 }
 
 /* x + y rounded to odd at 53 bits: number/odd.h. */
-ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(add_odd, SUFFIX)(VECTOR x, VECTOR y)
+ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(add_odd, SUFFIX)(VECTOR x,
+                                                                                    VECTOR y)
 {
     const VECTOR sum = x + y, y_part = sum - x;
     const VECTOR error = (x - (sum - y_part)) + (y - y_part);

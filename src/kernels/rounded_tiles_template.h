@@ -4,7 +4,8 @@
  *   ROUNDER, MAKE, ROUND, ADD_ODD  from rounded_template.h: struct, make_rounder, round, add_odd
  * Instantiated by tile_rounded.c. */
 
-/* Two roundings to nearest in the same format of at most 25 bits: double rounding of its sums is innocuous. */
+/* Two roundings to nearest in the same format of at most 25 bits: double rounding of its sums is
+ * innocuous. */
 #define TILE NAME(same)
 #define ATTRIBUTE TILE_ATTRIBUTE
 #define ELEMENT double
@@ -24,7 +25,8 @@
 #define LANES TILE_LANES
 #define VECTORS 2
 #define ROWS_MAX 4
-#define SETUP const ROUNDER p = MAKE(&rule->product, rule->rounding), r = MAKE(&rule->sum, rule->rounding);
+#define SETUP \
+    const ROUNDER p = MAKE(&rule->product, rule->rounding), r = MAKE(&rule->sum, rule->rounding);
 #define STEP(s, a, b) ROUND(&r, ADD_ODD((s), ROUND(&p, (a) * (b), true)), true)
 #include "kernels/tile_template.h"
 
@@ -48,7 +50,8 @@
 #define LANES TILE_LANES
 #define VECTORS 2
 #define ROWS_MAX 4
-#define SETUP const ROUNDER p = MAKE(&rule->product, rule->rounding), r = MAKE(&rule->sum, rule->rounding);
+#define SETUP \
+    const ROUNDER p = MAKE(&rule->product, rule->rounding), r = MAKE(&rule->sum, rule->rounding);
 #define STEP(s, a, b) ROUND(&r, ADD_ODD((s), ROUND(&p, (a) * (b), false)), false)
 #include "kernels/tile_template.h"
 

@@ -7,8 +7,8 @@
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 
-static void JOIN(multiply, SUFFIX)(const struct ulp_step_rule *rule, void *out, const void *a, const void *b, size_t n,
-                                   struct ulp_draw draw)
+static void JOIN(multiply, SUFFIX)(const struct ulp_step_rule *rule, void *out, const void *a,
+                                   const void *b, size_t n, struct ulp_draw draw)
 {
     (void)rule, (void)draw;
     const TYPE *factor = a, *strip = b;
@@ -17,8 +17,8 @@ static void JOIN(multiply, SUFFIX)(const struct ulp_step_rule *rule, void *out, 
         result[i] = *factor * strip[i];
 }
 
-static void JOIN(add, SUFFIX)(const struct ulp_step_rule *rule, void *out, const void *x, const void *y, size_t n,
-                              struct ulp_draw draw)
+static void JOIN(add, SUFFIX)(const struct ulp_step_rule *rule, void *out, const void *x,
+                              const void *y, size_t n, struct ulp_draw draw)
 {
     (void)rule, (void)draw;
     const TYPE *left = x, *right = y;
@@ -27,8 +27,8 @@ static void JOIN(add, SUFFIX)(const struct ulp_step_rule *rule, void *out, const
         result[i] = left[i] + right[i];
 }
 
-static void JOIN(multiply_add, SUFFIX)(const struct ulp_step_rule *rule, void *sum, const void *a, const void *b,
-                                       size_t n, struct ulp_draw draw)
+static void JOIN(multiply_add, SUFFIX)(const struct ulp_step_rule *rule, void *sum, const void *a,
+                                       const void *b, size_t n, struct ulp_draw draw)
 {
     (void)rule, (void)draw;
     const TYPE *factor = a, *strip = b;

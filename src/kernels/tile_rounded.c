@@ -1,5 +1,6 @@
-/* Tiles for the formats the processor does not have: every step is a double, rounded to odd where it is not exact, and
- * then rounded to the format in the same vector. One source for AVX-512, AVX2 and portable vectors. */
+/* Tiles for the formats the processor does not have: every step is a double, rounded to odd where
+ * it is not exact, and then rounded to the format in the same vector. One source for AVX-512, AVX2
+ * and portable vectors. */
 #include "kernels/tile.h"
 
 #include <math.h>
@@ -8,17 +9,20 @@
 
 /* What rounded_template.h spreads over vectors. Pairs are for positive and for negative values. */
 struct rounder_scalars {
-    double smallest;     /* 2^emin */
-    double shift;        /* 1.5 * 2^(53 - precision): times 2^e, what pushes the bits below the ulp out of a sum */
-    double ulp;          /* 2^(1 - precision): times 2^e, the ulp */
-    double threshold[2]; /* times 2^e, the smallest excess over a value of the format that goes to the next */
-    double largest;      /* max_finite */
-    double over[2];      /* what larger magnitudes of finite results become */
-    double infinite;     /* what an infinity becomes */
-    double flushed;      /* smaller magnitudes become zero; 0 when subnormals are kept */
+    double smallest; /* 2^emin */
+    /* 1.5 * 2^(53 - precision): times 2^e, what pushes the bits below the ulp out of a sum */
+    double shift;
+    double ulp; /* 2^(1 - precision): times 2^e, the ulp */
+    /* times 2^e, the smallest excess over a value of the format that goes to the next */
+    double threshold[2];
+    double largest;  /* max_finite */
+    double over[2];  /* what larger magnitudes of finite results become */
+    double infinite; /* what an infinity becomes */
+    double flushed;  /* smaller magnitudes become zero; 0 when subnormals are kept */
 };
 
-static struct rounder_scalars make_scalars(const struct ulp_format *format, enum ulp_rounding rounding)
+static struct rounder_scalars make_scalars(const struct ulp_format *format,
+                                           enum ulp_rounding rounding)
 {
     double infinite = format->overflow == ULP_OVERFLOW_SATURATE ? format->max_finite
                       : format->overflow == ULP_OVERFLOW_NAN    ? NAN
@@ -32,10 +36,13 @@ static struct rounder_scalars make_scalars(const struct ulp_format *format, enum
         .flushed = format->subnormals ? 0 : ldexp(1, format->emin),
     };
     for (int negative = 0; negative < 2; negative++) {
-        bool inward = rounding == ULP_ROUND_TOWARD_ZERO || rounding == (negative ? ULP_ROUND_UP : ULP_ROUND_DOWN);
+        bool inward = rounding == ULP_ROUND_TOWARD_ZERO ||
+                      rounding == (negative ? ULP_ROUND_UP : ULP_ROUND_DOWN);
         scalars.over[negative] = inward ? format->max_finite : infinite;
         /* Outward, any excess will do. Nearest even does not use it. */
-        scalars.threshold[negative] = inward ? scalars.ulp : rounding == ULP_ROUND_NEAREST_AWAY ? scalars.ulp / 2 : 0;
+        scalars.threshold[negative] = inward                               ? scalars.ulp
+                                      : rounding == ULP_ROUND_NEAREST_AWAY ? scalars.ulp / 2
+                                                                           : 0;
     }
     return scalars;
 }
@@ -47,7 +54,8 @@ typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
 #define ATTRIBUTE
 #define VECTOR f64x2
 #define BITS u64x2
-#define SELECT(condition, x, y) (f64x2)(((u64x2)(condition) & (u64x2)(x)) | (~(u64x2)(condition) & (u64x2)(y)))
+#define SELECT(condition, x, y) \
+    (f64x2)(((u64x2)(condition) & (u64x2)(x)) | (~(u64x2)(condition) & (u64x2)(y)))
 #define WHERE_LESS(x, y, u, v) SELECT((x) < (y), u, v)
 #define WHERE_NONZERO(x, u, v) SELECT(((x) < 0) | ((x) > 0), u, v)
 #define MAX(x, y) SELECT((x) > (y), x, y)
@@ -79,7 +87,8 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 #define VECTOR __m256d
 #define BITS u64x4
 #define WHERE_LESS(x, y, u, v) _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, y, _CMP_LT_OQ))
-#define WHERE_NONZERO(x, u, v) _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_NEQ_OQ))
+#define WHERE_NONZERO(x, u, v) \
+    _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_NEQ_OQ))
 #define MAX(x, y) _mm256_max_pd(x, y)
 #define MIN(x, y) _mm256_min_pd(x, y)
 #include "kernels/rounded_template.h"
@@ -99,7 +108,8 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 #define VECTOR __m512d
 #define BITS u64x8
 #define WHERE_LESS(x, y, u, v) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_LT_OQ), v, u)
-#define WHERE_NONZERO(x, u, v) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_NEQ_OQ), v, u)
+#define WHERE_NONZERO(x, u, v) \
+    _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_NEQ_OQ), v, u)
 #define MAX(x, y) _mm512_max_pd(x, y)
 #define MIN(x, y) _mm512_min_pd(x, y)
 #include "kernels/rounded_template.h"
@@ -118,25 +128,39 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 
 static bool serves(const struct ulp_step_rule *rule, bool fused, bool nearest)
 {
-    return rule->step == ULP_STEP_ROUNDED && rule->rounding != ULP_ROUND_STOCHASTIC && rule->fused == fused &&
-           (rule->rounding == ULP_ROUND_NEAREST_EVEN) == nearest && rule->sum.signed_zero && rule->product.signed_zero;
+    return rule->step == ULP_STEP_ROUNDED && rule->rounding != ULP_ROUND_STOCHASTIC &&
+           rule->fused == fused && (rule->rounding == ULP_ROUND_NEAREST_EVEN) == nearest &&
+           rule->sum.signed_zero && rule->product.signed_zero;
 }
-static bool serves_any(const struct ulp_step_rule *rule) { return serves(rule, false, false); }
-static bool serves_any_fused(const struct ulp_step_rule *rule) { return serves(rule, true, false); }
-static bool serves_fused(const struct ulp_step_rule *rule) { return serves(rule, true, true); }
-static bool serves_mixed(const struct ulp_step_rule *rule) { return serves(rule, false, true); }
+static bool serves_any(const struct ulp_step_rule *rule)
+{
+    return serves(rule, false, false);
+}
+static bool serves_any_fused(const struct ulp_step_rule *rule)
+{
+    return serves(rule, true, false);
+}
+static bool serves_fused(const struct ulp_step_rule *rule)
+{
+    return serves(rule, true, true);
+}
+static bool serves_mixed(const struct ulp_step_rule *rule)
+{
+    return serves(rule, false, true);
+}
 static bool serves_same(const struct ulp_step_rule *rule)
 {
-    return serves(rule, false, true) && rule->sum.precision <= 25 && ulp_step_keeps(&rule->product, &rule->sum) &&
-           ulp_step_keeps(&rule->sum, &rule->product);
+    return serves(rule, false, true) && rule->sum.precision <= 25 &&
+           ulp_step_keeps(&rule->product, &rule->sum) && ulp_step_keeps(&rule->sum, &rule->product);
 }
 
-#define ROW(needs, serves, tile, lanes)                                                                                \
-    {                                                                                                                  \
-        needs, serves, ULP_ELEMENT_F64, 2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL,  \
-            NULL, NULL                                                                                                 \
+#define ROW(needs, serves, tile, lanes)                                                 \
+    {                                                                                   \
+        needs, serves, ULP_ELEMENT_F64, 2 * (lanes),                                    \
+            {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL, NULL, NULL \
     }
 
+/* clang-format off */
 const struct ulp_tile ulp_tiles_rounded[] = {
 #if defined(__x86_64__) && defined(__GNUC__)
     ROW(ULP_CPU_AVX512, serves_same, same_avx512, 8),
@@ -157,3 +181,4 @@ const struct ulp_tile ulp_tiles_rounded[] = {
     ROW(0, serves_any_fused, any_fused_portable, 2),
     {.serves = NULL},
 };
+/* clang-format on */

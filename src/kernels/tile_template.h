@@ -1,11 +1,12 @@
-/* A chain tile that keeps its sums in registers, and a row that reads its columns where they are. Parameters,
- * undefined again at the end:
+/* A chain tile that keeps its sums in registers, and a row that reads its columns where they are.
+ * Parameters, undefined again at the end:
  *   TILE           the functions are TILE_1, TILE_2, TILE_4, ... by number of rows
  *   ATTRIBUTE      target attribute of the instruction set
  *   ELEMENT        float, double, uint32_t or uint64_t
  *   VECTOR, LANES  a vector of LANES elements (vector_size attribute)
  *   VECTORS        vectors a row: the tile has VECTORS * LANES columns
- *   ROWS_MAX       most rows; VECTORS * ROWS_MAX sums and a few more vectors fit the registers. 4, 6, 8 or 14
+ *   ROWS_MAX       most rows; VECTORS * ROWS_MAX sums and a few more vectors fit the registers. 4,
+ *   6, 8 or 14
  *   SETUP          declarations from `rule` that STEP uses, or empty
  *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   EVEN(x, y)     the elements of even number of two vectors; not defined: no row functions
@@ -14,10 +15,9 @@
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 
-ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(const struct ulp_step_rule *rule,
-                                                                            ELEMENT *sums, const ELEMENT *rows,
-                                                                            const ELEMENT *columns, size_t k_count,
-                                                                            const int row_count)
+ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
+    const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *rows, const ELEMENT *columns,
+    size_t k_count, const int row_count)
 {
     (void)rule;
     SETUP
@@ -47,12 +47,13 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(cons
             *(VECTOR *)(sums + (i * VECTORS + v) * LANES) = s[i][v];
 }
 
-#define TILE_OF(count)                                                                                                 \
-    ATTRIBUTE static void JOIN(TILE, count)(const struct ulp_step_rule *rule, void *sums, const void *rows,            \
-                                            const void *columns, size_t k_count, struct ulp_tile_place place)          \
-    {                                                                                                                  \
-        (void)place;                                                                                                   \
-        JOIN(TILE, run)(rule, sums, rows, columns, k_count, count);                                                    \
+#define TILE_OF(count)                                                                             \
+    ATTRIBUTE static void JOIN(TILE, count)(const struct ulp_step_rule *rule, void *sums,          \
+                                            const void *rows, const void *columns, size_t k_count, \
+                                            struct ulp_tile_place place)                           \
+    {                                                                                              \
+        (void)place;                                                                               \
+        JOIN(TILE, run)(rule, sums, rows, columns, k_count, count);                                \
     }
 TILE_OF(1)
 TILE_OF(2)
@@ -70,9 +71,9 @@ TILE_OF(14)
 
 #ifdef EVEN
 
-ATTRIBUTE static inline __attribute__((always_inline)) void
-JOIN(TILE, row)(const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *a, const ELEMENT *data,
-                const int64_t *k_offset, size_t k_count, const int vector_count, const int step)
+ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, row)(
+    const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *a, const ELEMENT *data,
+    const int64_t *k_offset, size_t k_count, const int vector_count, const int step)
 {
     (void)rule;
     SETUP
@@ -95,11 +96,12 @@ JOIN(TILE, row)(const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *
         __builtin_memcpy(sums + v * LANES, &s[v], sizeof s[v]);
 }
 
-#define ROW_OF(name, vector_count, step)                                                                               \
-    ATTRIBUTE static void JOIN(TILE, name)(const struct ulp_step_rule *rule, void *sums, const void *a,                \
-                                           const void *data, const int64_t *k_offset, size_t k_count)                  \
-    {                                                                                                                  \
-        JOIN(TILE, row)(rule, sums, a, data, k_offset, k_count, vector_count, step);                                   \
+#define ROW_OF(name, vector_count, step)                                                 \
+    ATTRIBUTE static void JOIN(TILE, name)(const struct ulp_step_rule *rule, void *sums, \
+                                           const void *a, const void *data,              \
+                                           const int64_t *k_offset, size_t k_count)      \
+    {                                                                                    \
+        JOIN(TILE, row)(rule, sums, a, data, k_offset, k_count, vector_count, step);     \
     }
 ROW_OF(row1, 1, 1)
 ROW_OF(row4, 4, 1)

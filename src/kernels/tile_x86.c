@@ -1,5 +1,5 @@
-/* Tiles for AVX2 and AVX-512, chosen at run time. Instruction sets are named function by function (target attributes),
- * so the rest of the program runs on any processor. */
+/* Tiles for AVX2 and AVX-512, chosen at run time. Instruction sets are named function by function
+ * (target attributes), so the rest of the program runs on any processor. */
 #include "kernels/tile.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -18,9 +18,10 @@ typedef uint32_t u32x16 __attribute__((vector_size(64), may_alias));
 typedef uint64_t u64x4 __attribute__((vector_size(32), may_alias));
 typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 
-/* FP16 with every step rounded, in float lanes: a product of two FP16 values is exact in float, and a sum rounded to
- * float (24 >= 2 * 11 + 2 bits) and then to FP16 is the single rounding (Figueroa, "When is double rounding
- * innocuous?", 1995). The conversion keeps subnormals whatever MXCSR says. */
+/* FP16 with every step rounded, in float lanes: a product of two FP16 values is exact in float, and
+ * a sum rounded to float (24 >= 2 * 11 + 2 bits) and then to FP16 is the single rounding (Figueroa,
+ * "When is double rounding innocuous?", 1995). The conversion keeps subnormals whatever MXCSR
+ * says. */
 #define NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 AVX512 static ALWAYS_INLINE __m512 step_fp16_avx512(__m512 sum, __m512 a, __m512 b)
 {
@@ -33,8 +34,8 @@ F16C static ALWAYS_INLINE __m256 step_fp16_avx2(__m256 sum, __m256 a, __m256 b)
     return _mm256_cvtph_ps(_mm256_cvtps_ph(_mm256_add_ps(sum, product), NEAREST));
 }
 
-/* BF16 likewise. A product has 16 bits; it is inexact in float only below 2^-134, where BF16 has no value but zero and
- * the nearest-even tie to it. NaN is kept from the carry of the rounding. */
+/* BF16 likewise. A product has 16 bits; it is inexact in float only below 2^-134, where BF16 has no
+ * value but zero and the nearest-even tie to it. NaN is kept from the carry of the rounding. */
 AVX512 static ALWAYS_INLINE __m512 round_bf16_avx512(__m512 x)
 {
     u32x16 bits = (u32x16)x;
@@ -58,7 +59,8 @@ AVX2 static ALWAYS_INLINE __m256 step_bf16_avx2(__m256 sum, __m256 a, __m256 b)
 
 AVX512 static ALWAYS_INLINE __m512 even_f32_avx512(__m512 x, __m512 y)
 {
-    return _mm512_permutex2var_ps(x, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), y);
+    return _mm512_permutex2var_ps(
+        x, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), y);
 }
 AVX512 static ALWAYS_INLINE __m512d even_f64_avx512(__m512d x, __m512d y)
 {
@@ -253,42 +255,68 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
 #define EVEN(x, y) (u64x8) even_f64_avx512((__m512d)(x), (__m512d)(y))
 #include "kernels/tile_template.h"
 
-static bool serves_fma_f32(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_FLOAT && rule->fused; }
-static bool serves_muladd_f32(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_FLOAT && !rule->fused; }
-static bool serves_fma_f64(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_DOUBLE && rule->fused; }
+static bool serves_fma_f32(const struct ulp_step_rule *rule)
+{
+    return rule->step == ULP_STEP_FLOAT && rule->fused;
+}
+static bool serves_muladd_f32(const struct ulp_step_rule *rule)
+{
+    return rule->step == ULP_STEP_FLOAT && !rule->fused;
+}
+static bool serves_fma_f64(const struct ulp_step_rule *rule)
+{
+    return rule->step == ULP_STEP_DOUBLE && rule->fused;
+}
 static bool serves_muladd_f64(const struct ulp_step_rule *rule)
 {
     return rule->step == ULP_STEP_DOUBLE && !rule->fused;
 }
-static bool serves_u32(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_UINT32; }
-static bool serves_u64(const struct ulp_step_rule *rule) { return rule->step == ULP_STEP_UINT64; }
+static bool serves_u32(const struct ulp_step_rule *rule)
+{
+    return rule->step == ULP_STEP_UINT32;
+}
+static bool serves_u64(const struct ulp_step_rule *rule)
+{
+    return rule->step == ULP_STEP_UINT64;
+}
 
 static bool is_ieee(const struct ulp_format *format, int precision, int emax)
 {
-    return format->precision == precision && format->emax == emax && format->emin == 1 - emax && format->subnormals &&
-           format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY;
+    return format->precision == precision && format->emax == emax && format->emin == 1 - emax &&
+           format->subnormals && format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY;
 }
 
-/* Products and sums, each rounded to nearest even in one IEEE-like format, which the factors are values of. */
+/* Products and sums, each rounded to nearest even in one IEEE-like format, which the factors are
+ * values of. */
 static bool serves_strict(const struct ulp_step_rule *rule, int precision, int emax)
 {
-    return rule->step == ULP_STEP_ROUNDED && !rule->fused && rule->rounding == ULP_ROUND_NEAREST_EVEN &&
-           is_ieee(&rule->product, precision, emax) && is_ieee(&rule->sum, precision, emax) &&
-           ulp_step_keeps(&rule->sum, &rule->factor);
+    return rule->step == ULP_STEP_ROUNDED && !rule->fused &&
+           rule->rounding == ULP_ROUND_NEAREST_EVEN && is_ieee(&rule->product, precision, emax) &&
+           is_ieee(&rule->sum, precision, emax) && ulp_step_keeps(&rule->sum, &rule->factor);
 }
-static bool serves_fp16(const struct ulp_step_rule *rule) { return serves_strict(rule, 11, 15); }
-static bool serves_bf16(const struct ulp_step_rule *rule) { return serves_strict(rule, 8, 127); }
+static bool serves_fp16(const struct ulp_step_rule *rule)
+{
+    return serves_strict(rule, 11, 15);
+}
+static bool serves_bf16(const struct ulp_step_rule *rule)
+{
+    return serves_strict(rule, 8, 127);
+}
 
 /* The members of a row that follow from its template instance. Two vectors a row. */
 #define ROWS_OF(tile, lanes) lanes, tile##_row1, tile##_row4, tile##_row1_even, tile##_row4_even
-#define RUN_14(tile, lanes)                                                                                            \
-    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8, [14] = tile##_14},                   \
+#define RUN_14(tile, lanes)                                                                 \
+    2 * (lanes),                                                                            \
+        {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8, [14] = tile##_14}, \
         ROWS_OF(tile, lanes)
-#define RUN_8(tile, lanes)                                                                                             \
-    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8}, ROWS_OF(tile, lanes)
-#define RUN_6(tile, lanes)                                                                                             \
-    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [6] = tile##_6}, ROWS_OF(tile, lanes)
+#define RUN_8(tile, lanes)                                                         \
+    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8}, \
+        ROWS_OF(tile, lanes)
+#define RUN_6(tile, lanes)                                                         \
+    2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [6] = tile##_6}, \
+        ROWS_OF(tile, lanes)
 
+/* clang-format off */
 const struct ulp_tile ulp_tiles_x86[] = {
     {ULP_CPU_AVX512, serves_fma_f32, ULP_ELEMENT_F32, RUN_14(fma_f32_avx512, 16)},
     {ULP_CPU_AVX512, serves_muladd_f32, ULP_ELEMENT_F32, RUN_8(muladd_f32_avx512, 16)},
@@ -307,6 +335,7 @@ const struct ulp_tile ulp_tiles_x86[] = {
     {ULP_CPU_AVX2, serves_u32, ULP_ELEMENT_U32, RUN_6(u32_avx2, 8)},
     {.serves = NULL},
 };
+/* clang-format on */
 
 #else
 

@@ -1,10 +1,14 @@
-/* The oracle of every matrix unit, in integers, written to be read beside its statement. For NVIDIA's units:
+/* The oracle of every matrix unit, in integers, written to be read beside its statement. For
+ * NVIDIA's units:
  *
- * For a finite x of a format whose smallest normal exponent is emin, Exp(x) = max(floor(log2 |x|), emin) (the exponent
- * field: subnormals read emin) and Sig(x) = x / 2^Exp(x), never normalised. A block of L products and an accumulator c:
- *   1. Specials first: NaN among the operands, Inf * 0, or infinities of both signs give NaN; else an infinite term
+ * For a finite x of a format whose smallest normal exponent is emin, Exp(x) = max(floor(log2 |x|),
+ * emin) (the exponent field: subnormals read emin) and Sig(x) = x / 2^Exp(x), never normalised. A
+ * block of L products and an accumulator c:
+ *   1. Specials first: NaN among the operands, Inf * 0, or infinities of both signs give NaN; else
+ *   an infinite term
  *      gives that infinity.
- *   2. Products are exact: significand Sig(a) Sig(b), exponent Exp(a) + Exp(b). c is one more term. Zero terms take no
+ *   2. Products are exact: significand Sig(a) Sig(b), exponent Exp(a) + Exp(b). c is one more term.
+ *   Zero terms take no
  *      part in 3.
  *   3. e = max(floor, exponents of the terms).
  *   4. Each term's magnitude is truncated to a multiple of 2^(e - F).
@@ -18,7 +22,8 @@
 
 #define BLOCK_MAX 64
 
-/* value = (-1)^negative * significand * 2^(exponent - fraction), with Sig = significand * 2^-fraction. */
+/* value = (-1)^negative * significand * 2^(exponent - fraction), with Sig = significand *
+ * 2^-fraction. */
 struct term {
     bool negative;
     int exponent, fraction;
@@ -33,7 +38,9 @@ static struct term split(double x, int precision, int emin)
     return (struct term){.negative = signbit(x),
                          .exponent = field,
                          .fraction = precision - 1,
-                         .significand = x == 0 ? 0 : (uint64_t)ldexp(fabs(m), exponent - field + precision - 1)};
+                         .significand =
+                             x == 0 ? 0
+                                    : (uint64_t)ldexp(fabs(m), exponent - field + precision - 1)};
 }
 
 static struct term multiply(struct term a, struct term b)
@@ -44,7 +51,8 @@ static struct term multiply(struct term a, struct term b)
                          .significand = a.significand * b.significand};
 }
 
-/* Rule 1 by IEEE addition: every finite nonzero value becomes 1 or -1, so that only specials make the sum special. */
+/* Rule 1 by IEEE addition: every finite nonzero value becomes 1 or -1, so that only specials make
+ * the sum special. */
 static double add_special(double sum, double a, double b)
 {
     double x = isfinite(a) && a != 0 ? copysign(1, a) : a;
@@ -56,7 +64,9 @@ static double add_special(double sum, double a, double b)
 static int64_t align(struct term term, int e, int fraction_bits)
 {
     int shift = fraction_bits - term.fraction - (e - term.exponent);
-    uint64_t magnitude = shift >= 0 ? term.significand << shift : shift > -64 ? term.significand >> -shift : 0;
+    uint64_t magnitude = shift >= 0    ? term.significand << shift
+                         : shift > -64 ? term.significand >> -shift
+                                       : 0;
     return term.negative ? -(int64_t)magnitude : (int64_t)magnitude;
 }
 
@@ -82,7 +92,8 @@ static double convert(int64_t sum, int exponent, enum ulp_unit_output output)
     int top = exponent + 63 - __builtin_clzll(magnitude);
     int unit = top - to->precision + 1 > to->smallest ? top - to->precision + 1 : to->smallest;
     int drop = unit - exponent;
-    if (drop >= 64) { /* far below the smallest number: every unit's floor keeps sums above half of it */
+    /* far below the smallest number: every unit's floor keeps sums above half of it */
+    if (drop >= 64) {
         magnitude = 0;
     } else if (drop > 0) {
         uint64_t rest = magnitude & (((uint64_t)1 << drop) - 1), half = (uint64_t)1 << (drop - 1);
@@ -120,9 +131,12 @@ static struct reading read_as(const struct ulp_unit *unit)
     const struct ulp_unit_input *input = ulp_unit_input(unit);
     bool half = unit->output == ULP_UNIT_RNE_FP16, e8m0 = unit->scale_block == 32;
     struct reading reading = {
-        .precision = input->precision, .emin = input->emin,
-        .accumulator_precision = half ? 11 : 24, .accumulator_emin = half ? -14 : -126,
-        .scale_precision = e8m0 ? 1 : 4, .scale_emin = e8m0 ? -127 : -6,
+        .precision = input->precision,
+        .emin = input->emin,
+        .accumulator_precision = half ? 11 : 24,
+        .accumulator_emin = half ? -14 : -126,
+        .scale_precision = e8m0 ? 1 : 4,
+        .scale_emin = e8m0 ? -127 : -6,
     };
     if (unit->kind == ULP_UNIT_HALVES) { /* the operands have been converted to FP16 */
         reading.precision = 11;
@@ -148,7 +162,8 @@ static double sum_block(const struct ulp_unit *unit, const struct block *block, 
         special = add_special(special, a, b);
         if (!isfinite(a) || !isfinite(b))
             continue;
-        terms[i] = multiply(split(a, reading.precision, reading.emin), split(b, reading.precision, reading.emin));
+        terms[i] = multiply(split(a, reading.precision, reading.emin),
+                            split(b, reading.precision, reading.emin));
         if (unit->scale_block) {
             size_t scale = (block->first + i) / (size_t)unit->scale_block;
             double sa = block->scale_a[scale], sb = block->scale_b[scale];
@@ -163,8 +178,8 @@ static double sum_block(const struct ulp_unit *unit, const struct block *block, 
     return add_terms(unit, terms, block->count + 1);
 }
 
-/* One block of an FP4 unit: groups of 16 products are added exactly (in quarters: FP4 products are multiples of 1/4),
- * and a group is a term. FP4 has no specials; a scale can be NaN. */
+/* One block of an FP4 unit: groups of 16 products are added exactly (in quarters: FP4 products are
+ * multiples of 1/4), and a group is a term. FP4 has no specials; a scale can be NaN. */
 static double sum_groups(const struct ulp_unit *unit, const struct block *block, double c)
 {
     const struct reading reading = read_as(unit);
@@ -180,7 +195,9 @@ static double sum_groups(const struct ulp_unit *unit, const struct block *block,
         special += (sa - sa) + (sb - sb);
         if (special != special)
             return special;
-        struct term group = {.negative = quarters < 0, .fraction = 2, .significand = (uint64_t)llabs(quarters)};
+        struct term group = {.negative = quarters < 0,
+                             .fraction = 2,
+                             .significand = (uint64_t)llabs(quarters)};
         struct term scales = multiply(split(sa, reading.scale_precision, reading.scale_emin),
                                       split(sb, reading.scale_precision, reading.scale_emin));
         terms[count++] = multiply(group, scales);
@@ -191,9 +208,9 @@ static double sum_groups(const struct ulp_unit *unit, const struct block *block,
     return add_terms(unit, terms, count);
 }
 
-/* FP8 where there is no unit for it: both operands become FP16 (exactly) and the FP16 unit adds the products whose k
- * mod 4 is 0 or 1, then onto that those whose k mod 4 is 2 or 3; c is added by an ordinary addition in the
- * accumulator's format. */
+/* FP8 where there is no unit for it: both operands become FP16 (exactly) and the FP16 unit adds the
+ * products whose k mod 4 is 0 or 1, then onto that those whose k mod 4 is 2 or 3; c is added by an
+ * ordinary addition in the accumulator's format. */
 static double sum_halves(const struct ulp_unit *unit, const struct block *block, double c)
 {
     double d = 0;
@@ -211,13 +228,15 @@ static double sum_halves(const struct ulp_unit *unit, const struct block *block,
         return (float)d + (float)c;
     if (!isfinite(c + d))
         return c + d;
-    return convert((int64_t)ldexp(c + d, 24), -24, ULP_UNIT_RNE_FP16); /* FP16 numbers are multiples of 2^-24 */
+    /* FP16 numbers are multiples of 2^-24 */
+    return convert((int64_t)ldexp(c + d, 24), -24, ULP_UNIT_RNE_FP16);
 }
 
 typedef double sum_fn(const struct ulp_unit *unit, const struct block *block, double c);
 
-static double chain_blocks(const struct ulp_unit *unit, sum_fn *sum, const double *a, const double *b,
-                           const double *scale_a, const double *scale_b, size_t k, double c)
+static double chain_blocks(const struct ulp_unit *unit, sum_fn *sum, const double *a,
+                           const double *b, const double *scale_a, const double *scale_b, size_t k,
+                           double c)
 {
     for (size_t first = 0; first < k; first += (size_t)unit->block) {
         size_t count = k - first < (size_t)unit->block ? k - first : (size_t)unit->block;
@@ -242,21 +261,17 @@ static double chain_integers(const double *a, const double *b, size_t k, double 
     return (int32_t)sum;
 }
 
-double ulp_unit_chain(const struct ulp_unit *unit, const double *a, const double *b, const double *scale_a,
-                      const double *scale_b, size_t k, double c)
+double ulp_unit_chain(const struct ulp_unit *unit, const double *a, const double *b,
+                      const double *scale_a, const double *scale_b, size_t k, double c)
 {
     switch (unit->kind) {
     case ULP_UNIT_TRUNCATED:
-    case ULP_UNIT_SCALED:
-        return chain_blocks(unit, sum_block, a, b, scale_a, scale_b, k, c);
-    case ULP_UNIT_HALVES:
-        return chain_blocks(unit, sum_halves, a, b, scale_a, scale_b, k, c);
+    case ULP_UNIT_SCALED: return chain_blocks(unit, sum_block, a, b, scale_a, scale_b, k, c);
+    case ULP_UNIT_HALVES: return chain_blocks(unit, sum_halves, a, b, scale_a, scale_b, k, c);
     case ULP_UNIT_SCALED_GROUPS:
         return chain_blocks(unit, sum_groups, a, b, scale_a, scale_b, k, c);
-    case ULP_UNIT_FMA:
-        return chain_fma(a, b, k, c);
-    case ULP_UNIT_INTEGER:
-        return chain_integers(a, b, k, c);
+    case ULP_UNIT_FMA: return chain_fma(a, b, k, c);
+    case ULP_UNIT_INTEGER: return chain_integers(a, b, k, c);
     }
     return NAN;
 }

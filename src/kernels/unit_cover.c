@@ -43,8 +43,8 @@ static size_t end_place(const int64_t *offset, size_t column, size_t count, int6
     return last;
 }
 
-bool ulp_unit_cover_measure(struct ulp_unit_cover *cover, const struct ulp_factor *columns, size_t column_count,
-                            size_t k_count)
+bool ulp_unit_cover_measure(struct ulp_unit_cover *cover, const struct ulp_factor *columns,
+                            size_t column_count, size_t k_count)
 {
     const int64_t *line = columns->line_offset, *k = columns->k_offset;
     *cover = (struct ulp_unit_cover){.step = find_step(line, column_count)};
@@ -74,7 +74,8 @@ static size_t find_runs(struct ulp_unit_cover *cover, const int64_t *line, size_
         const size_t end = end_place(line, column, column_count, cover->step);
         const int64_t last_place = (line[column_count - 1] - line[0]) / cover->step - (COLUMNS - 1);
         int64_t place = (line[column] - line[0]) / cover->step;
-        place = cover->inside && place > last_place ? last_place : place; /* its first lanes are the place's before it */
+        /* its first lanes are the place's before it */
+        place = cover->inside && place > last_place ? last_place : place;
         if (cover->runs) {
             cover->place[i] = place;
             cover->column[i] = column;
@@ -85,7 +86,8 @@ static size_t find_runs(struct ulp_unit_cover *cover, const int64_t *line, size_
                 last++;
             if (cover->runs)
                 cover->runs[run_count] =
-                    (struct ulp_unit_run){(uint32_t)((line[first] - line[0]) / cover->step - place), (uint32_t)(last - first)};
+                    (struct ulp_unit_run){(uint32_t)((line[first] - line[0]) / cover->step - place),
+                                          (uint32_t)(last - first)};
         }
         column = end;
     }
@@ -96,20 +98,24 @@ static size_t find_runs(struct ulp_unit_cover *cover, const int64_t *line, size_
     return run_count;
 }
 
-enum ulp_status ulp_unit_cover_create(struct ulp_unit_cover *cover, const struct ulp_factor *columns,
-                                      size_t column_count, const struct ulp_unit_layout *layout,
-                                      struct ulp_error *error)
+enum ulp_status ulp_unit_cover_create(struct ulp_unit_cover *cover,
+                                      const struct ulp_factor *columns, size_t column_count,
+                                      const struct ulp_unit_layout *layout, struct ulp_error *error)
 {
     static const char what[] = "places of columns";
     const size_t run_count = find_runs(cover, columns->line_offset, column_count);
     void *place = NULL, *slot_offset = NULL, *column = NULL, *run_first = NULL, *runs = NULL;
-    enum ulp_status status = ulp_allocate(&place, cover->place_count, sizeof *cover->place, NULL, what, error);
+    enum ulp_status status =
+        ulp_allocate(&place, cover->place_count, sizeof *cover->place, NULL, what, error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&slot_offset, layout->slot_stride, sizeof *cover->slot_offset, NULL, what, error);
+        status = ulp_allocate_zero(&slot_offset, layout->slot_stride, sizeof *cover->slot_offset,
+                                   NULL, what, error);
     if (status == ULP_OK)
-        status = ulp_allocate(&column, cover->place_count + 1, sizeof *cover->column, NULL, what, error);
+        status =
+            ulp_allocate(&column, cover->place_count + 1, sizeof *cover->column, NULL, what, error);
     if (status == ULP_OK)
-        status = ulp_allocate(&run_first, cover->place_count + 1, sizeof *cover->run_first, NULL, what, error);
+        status = ulp_allocate(&run_first, cover->place_count + 1, sizeof *cover->run_first, NULL,
+                              what, error);
     if (status == ULP_OK)
         status = ulp_allocate(&runs, run_count, sizeof *cover->runs, NULL, what, error);
     cover->place = place;
@@ -124,8 +130,10 @@ enum ulp_status ulp_unit_cover_create(struct ulp_unit_cover *cover, const struct
     find_runs(cover, columns->line_offset, column_count);
     for (size_t slot = 0; slot < layout->slot_count; slot++)
         if (layout->slot_k[slot] >= 0) {
-            const int64_t from = columns->line_offset[0] + columns->k_offset[layout->slot_k[slot]] - cover->first;
-            cover->slot_offset[slot] = from % cover->step * (int64_t)cover->plane_length + from / cover->step;
+            const int64_t from =
+                columns->line_offset[0] + columns->k_offset[layout->slot_k[slot]] - cover->first;
+            cover->slot_offset[slot] =
+                from % cover->step * (int64_t)cover->plane_length + from / cover->step;
         }
     return ULP_OK;
 }

@@ -1,10 +1,11 @@
-/* How the columns of a contraction lie in their tensor: vectors of neighbouring elements that cover them, so that they
- * are read where they lie instead of packed.
+/* How the columns of a contraction lie in their tensor: vectors of neighbouring elements that cover
+ * them, so that they are read where they lie instead of packed.
  *
- * The lanes of a place are `step` elements apart in the tensor, step the greatest common divisor of all distances
- * between columns. The part of the tensor that a batch uses is kept as `step` planes of every step-th element, where
- * the lanes of a place are neighbours whatever k adds to them: a convolution's stride is its step. Lanes that are no
- * column (the padding between an image's rows) are computed with and dropped. */
+ * The lanes of a place are `step` elements apart in the tensor, step the greatest common divisor of
+ * all distances between columns. The part of the tensor that a batch uses is kept as `step` planes
+ * of every step-th element, where the lanes of a place are neighbours whatever k adds to them: a
+ * convolution's stride is its step. Lanes that are no column (the padding between an image's rows)
+ * are computed with and dropped. */
 #ifndef ULP_KERNELS_UNIT_COVER_H
 #define ULP_KERNELS_UNIT_COVER_H
 
@@ -17,8 +18,8 @@ struct ulp_unit_run {
 
 struct ulp_unit_cover {
     int64_t step;
-    int64_t first;  /* the first element that a batch uses, from its offset */
-    size_t extent;  /* elements from the first to the last that a batch uses */
+    int64_t first;       /* the first element that a batch uses, from its offset */
+    size_t extent;       /* elements from the first to the last that a batch uses */
     bool inside;         /* no place has lanes beyond the last element used */
     size_t plane_length; /* elements of a plane, whole vectors; every place can be read whole */
     size_t place_count;
@@ -30,11 +31,12 @@ struct ulp_unit_cover {
 };
 
 /* Measures a cover without allocating. False: the columns do not lie so. */
-bool ulp_unit_cover_measure(struct ulp_unit_cover *cover, const struct ulp_factor *columns, size_t column_count,
-                            size_t k_count);
+bool ulp_unit_cover_measure(struct ulp_unit_cover *cover, const struct ulp_factor *columns,
+                            size_t column_count, size_t k_count);
 /* The tables of a measured cover. */
-enum ulp_status ulp_unit_cover_create(struct ulp_unit_cover *cover, const struct ulp_factor *columns,
-                                      size_t column_count, const struct ulp_unit_layout *layout,
+enum ulp_status ulp_unit_cover_create(struct ulp_unit_cover *cover,
+                                      const struct ulp_factor *columns, size_t column_count,
+                                      const struct ulp_unit_layout *layout,
                                       struct ulp_error *error);
 void ulp_unit_cover_free(struct ulp_unit_cover *cover);
 

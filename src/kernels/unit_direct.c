@@ -1,6 +1,7 @@
-/* Contractions on a matrix unit without packing columns: convolutions, and few rows by a matrix. A batch's part of the
- * tensor is decoded once into planes, from which every k reads its columns where they lie (see unit_cover.h); panels
- * would decode an element once for every k that uses it. Items that meet NaN or Inf take panels after all. */
+/* Contractions on a matrix unit without packing columns: convolutions, and few rows by a matrix. A
+ * batch's part of the tensor is decoded once into planes, from which every k reads its columns
+ * where they lie (see unit_cover.h); panels would decode an element once for every k that uses it.
+ * Items that meet NaN or Inf take panels after all. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,22 +11,22 @@
 
 enum {
     COLUMNS = ULP_UNIT_COLUMNS,
-    PART = 1024,      /* of a plane, decoded at a time */
-    PLACES_MAX = 16,  /* summed at a time */
+    PART = 1024,     /* of a plane, decoded at a time */
+    PLACES_MAX = 16, /* summed at a time */
 };
 
 /* Everything the workers share. */
 struct direct {
     const struct ulp_unit_work *work;
     const struct ulp_unit_cover *cover;
-    size_t parts;    /* of one plane */
+    size_t parts;                                          /* of one plane */
     size_t item_rows, item_places, row_items, place_items; /* of an item; items of a batch */
-    size_t places_max; /* of one tile */
-    size_t plane_total; /* elements of a batch's planes */
-    float *value;       /* of this group's planes */
+    size_t places_max;                                     /* of one tile */
+    size_t plane_total;                                    /* elements of a batch's planes */
+    float *value;                                          /* of this group's planes */
     int16_t *exponent;
-    uint8_t *special;   /* [batch][plane][part]: was there NaN or Inf? */
-    uint8_t *nothing;   /* [block] zeros: no block of these columns is special */
+    uint8_t *special; /* [batch][plane][part]: was there NaN or Inf? */
+    uint8_t *nothing; /* [block] zeros: no block of these columns is special */
     size_t worker_bytes;
     char *scratch;
     size_t batch_first, batch_count; /* this group */
@@ -36,7 +37,8 @@ struct scratch {
     struct ulp_unit_rows rows;
     struct ulp_unit_sums sums;
     struct ulp_unit_panel panel; /* when something is special */
-    float *lines, *line;         /* of a panel before decoding; sums of one row without the lanes between columns */
+    /* of a panel before decoding; sums of one row without the lanes between columns */
+    float *lines, *line;
 };
 
 static size_t lay_scratch(struct scratch *scratch, const struct direct *direct, char *memory)
@@ -52,11 +54,14 @@ static size_t lay_scratch(struct scratch *scratch, const struct direct *direct, 
         s->line = (float *)(void *)(memory + bytes);
         s->lines = s->line + (PLACES_MAX + 1) * COLUMNS;
     }
-    return bytes + ((PLACES_MAX + 1) * COLUMNS + ulp_unit_align(direct->work->problem->k * COLUMNS)) * sizeof(float);
+    return bytes +
+           ((PLACES_MAX + 1) * COLUMNS + ulp_unit_align(direct->work->problem->k * COLUMNS)) *
+               sizeof(float);
 }
 
 /* x = elements 0, step, ... of `source`. */
-static inline __attribute__((always_inline)) void gather_step(float *restrict x, const float *restrict source,
+static inline __attribute__((always_inline)) void gather_step(float *restrict x,
+                                                              const float *restrict source,
                                                               size_t step, size_t count)
 {
     if (step == 2)
@@ -68,14 +73,16 @@ static inline __attribute__((always_inline)) void gather_step(float *restrict x,
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx2"))) static void gather_avx2(float *x, const float *source, size_t step, size_t count)
+__attribute__((target("avx2"))) static void gather_avx2(float *x, const float *source, size_t step,
+                                                        size_t count)
 {
     gather_step(x, source, step, count);
 }
 #endif
 
 /* x = elements start, start + step, ... of `source`, zeros from `extent` on. */
-static void gather_part(const struct direct *direct, float *x, const float *source, size_t start, size_t count)
+static void gather_part(const struct direct *direct, float *x, const float *source, size_t start,
+                        size_t count)
 {
     const size_t step = (size_t)direct->cover->step, extent = direct->cover->extent;
     size_t there = start < extent ? (extent - start + step - 1) / step : 0;
@@ -91,13 +98,15 @@ static void gather_part(const struct direct *direct, float *x, const float *sour
     memset(x + there, 0, (count - there) * sizeof *x);
 }
 
-/* The exponents of elements from source[start] on, start < extent; nothing is read beyond the extent. */
-static bool find_exponents(const struct direct *direct, int16_t *exponent, const float *source, size_t start,
-                           size_t count)
+/* The exponents of elements from source[start] on, start < extent; nothing is read beyond the
+ * extent. */
+static bool find_exponents(const struct direct *direct, int16_t *exponent, const float *source,
+                           size_t start, size_t count)
 {
     const struct ulp_unit_work *work = direct->work;
     const int emin = ulp_unit_input(&work->layout.unit)->emin;
-    const size_t extent = direct->cover->extent, there = extent - start < count ? extent - start : count;
+    const size_t extent = direct->cover->extent,
+                 there = extent - start < count ? extent - start : count;
     const size_t whole = there - there % COLUMNS;
     bool finite = work->instance->find_exponents(exponent, source + start, whole, emin);
     float rest[COLUMNS] = {0};
@@ -123,7 +132,8 @@ static bool reads_tensor(const struct direct *direct)
     return cover->step == 1 && cover->inside && !pack->round;
 }
 
-static enum ulp_status decode_parts(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status decode_parts(void *context, size_t first, size_t last, int worker,
+                                    struct ulp_error *error)
 {
     (void)worker, (void)error;
     const struct direct *direct = context;
@@ -134,7 +144,8 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
     const size_t step = (size_t)cover->step;
     for (size_t item = first; item < last; item++) {
         const size_t part = item % direct->parts * PART, plane = item / direct->parts % step;
-        const size_t group_batch = item / direct->parts / step, batch = direct->batch_first + group_batch;
+        const size_t group_batch = item / direct->parts / step,
+                     batch = direct->batch_first + group_batch;
         const size_t left = cover->plane_length - part, count = left < PART ? left : PART;
         const size_t place = group_batch * direct->plane_total + plane * cover->plane_length + part;
         const size_t offset = first_element(direct, batch);
@@ -157,14 +168,14 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
 static float *find_values(const struct direct *direct, size_t group_batch)
 {
     const size_t batch = direct->batch_first + group_batch;
-    return reads_tensor(direct)
-               ? (float *)direct->work->columns.pack.factor->tensor->data + first_element(direct, batch)
-               : direct->value + group_batch * direct->plane_total;
+    return reads_tensor(direct) ? (float *)direct->work->columns.pack.factor->tensor->data +
+                                      first_element(direct, batch)
+                                : direct->value + group_batch * direct->plane_total;
 }
 
 /* Is there NaN or Inf in the columns of a batch of the group, or in the rows? */
-static bool is_special(const struct direct *direct, size_t group_batch, const struct ulp_unit_rows *rows,
-                       size_t row_count)
+static bool is_special(const struct direct *direct, size_t group_batch,
+                       const struct ulp_unit_rows *rows, size_t row_count)
 {
     const size_t parts = direct->parts * (size_t)direct->cover->step;
     return memchr(direct->special + group_batch * parts, 1, parts) ||
@@ -172,8 +183,9 @@ static bool is_special(const struct direct *direct, size_t group_batch, const st
 }
 
 /* Rows and places of an item, by panels. */
-static void contract_by_panels(const struct direct *direct, const struct scratch *scratch, struct ulp_unit_tile tile,
-                               size_t batch, size_t row, size_t place_first, size_t place_last)
+static void contract_by_panels(const struct direct *direct, const struct scratch *scratch,
+                               struct ulp_unit_tile tile, size_t batch, size_t row,
+                               size_t place_first, size_t place_last)
 {
     const struct ulp_unit_work *work = direct->work;
     const size_t last = direct->cover->column[place_last];
@@ -184,23 +196,30 @@ static void contract_by_panels(const struct direct *direct, const struct scratch
     for (size_t column = direct->cover->column[place_first]; column < last; column += COLUMNS) {
         const struct ulp_pack_range range = {.batch = batch,
                                              .line = column,
-                                             .line_count = last - column < COLUMNS ? last - column : COLUMNS,
+                                             .line_count =
+                                                 last - column < COLUMNS ? last - column : COLUMNS,
                                              .k_count = work->problem->k};
-        ulp_unit_decode_panel(work->instance, &tile.panel, &work->layout, &work->columns.pack, range, true,
-                              scratch->lines);
+        ulp_unit_decode_panel(work->instance, &tile.panel, &work->layout, &work->columns.pack,
+                              range, true, scratch->lines);
         ulp_unit_sum(work, &scratch->sums, &tile);
-        ulp_unit_store_panel(work, scratch->sums.total, batch, row, tile.row_count, column, range.line_count);
+        ulp_unit_store_panel(work, scratch->sums.total, batch, row, tile.row_count, column,
+                             range.line_count);
     }
 }
 
-/* line = a row's sums of `place_count` places, without the lanes between columns, and 0 for -0. Copies whole vectors: what is too
- * much is written over by the next run, or lies beyond the last. */
-static inline __attribute__((always_inline)) void compress_runs(float *restrict line, const struct ulp_unit_cover *cover, size_t place_first,
-                           size_t place_count, const float *restrict total)
+/* line = a row's sums of `place_count` places, without the lanes between columns, and 0 for -0.
+ * Copies whole vectors: what is too much is written over by the next run, or lies beyond the
+ * last. */
+static inline __attribute__((always_inline)) void compress_runs(float *restrict line,
+                                                                const struct ulp_unit_cover *cover,
+                                                                size_t place_first,
+                                                                size_t place_count,
+                                                                const float *restrict total)
 {
     enum { VECTOR = 16 };
     for (size_t i = 0; i < place_count; i++, total += COLUMNS)
-        for (size_t r = cover->run_first[place_first + i]; r < cover->run_first[place_first + i + 1]; r++) {
+        for (size_t r = cover->run_first[place_first + i];
+             r < cover->run_first[place_first + i + 1]; r++) {
             const struct ulp_unit_run run = cover->runs[r];
             for (size_t lane = 0; lane < run.count; lane += VECTOR)
                 for (size_t j = lane; j < lane + VECTOR; j++)
@@ -210,15 +229,17 @@ static inline __attribute__((always_inline)) void compress_runs(float *restrict 
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx2"))) static void compress_avx2(float *line, const struct ulp_unit_cover *cover,
-                                                          size_t place_first, size_t place_count, const float *total)
+__attribute__((target("avx2"))) static void compress_avx2(float *line,
+                                                          const struct ulp_unit_cover *cover,
+                                                          size_t place_first, size_t place_count,
+                                                          const float *total)
 {
     compress_runs(line, cover, place_first, place_count, total);
 }
 #endif
 
-static void compress_lanes(const struct direct *direct, float *line, size_t place_first, size_t place_count,
-                           const float *total)
+static void compress_lanes(const struct direct *direct, float *line, size_t place_first,
+                           size_t place_count, const float *total)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
     if (direct->work->instance != &ulp_unit_c) {
@@ -229,14 +250,18 @@ static void compress_lanes(const struct direct *direct, float *line, size_t plac
     compress_runs(line, direct->cover, place_first, place_count, total);
 }
 
-/* The sums of the rows and of tile->place_count places from place_first on, to their places in the output. */
-static void store_places(const struct direct *direct, const struct scratch *scratch, const struct ulp_unit_tile *tile,
-                         size_t batch, size_t row, size_t place_first)
+/* The sums of the rows and of tile->place_count places from place_first on, to their places in the
+ * output. */
+static void store_places(const struct direct *direct, const struct scratch *scratch,
+                         const struct ulp_unit_tile *tile, size_t batch, size_t row,
+                         size_t place_first)
 {
     const struct ulp_unit_work *work = direct->work;
     const struct ulp_unit_cover *cover = direct->cover;
-    const int64_t base = work->problem->out_batch_offset ? work->problem->out_batch_offset[batch] : 0;
-    const size_t column = cover->column[place_first], count = cover->column[place_first + tile->place_count] - column;
+    const int64_t base =
+        work->problem->out_batch_offset ? work->problem->out_batch_offset[batch] : 0;
+    const size_t column = cover->column[place_first],
+                 count = cover->column[place_first + tile->place_count] - column;
     const int64_t *out = work->columns.out_offset + column;
     for (size_t i = 0; i < tile->row_count; i++) {
         const int64_t line = base + work->rows.out_offset[row + i];
@@ -245,12 +270,13 @@ static void store_places(const struct direct *direct, const struct scratch *scra
         if (work->out_is_run)
             ulp_output_run(&work->output, line + out[0], scratch->line, count);
         for (size_t j = 0; j < count && !work->out_is_run; j += 64)
-            ulp_output_strip(&work->output, line, out + j, scratch->line + j, count - j < 64 ? count - j : 64,
-                             (struct ulp_draw){0});
+            ulp_output_strip(&work->output, line, out + j, scratch->line + j,
+                             count - j < 64 ? count - j : 64, (struct ulp_draw){0});
     }
 }
 
-static enum ulp_status contract_items(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status contract_items(void *context, size_t first, size_t last, int worker,
+                                      struct ulp_error *error)
 {
     (void)error;
     const struct direct *direct = context;
@@ -262,19 +288,24 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
         const size_t place = item % direct->place_items * direct->item_places;
         const size_t row = item / direct->place_items % direct->row_items * direct->item_rows;
         const size_t group_batch = item / direct->place_items / direct->row_items;
-        const size_t batch = direct->batch_first + group_batch, columns = work->shared ? 0 : group_batch;
+        const size_t batch = direct->batch_first + group_batch,
+                     columns = work->shared ? 0 : group_batch;
         const size_t rows_left = work->rows.count - row, places_left = cover->place_count - place;
-        const size_t place_end = place + (places_left < direct->item_places ? places_left : direct->item_places);
+        const size_t place_end =
+            place + (places_left < direct->item_places ? places_left : direct->item_places);
         const struct ulp_pack_range range = {.batch = batch,
                                              .line = row,
-                                             .line_count = rows_left < direct->item_rows ? rows_left : direct->item_rows,
+                                             .line_count = rows_left < direct->item_rows
+                                                               ? rows_left
+                                                               : direct->item_rows,
                                              .k_count = work->problem->k};
-        ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack, range, work->padding,
-                             scratch.lines);
+        ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack, range,
+                             work->padding, scratch.lines);
         struct ulp_unit_tile tile = {.layout = &work->layout,
                                      .rows = scratch.rows,
                                      .panel = {.value = find_values(direct, columns),
-                                               .exponent = direct->exponent + columns * direct->plane_total,
+                                               .exponent =
+                                                   direct->exponent + columns * direct->plane_total,
                                                .special = direct->nothing},
                                      .slot_offset = cover->slot_offset,
                                      .row_count = range.line_count};
@@ -284,7 +315,8 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
         }
         for (size_t p = place; p < place_end; p += tile.place_count) {
             tile.place = cover->place + p;
-            tile.place_count = place_end - p < direct->places_max ? place_end - p : direct->places_max;
+            tile.place_count =
+                place_end - p < direct->places_max ? place_end - p : direct->places_max;
             ulp_unit_sum(work, &scratch.sums, &tile);
             store_places(direct, &scratch, &tile, batch, row, p);
         }
@@ -292,8 +324,8 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
     return ULP_OK;
 }
 
-static enum ulp_status contract_groups(struct direct *direct, size_t batches_max, struct ulp_pool *pool,
-                                       struct ulp_error *error)
+static enum ulp_status contract_groups(struct direct *direct, size_t batches_max,
+                                       struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_unit_work *work = direct->work;
     const size_t total = work->problem->batch_count, planes = (size_t)direct->cover->step;
@@ -303,7 +335,8 @@ static enum ulp_status contract_groups(struct direct *direct, size_t batches_max
     enum ulp_status status = ULP_OK;
     for (size_t batch = 0; batch < total && status == ULP_OK; batch += direct->batch_count) {
         direct->batch_first = batch;
-        direct->batch_count = work->shared || total - batch < batches_max ? total - batch : batches_max;
+        direct->batch_count =
+            work->shared || total - batch < batches_max ? total - batch : batches_max;
         const size_t decoded = (work->shared ? 1 : direct->batch_count) * planes * direct->parts;
         const size_t items = direct->batch_count * direct->row_items * direct->place_items;
         status = ulp_parallel_for(pool, decoded, ulp_grain(PART / 10), decode_parts, direct, error);
@@ -313,14 +346,16 @@ static enum ulp_status contract_groups(struct direct *direct, size_t batches_max
     return status;
 }
 
-/* Items: rows as panels would have them; places are divided only when there are too few other items. */
+/* Items: rows as panels would have them; places are divided only when there are too few other
+ * items. */
 static void plan_items(struct direct *direct, size_t threads)
 {
     const struct ulp_unit_work *work = direct->work;
     const size_t slots = work->layout.slot_count, places = direct->cover->place_count;
     direct->item_rows = ulp_unit_item_rows(work, threads);
     direct->row_items = (work->rows.count + direct->item_rows - 1) / direct->item_rows;
-    const size_t others = direct->row_items * work->problem->batch_count, wanted = threads > 1 ? 4 * threads : 1;
+    const size_t others = direct->row_items * work->problem->batch_count,
+                 wanted = threads > 1 ? 4 * threads : 1;
     const size_t cuts = others >= wanted ? 1 : (wanted + others - 1) / others;
     direct->item_places = (places + cuts - 1) / cuts;
     direct->place_items = (places + direct->item_places - 1) / direct->item_places;
@@ -329,10 +364,12 @@ static void plan_items(struct direct *direct, size_t threads)
     direct->places_max = at_once < direct->item_places ? at_once : direct->item_places;
 }
 
-enum ulp_status ulp_unit_run_direct(const struct ulp_unit_work *work, const struct ulp_unit_cover *cover,
-                                    struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_unit_run_direct(const struct ulp_unit_work *work,
+                                    const struct ulp_unit_cover *cover, struct ulp_pool *pool,
+                                    struct ulp_error *error)
 {
-    const size_t threads = (size_t)ulp_pool_thread_count(pool), batch_total = work->problem->batch_count;
+    const size_t threads = (size_t)ulp_pool_thread_count(pool),
+                 batch_total = work->problem->batch_count;
     struct direct direct = {.work = work,
                             .cover = cover,
                             .parts = (cover->plane_length + PART - 1) / PART,
@@ -344,14 +381,17 @@ enum ulp_status ulp_unit_run_direct(const struct ulp_unit_work *work, const stru
     batches = batches > batch_total ? batch_total : batches;
     batches = work->shared || batches == 0 ? 1 : batches;
     void *value = NULL, *exponent = NULL, *special = NULL, *nothing = NULL, *scratch = NULL;
-    enum ulp_status status =
-        ulp_allocate(&value, batches, direct.plane_total * sizeof(float), NULL, "decoded columns", error);
+    enum ulp_status status = ulp_allocate(&value, batches, direct.plane_total * sizeof(float), NULL,
+                                          "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&exponent, batches, direct.plane_total * sizeof(int16_t), NULL, "decoded columns", error);
+        status = ulp_allocate(&exponent, batches, direct.plane_total * sizeof(int16_t), NULL,
+                              "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&special, batches, direct.parts * (size_t)cover->step, NULL, "decoded columns", error);
+        status = ulp_allocate(&special, batches, direct.parts * (size_t)cover->step, NULL,
+                              "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&nothing, work->layout.block_count, 1, NULL, "decoded columns", error);
+        status = ulp_allocate_zero(&nothing, work->layout.block_count, 1, NULL, "decoded columns",
+                                   error);
     if (status == ULP_OK)
         status = ulp_allocate(&scratch, threads, direct.worker_bytes, NULL, "decoded rows", error);
     direct.value = value;

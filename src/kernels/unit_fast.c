@@ -20,7 +20,8 @@ struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
     };
 }
 
-float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block, size_t lane, float before)
+float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
+                                size_t lane, float before)
 {
     const size_t length = (size_t)tile->layout->unit.block, first = block * length;
     double a[32] = {0}, b[32] = {0};
@@ -34,8 +35,8 @@ float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, si
 #define TARGET
 #include "kernels/unit_settle_template.h"
 
-/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest truncate; the
- * leading bit, when it is bit 24 or above, is what finds the half bit. */
+/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest
+ * truncate; the leading bit, when it is bit 24 or above, is what finds the half bit. */
 static inline float truncate_sum(int32_t sum)
 {
     uint32_t magnitude = sum < 0 ? 0 - (uint32_t)sum : (uint32_t)sum;
@@ -43,7 +44,8 @@ static inline float truncate_sum(int32_t sum)
     return ulp_unit_float((ulp_unit_bits(x) & 0x7FFFFFFF) | ((uint32_t)sum & 0x80000000));
 }
 
-/* To FP16, nearest even, by adding 1.5 * 2^(13 + Exp(x)), whose last bit is worth 2^(Exp(x) - 10). */
+/* To FP16, nearest even, by adding 1.5 * 2^(13 + Exp(x)), whose last bit is worth 2^(Exp(x) -
+ * 10). */
 static inline float round_to_half(float x)
 {
     uint32_t field = ulp_unit_bits(x) >> 23 & 255;
@@ -64,8 +66,8 @@ static inline float convert_sum(int32_t sum, float scale, enum ulp_unit_output o
     return round_to_half(ulp_unit_float(ulp_unit_bits(x) | ((int32_t)x != sum)) * scale);
 }
 
-/* A term as an integer. Lanes that will be settled may hold anything here: what C does not define is kept away, and 16
- * such terms stay inside int32. */
+/* A term as an integer. Lanes that will be settled may hold anything here: what C does not define
+ * is kept away, and 16 such terms stay inside int32. */
 static inline int32_t truncate_term(float x)
 {
     const float bound = 134217720; /* below 2^27 and above every term */
@@ -116,7 +118,8 @@ static void raise_lanes(struct lanes *lanes, const struct ulp_unit_limits *limit
 }
 
 /* The terms of one slot onto part[]: 16 of them stay inside int32. */
-static void add_terms(int32_t *restrict part, const float *restrict up, float a, const float *restrict b)
+static void add_terms(int32_t *restrict part, const float *restrict up, float a,
+                      const float *restrict b)
 {
     for (size_t j = 0; j < COLUMNS; j++)
         part[j] += truncate_term(a * b[j] * up[j]);
@@ -156,14 +159,16 @@ static void write_lost(float *c, struct lost lost)
 }
 
 /* The chain of the tile's blocks for one row and place. */
-static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t place)
+static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits,
+                      size_t row, size_t place)
 {
     const struct ulp_unit_layout *layout = tile->layout;
     const size_t length = (size_t)layout->unit.block, lane = (size_t)tile->place[place];
     float *c = tile->c + (row * tile->place_count + place) * COLUMNS;
     struct lost lost = read_lost(c); /* all that are not finite, unless the last sum overflowed */
     for (size_t block = tile->block_first; block < tile->block_last; block++) {
-        const size_t slot = block * length, at = row * layout->slot_stride + slot, used = layout->block_used[block];
+        const size_t slot = block * length, at = row * layout->slot_stride + slot,
+                     used = layout->block_used[block];
         const int64_t *offset = tile->slot_offset + slot;
         struct lanes lanes;
         int32_t part[COLUMNS];
@@ -176,13 +181,15 @@ static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
             break;
         if (lost_lanes(lost) == UINT32_MAX)
             continue;
-        raise_lanes(&lanes, limits, tile->rows.exponent + at, tile->panel.exponent + lane, offset, used, c);
+        raise_lanes(&lanes, limits, tile->rows.exponent + at, tile->panel.exponent + lane, offset,
+                    used, c);
         for (size_t j = 0; j < COLUMNS; j++)
             lanes.sum[j] = truncate_term(c[j] * lanes.up[j]);
         for (size_t first = 0; first < used; first += 16) {
             memset(part, 0, sizeof part);
             for (size_t s = first; s < used && s < first + 16; s++)
-                add_terms(part, lanes.up, tile->rows.value[at + s], tile->panel.value + lane + offset[s]);
+                add_terms(part, lanes.up, tile->rows.value[at + s],
+                          tile->panel.value + lane + offset[s]);
             add_checked(&lanes, part);
         }
         for (size_t j = 0; j < COLUMNS; j++)
@@ -207,8 +214,8 @@ static void run_tile(const struct ulp_unit_tile *tile)
             run_place(tile, &limits, row, place);
 }
 
-static struct ulp_unit_kinds decode(float *restrict value, int16_t *restrict exponent, const float *restrict x,
-                                    int emin)
+static struct ulp_unit_kinds decode(float *restrict value, int16_t *restrict exponent,
+                                    const float *restrict x, int emin)
 {
     struct ulp_unit_kinds kinds = {0};
     for (size_t i = 0; i < COLUMNS; i++) {
@@ -224,7 +231,8 @@ static struct ulp_unit_kinds decode(float *restrict value, int16_t *restrict exp
     return kinds;
 }
 
-static bool find_exponents(int16_t *restrict exponent, const float *restrict x, size_t count, int emin)
+static bool find_exponents(int16_t *restrict exponent, const float *restrict x, size_t count,
+                           int emin)
 {
     uint32_t largest = 0;
     for (size_t i = 0; i < count; i++) {

@@ -5,7 +5,8 @@
  *   floats, ints     vectors of W floats and of W int32
  *   shorts           a vector of 2 W int16
  *   op_*             the operations used below
- * A panel's columns are taken 2 W at a time: one vector of exponents, two (low and high columns) of everything else. */
+ * A panel's columns are taken 2 W at a time: one vector of exponents, two (low and high columns) of
+ * everything else. */
 #include "kernels/unit_settle_template.h"
 
 #define INLINE TARGET static inline __attribute__((always_inline))
@@ -64,13 +65,15 @@ INLINE struct lost read_lost(floats x, unsigned place)
 {
     const ints bits = op_bits(x), magnitude = op_and(bits, op_set(0x7FFFFFFF));
     const uint32_t nan = op_signs(op_sub(op_set(0x7F800000), magnitude));
-    const uint32_t infinity = op_signs(op_sub(op_set(0x7F7FFFFF), magnitude)) & ~nan, sign = op_signs(bits);
+    const uint32_t infinity = op_signs(op_sub(op_set(0x7F7FFFFF), magnitude)) & ~nan,
+                   sign = op_signs(bits);
     return (struct lost){nan << place, (infinity & ~sign) << place, (infinity & sign) << place};
 }
 
 INLINE struct lost read_both(floats low, floats high, size_t column)
 {
-    const struct lost x = read_lost(low, (unsigned)column), y = read_lost(high, (unsigned)column + W);
+    const struct lost x = read_lost(low, (unsigned)column),
+                      y = read_lost(high, (unsigned)column + W);
     return (struct lost){x.nan | y.nan, x.positive | y.positive, x.negative | y.negative};
 }
 
@@ -103,13 +106,15 @@ INLINE shorts find_top(const struct block *block, size_t count)
 #pragma GCC unroll 32
     for (size_t s = 0; s < count; s++)
         top = op_shorts_max(top, op_shorts_add(op_shorts_set(block->a_exponent[s]),
-                                               op_shorts_load(block->b_exponent + find_columns(block, s))));
+                                               op_shorts_load(block->b_exponent +
+                                                              find_columns(block, s))));
     return top;
 }
 
-/* `count` terms, at most 16: they cannot leave int32 before they are added. `empty`: the sums are 0. */
-INLINE void add_terms(struct lanes *low, struct lanes *high, const struct block *block, size_t first, size_t count,
-                      const bool empty)
+/* `count` terms, at most 16: they cannot leave int32 before they are added. `empty`: the sums are
+ * 0. */
+INLINE void add_terms(struct lanes *low, struct lanes *high, const struct block *block,
+                      size_t first, size_t count, const bool empty)
 {
     ints part_low = op_set(0), part_high = op_set(0);
 #pragma GCC unroll 16
@@ -135,13 +140,16 @@ struct chain {
 };
 
 /* The chain goes on with the sums of a block. */
-INLINE void end_block(struct chain *chain, const struct ulp_unit_tile *tile, const struct lanes *low,
-                      const struct lanes *high, size_t row, size_t block, size_t place, size_t column)
+INLINE void end_block(struct chain *chain, const struct ulp_unit_tile *tile,
+                      const struct lanes *low, const struct lanes *high, size_t row, size_t block,
+                      size_t place, size_t column)
 {
     const enum ulp_unit_output output = tile->layout->unit.output;
     floats d_low = finish_block(low, output), d_high = finish_block(high, output);
-    const uint32_t slow_low = low->slow | op_signs(low->overflow), slow_high = high->slow | op_signs(high->overflow);
-    const uint32_t kept = lost_lanes(chain->lost) >> column, slow = (slow_low | slow_high << W) & ~kept;
+    const uint32_t slow_low = low->slow | op_signs(low->overflow),
+                   slow_high = high->slow | op_signs(high->overflow);
+    const uint32_t kept = lost_lanes(chain->lost) >> column,
+                   slow = (slow_low | slow_high << W) & ~kept;
     if (kept) {
         d_low = op_choose(kept, chain->low, d_low);
         d_high = op_choose(kept >> W, chain->high, d_high);
@@ -161,13 +169,14 @@ INLINE void end_block(struct chain *chain, const struct ulp_unit_tile *tile, con
     chain->high = d_high;
 }
 
-/* The chain of the tile's blocks for one row and 2 W columns of a panel; `length` is the block's and a constant after
- * inlining. */
-INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t column,
-                    const size_t length)
+/* The chain of the tile's blocks for one row and 2 W columns of a panel; `length` is the block's
+ * and a constant after inlining. */
+INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits,
+                    size_t row, size_t column, const size_t length)
 {
     const struct ulp_unit_layout *layout = tile->layout;
-    const uint8_t *a_special = tile->rows.special + row * layout->block_count, *b_special = tile->panel.special;
+    const uint8_t *a_special = tile->rows.special + row * layout->block_count,
+                  *b_special = tile->panel.special;
     float *c = tile->c + row * ULP_UNIT_COLUMNS + column;
     const uint32_t all = (uint32_t)(((uint64_t)1 << 2 * W) - 1) << column;
     struct chain chain = {.low = op_load(c), .high = op_load(c + W)};
@@ -175,7 +184,8 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
     for (size_t block = tile->block_first; block < tile->block_last; block++) {
         const size_t slot = block * length, a_place = row * layout->slot_stride + slot;
         if (a_special[block] | b_special[block]) {
-            chain.lost = lose_lanes(read_both(chain.low, chain.high, column), tile, row, slot, length);
+            chain.lost =
+                lose_lanes(read_both(chain.low, chain.high, column), tile, row, slot, length);
             chain.low = write_lost(chain.low, chain.lost, (unsigned)column);
             chain.high = write_lost(chain.high, chain.lost, (unsigned)column + W);
         }
@@ -186,7 +196,8 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
         const struct block terms = {.a = tile->rows.value + a_place,
                                     .a_exponent = tile->rows.exponent + a_place,
                                     .b = tile->panel.value + slot * ULP_UNIT_COLUMNS + column,
-                                    .b_exponent = tile->panel.exponent + slot * ULP_UNIT_COLUMNS + column,
+                                    .b_exponent =
+                                        tile->panel.exponent + slot * ULP_UNIT_COLUMNS + column,
                                     .packed = true};
         const shorts top = find_top(&terms, length);
         struct lanes low = start_block(limits, op_widen_low(top), chain.low);
@@ -208,15 +219,17 @@ INLINE void run_rows(const struct ulp_unit_tile *tile, const size_t length)
             run_row(tile, &limits, row, column, length);
 }
 
-/* As run_row for a place in planes, where nothing is special: blocks of any length, without their empty slots. */
-INLINE void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row, size_t place,
-                      size_t column)
+/* As run_row for a place in planes, where nothing is special: blocks of any length, without their
+ * empty slots. */
+INLINE void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits,
+                      size_t row, size_t place, size_t column)
 {
     const struct ulp_unit_layout *layout = tile->layout;
     const size_t length = (size_t)layout->unit.block, a_first = row * layout->slot_stride;
     const size_t lane = (size_t)tile->place[place];
     float *c = tile->c + (row * tile->place_count + place) * ULP_UNIT_COLUMNS + column;
-    struct block terms = {.b = tile->panel.value + lane + column, .b_exponent = tile->panel.exponent + lane + column};
+    struct block terms = {.b = tile->panel.value + lane + column,
+                          .b_exponent = tile->panel.exponent + lane + column};
     struct chain chain = {0};
     size_t block = tile->block_first;
     if (tile->fresh) {
@@ -225,7 +238,8 @@ INLINE void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
         terms.a_exponent = tile->rows.exponent + a_first + slot;
         terms.offset = tile->slot_offset + slot;
         const shorts top = find_top(&terms, used);
-        struct lanes low = scale_block(limits, op_widen_low(top)), high = scale_block(limits, op_widen_high(top));
+        struct lanes low = scale_block(limits, op_widen_low(top)),
+                     high = scale_block(limits, op_widen_high(top));
         add_terms(&low, &high, &terms, 0, used < 16 ? used : 16, true);
         if (used > 16)
             add_terms(&low, &high, &terms, 16, used - 16, false);
@@ -279,7 +293,8 @@ TARGET static void run_tile(const struct ulp_unit_tile *tile)
     }
 }
 
-TARGET static struct ulp_unit_kinds decode(float *value, int16_t *exponent, const float *x, int emin)
+TARGET static struct ulp_unit_kinds decode(float *value, int16_t *exponent, const float *x,
+                                           int emin)
 {
     struct ulp_unit_kinds kinds = {0};
     for (size_t i = 0; i < ULP_UNIT_COLUMNS; i += 2 * W) {

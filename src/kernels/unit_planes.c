@@ -8,8 +8,8 @@
 /* Elements are decoded so many at a time: a constant, which compilers vectorise. */
 enum { CHUNK = ULP_UNIT_COLUMNS };
 
-/* One block with the k from `first` on, of halves those whose k mod 4 is 2 * half or the next; with layout->slot_k NULL
- * it is only counted. */
+/* One block with the k from `first` on, of halves those whose k mod 4 is 2 * half or the next; with
+ * layout->slot_k NULL it is only counted. */
 static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count, size_t half)
 {
     const size_t block = (size_t)layout->unit.block;
@@ -27,10 +27,11 @@ static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count
     layout->block_count++;
 }
 
-static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit, const struct ulp_schedule *schedule,
-                    size_t k)
+static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
+                    const struct ulp_schedule *schedule, size_t k)
 {
-    const size_t length = ulp_unit_slice_length(unit, k, schedule->split_k), block = (size_t)unit->block;
+    const size_t length = ulp_unit_slice_length(unit, k, schedule->split_k),
+                 block = (size_t)unit->block;
     const size_t interval = schedule->promote > 0 ? (size_t)schedule->promote : length;
     layout->block_count = 0;
     for (size_t slice = 0, slice_end; slice < k; slice = slice_end) {
@@ -54,7 +55,8 @@ static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
 }
 
 enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
-                                       const struct ulp_schedule *schedule, size_t k, struct ulp_error *error)
+                                       const struct ulp_schedule *schedule, size_t k,
+                                       struct ulp_error *error)
 {
     *layout = (struct ulp_unit_layout){.unit = *unit, .halves = unit->kind == ULP_UNIT_HALVES};
     if (layout->halves) {
@@ -68,10 +70,11 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
         !ulp_size_add(layout->slot_count, CHUNK - 1, &layout->slot_stride))
         return ulp_fail(error, ULP_ERROR_MEMORY, "a sum over %zu products is too long", k);
     layout->slot_stride -= layout->slot_stride % CHUNK;
-    enum ulp_status status =
-        ulp_allocate(&slot_k, layout->slot_stride, sizeof *layout->slot_k, NULL, "block layout", error);
+    enum ulp_status status = ulp_allocate(&slot_k, layout->slot_stride, sizeof *layout->slot_k,
+                                          NULL, "block layout", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&panel_offset, layout->slot_stride, sizeof *layout->panel_offset, NULL, "block layout", error);
+        status = ulp_allocate(&panel_offset, layout->slot_stride, sizeof *layout->panel_offset,
+                              NULL, "block layout", error);
     if (status == ULP_OK)
         status = ulp_allocate(&block_used, layout->block_count, 1, NULL, "block layout", error);
     if (status == ULP_OK)
@@ -115,8 +118,8 @@ static int16_t decode_special(float x)
 }
 
 /* The planes of CHUNK values, and their kinds. */
-static struct ulp_unit_kinds decode(const struct ulp_unit_instance *instance, float *value, int16_t *exponent,
-                                    const float *x, int emin)
+static struct ulp_unit_kinds decode(const struct ulp_unit_instance *instance, float *value,
+                                    int16_t *exponent, const float *x, int emin)
 {
     const struct ulp_unit_kinds kinds = instance->decode(value, exponent, x, emin);
     if (kinds.nan | kinds.infinity)
@@ -131,12 +134,14 @@ static struct ulp_unit_kinds decode(const struct ulp_unit_instance *instance, fl
 static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, int64_t k)
 {
     const struct ulp_factor *factor = pack->factor;
-    return k >= 0 && factor->padding && factor->padding[ulp_factor_offset(factor, batch, line, (size_t)k)];
+    return k >= 0 && factor->padding &&
+           factor->padding[ulp_factor_offset(factor, batch, line, (size_t)k)];
 }
 
 /* A row's codes where it has NaN, Inf or marked padding; the others are found. */
-static void mark_row(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
-                     size_t batch, size_t line, size_t row, bool padding)
+static void mark_row(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout,
+                     const struct ulp_pack *pack, size_t batch, size_t line, size_t row,
+                     bool padding)
 {
     float *const value = rows->value + row * layout->slot_stride;
     int32_t *const exponent = rows->exponent + row * layout->slot_stride;
@@ -175,7 +180,9 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
         float *const value = rows->value + i * stride;
         bool finite = true;
         if (!layout->dense) {
-            ulp_pack_rows_float(scratch, pack, (struct ulp_pack_range){range.batch, range.line + i, 1, 0, range.k_count},
+            ulp_pack_rows_float(scratch, pack,
+                                (struct ulp_pack_range){range.batch, range.line + i, 1, 0,
+                                                        range.k_count},
                                 range.k_count);
             spread_row(value, layout, scratch);
         }
@@ -183,16 +190,19 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
             int16_t code[CHUNK];
             finite &= instance->find_exponents(code, value + slot, CHUNK, emin);
             for (size_t s = 0; s < CHUNK; s++)
-                rows->exponent[i * stride + slot + s] = (int32_t)((uint32_t)(uint16_t)code[s] * 0x10001u);
+                rows->exponent[i * stride + slot + s] =
+                    (int32_t)((uint32_t)(uint16_t)code[s] * 0x10001u);
         }
         if (!finite || padding)
             mark_row(rows, layout, pack, range.batch, range.line + i, i, padding);
     }
 }
 
-/* The kinds of a panel's elements, and codes for NaN, Inf and padding; the other codes are found. */
+/* The kinds of a panel's elements, and codes for NaN, Inf and padding; the other codes are
+ * found. */
 static void mark_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
-                       const struct ulp_unit_layout *layout, const struct ulp_pack *pack, struct ulp_pack_range range)
+                       const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+                       struct ulp_pack_range range)
 {
     const int emin = ulp_unit_input(&layout->unit)->emin;
     for (size_t slot = 0; slot < layout->slot_count; slot++) {
@@ -222,7 +232,8 @@ static void spread_panel(float *value, const struct ulp_unit_layout *layout, con
         if (layout->slot_k[slot] < 0)
             memset(value + slot * CHUNK, 0, CHUNK * sizeof *value);
         else
-            memcpy(value + slot * CHUNK, lines + (size_t)layout->slot_k[slot] * CHUNK, CHUNK * sizeof *value);
+            memcpy(value + slot * CHUNK, lines + (size_t)layout->slot_k[slot] * CHUNK,
+                   CHUNK * sizeof *value);
 }
 
 void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
@@ -234,10 +245,13 @@ void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_
     if (k_count > 0)
         ulp_pack_panels_float(layout->dense ? panel->value : scratch, pack, range, CHUNK);
     if (layout->dense)
-        memset(panel->value + k_count * CHUNK, 0, (layout->slot_count - k_count) * CHUNK * sizeof *panel->value);
+        memset(panel->value + k_count * CHUNK, 0,
+               (layout->slot_count - k_count) * CHUNK * sizeof *panel->value);
     else
         spread_panel(panel->value, layout, scratch);
     memset(panel->special, 0, layout->block_count);
-    if (!instance->find_exponents(panel->exponent, panel->value, layout->slot_count * CHUNK, emin) || special_rows)
+    if (!instance->find_exponents(panel->exponent, panel->value, layout->slot_count * CHUNK,
+                                  emin) ||
+        special_rows)
         mark_panel(instance, panel, layout, pack, range);
 }

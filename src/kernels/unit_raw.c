@@ -1,4 +1,5 @@
-/* Raw bit patterns of a unit's operands, and stacks of products on them: for research, and for recorded GPUs. */
+/* Raw bit patterns of a unit's operands, and stacks of products on them: for research, and for
+ * recorded GPUs. */
 #include <math.h>
 #include <string.h>
 
@@ -19,8 +20,8 @@ static const char *element_format(const struct ulp_unit_input *input)
     return input->format;
 }
 
-static void decode_format(double *out, const void *raw, size_t count, int bits, const struct ulp_format *format,
-                          uint32_t mask)
+static void decode_format(double *out, const void *raw, size_t count, int bits,
+                          const struct ulp_format *format, uint32_t mask)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t pattern = bits == 8    ? ((const uint8_t *)raw)[i]
@@ -30,8 +31,8 @@ static void decode_format(double *out, const void *raw, size_t count, int bits, 
     }
 }
 
-enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, double *out, const void *raw, size_t count,
-                                struct ulp_error *error)
+enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, double *out, const void *raw,
+                                size_t count, struct ulp_error *error)
 {
     static const double fp4[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
     const struct ulp_unit_input *input = ulp_unit_input(unit);
@@ -47,7 +48,8 @@ enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, double *out, const 
     } else {
         struct ulp_format format;
         bool tf32 = strcmp(input->name, "tf32") == 0;
-        enum ulp_status status = ulp_format_find(tf32 ? "fp32" : element_format(input), &format, error);
+        enum ulp_status status =
+            ulp_format_find(tf32 ? "fp32" : element_format(input), &format, error);
         if (status != ULP_OK)
             return status;
         decode_format(out, raw, count, input->bits, &format, tf32 ? 0xFFFFE000 : 0xFFFFFFFF);
@@ -55,8 +57,8 @@ enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, double *out, const 
     return ULP_OK;
 }
 
-enum ulp_status ulp_unit_decode_accumulators(const struct ulp_unit *unit, double *out, const void *raw, size_t count,
-                                             struct ulp_error *error)
+enum ulp_status ulp_unit_decode_accumulators(const struct ulp_unit *unit, double *out,
+                                             const void *raw, size_t count, struct ulp_error *error)
 {
     if (unit->output == ULP_UNIT_RNE_FP64) {
         memcpy(out, raw, count * sizeof *out);
@@ -75,8 +77,8 @@ enum ulp_status ulp_unit_decode_accumulators(const struct ulp_unit *unit, double
     return status;
 }
 
-enum ulp_status ulp_unit_decode_scales(const struct ulp_unit *unit, double *out, const uint8_t *raw, size_t count,
-                                       struct ulp_error *error)
+enum ulp_status ulp_unit_decode_scales(const struct ulp_unit *unit, double *out, const uint8_t *raw,
+                                       size_t count, struct ulp_error *error)
 {
     if (strcmp(ulp_unit_input(unit)->scale, "e8m0") == 0) {
         for (size_t i = 0; i < count; i++)
@@ -115,7 +117,8 @@ static uint16_t encode_half(double x)
     return (uint16_t)(magnitude | (signbit(x) ? 0x8000 : 0));
 }
 
-void ulp_unit_encode_accumulators(const struct ulp_unit *unit, void *raw, const double *values, size_t count)
+void ulp_unit_encode_accumulators(const struct ulp_unit *unit, void *raw, const double *values,
+                                  size_t count)
 {
     const int bits = ulp_unit_accumulator_bits(unit);
     for (size_t i = 0; i < count; i++)
@@ -132,11 +135,12 @@ void ulp_unit_encode_accumulators(const struct ulp_unit *unit, void *raw, const 
 struct run {
     const struct ulp_unit *unit;
     const struct ulp_unit_problem *problem;
-    size_t scale_count; /* scales of one line */
+    size_t scale_count;                    /* scales of one line */
     double *a, *b, *scale_a, *scale_b, *c; /* c becomes d */
 };
 
-static enum ulp_status run_rows(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status run_rows(void *context, size_t first, size_t last, int worker,
+                                struct ulp_error *error)
 {
     (void)worker, (void)error;
     const struct run *run = context;
@@ -147,7 +151,8 @@ static enum ulp_status run_rows(void *context, size_t first, size_t last, int wo
             double *c = &run->c[row * p->n + n];
             *c = ulp_unit_chain(run->unit, run->a + row * p->k, run->b + column * p->k,
                                 run->scale_a ? run->scale_a + row * run->scale_count : NULL,
-                                run->scale_b ? run->scale_b + column * run->scale_count : NULL, p->k, *c);
+                                run->scale_b ? run->scale_b + column * run->scale_count : NULL,
+                                p->k, *c);
         }
     return ULP_OK;
 }
@@ -163,20 +168,27 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
     const struct ulp_unit_problem *p = run->problem;
     const struct ulp_unit *unit = run->unit;
     size_t a_count, b_count, c_count, scale_a_count, scale_b_count;
-    if (!count_elements(p->t, p->m, p->k, &a_count) || !count_elements(p->t, p->n, p->k, &b_count) ||
-        !count_elements(p->t, p->m, p->n, &c_count) || !count_elements(p->t, p->m, run->scale_count, &scale_a_count) ||
+    if (!count_elements(p->t, p->m, p->k, &a_count) ||
+        !count_elements(p->t, p->n, p->k, &b_count) ||
+        !count_elements(p->t, p->m, p->n, &c_count) ||
+        !count_elements(p->t, p->m, run->scale_count, &scale_a_count) ||
         !count_elements(p->t, p->n, run->scale_count, &scale_b_count))
-        return ulp_fail(error, ULP_ERROR_MEMORY, "the products' operands have more elements than memory can address");
+        return ulp_fail(error, ULP_ERROR_MEMORY,
+                        "the products' operands have more elements than memory can address");
     enum ulp_status status = ULP_OK;
     const struct {
         double **out;
         size_t count;
         const char *what;
-    } arrays[] = {{&run->a, a_count, "a's values"}, {&run->b, b_count, "b's values"}, {&run->c, c_count, "c's values"},
-                  {&run->scale_a, scale_a_count, "a's scales"}, {&run->scale_b, scale_b_count, "b's scales"}};
+    } arrays[] = {{&run->a, a_count, "a's values"},
+                  {&run->b, b_count, "b's values"},
+                  {&run->c, c_count, "c's values"},
+                  {&run->scale_a, scale_a_count, "a's scales"},
+                  {&run->scale_b, scale_b_count, "b's scales"}};
     for (size_t i = 0; i < (unit->scale_block ? 5 : 3) && status == ULP_OK; i++) {
         void *memory;
-        status = ulp_allocate(&memory, arrays[i].count, sizeof(double), NULL, arrays[i].what, error);
+        status =
+            ulp_allocate(&memory, arrays[i].count, sizeof(double), NULL, arrays[i].what, error);
         if (status == ULP_OK)
             *arrays[i].out = memory;
     }
@@ -198,15 +210,16 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
     return status;
 }
 
-enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_problem *problem, struct ulp_pool *pool,
-                             struct ulp_error *error)
+enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_problem *problem,
+                             struct ulp_pool *pool, struct ulp_error *error)
 {
     struct run run = {.unit = unit, .problem = problem};
     if (unit->scale_block) {
         if (!problem->scale_a || !problem->scale_b)
-            return ulp_fail(error, ULP_ERROR_USAGE, "unit %s.%s.%s.%s needs block scales, one %s for every %d k",
-                            unit->gpu, unit->unit_class, unit->input, unit->accumulator, ulp_unit_input(unit)->scale,
-                            unit->scale_block);
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "unit %s.%s.%s.%s needs block scales, one %s for every %d k", unit->gpu,
+                            unit->unit_class, unit->input, unit->accumulator,
+                            ulp_unit_input(unit)->scale, unit->scale_block);
         size_t block = (size_t)unit->scale_block;
         run.scale_count = problem->k / block + (problem->k % block != 0);
     }

@@ -1,4 +1,5 @@
-/* Whole sums of tiles: chains, slices and promotions as the layout's blocks end them, and storing panels of them. */
+/* Whole sums of tiles: chains, slices and promotions as the layout's blocks end them, and storing
+ * panels of them. */
 #include <string.h>
 
 #include "kernels/unit_work.h"
@@ -18,8 +19,8 @@ size_t ulp_unit_item_rows(const struct ulp_unit_work *work, size_t thread_count)
     return rows > 0 ? rows : 1;
 }
 
-size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout, size_t row_count,
-                         char *memory)
+size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout,
+                         size_t row_count, char *memory)
 {
     const size_t plane = ulp_unit_align(row_count * layout->slot_stride * sizeof(float));
     if (memory) {
@@ -30,7 +31,8 @@ size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layou
     return 2 * plane + ulp_unit_align(row_count * layout->block_count);
 }
 
-size_t ulp_unit_lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout, char *memory)
+size_t ulp_unit_lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
+                          char *memory)
 {
     const size_t value = ulp_unit_align(layout->slot_count * COLUMNS * sizeof *panel->value);
     const size_t exponent = ulp_unit_align(layout->slot_count * COLUMNS * sizeof *panel->exponent);
@@ -57,7 +59,8 @@ size_t ulp_unit_lay_sums(struct ulp_unit_sums *sums, size_t count, char *memory)
 }
 
 /* target += source in FP32, rounded to a narrower format if one is given; source = 0. */
-static void add_sums(float *restrict target, float *restrict source, size_t count, const struct ulp_format *round)
+static void add_sums(float *restrict target, float *restrict source, size_t count,
+                     const struct ulp_format *round)
 {
     for (size_t i = 0; i < count; i++) {
         target[i] += source[i];
@@ -67,14 +70,15 @@ static void add_sums(float *restrict target, float *restrict source, size_t coun
         ulp_round_floats(round, ULP_ROUND_NEAREST_EVEN, target, count, 0, 0, 0);
 }
 
-/* Is the sum of slices rounded to FP16 as it grows? Measured on the H200 (cutlass h16816gemm and h161616gemm). */
+/* Is the sum of slices rounded to FP16 as it grows? Measured on the H200 (cutlass h16816gemm and
+ * h161616gemm). */
 static bool adds_slices_in_half(const struct ulp_unit *unit, const struct ulp_schedule *schedule)
 {
     return unit->output == ULP_UNIT_RNE_FP16 && schedule->promote <= 0;
 }
 
-float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *schedule, const double *a,
-                        const double *b, size_t k)
+float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *schedule,
+                        const double *a, const double *b, size_t k)
 {
     struct ulp_format fp16;
     ulp_format_find("fp16", &fp16, NULL);
@@ -98,18 +102,22 @@ float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *
 /* One chain is the whole sum: 0 + (0 + c). */
 static void sum_chain(const struct ulp_unit_work *work, struct ulp_unit_tile *tile, size_t count)
 {
-    const size_t block_count = work->layout.block_count, step = ULP_UNIT_TILE_SLOTS / (size_t)work->layout.unit.block;
+    const size_t block_count = work->layout.block_count,
+                 step = ULP_UNIT_TILE_SLOTS / (size_t)work->layout.unit.block;
     if (block_count == 0)
         memset(tile->c, 0, count * sizeof *tile->c);
     tile->fresh = true;
-    for (tile->block_first = 0; tile->block_first < block_count; tile->block_first = tile->block_last) {
-        tile->block_last = block_count - tile->block_first < step ? block_count : tile->block_first + step;
+    for (tile->block_first = 0; tile->block_first < block_count;
+         tile->block_first = tile->block_last) {
+        tile->block_last =
+            block_count - tile->block_first < step ? block_count : tile->block_first + step;
         work->instance->run(tile);
         tile->fresh = false;
     }
 }
 
-void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums, struct ulp_unit_tile *tile)
+void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums,
+                  struct ulp_unit_tile *tile)
 {
     const struct ulp_unit_layout *layout = &work->layout;
     const size_t count = tile->row_count * tile->place_count * COLUMNS;
@@ -130,7 +138,8 @@ void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *
     while (tile->block_first < layout->block_count) {
         tile->block_last = tile->block_first;
         while (!layout->block_end[tile->block_last++] && tile->block_last < layout->block_count &&
-               (tile->block_last - tile->block_first) * (size_t)layout->unit.block < ULP_UNIT_TILE_SLOTS)
+               (tile->block_last - tile->block_first) * (size_t)layout->unit.block <
+                   ULP_UNIT_TILE_SLOTS)
             continue;
         work->instance->run(tile);
         const unsigned end = layout->block_end[tile->block_last - 1];
@@ -150,15 +159,16 @@ void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t
 {
     const struct ulp_contraction *p = work->problem;
     const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
-    struct ulp_draw draw = {.first = (batch * p->m + row) * p->n + column, .number = p->k * ULP_DRAWS + ULP_DRAW_STORE};
+    struct ulp_draw draw = {.first = (batch * p->m + row) * p->n + column,
+                            .number = p->k * ULP_DRAWS + ULP_DRAW_STORE};
     for (size_t i = 0; i < row_count * COLUMNS; i++)
         total[i] += 0.0f;
     const int64_t *out = work->columns.out_offset + column;
     for (size_t i = 0; i < row_count; i++, draw.first += p->n)
         if (work->out_is_run)
-            ulp_output_run(&work->output, base + work->rows.out_offset[row + i] + out[0], total + i * COLUMNS,
-                           column_count);
+            ulp_output_run(&work->output, base + work->rows.out_offset[row + i] + out[0],
+                           total + i * COLUMNS, column_count);
         else
-            ulp_output_strip(&work->output, base + work->rows.out_offset[row + i], out, total + i * COLUMNS,
-                             column_count, draw);
+            ulp_output_strip(&work->output, base + work->rows.out_offset[row + i], out,
+                             total + i * COLUMNS, column_count, draw);
 }

@@ -1,5 +1,5 @@
-/* The table of matrix units, one row a (GPU, instruction class, operand type, accumulator), and finding rows by name.
- * Adding a unit is adding a row here. */
+/* The table of matrix units, one row a (GPU, instruction class, operand type, accumulator), and
+ * finding rows by name. Adding a unit is adding a row here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "kernels/unit.h"
 
+/* clang-format off */
 static const struct ulp_unit_input input_rows[] = {
     {.name = "f16", .format = "fp16", .bits = 16, .precision = 11, .emin = -14, .scale = ""},
     {.name = "bf16", .format = "bf16", .bits = 16, .precision = 8, .emin = -126, .scale = ""},
@@ -20,118 +21,204 @@ static const struct ulp_unit_input input_rows[] = {
     {.name = "f64", .format = "fp64", .bits = 64, .precision = 53, .emin = -1022, .scale = ""},
     {.name = "s8", .format = "", .bits = 8, .precision = 8, .emin = 0, .scale = ""},
 };
+/* clang-format on */
 #define INPUT_COUNT (sizeof input_rows / sizeof input_rows[0])
 
 #define NO_FLOOR ULP_UNIT_NO_FLOOR
 
 /* gpu, class, input, accumulator, kind, output, block, fraction bits, floor, scale block, source */
+/* clang-format off */
 static const struct ulp_unit unit_rows[] = {
-    {"v100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 23, NO_FLOOR, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"v100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 4, 23, -19, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"t4", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_PUBLISHED},
-    {"t4", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0, ULP_UNIT_PUBLISHED},
+    {"v100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 23, NO_FLOOR, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"v100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 4, 23, -19, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"t4", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_PUBLISHED},
+    {"t4", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_PUBLISHED},
     {"t4", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 16, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"a100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"a100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"a100", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"a100", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
+    {"a100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a100", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a100", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
     {"a100", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"a100", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"a2", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"a2", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"a2", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"a2", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
+    {"a2", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a2", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a2", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a2", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
     {"a2", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"a2", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"ada", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"ada", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"ada", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"ada", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"ada", "mma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"ada", "mma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"ada", "mma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"ada", "mma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0, ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
     {"ada", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"ada", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"l40s", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"l40s", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"l40s", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"l40s", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"l40s", "mma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"l40s", "mma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0, ULP_UNIT_INFERRED},
-    {"l40s", "mma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"l40s", "mma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0, ULP_UNIT_INFERRED},
+    {"l40s", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_INFERRED},
+    {"l40s", "mma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_INFERRED},
     {"l40s", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"l40s", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"h100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"h100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"h100", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"h100", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"h100", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_INFERRED},
-    {"h100", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"h100", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_INFERRED},
-    {"h100", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0, ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
     {"h100", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"h100", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"h100", "wgmma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_INFERRED},
-    {"h100", "wgmma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0, ULP_UNIT_INFERRED},
-    {"h100", "wgmma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_INFERRED},
-    {"h100", "wgmma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0, ULP_UNIT_INFERRED},
-    {"h100", "wgmma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"h100", "wgmma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0, ULP_UNIT_INFERRED},
-    {"h100", "wgmma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"h100", "wgmma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0, ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "wgmma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "wgmma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
     {"h100", "wgmma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"h200", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0, ULP_UNIT_MEASURED},
-    {"h200", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"h200", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0, ULP_UNIT_MEASURED_PUBLIC},
+    {"h200", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h200", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
     {"h200", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"h200", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"h200", "wgmma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "wgmma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0, ULP_UNIT_MEASURED},
-    {"h200", "wgmma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "wgmma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "wgmma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "wgmma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "wgmma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0, ULP_UNIT_MEASURED},
-    {"h200", "wgmma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0, ULP_UNIT_INFERRED},
+    {"h200", "wgmma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
     {"h200", "wgmma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"b200", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"b200", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"b200", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"b200", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"b200", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"b200", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"b200", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_MEASURED_PUBLIC},
-    {"b200", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0, ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
     {"b200", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"b200", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
-    {"b200", "tcgen05", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "mxe4m3", "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "mxe5m2", "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "mxf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 32, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "nvf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 16, ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"b200", "tcgen05", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "mxe4m3", "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "mxe5m2", "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "mxf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 32,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "nvf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 16,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0,
+     ULP_UNIT_DEFINED},
 };
+/* clang-format on */
 #define UNIT_COUNT (sizeof unit_rows / sizeof unit_rows[0])
 
 static const char *const source_texts[] = {
     [ULP_UNIT_MEASURED] = "measured: every bit compared with this GPU for this project",
-    [ULP_UNIT_MEASURED_PUBLIC] = "measured: every bit compared with public vectors of this GPU (MATLAB-tensor-core)",
+    [ULP_UNIT_MEASURED_PUBLIC] =
+        "measured: every bit compared with public vectors of this GPU (MATLAB-tensor-core)",
     [ULP_UNIT_INFERRED] = "inferred: the same unit as one that was measured; not compared itself",
-    [ULP_UNIT_PUBLISHED] = "published model (MMA-Sim, arXiv 2511.10909); not compared with the hardware",
+    [ULP_UNIT_PUBLISHED] =
+        "published model (MMA-Sim, arXiv 2511.10909); not compared with the hardware",
     [ULP_UNIT_DEFINED] = "exact by definition",
 };
 
@@ -142,7 +229,8 @@ const struct ulp_unit *ulp_unit_row(size_t index)
 
 char *ulp_unit_name(const struct ulp_unit *unit, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "%s.%s.%s.%s", unit->gpu, unit->unit_class, unit->input, unit->accumulator);
+    snprintf(buffer, size, "%s.%s.%s.%s", unit->gpu, unit->unit_class, unit->input,
+             unit->accumulator);
     return buffer;
 }
 
@@ -176,7 +264,9 @@ int ulp_unit_accumulator_bits(const struct ulp_unit *unit)
 /* The format of the row's accumulator as arithmetics name it. */
 static const char *accumulator_format(const struct ulp_unit *unit)
 {
-    return unit->output == ULP_UNIT_RNE_FP16 ? "fp16" : unit->output == ULP_UNIT_RNE_FP64 ? "fp64" : "fp32";
+    return unit->output == ULP_UNIT_RNE_FP16   ? "fp16"
+           : unit->output == ULP_UNIT_RNE_FP64 ? "fp64"
+                                               : "fp32";
 }
 
 const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, struct ulp_error *error)
@@ -188,7 +278,8 @@ const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, stru
         const char *format = ulp_unit_input(unit)->format;
         if (strcmp(unit->gpu, schedule->gpu) != 0 || !*format)
             continue;
-        if (strcmp(unit->unit_class, schedule->unit_class) == 0 && strcmp(format, arithmetic->factor.name) == 0 &&
+        if (strcmp(unit->unit_class, schedule->unit_class) == 0 &&
+            strcmp(format, arithmetic->factor.name) == 0 &&
             strcmp(accumulator_format(unit), arithmetic->accumulator.name) == 0) {
             ulp_text_free(&known);
             return unit;
@@ -197,8 +288,9 @@ const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, stru
                      accumulator_format(unit));
     }
     ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-             "arithmetic %s: no matrix unit of '%s' multiplies %s into %s with '%s'. It has: %s", arithmetic->name,
-             schedule->gpu, arithmetic->factor.name, arithmetic->accumulator.name, schedule->unit_class,
+             "arithmetic %s: no matrix unit of '%s' multiplies %s into %s with '%s'. It has: %s",
+             arithmetic->name, schedule->gpu, arithmetic->factor.name, arithmetic->accumulator.name,
+             schedule->unit_class,
              known.length ? known.data : "none; `ulpscope mma --list` shows all GPUs");
     ulp_text_free(&known);
     return NULL;

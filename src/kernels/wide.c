@@ -30,13 +30,13 @@ void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpf
     else if (call->nearest || !mpfr_regular_p(sum))
         mpfr_set(accumulator.value, sum, MPFR_RNDN);
     else
-        ulp_round_mpfr(&arithmetic->accumulator, arithmetic->rounding, accumulator.value, sum, arithmetic->seed, 0,
-                       (uint64_t)element);
+        ulp_round_mpfr(&arithmetic->accumulator, arithmetic->rounding, accumulator.value, sum,
+                       arithmetic->seed, 0, (uint64_t)element);
     local_begin(&stored, arithmetic->storage.precision);
     mpfr_srcptr result = accumulator.value;
     if (problem->store && !call->same_storage) {
-        ulp_round_mpfr(&arithmetic->storage, arithmetic->rounding, stored.value, accumulator.value, arithmetic->seed, 1,
-                       (uint64_t)element);
+        ulp_round_mpfr(&arithmetic->storage, arithmetic->rounding, stored.value, accumulator.value,
+                       arithmetic->seed, 1, (uint64_t)element);
         result = stored.value;
     }
     if (out->element == ULP_ELEMENT_F32) {
@@ -53,7 +53,8 @@ void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpf
 }
 
 /* Rows (batch, i), each with all its columns. */
-static enum ulp_status sum_rows(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status sum_rows(void *context, size_t first, size_t last, int worker,
+                                struct ulp_error *error)
 {
     (void)worker;
     const struct ulp_wide_call *call = context;
@@ -64,12 +65,14 @@ static enum ulp_status sum_rows(void *context, size_t first, size_t last, int wo
     for (size_t row = first; row < last; row++)
         for (size_t j = 0; j < call->problem.n; j++)
             ulp_wide_sum_element(sum, call,
-                                 (struct ulp_wide_place){row / call->problem.m, row % call->problem.m, j});
+                                 (struct ulp_wide_place){row / call->problem.m,
+                                                         row % call->problem.m, j});
     ulp_wide_sum_free(sum);
     return ULP_OK;
 }
 
-static enum ulp_status direct_rows(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status direct_rows(void *context, size_t first, size_t last, int worker,
+                                   struct ulp_error *error)
 {
     (void)worker;
     const struct ulp_wide_call *call = context;
@@ -77,29 +80,38 @@ static enum ulp_status direct_rows(void *context, size_t first, size_t last, int
     enum ulp_status status = ulp_wide_direct_create(&direct, error);
     for (size_t row = first; row < last && status == ULP_OK; row++)
         for (size_t j = 0; j < call->problem.n && status == ULP_OK; j++)
-            status = ulp_wide_direct_element(
-                direct, call, (struct ulp_wide_place){row / call->problem.m, row % call->problem.m, j}, error);
+            status = ulp_wide_direct_element(direct, call,
+                                             (struct ulp_wide_place){row / call->problem.m,
+                                                                     row % call->problem.m, j},
+                                             error);
     ulp_wide_direct_free(direct);
     return status;
 }
 
-static enum ulp_status check(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
-                             struct ulp_error *error)
+static enum ulp_status check(const struct ulp_arithmetic *arithmetic,
+                             const struct ulp_contraction *problem, struct ulp_error *error)
 {
     int precision = arithmetic->accumulator.precision;
     if (arithmetic->accumulator.carrier != ULP_CARRIER_MPFR || precision < ULP_MPFR_PRECISION_MIN ||
         precision > ULP_MPFR_PRECISION_MAX)
-        return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic %s: the accumulator of a wide contraction is mpfr:P",
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "arithmetic %s: the accumulator of a wide contraction is mpfr:P",
                         arithmetic->name);
-    if (!ulp_element_is_float(problem->a.tensor->element) || !ulp_element_is_float(problem->b.tensor->element))
-        return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic %s: factors of a wide contraction are floating-point",
+    if (!ulp_element_is_float(problem->a.tensor->element) ||
+        !ulp_element_is_float(problem->b.tensor->element))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "arithmetic %s: factors of a wide contraction are floating-point",
                         arithmetic->name);
-    if (problem->out->element != ULP_ELEMENT_WIDE && !(problem->store && ulp_element_is_float(problem->out->element)))
-        return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic %s: accumulators need an output of wide elements",
+    if (problem->out->element != ULP_ELEMENT_WIDE &&
+        !(problem->store && ulp_element_is_float(problem->out->element)))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "arithmetic %s: accumulators need an output of wide elements",
                         arithmetic->name);
     size_t rows, outputs;
-    if (!ulp_size_mul(problem->batch_count, problem->m, &rows) || !ulp_size_mul(rows, problem->n, &outputs))
-        return ulp_fail(error, ULP_ERROR_MEMORY, "a contraction of %zu x %zu x %zu outputs is too large",
+    if (!ulp_size_mul(problem->batch_count, problem->m, &rows) ||
+        !ulp_size_mul(rows, problem->n, &outputs))
+        return ulp_fail(error, ULP_ERROR_MEMORY,
+                        "a contraction of %zu x %zu x %zu outputs is too large",
                         problem->batch_count, problem->m, problem->n);
     return ULP_OK;
 }
@@ -110,7 +122,8 @@ struct rounding {
     struct ulp_tensor *out;
 };
 
-static enum ulp_status round_elements(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status round_elements(void *context, size_t first, size_t last, int worker,
+                                      struct ulp_error *error)
 {
     (void)worker, (void)error;
     const struct rounding *rounding = context;
@@ -122,18 +135,20 @@ static enum ulp_status round_elements(void *context, size_t first, size_t last, 
         struct ulp_record *record = ulp_record_at(rounding->out->data, i, precision);
         ulp_wide_view_element(&x, pack->factor->tensor, (int64_t)i);
         ulp_record_begin(rounded, record, precision);
-        ulp_round_mpfr(&pack->format, pack->rounding, rounded, x.value, pack->seed, pack->stream, i);
+        ulp_round_mpfr(&pack->format, pack->rounding, rounded, x.value, pack->seed, pack->stream,
+                       i);
         ulp_record_close(record, rounded);
     }
     return ULP_OK;
 }
 
-static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *factor, const struct ulp_pack *pack,
-                                    struct ulp_pool *pool, struct ulp_error *error)
+static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *factor,
+                                    const struct ulp_pack *pack, struct ulp_pool *pool,
+                                    struct ulp_error *error)
 {
     const struct ulp_tensor *in = pack->factor->tensor;
-    enum ulp_status status =
-        ulp_tensor_create(out, in->type, ULP_ELEMENT_WIDE, pack->format.precision, in->rank, in->dims, error);
+    enum ulp_status status = ulp_tensor_create(out, in->type, ULP_ELEMENT_WIDE,
+                                               pack->format.precision, in->rank, in->dims, error);
     if (status != ULP_OK)
         return status;
     struct rounding rounding = {pack, out};
@@ -141,9 +156,9 @@ static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *f
     return ulp_parallel_for(pool, in->count, 256, round_elements, &rounding, error);
 }
 
-/* Is exact summation of each output faster than the digits' overheads? In nanoseconds, measured on a 3 GHz Xeon: 25
- * a product for the one; for the other 20,000 a call, 6 an element packed and 6 one looked at to plan, 25 an output
- * more, and products nearly free. */
+/* Is exact summation of each output faster than the digits' overheads? In nanoseconds, measured on
+ * a 3 GHz Xeon: 25 a product for the one; for the other 20,000 a call, 6 an element packed and 6
+ * one looked at to plan, 25 an output more, and products nearly free. */
 static bool is_small(const struct ulp_wide_call *call)
 {
     const struct ulp_contraction *problem = &call->problem;
@@ -173,8 +188,8 @@ static void swap_sides(struct ulp_wide_call *call)
 }
 
 /* *done: the call's columns were cut as they were met. */
-static enum ulp_status run_vector(struct ulp_wide_call *call, const struct ulp_wide_tile *tile, bool *done, struct ulp_pool *pool,
-                                  struct ulp_error *error)
+static enum ulp_status run_vector(struct ulp_wide_call *call, const struct ulp_wide_tile *tile,
+                                  bool *done, struct ulp_pool *pool, struct ulp_error *error)
 {
     struct ulp_wide_plan plan;
     enum ulp_status status = ULP_OK;
@@ -185,8 +200,8 @@ static enum ulp_status run_vector(struct ulp_wide_call *call, const struct ulp_w
     return status;
 }
 
-static enum ulp_status run_tile(struct ulp_wide_call *call, const struct ulp_wide_tile *tile, struct ulp_pool *pool,
-                                struct ulp_error *error)
+static enum ulp_status run_tile(struct ulp_wide_call *call, const struct ulp_wide_tile *tile,
+                                struct ulp_pool *pool, struct ulp_error *error)
 {
     struct ulp_contraction *problem = &call->problem;
     /* Lines of b fill vectors; few of them would leave lanes empty. */
@@ -203,14 +218,15 @@ static enum ulp_status run_tile(struct ulp_wide_call *call, const struct ulp_wid
         status = ulp_wide_run_digits(&plan, call, pool, error);
     } else {
         plan.positions = 0;
-        status = ulp_parallel_for(pool, problem->batch_count * problem->m, 1, direct_rows, call, error);
+        status =
+            ulp_parallel_for(pool, problem->batch_count * problem->m, 1, direct_rows, call, error);
     }
     ulp_wide_forms_end(call, &plan, call->counts->exact <= call->counts->digits / 64);
     return status;
 }
 
-static enum ulp_status run_method(enum ulp_wide_method method, struct ulp_wide_call *call, struct ulp_pool *pool,
-                                  struct ulp_error *error)
+static enum ulp_status run_method(enum ulp_wide_method method, struct ulp_wide_call *call,
+                                  struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_contraction *problem = &call->problem;
     const size_t rows = problem->batch_count * problem->m;
@@ -235,9 +251,11 @@ static enum ulp_status run_method(enum ulp_wide_method method, struct ulp_wide_c
     return run_tile(call, tile, pool, error);
 }
 
-enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct ulp_arithmetic *arithmetic,
-                                     const struct ulp_contraction *problem, struct ulp_wide_counts *counts,
-                                     struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
+                                     const struct ulp_arithmetic *arithmetic,
+                                     const struct ulp_contraction *problem,
+                                     struct ulp_wide_counts *counts, struct ulp_pool *pool,
+                                     struct ulp_error *error)
 {
     enum ulp_status status = check(arithmetic, problem, error);
     if (status != ULP_OK)
@@ -262,8 +280,11 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct u
         if (pack.round)
             status = round_factor(&rounded[side], factors[side], &pack, pool, error);
         else
-            call.kept[side] = ulp_packed_is_kept(problem->packed, &(struct ulp_packed_view){factors[side], problem->batch_count,
-                                                                                            side ? problem->n : problem->m, problem->k});
+            call.kept[side] =
+                ulp_packed_is_kept(problem->packed,
+                                   &(struct ulp_packed_view){factors[side], problem->batch_count,
+                                                             side ? problem->n : problem->m,
+                                                             problem->k});
     }
     if (status == ULP_OK)
         status = run_method(method, &call, pool, error);
@@ -276,8 +297,9 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method, const struct u
     return status;
 }
 
-enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
-                                  struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                  struct ulp_error *error)
 {
     return ulp_contract_wide_by(ULP_WIDE_AUTO, arithmetic, problem, NULL, pool, error);
 }

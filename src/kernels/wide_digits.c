@@ -6,7 +6,8 @@
 #include "kernels/wide_number.h"
 
 #define EXPONENT_MAX ((int64_t)1 << 60)
-/* k's that are packed for all lines of a panel in turn, so that the cache lines written stay near. */
+/* k's that are packed for all lines of a panel in turn, so that the cache lines written stay
+ * near. */
 #define PACK_RUN 32
 
 size_t ulp_wide_panel_data_bytes(const struct ulp_wide_plan *plan, size_t width)
@@ -35,7 +36,8 @@ struct ulp_wide_line ulp_wide_line_of_floats(int32_t largest, int32_t smallest_l
     if (largest == 0 || largest >= 0x7f800000)
         return (struct ulp_wide_line){.zero = largest == 0, .irregular = largest != 0};
     int high = (int)(largest >> 23), low = (int)((smallest_less_1 + 1) >> 23);
-    return (struct ulp_wide_line){.exponent = (high ? high : 1) - 126, .lowest = (low ? low : 1) - 150};
+    return (struct ulp_wide_line){.exponent = (high ? high : 1) - 126,
+                                  .lowest = (low ? low : 1) - 150};
 }
 
 /* Floats by their bit patterns, in which zero's magnitude is 0 and less one the largest of all. */
@@ -49,7 +51,8 @@ static struct ulp_wide_line scan_floats(const float *x, const int64_t *offset, s
         for (size_t j = 0; j < count; j++) {
             uint32_t bits;
             memcpy(&bits, here + j, sizeof bits);
-            const int32_t magnitude = (int32_t)(bits & INT32_MAX), less_1 = (int32_t)((bits - 1) & INT32_MAX);
+            const int32_t magnitude = (int32_t)(bits & INT32_MAX),
+                          less_1 = (int32_t)((bits - 1) & INT32_MAX);
             largest = magnitude > largest ? magnitude : largest;
             smallest_less_1 = less_1 < smallest_less_1 ? less_1 : smallest_less_1;
         }
@@ -57,10 +60,13 @@ static struct ulp_wide_line scan_floats(const float *x, const int64_t *offset, s
     return ulp_wide_line_of_floats(largest, smallest_less_1);
 }
 
-/* Adds elements to what is known of a line; exponent INT64_MIN: only zeros so far. element and precision are constants where this is
- * called, or else the tensor's. */
-static inline __attribute__((always_inline)) void scan_numbers(struct ulp_wide_line *line, const void *data, enum ulp_element element,
-                                                               int precision, int64_t base, const int64_t *offset, size_t count)
+/* Adds elements to what is known of a line; exponent INT64_MIN: only zeros so far. element and
+ * precision are constants where this is called, or else the tensor's. */
+static inline __attribute__((always_inline)) void scan_numbers(struct ulp_wide_line *line,
+                                                               const void *data,
+                                                               enum ulp_element element,
+                                                               int precision, int64_t base,
+                                                               const int64_t *offset, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct ulp_wide_number x;
@@ -91,7 +97,8 @@ static int limbs_of(const struct ulp_tensor *tensor)
     return (tensor->precision + 63) / 64;
 }
 
-static void scan_records(struct ulp_wide_line *line, const struct ulp_tensor *tensor, int64_t base, const int64_t *offset, size_t count)
+static void scan_records(struct ulp_wide_line *line, const struct ulp_tensor *tensor, int64_t base,
+                         const int64_t *offset, size_t count)
 {
     if (tensor->element == ULP_ELEMENT_WIDE && limbs_of(tensor) == 2)
         scan_numbers(line, tensor->data, ULP_ELEMENT_WIDE, 128, base, offset, count);
@@ -99,7 +106,8 @@ static void scan_records(struct ulp_wide_line *line, const struct ulp_tensor *te
         scan_numbers(line, tensor->data, tensor->element, tensor->precision, base, offset, count);
 }
 
-struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch, size_t line, size_t k)
+struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch, size_t line,
+                                   size_t k)
 {
     const int64_t base = ulp_wide_line(factor, batch, line);
     if (factor->tensor->element == ULP_ELEMENT_F32)
@@ -111,13 +119,15 @@ struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch
 }
 
 /* All lines of a panel, a stretch of each in turn, as they are cut. */
-static void scan_panel(struct ulp_wide_panel *panel, const struct ulp_factor *factor, size_t batch, size_t k)
+static void scan_panel(struct ulp_wide_panel *panel, const struct ulp_factor *factor, size_t batch,
+                       size_t k)
 {
     for (size_t i = 0; i < panel->count; i++)
         panel->lines[i] = unknown_line;
     for (size_t first = 0; first < k; first += PACK_RUN)
         for (size_t i = 0; i < panel->count; i++)
-            scan_records(&panel->lines[i], factor->tensor, ulp_wide_line(factor, batch, panel->first + i), factor->k_offset + first,
+            scan_records(&panel->lines[i], factor->tensor,
+                         ulp_wide_line(factor, batch, panel->first + i), factor->k_offset + first,
                          k - first < PACK_RUN ? k - first : PACK_RUN);
     for (size_t i = 0; i < panel->count; i++)
         end_line(&panel->lines[i]);
@@ -137,8 +147,10 @@ struct stretch {
 };
 typedef void cut_fn(const struct stretch *stretch);
 
-/* The first `words` words of x * 2^-shift / 2, x of limb_count limbs, after the point; shift >= 0. */
-static inline __attribute__((always_inline)) void shift_words(uint64_t *words, int word_count, const mp_limb_t *limbs,
+/* The first `words` words of x * 2^-shift / 2, x of limb_count limbs, after the point; shift >=
+ * 0. */
+static inline __attribute__((always_inline)) void shift_words(uint64_t *words, int word_count,
+                                                              const mp_limb_t *limbs,
                                                               int limb_count, uint64_t shift)
 {
     int64_t skip = (int64_t)((shift + 1) >> 6);
@@ -161,16 +173,18 @@ static inline __attribute__((always_inline)) void shift_words(uint64_t *words, i
 }
 
 /* 52 bits at a bit offset; reads one word beyond. */
-static inline __attribute__((always_inline)) uint64_t bits_at(const uint64_t *words, int offset, int bits)
+static inline __attribute__((always_inline)) uint64_t bits_at(const uint64_t *words, int offset,
+                                                              int bits)
 {
     int word = offset / 64, bit = offset % 64;
     uint64_t x = bit ? words[word] << bit | words[word + 1] >> (64 - bit) : words[word];
     return x >> (64 - bits);
 }
 
-/* Digits of (f + 1) / 2, f = x * 2^-exponent cut off toward zero. limb_count and digits are constants where this is
- * called, or else what the stretch says. */
-static inline __attribute__((always_inline)) void cut_integers(const struct stretch *stretch, enum ulp_element element,
+/* Digits of (f + 1) / 2, f = x * 2^-exponent cut off toward zero. limb_count and digits are
+ * constants where this is called, or else what the stretch says. */
+static inline __attribute__((always_inline)) void cut_integers(const struct stretch *stretch,
+                                                               enum ulp_element element,
                                                                int limb_count, int digits)
 {
     const int word_count = (52 * digits + 63) / 64;
@@ -179,7 +193,8 @@ static inline __attribute__((always_inline)) void cut_integers(const struct stre
     uint64_t *out = stretch->out;
     const void *data = stretch->tensor->data;
     const int precision = 64 * limb_count; /* of records */
-    for (size_t k = stretch->first; k < stretch->first + stretch->count; k++, out += stretch->width) {
+    for (size_t k = stretch->first; k < stretch->first + stretch->count;
+         k++, out += stretch->width) {
         struct ulp_wide_number x;
         ulp_wide_read_as(&x, element, data, precision, stretch->base + stretch->offset[k]);
         if (__builtin_expect(x.kind != MPFR_REGULAR_KIND, 0)) {
@@ -187,7 +202,8 @@ static inline __attribute__((always_inline)) void cut_integers(const struct stre
                 out[(size_t)i * stretch->stride] = i == 0 ? (uint64_t)1 << 51 : 0;
             continue;
         }
-        shift_words(words, word_count, x.limbs, limb_count, (uint64_t)(stretch->exponent - x.exponent));
+        shift_words(words, word_count, x.limbs, limb_count,
+                    (uint64_t)(stretch->exponent - x.exponent));
         /* minus: complement, and one unit of the last digit with its carries */
         uint64_t flip = -(uint64_t)x.negative, carry = flip & unit;
         for (int i = word_count - 1; i >= 0; i--) {
@@ -201,17 +217,21 @@ static inline __attribute__((always_inline)) void cut_integers(const struct stre
     }
 }
 
-/* Signed digits of f, cut off toward zero: f = sum of digit i * 2^(1 - bits * (i + 1)), |digit| <= 2^(bits - 1). */
-static inline __attribute__((always_inline)) void cut_doubles(const struct stretch *stretch, enum ulp_element element,
+/* Signed digits of f, cut off toward zero: f = sum of digit i * 2^(1 - bits * (i + 1)), |digit| <=
+ * 2^(bits - 1). */
+static inline __attribute__((always_inline)) void cut_doubles(const struct stretch *stretch,
+                                                              enum ulp_element element,
                                                               int limb_count)
 {
-    const int digits = stretch->digits, bits = stretch->bits, word_count = (bits * digits + 63) / 64;
+    const int digits = stretch->digits, bits = stretch->bits,
+              word_count = (bits * digits + 63) / 64;
     const int64_t half = (int64_t)1 << (bits - 1);
     uint64_t words[52 * ULP_WIDE_POSITIONS_MAX / 64 + 2];
     uint64_t *out = stretch->out;
     const void *data = stretch->tensor->data;
     const int precision = 64 * limb_count; /* of records */
-    for (size_t k = stretch->first; k < stretch->first + stretch->count; k++, out += stretch->width) {
+    for (size_t k = stretch->first; k < stretch->first + stretch->count;
+         k++, out += stretch->width) {
         struct ulp_wide_number x;
         ulp_wide_read_as(&x, element, data, precision, stretch->base + stretch->offset[k]);
         if (__builtin_expect(x.kind != MPFR_REGULAR_KIND, 0)) {
@@ -219,7 +239,8 @@ static inline __attribute__((always_inline)) void cut_doubles(const struct stret
                 out[(size_t)i * stretch->stride] = 0;
             continue;
         }
-        shift_words(words, word_count, x.limbs, limb_count, (uint64_t)(stretch->exponent - x.exponent));
+        shift_words(words, word_count, x.limbs, limb_count,
+                    (uint64_t)(stretch->exponent - x.exponent));
         words[word_count] = 0;
         int64_t carry = 0;
         for (int i = digits - 1; i >= 0; i--) {
@@ -232,7 +253,8 @@ static inline __attribute__((always_inline)) void cut_doubles(const struct stret
     }
 }
 
-/* Floats whose line fits one digit of 52 bits: x * 2^(51 - exponent) is an integer of at most 2^51, and added to
+/* Floats whose line fits one digit of 52 bits: x * 2^(51 - exponent) is an integer of at most 2^51,
+ * and added to
  * 1.5 * 2^52 it is, in the low 52 bits of the sum, the digit. */
 static void cut_floats_once(const struct stretch *stretch)
 {
@@ -262,13 +284,20 @@ static void cut_zeros(const struct stretch *stretch, bool integer)
 {
     for (int i = 0; i < stretch->digits; i++)
         for (size_t k = 0; k < stretch->count; k++)
-            stretch->out[(size_t)i * stretch->stride + k * stretch->width] = integer && i == 0 ? (uint64_t)1 << 51 : 0;
+            stretch->out[(size_t)i * stretch->stride + k * stretch->width] =
+                integer && i == 0 ? (uint64_t)1 << 51 : 0;
 }
 
-#define CUT_INTEGERS(name, element, limbs, digits) \
-    static void name(const struct stretch *stretch) { cut_integers(stretch, element, limbs, digits); }
-#define CUT_DOUBLES(name, element, limbs) \
-    static void name(const struct stretch *stretch) { cut_doubles(stretch, element, limbs); }
+#define CUT_INTEGERS(name, element, limbs, digits)     \
+    static void name(const struct stretch *stretch)    \
+    {                                                  \
+        cut_integers(stretch, element, limbs, digits); \
+    }
+#define CUT_DOUBLES(name, element, limbs)           \
+    static void name(const struct stretch *stretch) \
+    {                                               \
+        cut_doubles(stretch, element, limbs);       \
+    }
 CUT_INTEGERS(cut_f32_2, ULP_ELEMENT_F32, 1, 2)
 CUT_INTEGERS(cut_f32, ULP_ELEMENT_F32, 1, stretch->digits)
 CUT_INTEGERS(cut_f64_2, ULP_ELEMENT_F64, 1, 2)
@@ -317,10 +346,11 @@ static cut_fn *choose_cut(const struct ulp_tensor *tensor, bool integer, int dig
     return rows[i].cut;
 }
 
-/* sums[line][1 + digit] += the digits of k in [first, last) of the block, at most 1024, carried into 52 bits each; sums[line][0] takes
- * the rest. */
-static void sum_digits(int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2], const struct ulp_wide_panel *panel,
-                       const uint64_t *block, size_t block_count, size_t first, size_t last)
+/* sums[line][1 + digit] += the digits of k in [first, last) of the block, at most 1024, carried
+ * into 52 bits each; sums[line][0] takes the rest. */
+static void sum_digits(int64_t sums[][ULP_WIDE_POSITIONS_MAX + 2],
+                       const struct ulp_wide_panel *panel, const uint64_t *block,
+                       size_t block_count, size_t first, size_t last)
 {
     for (int digit = panel->digits - 1; digit >= 0; digit--) {
         uint64_t total[ULP_WIDE_COLUMNS_MAX] = {0};
@@ -355,13 +385,14 @@ void ulp_wide_choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_
     for (size_t i = 0; i < panel->count; i++)
         if (!panel->lines[i].irregular && panel->lines[i].exponent - panel->lines[i].lowest > bits)
             bits = panel->lines[i].exponent - panel->lines[i].lowest;
-    int64_t digits = (bits + 1 + plan->digit_bits - 1) / plan->digit_bits; /* one bit is the sign's */
+    /* one bit is the sign's */
+    int64_t digits = (bits + 1 + plan->digit_bits - 1) / plan->digit_bits;
     panel->exact = digits <= plan->positions;
     panel->digits = panel->exact ? (int)digits : plan->positions;
 }
 
-void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
-                      size_t batch)
+void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
+                      const struct ulp_factor *factor, size_t batch)
 {
     const bool floats = factor->tensor->element == ULP_ELEMENT_F32;
     panel->settled = true;
@@ -377,17 +408,21 @@ void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *
     ulp_wide_choose_digits(panel, plan);
 }
 
-void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
-                  size_t batch)
+void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
+                  const struct ulp_factor *factor, size_t batch)
 {
     int64_t sums[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2] = {{0}};
     if (panel->settled)
         return;
-    struct stretch stretch = {.tensor = factor->tensor, .offset = factor->k_offset, .width = panel->width,
-                              .digits = panel->digits, .bits = plan->digit_bits};
-    bool floats_once = factor->tensor->element == ULP_ELEMENT_F32 && plan->tile->integer && panel->exact &&
-                       panel->digits == 1;
-    cut_fn *cut = floats_once ? cut_floats_once : choose_cut(factor->tensor, plan->tile->integer, panel->digits);
+    struct stretch stretch = {.tensor = factor->tensor,
+                              .offset = factor->k_offset,
+                              .width = panel->width,
+                              .digits = panel->digits,
+                              .bits = plan->digit_bits};
+    bool floats_once = factor->tensor->element == ULP_ELEMENT_F32 && plan->tile->integer &&
+                       panel->exact && panel->digits == 1;
+    cut_fn *cut = floats_once ? cut_floats_once
+                              : choose_cut(factor->tensor, plan->tile->integer, panel->digits);
     uint64_t *block = panel->data;
     for (size_t first = 0; first < plan->k; first += plan->k_block) {
         size_t block_count = plan->k - first < plan->k_block ? plan->k - first : plan->k_block;
@@ -407,7 +442,8 @@ void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
                     cut(&stretch);
             }
         for (size_t k = 0; plan->tile->integer && k < block_count; k += 1024)
-            sum_digits(sums, panel, block, block_count, k, block_count - k < 1024 ? block_count : k + 1024);
+            sum_digits(sums, panel, block, block_count, k,
+                       block_count - k < 1024 ? block_count : k + 1024);
         block += (size_t)panel->digits * block_count * panel->width;
     }
     if (plan->tile->integer)

@@ -1,6 +1,7 @@
-/* One output by exact fixed-point summation: products of limbs are added into a window that holds every bit from
- * the highest to the lowest any of them can have, positive and negative ones apart. The sum is exact, so it is what
- * the digit kernels fall back on, and the method for small problems. Infinities and NaN are settled here too. */
+/* One output by exact fixed-point summation: products of limbs are added into a window that holds
+ * every bit from the highest to the lowest any of them can have, positive and negative ones apart.
+ * The sum is exact, so it is what the digit kernels fall back on, and the method for small
+ * problems. Infinities and NaN are settled here too. */
 #include "kernels/wide_number.h"
 #include "kernels/wide_parts.h"
 
@@ -20,15 +21,16 @@ struct ulp_wide_direct {
 
 /* What a first look at the products of one output says. */
 struct outlook {
-    bool any, nan, far;       /* a product that is not zero; NaN; exponents beyond EXPONENT_MAX */
-    bool infinity[2];         /* by sign */
-    int64_t highest, lowest;  /* every product is below 2^highest and a multiple of 2^lowest */
+    bool any, nan, far;      /* a product that is not zero; NaN; exponents beyond EXPONENT_MAX */
+    bool infinity[2];        /* by sign */
+    int64_t highest, lowest; /* every product is below 2^highest and a multiple of 2^lowest */
 };
 
 enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_error *error)
 {
     void *memory;
-    enum ulp_status status = ulp_allocate(&memory, 1, sizeof **out, NULL, "a window of exact summation", error);
+    enum ulp_status status =
+        ulp_allocate(&memory, 1, sizeof **out, NULL, "a window of exact summation", error);
     if (status != ULP_OK)
         return status;
     *out = memory;
@@ -45,10 +47,12 @@ void ulp_wide_direct_free(struct ulp_wide_direct *direct)
 }
 
 /* Reads element k of both lines; false: padding, there is no such product. */
-static bool read_pair(struct ulp_wide_number *x, struct ulp_wide_number *y, const struct ulp_contraction *problem,
-                      int64_t a_line, int64_t b_line, size_t k)
+static bool read_pair(struct ulp_wide_number *x, struct ulp_wide_number *y,
+                      const struct ulp_contraction *problem, int64_t a_line, int64_t b_line,
+                      size_t k)
 {
-    int64_t a_element = a_line + problem->a.k_offset[k], b_element = b_line + problem->b.k_offset[k];
+    int64_t a_element = a_line + problem->a.k_offset[k],
+            b_element = b_line + problem->b.k_offset[k];
     if (ulp_wide_is_padding(&problem->a, a_element) || ulp_wide_is_padding(&problem->b, b_element))
         return false;
     ulp_wide_read(x, problem->a.tensor, a_element);
@@ -77,7 +81,8 @@ static struct outlook look(const struct ulp_contraction *problem, int64_t a_line
         if (is_regular_pair(&x, &y)) {
             outlook.any = true;
             outlook.far |= llabs(x.exponent) > EXPONENT_MAX || llabs(y.exponent) > EXPONENT_MAX;
-            int64_t high = x.exponent + y.exponent, low = high - 64 * (int64_t)(x.limb_count + y.limb_count);
+            int64_t high = x.exponent + y.exponent,
+                    low = high - 64 * (int64_t)(x.limb_count + y.limb_count);
             outlook.highest = high > outlook.highest ? high : outlook.highest;
             outlook.lowest = low < outlook.lowest ? low : outlook.lowest;
         } else if (x.kind == MPFR_NAN_KIND || y.kind == MPFR_NAN_KIND ||
@@ -92,7 +97,8 @@ static struct outlook look(const struct ulp_contraction *problem, int64_t a_line
 }
 
 /* product = x * y, of x_count + y_count limbs. */
-static void multiply(mp_limb_t *product, const mp_limb_t *x, int x_count, const mp_limb_t *y, int y_count)
+static void multiply(mp_limb_t *product, const mp_limb_t *x, int x_count, const mp_limb_t *y,
+                     int y_count)
 {
     if (x_count == 1 && y_count == 1) {
         unsigned __int128 p = (unsigned __int128)x[0] * y[0];
@@ -125,8 +131,8 @@ static void shorten(struct ulp_wide_number *x)
     }
 }
 
-static void add_products(struct ulp_wide_direct *direct, const struct ulp_contraction *problem, int64_t a_line,
-                         int64_t b_line, int64_t lowest)
+static void add_products(struct ulp_wide_direct *direct, const struct ulp_contraction *problem,
+                         int64_t a_line, int64_t b_line, int64_t lowest)
 {
     mp_limb_t product[2 * FACTOR_LIMBS + 1];
     for (size_t k = 0; k < problem->k; k++) {
@@ -142,8 +148,9 @@ static void add_products(struct ulp_wide_direct *direct, const struct ulp_contra
     }
 }
 
-static enum ulp_status sum_generally(struct ulp_wide_direct *direct, const struct ulp_wide_call *call,
-                                     struct ulp_wide_place place, struct ulp_error *error)
+static enum ulp_status sum_generally(struct ulp_wide_direct *direct,
+                                     const struct ulp_wide_call *call, struct ulp_wide_place place,
+                                     struct ulp_error *error)
 {
     if (!direct->sum) {
         enum ulp_status status = ulp_wide_sum_create(&direct->sum, call, error);
@@ -154,7 +161,8 @@ static enum ulp_status sum_generally(struct ulp_wide_direct *direct, const struc
     return ULP_OK;
 }
 
-enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct, const struct ulp_wide_call *call,
+enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct,
+                                        const struct ulp_wide_call *call,
                                         struct ulp_wide_place place, struct ulp_error *error)
 {
     const struct ulp_contraction *problem = &call->problem;

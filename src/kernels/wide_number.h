@@ -1,4 +1,5 @@
-/* An element of a factor as sign, exponent and limbs, whatever its type: what the wide kernels read operands with. */
+/* An element of a factor as sign, exponent and limbs, whatever its type: what the wide kernels read
+ * operands with. */
 #ifndef ULP_KERNELS_WIDE_NUMBER_H
 #define ULP_KERNELS_WIDE_NUMBER_H
 
@@ -15,7 +16,8 @@ struct ulp_wide_number {
     bool negative;
     int limb_count;
     int64_t exponent;
-    const mp_limb_t *limbs; /* least significant first; of this struct's own memory for F32 and F64 */
+    /* least significant first; of this struct's own memory for F32 and F64 */
+    const mp_limb_t *limbs;
     mp_limb_t limb;
 };
 
@@ -45,8 +47,10 @@ static inline void ulp_wide_read_double(struct ulp_wide_number *x, double value)
 }
 
 /* Element `index` of data that is of that kind; with a constant kind, code for it only. */
-static inline __attribute__((always_inline)) void ulp_wide_read_as(struct ulp_wide_number *x, enum ulp_element element,
-                                                                   const void *data, int precision, int64_t index)
+static inline __attribute__((always_inline)) void ulp_wide_read_as(struct ulp_wide_number *x,
+                                                                   enum ulp_element element,
+                                                                   const void *data, int precision,
+                                                                   int64_t index)
 {
     if (element == ULP_ELEMENT_WIDE) {
         const struct ulp_record *record = ulp_record_at_const(data, (size_t)index, precision);
@@ -62,7 +66,8 @@ static inline __attribute__((always_inline)) void ulp_wide_read_as(struct ulp_wi
     }
 }
 
-static inline void ulp_wide_read(struct ulp_wide_number *x, const struct ulp_tensor *tensor, int64_t index)
+static inline void ulp_wide_read(struct ulp_wide_number *x, const struct ulp_tensor *tensor,
+                                 int64_t index)
 {
     ulp_wide_read_as(x, tensor->element, tensor->data, tensor->precision, index);
 }

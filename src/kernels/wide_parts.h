@@ -15,9 +15,11 @@ struct ulp_wide_call {
     struct ulp_contraction problem;
     struct ulp_wide_counts *counts;
     struct ulp_pool *pool;
-    /* By side, a and b: it stays as it is after the call, and its digits that stay too (wide_form.h), NULL: none. */
+    /* By side, a and b: it stays as it is after the call, and its digits that stay too
+     * (wide_form.h), NULL: none. */
     bool kept[2];
-    bool regular; /* no infinity or NaN is looked for: there is none, or its outputs are found one by one */
+    /* no infinity or NaN is looked for: there is none, or its outputs are found one by one */
+    bool regular;
     struct ulp_wide_form *forms[2];
     int precision;     /* P */
     bool nearest;      /* the rounding is to nearest even */
@@ -25,9 +27,9 @@ struct ulp_wide_call {
     bool direct;       /* both, and out has P bits: records are written without MPFR */
 };
 
-/* Exact sums leave the methods with this many bits more than P, rounded to odd (cut off, and the last bit set when
- * anything was lost): rounding that to P in any mode, stochastic with 64 bits too, is a single rounding of the
- * exact sum. */
+/* Exact sums leave the methods with this many bits more than P, rounded to odd (cut off, and the
+ * last bit set when anything was lost): rounding that to P in any mode, stochastic with 64 bits
+ * too, is a single rounding of the exact sum. */
 #define ULP_WIDE_EXTRA_BITS 64
 
 struct ulp_wide_place {
@@ -43,10 +45,11 @@ static inline int64_t ulp_wide_line(const struct ulp_factor *factor, size_t batc
     return (factor->batch_offset ? factor->batch_offset[batch] : 0) + factor->line_offset[line];
 }
 
-static inline int64_t ulp_wide_out(const struct ulp_contraction *problem, struct ulp_wide_place place)
+static inline int64_t ulp_wide_out(const struct ulp_contraction *problem,
+                                   struct ulp_wide_place place)
 {
-    return (problem->out_batch_offset ? problem->out_batch_offset[place.batch] : 0) + problem->out_row_offset[place.i] +
-           problem->out_column_offset[place.j];
+    return (problem->out_batch_offset ? problem->out_batch_offset[place.batch] : 0) +
+           problem->out_row_offset[place.i] + problem->out_column_offset[place.j];
 }
 
 /* A factor's element as an mpfr_t that aliases the tensor, or `limb` for F32 and F64. */
@@ -55,19 +58,20 @@ struct ulp_wide_view {
     mp_limb_t limb;
 };
 int ulp_wide_factor_precision(const struct ulp_tensor *tensor);
-void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *tensor, int64_t element);
+void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *tensor,
+                           int64_t element);
 
-/* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or of P bits; or NaN, Inf, 0) and write it to an
- * element of out. */
+/* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or of P bits; or NaN, Inf, 0) and
+ * write it to an element of out. */
 void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpfr_t sum);
 
 /* The same for a sum that is NaN, Inf or 0 (an MPFR kind, negative for -Inf). */
 void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind);
-/* The same for |sum| = x * 2^lsb, x of `count` limbs (overwritten), known to within `error` units of 2^lsb.
- * false: nothing is stored because numbers within the error round differently; never when error is 0. */
-bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count, int64_t lsb,
-                    bool negative,
-                    uint64_t error);
+/* The same for |sum| = x * 2^lsb, x of `count` limbs (overwritten), known to within `error` units
+ * of 2^lsb. false: nothing is stored because numbers within the error round differently; never when
+ * error is 0. */
+bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
+                    int64_t lsb, bool negative, uint64_t error);
 /* x was rounded toward zero and lost something: set its last bit. */
 static inline void ulp_wide_make_odd(mpfr_t x)
 {
@@ -80,7 +84,8 @@ struct ulp_wide_direct;
 enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_error *error);
 void ulp_wide_direct_free(struct ulp_wide_direct *direct);
 /* Computes and stores one output. */
-enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct, const struct ulp_wide_call *call,
+enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct,
+                                        const struct ulp_wide_call *call,
                                         struct ulp_wide_place place, struct ulp_error *error);
 
 /* ULP_WIDE_SUM. One worker's memory. */
@@ -89,6 +94,7 @@ enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_
                                     struct ulp_error *error);
 void ulp_wide_sum_free(struct ulp_wide_sum *sum);
 /* Computes and stores one output. */
-void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *call, struct ulp_wide_place place);
+void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *call,
+                          struct ulp_wide_place place);
 
 #endif

@@ -1,10 +1,11 @@
-/* The one rounding at the end of a wide sum, from limbs whose distance from the exact sum is bounded: it is done
- * only when every number within the bound rounds to the same P bits (Ziv's test), else the caller computes exactly. */
+/* The one rounding at the end of a wide sum, from limbs whose distance from the exact sum is
+ * bounded: it is done only when every number within the bound rounds to the same P bits (Ziv's
+ * test), else the caller computes exactly. */
 #include "kernels/wide_parts.h"
 
 /* The sum in other roundings: through MPFR, from exact limbs only. */
-static bool round_generally(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
-                            int64_t exponent, bool negative, uint64_t error)
+static bool round_generally(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x,
+                            size_t count, int64_t exponent, bool negative, uint64_t error)
 {
     if (error)
         return false;
@@ -22,7 +23,8 @@ static bool round_generally(const struct ulp_wide_call *call, int64_t element, m
 void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind)
 {
     if (call->direct) {
-        struct ulp_record *record = ulp_record_at(call->problem.out->data, (size_t)element, call->precision);
+        struct ulp_record *record =
+            ulp_record_at(call->problem.out->data, (size_t)element, call->precision);
         record->kind = kind;
         record->exponent = 0;
         memset(record->limbs, 0, ulp_record_bytes(call->precision) - sizeof *record);
@@ -50,13 +52,15 @@ static bool any_from_top(const mp_limb_t *x, size_t count, size_t i, int shift)
     return any != 0;
 }
 
-/* Ziv's test. `after`: the 64 bits that follow the first P of x, which has `count` limbs and `shift` zero bits on top.
- * Is every number within `error` units of x's last bit on the same side of the middle? */
+/* Ziv's test. `after`: the 64 bits that follow the first P of x, which has `count` limbs and
+ * `shift` zero bits on top. Is every number within `error` units of x's last bit on the same side
+ * of the middle? */
 static bool is_decided(uint64_t after, uint64_t error, size_t count, int shift, int precision)
 {
     const uint64_t half = (uint64_t)1 << 63;
-    /* The error in units of `after`, whose last bit is `scale` bits above x's. Two more: what is cut off from the
-     * error, and from x below `after`. With an error below 2^62 a change of binade within it cannot matter. */
+    /* The error in units of `after`, whose last bit is `scale` bits above x's. Two more: what is
+     * cut off from the error, and from x below `after`. With an error below 2^62 a change of binade
+     * within it cannot matter. */
     int64_t scale = 64 * (int64_t)count - shift - precision - 64;
     if (scale < 0 && (scale <= -64 || error >> (64 + scale)))
         return false;
@@ -65,9 +69,11 @@ static bool is_decided(uint64_t after, uint64_t error, size_t count, int shift, 
 }
 
 /* ulp_wide_round, P a constant where this is called. */
-static inline __attribute__((always_inline)) bool round_sum(const struct ulp_wide_call *call, int64_t element,
-                                                            mp_limb_t *x, size_t count, int64_t lsb, bool negative,
-                                                            uint64_t error, int precision)
+static inline __attribute__((always_inline)) bool round_sum(const struct ulp_wide_call *call,
+                                                            int64_t element, mp_limb_t *x,
+                                                            size_t count, int64_t lsb,
+                                                            bool negative, uint64_t error,
+                                                            int precision)
 {
     while (count && x[count - 1] == 0)
         count--;
@@ -85,14 +91,16 @@ static inline __attribute__((always_inline)) bool round_sum(const struct ulp_wid
     }
     const size_t kept = ((size_t)precision + 63) / 64;
     const int unused = (int)(64 * kept) - precision;
-    uint64_t last = word_from_top(x, count, kept - 1, shift), next = word_from_top(x, count, kept, shift);
+    uint64_t last = word_from_top(x, count, kept - 1, shift),
+             next = word_from_top(x, count, kept, shift);
     uint64_t after = unused ? last << (64 - unused) | next >> unused : next;
     const uint64_t half = (uint64_t)1 << 63;
     if (error && !is_decided(after, error, count, shift, precision))
         return false;
     bool up = after > half;
     if (after == half)
-        up = (last >> unused & 1) || (unused && next << (64 - unused)) || any_from_top(x, count, kept + 1, shift);
+        up = (last >> unused & 1) || (unused && next << (64 - unused)) ||
+             any_from_top(x, count, kept + 1, shift);
 
     _Alignas(struct ulp_record) char local[sizeof(struct ulp_record) + ULP_MPFR_PRECISION_MAX / 8];
     struct ulp_record *record = (struct ulp_record *)local;
@@ -116,9 +124,10 @@ static inline __attribute__((always_inline)) bool round_sum(const struct ulp_wid
     return true;
 }
 
-bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count, int64_t lsb,
-                    bool negative, uint64_t error)
+bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
+                    int64_t lsb, bool negative, uint64_t error)
 {
-    return call->precision == 128 ? round_sum(call, element, x, count, lsb, negative, error, 128)
-                                  : round_sum(call, element, x, count, lsb, negative, error, call->precision);
+    return call->precision == 128
+               ? round_sum(call, element, x, count, lsb, negative, error, 128)
+               : round_sum(call, element, x, count, lsb, negative, error, call->precision);
 }

@@ -1,10 +1,12 @@
-/* Outputs that meet infinities or NaN, 64 products at a time: of each line it is kept, a bit an element, which kind
- * its elements are. A network whose values have overflowed meets them in every later sum. */
+/* Outputs that meet infinities or NaN, 64 products at a time: of each line it is kept, a bit an
+ * element, which kind its elements are. A network whose values have overflowed meets them in every
+ * later sum. */
 #include "kernels/wide_digits.h"
 
 #include "kernels/wide_number.h"
 
-/* Sets of elements, a bit each, that are not padding. Infinities are among the positive and the negative ones. */
+/* Sets of elements, a bit each, that are not padding. Infinities are among the positive and the
+ * negative ones. */
 enum { EXISTING, POSITIVE, NEGATIVE, INFINITE, NAN_ONES, SET_COUNT };
 
 static size_t word_count(const struct ulp_wide_plan *plan)
@@ -14,10 +16,12 @@ static size_t word_count(const struct ulp_wide_plan *plan)
 
 size_t ulp_wide_panel_set_bytes(const struct ulp_wide_plan *plan)
 {
-    return plan->special ? word_count(plan) * SET_COUNT * ULP_WIDE_COLUMNS_MAX * sizeof(uint64_t) : 0;
+    return plan->special ? word_count(plan) * SET_COUNT * ULP_WIDE_COLUMNS_MAX * sizeof(uint64_t)
+                         : 0;
 }
 
-static void sort_line(uint64_t *sets, const struct ulp_factor *factor, int64_t line, size_t k, size_t words)
+static void sort_line(uint64_t *sets, const struct ulp_factor *factor, int64_t line, size_t k,
+                      size_t words)
 {
     for (size_t word = 0; word < words; word++) {
         uint64_t found[SET_COUNT] = {0};
@@ -41,20 +45,22 @@ static void sort_line(uint64_t *sets, const struct ulp_factor *factor, int64_t l
     }
 }
 
-void ulp_wide_sort(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
-                   size_t batch)
+void ulp_wide_sort(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
+                   const struct ulp_factor *factor, size_t batch)
 {
     const size_t words = word_count(plan);
     for (size_t i = 0; i < panel->count; i++)
-        sort_line(panel->sets + i * SET_COUNT * words, factor, ulp_wide_line(factor, batch, panel->first + i), plan->k,
-                  words);
+        sort_line(panel->sets + i * SET_COUNT * words, factor,
+                  ulp_wide_line(factor, batch, panel->first + i), plan->k, words);
 }
 
-bool ulp_wide_store_sorted(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call, int64_t element,
-                           const struct ulp_wide_panel *a, size_t row, const struct ulp_wide_panel *b, size_t column)
+bool ulp_wide_store_sorted(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
+                           int64_t element, const struct ulp_wide_panel *a, size_t row,
+                           const struct ulp_wide_panel *b, size_t column)
 {
     const size_t words = word_count(plan);
-    const uint64_t *x = a->sets + row * SET_COUNT * words, *y = b->sets + column * SET_COUNT * words;
+    const uint64_t *x = a->sets + row * SET_COUNT * words,
+                   *y = b->sets + column * SET_COUNT * words;
     uint64_t plus = 0, minus = 0, nan = 0;
     for (size_t i = 0; i < words && !(nan || (plus && minus)); i++) {
         uint64_t u[SET_COUNT], v[SET_COUNT];
@@ -64,7 +70,8 @@ bool ulp_wide_store_sorted(const struct ulp_wide_plan *plan, const struct ulp_wi
         }
         const uint64_t u_some = u[POSITIVE] | u[NEGATIVE], v_some = v[POSITIVE] | v[NEGATIVE];
         const uint64_t infinite = (u[INFINITE] & v_some) | (v[INFINITE] & u_some);
-        const uint64_t u_zero = u[EXISTING] & ~u_some & ~u[NAN_ONES], v_zero = v[EXISTING] & ~v_some & ~v[NAN_ONES];
+        const uint64_t u_zero = u[EXISTING] & ~u_some & ~u[NAN_ONES],
+                       v_zero = v[EXISTING] & ~v_some & ~v[NAN_ONES];
         nan |= (u[NAN_ONES] & v[EXISTING]) | (v[NAN_ONES] & u[EXISTING]);
         nan |= (u[INFINITE] & v_zero) | (v[INFINITE] & u_zero);
         plus |= infinite & ((u[POSITIVE] & v[POSITIVE]) | (u[NEGATIVE] & v[NEGATIVE]));

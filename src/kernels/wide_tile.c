@@ -13,7 +13,8 @@ static inline vector load(const double *p)
     return x;
 }
 
-/* A double of at most 2^51 is added to 1.5 * 2^52, whose last place is 1: the low bits of the sum are the integer. */
+/* A double of at most 2^51 is added to 1.5 * 2^52, whose last place is 1: the low bits of the sum
+ * are the integer. */
 static inline void flush(int64_t *sums, vector s)
 {
     const vector magic = {0x1.8p52, 0x1.8p52};
@@ -37,9 +38,13 @@ static inline void flush(int64_t *sums, vector s)
 #include "kernels/wide_tile_template.h"
 
 const struct ulp_wide_tile ulp_wide_tile_portable = {
-    .name = "portable", .lanes = 2, .rows_max = 4, .vectors_max = 2,
+    .name = "portable",
+    .lanes = 2,
+    .rows_max = 4,
+    .vectors_max = 2,
     .carry = carry_portable,
-    .run = {{run_portable_r1v1, run_portable_r1v2}, {run_portable_r2v1, run_portable_r2v2},
+    .run = {{run_portable_r1v1, run_portable_r1v2},
+            {run_portable_r2v1, run_portable_r2v2},
             {run_portable_r4v1, run_portable_r4v2}},
 };
 
@@ -47,7 +52,8 @@ const struct ulp_wide_tile *ulp_wide_tile_row(size_t index)
 {
     static const struct ulp_wide_tile *const rows[] = {
 #ifdef __x86_64__
-        &ulp_wide_tile_ifma, &ulp_wide_tile_avx512, &ulp_wide_tile_avx2,
+        &ulp_wide_tile_ifma,     &ulp_wide_tile_avx512,
+        &ulp_wide_tile_avx2,
 #endif
         &ulp_wide_tile_portable, NULL,
     };

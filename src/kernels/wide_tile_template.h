@@ -17,8 +17,8 @@
 #define RUN_SIZE(suffix, rows, vectors) RUN_SIZE_(suffix, rows, vectors)
 
 static inline __attribute__((always_inline)) TARGET void RUN(SUFFIX)(
-    const size_t rows, const size_t vectors, int64_t *carries, int64_t *sums, const struct ulp_wide_term *terms,
-    size_t term_count, size_t k_count)
+    const size_t rows, const size_t vectors, int64_t *carries, int64_t *sums,
+    const struct ulp_wide_term *terms, size_t term_count, size_t k_count)
 {
     VECTOR sum[ULP_WIDE_ROWS_MAX][ULP_WIDE_VECTORS_MAX], b[ULP_WIDE_VECTORS_MAX];
 #pragma GCC unroll 8
@@ -28,12 +28,13 @@ static inline __attribute__((always_inline)) TARGET void RUN(SUFFIX)(
             sum[r][v] = (VECTOR){0};
 #define SUM_TERM(ADD)                                                                \
     for (size_t k = 0; k < k_count; k++, left += rows, right += vectors * LANES) {   \
-        _Pragma("GCC unroll 3") for (size_t v = 0; v < vectors; v++)                 \
-            b[v] = LOAD(right + v * LANES);                                          \
-        _Pragma("GCC unroll 8") for (size_t r = 0; r < rows; r++) {                  \
+        _Pragma("GCC unroll 3") for (size_t v = 0; v < vectors; v++) b[v] =          \
+            LOAD(right + v * LANES);                                                 \
+        _Pragma("GCC unroll 8") for (size_t r = 0; r < rows; r++)                    \
+        {                                                                            \
             VECTOR a = SPREAD(left + r);                                             \
-            _Pragma("GCC unroll 3") for (size_t v = 0; v < vectors; v++)             \
-                sum[r][v] = ADD(sum[r][v], a, b[v]);                                 \
+            _Pragma("GCC unroll 3") for (size_t v = 0; v < vectors; v++) sum[r][v] = \
+                ADD(sum[r][v], a, b[v]);                                             \
         }                                                                            \
     }
     for (size_t t = 0; t < term_count; t++) {
@@ -54,10 +55,11 @@ static inline __attribute__((always_inline)) TARGET void RUN(SUFFIX)(
 
 typedef int64_t CARRY_VECTOR_(SUFFIX) __attribute__((vector_size(8 * LANES)));
 
-/* See struct ulp_wide_tile. A vector of columns at a time; the sums are carried from the last position up and the
- * digits gathered into limbs as they come. */
-TARGET static void CARRY(SUFFIX)(uint64_t *limbs, const int64_t *sums, size_t position_stride, const int64_t *row,
-                                 const int64_t *column, int positions, int bits, size_t columns)
+/* See struct ulp_wide_tile. A vector of columns at a time; the sums are carried from the last
+ * position up and the digits gathered into limbs as they come. */
+TARGET static void CARRY(SUFFIX)(uint64_t *limbs, const int64_t *sums, size_t position_stride,
+                                 const int64_t *row, const int64_t *column, int positions, int bits,
+                                 size_t columns)
 {
     const int64_t mask = ((int64_t)1 << bits) - 1;
     for (size_t c = 0; c < columns; c += LANES) {
@@ -92,12 +94,12 @@ TARGET static void CARRY(SUFFIX)(uint64_t *limbs, const int64_t *sums, size_t po
     }
 }
 
-#define INSTANCE(rows, vectors)                                                                                   \
-    TARGET static void RUN_SIZE(SUFFIX, rows, vectors)(int64_t *carries, int64_t *sums,                           \
-                                                       const struct ulp_wide_term *terms, size_t term_count,      \
-                                                       size_t k_count)                                            \
-    {                                                                                                             \
-        RUN(SUFFIX)(rows, vectors, carries, sums, terms, term_count, k_count);                                    \
+#define INSTANCE(rows, vectors)                                                           \
+    TARGET static void RUN_SIZE(SUFFIX, rows, vectors)(int64_t * carries, int64_t * sums, \
+                                                       const struct ulp_wide_term *terms, \
+                                                       size_t term_count, size_t k_count) \
+    {                                                                                     \
+        RUN(SUFFIX)(rows, vectors, carries, sums, terms, term_count, k_count);            \
     }
 INSTANCES(INSTANCE)
 #undef INSTANCE

@@ -17,7 +17,8 @@ TARGET_IFMA static inline void flush_ifma(int64_t *carries, int64_t *sums, __m51
 {
     __m512i low = _mm512_and_si512(s, _mm512_set1_epi64(MASK52));
     _mm512_storeu_si512(sums, _mm512_add_epi64(_mm512_loadu_si512(sums), low));
-    _mm512_storeu_si512(carries, _mm512_add_epi64(_mm512_loadu_si512(carries), _mm512_srli_epi64(s, 52)));
+    _mm512_storeu_si512(carries,
+                        _mm512_add_epi64(_mm512_loadu_si512(carries), _mm512_srli_epi64(s, 52)));
 }
 
 #define SUFFIX ifma
@@ -35,10 +36,19 @@ TARGET_IFMA static inline void flush_ifma(int64_t *carries, int64_t *sums, __m51
 #include "kernels/wide_tile_template.h"
 
 const struct ulp_wide_tile ulp_wide_tile_ifma = {
-    .name = "avx512ifma", .features = ULP_CPU_AVX512IFMA, .integer = true, .lanes = 8, .rows_max = 8, .vectors_max = 3,
-    .carry = carry_ifma, .round = ulp_wide_round_avx512, .vector = &ulp_wide_vector_ifma,
-    .run = {{run_ifma_r1v1, run_ifma_r1v2, run_ifma_r1v3}, {run_ifma_r2v1, run_ifma_r2v2, run_ifma_r2v3},
-            {run_ifma_r4v1, run_ifma_r4v2, run_ifma_r4v3}, {run_ifma_r8v1, run_ifma_r8v2, run_ifma_r8v3}},
+    .name = "avx512ifma",
+    .features = ULP_CPU_AVX512IFMA,
+    .integer = true,
+    .lanes = 8,
+    .rows_max = 8,
+    .vectors_max = 3,
+    .carry = carry_ifma,
+    .round = ulp_wide_round_avx512,
+    .vector = &ulp_wide_vector_ifma,
+    .run = {{run_ifma_r1v1, run_ifma_r1v2, run_ifma_r1v3},
+            {run_ifma_r2v1, run_ifma_r2v2, run_ifma_r2v3},
+            {run_ifma_r4v1, run_ifma_r4v2, run_ifma_r4v3},
+            {run_ifma_r8v1, run_ifma_r8v2, run_ifma_r8v3}},
 };
 
 TARGET_AVX512 static inline void flush_avx512(int64_t *sums, __m512d s)
@@ -61,18 +71,27 @@ TARGET_AVX512 static inline void flush_avx512(int64_t *sums, __m512d s)
 #include "kernels/wide_tile_template.h"
 
 const struct ulp_wide_tile ulp_wide_tile_avx512 = {
-    .name = "avx512", .features = ULP_CPU_AVX512, .lanes = 8, .rows_max = 8, .vectors_max = 3,
-    .carry = carry_avx512, .round = ulp_wide_round_avx512,
-    .run = {{run_avx512_r1v1, run_avx512_r1v2, run_avx512_r1v3}, {run_avx512_r2v1, run_avx512_r2v2, run_avx512_r2v3},
-            {run_avx512_r4v1, run_avx512_r4v2, run_avx512_r4v3}, {run_avx512_r8v1, run_avx512_r8v2, run_avx512_r8v3}},
+    .name = "avx512",
+    .features = ULP_CPU_AVX512,
+    .lanes = 8,
+    .rows_max = 8,
+    .vectors_max = 3,
+    .carry = carry_avx512,
+    .round = ulp_wide_round_avx512,
+    .run = {{run_avx512_r1v1, run_avx512_r1v2, run_avx512_r1v3},
+            {run_avx512_r2v1, run_avx512_r2v2, run_avx512_r2v3},
+            {run_avx512_r4v1, run_avx512_r4v2, run_avx512_r4v3},
+            {run_avx512_r8v1, run_avx512_r8v2, run_avx512_r8v3}},
 };
 
 /* As in the portable tile: the low bits of s + 1.5 * 2^52 are the integer, |s| <= 2^51. */
 TARGET_AVX2 static inline void flush_avx2(int64_t *sums, __m256d s)
 {
     const __m256d magic = _mm256_set1_pd(0x1.8p52);
-    __m256i integers = _mm256_sub_epi64(_mm256_castpd_si256(_mm256_add_pd(s, magic)), _mm256_castpd_si256(magic));
-    _mm256_storeu_si256((__m256i *)sums, _mm256_add_epi64(_mm256_loadu_si256((const __m256i *)sums), integers));
+    __m256i integers =
+        _mm256_sub_epi64(_mm256_castpd_si256(_mm256_add_pd(s, magic)), _mm256_castpd_si256(magic));
+    _mm256_storeu_si256((__m256i *)sums,
+                        _mm256_add_epi64(_mm256_loadu_si256((const __m256i *)sums), integers));
 }
 
 #define SUFFIX avx2
@@ -89,9 +108,14 @@ TARGET_AVX2 static inline void flush_avx2(int64_t *sums, __m256d s)
 #include "kernels/wide_tile_template.h"
 
 const struct ulp_wide_tile ulp_wide_tile_avx2 = {
-    .name = "avx2", .features = ULP_CPU_AVX2, .lanes = 4, .rows_max = 4, .vectors_max = 3,
+    .name = "avx2",
+    .features = ULP_CPU_AVX2,
+    .lanes = 4,
+    .rows_max = 4,
+    .vectors_max = 3,
     .carry = carry_avx2,
-    .run = {{run_avx2_r1v1, run_avx2_r1v2, run_avx2_r1v3}, {run_avx2_r2v1, run_avx2_r2v2, run_avx2_r2v3},
+    .run = {{run_avx2_r1v1, run_avx2_r1v2, run_avx2_r1v3},
+            {run_avx2_r2v1, run_avx2_r2v2, run_avx2_r2v3},
             {run_avx2_r4v1, run_avx2_r4v2, run_avx2_r4v3}},
 };
 #endif

@@ -18,12 +18,9 @@ struct code {
     enum top_codes top;
 };
 static const struct code codes[ULP_TYPE_COUNT] = {
-    [ULP_TYPE_FLOAT16] = {5, 10, 15, TOP_IEEE},
-    [ULP_TYPE_BFLOAT16] = {8, 7, 127, TOP_IEEE},
-    [ULP_TYPE_FLOAT8E4M3FN] = {4, 3, 7, TOP_NAN},
-    [ULP_TYPE_FLOAT8E4M3FNUZ] = {4, 3, 8, TOP_FNUZ},
-    [ULP_TYPE_FLOAT8E5M2] = {5, 2, 15, TOP_IEEE},
-    [ULP_TYPE_FLOAT8E5M2FNUZ] = {5, 2, 16, TOP_FNUZ},
+    [ULP_TYPE_FLOAT16] = {5, 10, 15, TOP_IEEE},    [ULP_TYPE_BFLOAT16] = {8, 7, 127, TOP_IEEE},
+    [ULP_TYPE_FLOAT8E4M3FN] = {4, 3, 7, TOP_NAN},  [ULP_TYPE_FLOAT8E4M3FNUZ] = {4, 3, 8, TOP_FNUZ},
+    [ULP_TYPE_FLOAT8E5M2] = {5, 2, 15, TOP_IEEE},  [ULP_TYPE_FLOAT8E5M2FNUZ] = {5, 2, 16, TOP_FNUZ},
     [ULP_TYPE_FLOAT4E2M1] = {2, 1, 1, TOP_FINITE},
 };
 
@@ -32,7 +29,8 @@ float ulp_float_decode(enum ulp_type type, uint32_t bits)
     if (type == ULP_TYPE_FLOAT8E8M0) /* a power of two without a sign */
         return bits == 0xff ? (float)NAN : ldexpf(1, (int)bits - 127);
     struct code code = codes[type];
-    uint32_t fraction_top = (1u << code.fraction_bits) - 1, exponent_top = (1u << code.exponent_bits) - 1;
+    uint32_t fraction_top = (1u << code.fraction_bits) - 1,
+             exponent_top = (1u << code.exponent_bits) - 1;
     uint32_t fraction = bits & fraction_top, exponent = bits >> code.fraction_bits & exponent_top;
     bool negative = bits >> (code.fraction_bits + code.exponent_bits) & 1;
     float magnitude;
@@ -45,7 +43,8 @@ float ulp_float_decode(enum ulp_type type, uint32_t bits)
     else if (exponent == 0)
         magnitude = ldexpf((float)fraction, 1 - code.bias - code.fraction_bits);
     else {
-        uint32_t word = (exponent + 127 - (uint32_t)code.bias) << 23 | fraction << (23 - code.fraction_bits);
+        uint32_t word =
+            (exponent + 127 - (uint32_t)code.bias) << 23 | fraction << (23 - code.fraction_bits);
         memcpy(&magnitude, &word, sizeof magnitude);
     }
     return negative ? -magnitude : magnitude;
@@ -64,8 +63,9 @@ bool ulp_raw_bytes(enum ulp_type type, size_t count, size_t *out)
 bool ulp_raw_is_memory(enum ulp_type type)
 {
     const struct ulp_type_row *row = &ulp_type_rows[type];
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && row->element != ULP_ELEMENT_BOOL && row->file_bits >= 8 &&
-           row->element != ULP_ELEMENT_COUNT && (size_t)row->file_bits / 8 == ulp_element_bytes(row->element, 0);
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && row->element != ULP_ELEMENT_BOOL &&
+           row->file_bits >= 8 && row->element != ULP_ELEMENT_COUNT &&
+           (size_t)row->file_bits / 8 == ulp_element_bytes(row->element, 0);
 }
 
 /* Element i of 1, 2, 4 or 8 whole bytes, or of a part of a byte, as an unsigned number. */
@@ -91,7 +91,9 @@ static void store_bits(struct ulp_tensor *out, size_t i, uint64_t value, int bit
         memcpy((double *)out->data + i, &value, sizeof value);
     } else {
         bool is_signed = out->element == ULP_ELEMENT_I8 && bits < 8;
-        ulp_tensor_set_int(out, i, (int64_t)value - (is_signed && value >> (bits - 1) ? (int64_t)1 << bits : 0));
+        ulp_tensor_set_int(out, i,
+                           (int64_t)value -
+                               (is_signed && value >> (bits - 1) ? (int64_t)1 << bits : 0));
     }
 }
 

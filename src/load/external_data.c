@@ -1,5 +1,6 @@
-/* External data: weights in files beside the model, mapped read-only. The model says where, so the path is held inside
- * the model's folder: relative, without "..", opened one component at a time without following symbolic links. */
+/* External data: weights in files beside the model, mapped read-only. The model says where, so the
+ * path is held inside the model's folder: relative, without "..", opened one component at a time
+ * without following symbolic links. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -47,16 +48,16 @@ static bool parse_size(size_t *out, ProtobufCBinaryData text)
     return text.len > 0;
 }
 
-static enum ulp_status read_place(struct ulp_loader *loader, struct place *place, const Ulp__TensorProto *proto,
-                                  struct ulp_error *error)
+static enum ulp_status read_place(struct ulp_loader *loader, struct place *place,
+                                  const Ulp__TensorProto *proto, struct ulp_error *error)
 {
     *place = (struct place){0};
     for (size_t i = 0; i < proto->n_external_data; i++) {
         const Ulp__EntryProto *entry = proto->external_data[i];
         bool good = true;
         if (key_is(entry, "location")) {
-            enum ulp_status status =
-                ulp_load_text(loader, &place->location, entry->value, "its external location", error);
+            enum ulp_status status = ulp_load_text(loader, &place->location, entry->value,
+                                                   "its external location", error);
             if (status != ULP_OK)
                 return status;
         } else if (key_is(entry, "offset")) {
@@ -66,9 +67,11 @@ static enum ulp_status read_place(struct ulp_loader *loader, struct place *place
             place->has_length = true;
         }
         if (!good)
-            return ulp_fail(error, ULP_ERROR_INPUT, "external data: %.*s is '%.*s', expected a number of bytes",
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "external data: %.*s is '%.*s', expected a number of bytes",
                             (int)entry->key.len, (const char *)entry->key.data,
-                            entry->value.len < 40 ? (int)entry->value.len : 40, (const char *)entry->value.data);
+                            entry->value.len < 40 ? (int)entry->value.len : 40,
+                            (const char *)entry->value.data);
     }
     if (!place->location || !*place->location)
         return ulp_fail(error, ULP_ERROR_INPUT, "external data: no location is given");
@@ -92,35 +95,42 @@ static enum ulp_status fail_open(const char *location, struct ulp_error *error)
 {
     if (errno == ELOOP || errno == EMLINK)
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "external data: '%.200s' passes a symbolic link; put the file itself into the model's folder",
+                        "external data: '%.200s' passes a symbolic link; put the file itself into "
+                        "the model's folder",
                         location);
-    return ulp_fail(error, ULP_ERROR_INPUT, "external data: cannot open '%.200s' in the model's folder: %s", location,
+    return ulp_fail(error, ULP_ERROR_INPUT,
+                    "external data: cannot open '%.200s' in the model's folder: %s", location,
                     strerror(errno));
 }
 
 /* Opens location under folder, a descriptor into *out. */
-static enum ulp_status open_inside(int *out, const char *folder, const char *location, struct ulp_error *error)
+static enum ulp_status open_inside(int *out, const char *folder, const char *location,
+                                   struct ulp_error *error)
 {
     char name[256];
     *out = -1;
     if (*location == '/')
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "external data: '%.200s' is absolute, expected a path in the model's folder", location);
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "external data: '%.200s' is absolute, expected a path in the model's folder", location);
     int at = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
     if (at < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "external data: cannot open the model's folder '%.200s': %s", folder,
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "external data: cannot open the model's folder '%.200s': %s", folder,
                         strerror(errno));
     for (const char *rest = location; *rest;) {
         if (next_component(&rest, name, sizeof name) < 0 || strcmp(name, "..") == 0) {
             close(at);
-            return ulp_fail(error, ULP_ERROR_INPUT, "external data: '%.200s' is not a path inside the model's folder",
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "external data: '%.200s' is not a path inside the model's folder",
                             location);
         }
         /* Without O_NONBLOCK opening a pipe would wait for its other end. */
         int next = openat(at, name, *rest ? OPEN_FLAGS | O_DIRECTORY : OPEN_FLAGS | O_NONBLOCK);
         int code = errno;
         struct stat info;
-        if (next < 0 && code == ENOTDIR && fstatat(at, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode))
+        if (next < 0 && code == ENOTDIR && fstatat(at, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK(info.st_mode))
             code = ELOOP; /* what O_DIRECTORY with O_NOFOLLOW says of a link */
         close(at);
         errno = code;
@@ -141,21 +151,23 @@ static enum ulp_status map_file(struct ulp_mapping *out, const char *folder, con
     struct stat info;
     *out = (struct ulp_mapping){0};
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || (uintmax_t)info.st_size > SIZE_MAX)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "external data: '%.200s' is not a regular file", location);
+        status = ulp_fail(error, ULP_ERROR_INPUT, "external data: '%.200s' is not a regular file",
+                          location);
     else if (info.st_size > 0) {
         out->bytes = (size_t)info.st_size;
         out->address = mmap(NULL, out->bytes, PROT_READ, MAP_PRIVATE, file, 0);
         if (out->address == MAP_FAILED)
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "external data: cannot map '%.200s': %s", location,
-                              strerror(errno));
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "external data: cannot map '%.200s': %s",
+                              location, strerror(errno));
     }
     close(file);
     return status;
 }
 
-/* The mapping of that location, new or known; files are few, tensors many, so the last one is tried first. */
-static enum ulp_status find_mapping(struct ulp_loader *loader, const struct ulp_mapping **out, const char *location,
-                                    struct ulp_error *error)
+/* The mapping of that location, new or known; files are few, tensors many, so the last one is tried
+ * first. */
+static enum ulp_status find_mapping(struct ulp_loader *loader, const struct ulp_mapping **out,
+                                    const char *location, struct ulp_error *error)
 {
     struct ulp_model *model = loader->model;
     for (size_t i = model->mapping_count; i-- > 0;)
@@ -182,8 +194,9 @@ static enum ulp_status find_mapping(struct ulp_loader *loader, const struct ulp_
     return ULP_OK;
 }
 
-enum ulp_status ulp_load_external(struct ulp_loader *loader, const unsigned char **out, size_t needed,
-                                  const Ulp__TensorProto *proto, struct ulp_error *error)
+enum ulp_status ulp_load_external(struct ulp_loader *loader, const unsigned char **out,
+                                  size_t needed, const Ulp__TensorProto *proto,
+                                  struct ulp_error *error)
 {
     struct place place;
     const struct ulp_mapping *mapping = NULL;
@@ -193,12 +206,14 @@ enum ulp_status ulp_load_external(struct ulp_loader *loader, const unsigned char
     if (status != ULP_OK)
         return status;
     if (place.has_length && place.length != needed)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "external data: the length is %zu bytes, expected %zu for its type and shape", place.length,
-                        needed);
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "external data: the length is %zu bytes, expected %zu for its type and shape",
+            place.length, needed);
     if (place.offset > mapping->bytes || needed > mapping->bytes - place.offset)
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "external data: %zu bytes at offset %zu of '%.200s' are wanted, but the file has %zu bytes",
+                        "external data: %zu bytes at offset %zu of '%.200s' are wanted, but the "
+                        "file has %zu bytes",
                         needed, place.offset, place.location, mapping->bytes);
     static const unsigned char nothing;
     *out = mapping->address ? (const unsigned char *)mapping->address + place.offset : &nothing;

@@ -7,8 +7,22 @@
 
 /* AttributeProto.AttributeType */
 enum {
-    TYPE_UNDEFINED, TYPE_FLOAT, TYPE_INT, TYPE_STRING, TYPE_TENSOR, TYPE_GRAPH, TYPE_FLOATS, TYPE_INTS, TYPE_STRINGS,
-    TYPE_TENSORS, TYPE_GRAPHS, TYPE_SPARSE_TENSOR, TYPE_SPARSE_TENSORS, TYPE_TYPE_PROTO, TYPE_TYPE_PROTOS, TYPE_COUNT
+    TYPE_UNDEFINED,
+    TYPE_FLOAT,
+    TYPE_INT,
+    TYPE_STRING,
+    TYPE_TENSOR,
+    TYPE_GRAPH,
+    TYPE_FLOATS,
+    TYPE_INTS,
+    TYPE_STRINGS,
+    TYPE_TENSORS,
+    TYPE_GRAPHS,
+    TYPE_SPARSE_TENSOR,
+    TYPE_SPARSE_TENSORS,
+    TYPE_TYPE_PROTO,
+    TYPE_TYPE_PROTOS,
+    TYPE_COUNT
 };
 static const enum ulp_attribute_kind kinds[TYPE_COUNT] = {
     [TYPE_UNDEFINED] = ULP_ATTRIBUTE_OTHER,
@@ -33,15 +47,15 @@ static int find_type(const Ulp__AttributeProto *proto)
 {
     if (proto->has_type && proto->type != TYPE_UNDEFINED)
         return proto->type;
-    return proto->has_f         ? TYPE_FLOAT
-           : proto->has_i       ? TYPE_INT
-           : proto->has_s       ? TYPE_STRING
-           : proto->t           ? TYPE_TENSOR
-           : proto->has_g       ? TYPE_GRAPH
-           : proto->n_floats    ? TYPE_FLOATS
-           : proto->n_ints      ? TYPE_INTS
-           : proto->n_strings   ? TYPE_STRINGS
-                                : TYPE_UNDEFINED;
+    return proto->has_f       ? TYPE_FLOAT
+           : proto->has_i     ? TYPE_INT
+           : proto->has_s     ? TYPE_STRING
+           : proto->t         ? TYPE_TENSOR
+           : proto->has_g     ? TYPE_GRAPH
+           : proto->n_floats  ? TYPE_FLOATS
+           : proto->n_ints    ? TYPE_INTS
+           : proto->n_strings ? TYPE_STRINGS
+                              : TYPE_UNDEFINED;
 }
 
 static bool has_zero(ProtobufCBinaryData bytes)
@@ -62,15 +76,16 @@ static enum ulp_status load_strings(struct ulp_loader *loader, struct ulp_attrib
             out->kind = ULP_ATTRIBUTE_OTHER;
             return ULP_OK;
         }
-        enum ulp_status status = ulp_load_text(loader, &strings[i], proto->strings[i], "a string", error);
+        enum ulp_status status =
+            ulp_load_text(loader, &strings[i], proto->strings[i], "a string", error);
         if (status != ULP_OK)
             return status;
     }
     return ULP_OK;
 }
 
-static enum ulp_status copy_list(struct ulp_loader *loader, const void **out, const void *from, size_t count,
-                                 size_t element_bytes, struct ulp_error *error)
+static enum ulp_status copy_list(struct ulp_loader *loader, const void **out, const void *from,
+                                 size_t count, size_t element_bytes, struct ulp_error *error)
 {
     void *copy = ulp_arena_take(loader->model->arena, count, element_bytes);
     if (!copy)
@@ -82,14 +97,15 @@ static enum ulp_status copy_list(struct ulp_loader *loader, const void **out, co
 }
 
 static enum ulp_status load_subgraph(struct ulp_loader *loader, struct ulp_attribute *out,
-                                     const Ulp__AttributeProto *proto, struct ulp_scope *scope, struct ulp_error *error)
+                                     const Ulp__AttributeProto *proto, struct ulp_scope *scope,
+                                     struct ulp_error *error)
 {
     void *message;
     struct ulp_graph *graph = NULL;
     if (!scope)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "graphs as default values are not supported");
-    enum ulp_status status = ulp_unpack(&loader->unpacker, &message, &ulp__graph_proto__descriptor, proto->g.data,
-                                        proto->g.len, "subgraph", error);
+    enum ulp_status status = ulp_unpack(&loader->unpacker, &message, &ulp__graph_proto__descriptor,
+                                        proto->g.data, proto->g.len, "subgraph", error);
     if (status != ULP_OK)
         return status;
     status = ulp_load_graph(loader, &graph, message, scope, error);
@@ -103,8 +119,9 @@ static enum ulp_status load_sparse(struct ulp_loader *loader, struct ulp_attribu
                                    const Ulp__AttributeProto *proto, struct ulp_error *error)
 {
     void *message;
-    enum ulp_status status = ulp_unpack(&loader->unpacker, &message, &ulp__sparse_tensor_proto__descriptor,
-                                        proto->sparse_tensor.data, proto->sparse_tensor.len, "sparse tensor", error);
+    enum ulp_status status =
+        ulp_unpack(&loader->unpacker, &message, &ulp__sparse_tensor_proto__descriptor,
+                   proto->sparse_tensor.data, proto->sparse_tensor.len, "sparse tensor", error);
     if (status != ULP_OK)
         return status;
     status = ulp_load_sparse_tensor(loader, &out->tensor, message, error);
@@ -113,15 +130,12 @@ static enum ulp_status load_sparse(struct ulp_loader *loader, struct ulp_attribu
 }
 
 static enum ulp_status load_value(struct ulp_loader *loader, struct ulp_attribute *out,
-                                  const Ulp__AttributeProto *proto, struct ulp_scope *scope, struct ulp_error *error)
+                                  const Ulp__AttributeProto *proto, struct ulp_scope *scope,
+                                  struct ulp_error *error)
 {
     switch (out->kind) {
-    case ULP_ATTRIBUTE_INT:
-        out->i = proto->i;
-        return ULP_OK;
-    case ULP_ATTRIBUTE_FLOAT:
-        out->f = proto->f;
-        return ULP_OK;
+    case ULP_ATTRIBUTE_INT: out->i = proto->i; return ULP_OK;
+    case ULP_ATTRIBUTE_FLOAT: out->f = proto->f; return ULP_OK;
     case ULP_ATTRIBUTE_STRING:
         if (!has_zero(proto->s))
             return ulp_load_text(loader, &out->s, proto->s, "the string", error);
@@ -139,14 +153,14 @@ static enum ulp_status load_value(struct ulp_loader *loader, struct ulp_attribut
         return load_subgraph(loader, out, proto, scope, error);
     case ULP_ATTRIBUTE_INTS:
         out->count = proto->n_ints;
-        return copy_list(loader, (const void **)&out->ints, proto->ints, out->count, sizeof *out->ints, error);
+        return copy_list(loader, (const void **)&out->ints, proto->ints, out->count,
+                         sizeof *out->ints, error);
     case ULP_ATTRIBUTE_FLOATS:
         out->count = proto->n_floats;
-        return copy_list(loader, (const void **)&out->floats, proto->floats, out->count, sizeof *out->floats, error);
-    case ULP_ATTRIBUTE_STRINGS:
-        return load_strings(loader, out, proto, error);
-    default:
-        return ULP_OK;
+        return copy_list(loader, (const void **)&out->floats, proto->floats, out->count,
+                         sizeof *out->floats, error);
+    case ULP_ATTRIBUTE_STRINGS: return load_strings(loader, out, proto, error);
+    default: return ULP_OK;
     }
 }
 
@@ -160,21 +174,26 @@ static enum ulp_status load_attribute(struct ulp_loader *loader, struct ulp_attr
     out->kind = kinds[type];
     if (proto->ref_attr_name.len) {
         if (!ulp_scope_in_function(scope))
-            return ulp_fail(error, ULP_ERROR_INPUT, "refers to a function's attribute, but is in no function");
-        return ulp_load_text(loader, &out->reference, proto->ref_attr_name, "the attribute it refers to", error);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "refers to a function's attribute, but is in no function");
+        return ulp_load_text(loader, &out->reference, proto->ref_attr_name,
+                             "the attribute it refers to", error);
     }
     return load_value(loader, out, proto, scope, error);
 }
 
-enum ulp_status ulp_load_attributes(struct ulp_loader *loader, const struct ulp_attribute **out, size_t *out_count,
-                                    Ulp__AttributeProto *const *protos, size_t count, struct ulp_scope *scope,
-                                    struct ulp_error *error)
+enum ulp_status ulp_load_attributes(struct ulp_loader *loader, const struct ulp_attribute **out,
+                                    size_t *out_count, Ulp__AttributeProto *const *protos,
+                                    size_t count, struct ulp_scope *scope, struct ulp_error *error)
 {
-    struct ulp_attribute *attributes = ulp_arena_take(loader->model->arena, count, sizeof *attributes);
+    struct ulp_attribute *attributes =
+        ulp_arena_take(loader->model->arena, count, sizeof *attributes);
     struct ulp_names seen = {0};
-    enum ulp_status status = attributes ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    enum ulp_status status =
+        attributes ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
-        status = ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name", error);
+        status = ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name",
+                               error);
         if (status != ULP_OK)
             break;
         const char *name = attributes[i].name;
@@ -184,7 +203,8 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, const struct ulp_
             status = ulp_fail(error, ULP_ERROR_INPUT, "attribute '%.60s' is there twice", name);
         else if (!ulp_names_add(&seen, name, (int)i))
             status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-        else if ((status = load_attribute(loader, &attributes[i], protos[i], scope, error)) != ULP_OK)
+        else if ((status = load_attribute(loader, &attributes[i], protos[i], scope, error)) !=
+                 ULP_OK)
             ulp_fail_at(error, status, "attribute '%.60s'", name);
     }
     ulp_names_free(&seen);

@@ -11,8 +11,8 @@ static enum ulp_status fail_memory(struct ulp_error *error)
 }
 
 /* A function's body is a graph whose inputs and outputs have names only. */
-static enum ulp_status load_body(struct ulp_loader *loader, struct ulp_function *out, const Ulp__FunctionProto *proto,
-                                 struct ulp_error *error)
+static enum ulp_status load_body(struct ulp_loader *loader, struct ulp_function *out,
+                                 const Ulp__FunctionProto *proto, struct ulp_error *error)
 {
     size_t count = proto->n_input + proto->n_output;
     Ulp__ValueInfoProto *infos = calloc(count + 1, sizeof *infos);
@@ -56,28 +56,32 @@ static enum ulp_status load_function(struct ulp_loader *loader, struct ulp_funct
     out->attribute_names = names;
     out->attribute_count = proto->n_attribute;
     for (size_t i = 0; i < proto->n_attribute; i++) {
-        enum ulp_status status = ulp_load_text(loader, &names[i], proto->attribute[i], "an attribute's name", error);
+        enum ulp_status status =
+            ulp_load_text(loader, &names[i], proto->attribute[i], "an attribute's name", error);
         if (status != ULP_OK)
             return status;
     }
-    enum ulp_status status = ulp_load_opsets(loader, &out->opsets, &out->opset_count, proto->opset_import,
-                                             proto->n_opset_import, error);
+    enum ulp_status status = ulp_load_opsets(loader, &out->opsets, &out->opset_count,
+                                             proto->opset_import, proto->n_opset_import, error);
     if (status == ULP_OK)
-        status = ulp_load_attributes(loader, &out->attribute_defaults, &out->attribute_default_count,
-                                     proto->attribute_proto, proto->n_attribute_proto, NULL, error);
+        status =
+            ulp_load_attributes(loader, &out->attribute_defaults, &out->attribute_default_count,
+                                proto->attribute_proto, proto->n_attribute_proto, NULL, error);
     if (status == ULP_OK)
         status = load_body(loader, out, proto, error);
     return status;
 }
 
-enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function *out, Ulp__FunctionProto *proto,
-                                  struct ulp_error *error)
+enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function *out,
+                                  Ulp__FunctionProto *proto, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_load_text(loader, &out->name, proto->name, "a function's name", error);
+    enum ulp_status status =
+        ulp_load_text(loader, &out->name, proto->name, "a function's name", error);
     if (status == ULP_OK)
         status = ulp_load_text(loader, &out->domain, proto->domain, "a function's domain", error);
     if (status == ULP_OK)
-        status = ulp_load_text(loader, &out->overload, proto->overload, "a function's overload", error);
+        status =
+            ulp_load_text(loader, &out->overload, proto->overload, "a function's overload", error);
     if (status != ULP_OK)
         return status;
     out->domain = ulp_domain_normal(out->domain);

@@ -7,7 +7,8 @@
 #include "graph/names.h"
 #include "load/load.h"
 
-/* A graph while it is loaded. Subgraphs add the values they capture to their parents, so values grow until the end. */
+/* A graph while it is loaded. Subgraphs add the values they capture to their parents, so values
+ * grow until the end. */
 struct ulp_scope {
     struct ulp_scope *parent;
     struct ulp_graph *graph;
@@ -29,7 +30,8 @@ bool ulp_scope_in_function(const struct ulp_scope *scope)
 }
 
 /* A new value; the name lives in the arena and is not in the scope yet. */
-static enum ulp_status add_value(struct ulp_scope *scope, const char *name, int *out, struct ulp_error *error)
+static enum ulp_status add_value(struct ulp_scope *scope, const char *name, int *out,
+                                 struct ulp_error *error)
 {
     if (scope->value_count == scope->value_capacity) {
         size_t capacity = 2 * scope->value_capacity + 32;
@@ -51,9 +53,10 @@ static enum ulp_status add_value(struct ulp_scope *scope, const char *name, int 
     return ULP_OK;
 }
 
-/* The number of a value this graph, or one around it, has; -1 when none has it. A value of an outer graph becomes a
- * captured value of every graph from there to here. */
-static enum ulp_status find_value(struct ulp_scope *scope, const char *name, int *out, struct ulp_error *error)
+/* The number of a value this graph, or one around it, has; -1 when none has it. A value of an outer
+ * graph becomes a captured value of every graph from there to here. */
+static enum ulp_status find_value(struct ulp_scope *scope, const char *name, int *out,
+                                  struct ulp_error *error)
 {
     *out = ulp_names_find(&scope->names, name);
     if (*out >= 0 || !scope->parent)
@@ -72,12 +75,13 @@ static enum ulp_status find_value(struct ulp_scope *scope, const char *name, int
     return ULP_OK;
 }
 
-static enum ulp_status load_shape(struct ulp_loader *loader, struct ulp_value_info *info, const Ulp__ShapeProto *shape,
-                                  struct ulp_error *error)
+static enum ulp_status load_shape(struct ulp_loader *loader, struct ulp_value_info *info,
+                                  const Ulp__ShapeProto *shape, struct ulp_error *error)
 {
     if (shape->n_dim > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "declares rank %zu: at most %d dimensions are supported",
-                        shape->n_dim, ULP_RANK_MAX);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "declares rank %zu: at most %d dimensions are supported", shape->n_dim,
+                        ULP_RANK_MAX);
     info->rank = (int)shape->n_dim;
     for (size_t d = 0; d < shape->n_dim; d++) {
         const Ulp__DimensionProto *dim = shape->dim[d];
@@ -93,8 +97,8 @@ static enum ulp_status load_shape(struct ulp_loader *loader, struct ulp_value_in
     return ULP_OK;
 }
 
-static enum ulp_status load_type(struct ulp_loader *loader, struct ulp_value *value, const Ulp__TypeProto *type,
-                                 struct ulp_error *error)
+static enum ulp_status load_type(struct ulp_loader *loader, struct ulp_value *value,
+                                 const Ulp__TypeProto *type, struct ulp_error *error)
 {
     const Ulp__TensorTypeProto *tensor = type->tensor_type;
     value->container = type->has_sequence_type        ? "sequence"
@@ -106,14 +110,16 @@ static enum ulp_status load_type(struct ulp_loader *loader, struct ulp_value *va
     if (!tensor)
         return ULP_OK;
     if (tensor->elem_type < 0 || tensor->elem_type >= ULP_TYPE_COUNT)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "declares element type %d, which this version does not know (the newest is %d, %s)",
-                        tensor->elem_type, ULP_TYPE_COUNT - 1, ulp_type_name(ULP_TYPE_COUNT - 1));
+        return ulp_fail(
+            error, ULP_ERROR_UNSUPPORTED,
+            "declares element type %d, which this version does not know (the newest is %d, %s)",
+            tensor->elem_type, ULP_TYPE_COUNT - 1, ulp_type_name(ULP_TYPE_COUNT - 1));
     value->info.type = (enum ulp_type)tensor->elem_type;
     return tensor->shape ? load_shape(loader, &value->info, tensor->shape, error) : ULP_OK;
 }
 
-/* What a value is declared as; a declaration that comes later does not change one that said something. */
+/* What a value is declared as; a declaration that comes later does not change one that said
+ * something. */
 static enum ulp_status declare(struct ulp_loader *loader, struct ulp_scope *scope, int value,
                                const Ulp__TypeProto *type, struct ulp_error *error)
 {
@@ -131,8 +137,8 @@ static enum ulp_status declare(struct ulp_loader *loader, struct ulp_scope *scop
     return ULP_OK;
 }
 
-static enum ulp_status load_inputs(struct ulp_loader *loader, struct ulp_scope *scope, const Ulp__GraphProto *proto,
-                                   struct ulp_error *error)
+static enum ulp_status load_inputs(struct ulp_loader *loader, struct ulp_scope *scope,
+                                   const Ulp__GraphProto *proto, struct ulp_error *error)
 {
     struct ulp_graph *graph = scope->graph;
     int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
@@ -142,7 +148,8 @@ static enum ulp_status load_inputs(struct ulp_loader *loader, struct ulp_scope *
     graph->input_count = proto->n_input;
     for (size_t i = 0; i < proto->n_input; i++) {
         const char *name;
-        enum ulp_status status = ulp_load_text(loader, &name, proto->input[i]->name, "an input's name", error);
+        enum ulp_status status =
+            ulp_load_text(loader, &name, proto->input[i]->name, "an input's name", error);
         if (status != ULP_OK)
             return status;
         if (!*name)
@@ -159,8 +166,8 @@ static enum ulp_status load_inputs(struct ulp_loader *loader, struct ulp_scope *
 }
 
 /* Gives name its constant; an input of that name (as IR 3 demands) keeps what it declares. */
-static enum ulp_status set_initializer(struct ulp_scope *scope, const char *name, const struct ulp_tensor *tensor,
-                                       struct ulp_error *error)
+static enum ulp_status set_initializer(struct ulp_scope *scope, const char *name,
+                                       const struct ulp_tensor *tensor, struct ulp_error *error)
 {
     if (!*name)
         return ulp_fail(error, ULP_ERROR_INPUT, "an initializer has no name");
@@ -176,8 +183,8 @@ static enum ulp_status set_initializer(struct ulp_scope *scope, const char *name
     v->initializer = tensor;
     if (v->info.type != ULP_TYPE_UNDEFINED && v->info.type != tensor->type)
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "initializer '%.100s' has type %s, but the input of that name declares %s", name,
-                        ulp_type_name(tensor->type), ulp_type_name(v->info.type));
+                        "initializer '%.100s' has type %s, but the input of that name declares %s",
+                        name, ulp_type_name(tensor->type), ulp_type_name(v->info.type));
     if (v->info.type == ULP_TYPE_UNDEFINED) {
         v->info.type = tensor->type;
         v->info.rank = tensor->rank;
@@ -192,8 +199,8 @@ static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_s
     const struct ulp_tensor *tensor;
     const char *name;
     for (size_t i = 0; i < proto->n_initializer; i++) {
-        enum ulp_status status =
-            ulp_load_text(loader, &name, proto->initializer[i]->name, "an initializer's name", error);
+        enum ulp_status status = ulp_load_text(loader, &name, proto->initializer[i]->name,
+                                               "an initializer's name", error);
         if (status != ULP_OK)
             return status;
         status = ulp_load_tensor(loader, &tensor, proto->initializer[i], error);
@@ -205,8 +212,10 @@ static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_s
     }
     for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
         Ulp__SparseTensorProto *sparse = proto->sparse_initializer[i];
-        ProtobufCBinaryData bytes = sparse->values ? sparse->values->name : (ProtobufCBinaryData){0};
-        enum ulp_status status = ulp_load_text(loader, &name, bytes, "an initializer's name", error);
+        ProtobufCBinaryData bytes =
+            sparse->values ? sparse->values->name : (ProtobufCBinaryData){0};
+        enum ulp_status status =
+            ulp_load_text(loader, &name, bytes, "an initializer's name", error);
         if (status != ULP_OK)
             return status;
         status = ulp_load_sparse_tensor(loader, &tensor, sparse, error);
@@ -222,22 +231,27 @@ static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_s
 static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_node *node, int index,
                                        const Ulp__NodeProto *proto, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_load_text(loader, &node->op_type, proto->op_type, "an operator's name", error);
+    enum ulp_status status =
+        ulp_load_text(loader, &node->op_type, proto->op_type, "an operator's name", error);
     if (status == ULP_OK)
         status = ulp_load_text(loader, &node->name, proto->name, "a node's name", error);
     if (status == ULP_OK)
         status = ulp_load_text(loader, &node->domain, proto->domain, "a node's domain", error);
     if (status == ULP_OK)
-        status = ulp_load_text(loader, &node->overload, proto->overload, "a node's overload", error);
+        status =
+            ulp_load_text(loader, &node->overload, proto->overload, "a node's overload", error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "node %d", index);
     if (!*node->op_type)
-        return ulp_fail(error, ULP_ERROR_INPUT, "node %d ('%.100s') has no operator", index, node->name);
+        return ulp_fail(error, ULP_ERROR_INPUT, "node %d ('%.100s') has no operator", index,
+                        node->name);
     node->index = index;
     node->domain = ulp_domain_normal(node->domain);
-    size_t doc_length =
-        proto->doc_string.len ? strnlen((const char *)proto->doc_string.data, proto->doc_string.len) : 0;
-    node->doc = ulp_arena_text(loader->model->arena, (const char *)proto->doc_string.data, doc_length);
+    size_t doc_length = proto->doc_string.len
+                            ? strnlen((const char *)proto->doc_string.data, proto->doc_string.len)
+                            : 0;
+    node->doc =
+        ulp_arena_text(loader->model->arena, (const char *)proto->doc_string.data, doc_length);
     if (!*node->name) {
         size_t size = strlen(node->op_type) + 16;
         char *name = ulp_arena_take(loader->model->arena, size, 1);
@@ -250,8 +264,9 @@ static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_nod
 }
 
 /* First step of a node: its names and its outputs, so that any node can then refer to them. */
-static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *scope, struct ulp_node *node, int index,
-                                 const Ulp__NodeProto *proto, struct ulp_error *error)
+static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *scope,
+                                 struct ulp_node *node, int index, const Ulp__NodeProto *proto,
+                                 struct ulp_error *error)
 {
     enum ulp_status status = load_node_names(loader, node, index, proto, error);
     if (status != ULP_OK)
@@ -269,10 +284,12 @@ static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *sc
             int known = ulp_names_find(&scope->names, name);
             int producer = known >= 0 ? scope->values[known].producer : -1;
             if (known >= 0)
-                return ulp_fail(error, ULP_ERROR_INPUT, "node '%.100s' (%.60s): output '%.100s' is already %s%.100s%s",
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "node '%.100s' (%.60s): output '%.100s' is already %s%.100s%s",
                                 node->name, node->op_type, name,
                                 producer >= 0 ? "computed by node '" : "an input or an initializer",
-                                producer >= 0 ? scope->graph->nodes[producer].name : "", producer >= 0 ? "'" : "");
+                                producer >= 0 ? scope->graph->nodes[producer].name : "",
+                                producer >= 0 ? "'" : "");
             status = add_value(scope, name, &outputs[i], error);
             if (status == ULP_OK)
                 scope->values[outputs[i]].producer = index;
@@ -283,9 +300,11 @@ static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *sc
     return ULP_OK;
 }
 
-/* Second step, when all outputs of the graph are known: inputs, and attributes with their subgraphs. */
-static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *scope, struct ulp_node *node,
-                                 const Ulp__NodeProto *proto, struct ulp_error *error)
+/* Second step, when all outputs of the graph are known: inputs, and attributes with their
+ * subgraphs. */
+static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *scope,
+                                 struct ulp_node *node, const Ulp__NodeProto *proto,
+                                 struct ulp_error *error)
 {
     int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
     if (!inputs)
@@ -294,25 +313,27 @@ static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *sc
     node->input_count = proto->n_input;
     for (size_t i = 0; i < proto->n_input; i++) {
         const char *name;
-        enum ulp_status status = ulp_load_text(loader, &name, proto->input[i], "an input's name", error);
+        enum ulp_status status =
+            ulp_load_text(loader, &name, proto->input[i], "an input's name", error);
         inputs[i] = -1;
         if (status == ULP_OK && *name) {
             status = find_value(scope, name, &inputs[i], error);
             if (status == ULP_OK && inputs[i] < 0)
-                status = ulp_fail(
-                    error, ULP_ERROR_INPUT,
-                    "input %zu, '%.100s', is neither an input of the graph%s, an initializer, nor a node's output", i,
-                    name, scope->parent ? " or one around it" : "");
+                status = ulp_fail(error, ULP_ERROR_INPUT,
+                                  "input %zu, '%.100s', is neither an input of the graph%s, an "
+                                  "initializer, nor a node's output",
+                                  i, name, scope->parent ? " or one around it" : "");
         }
         if (status != ULP_OK)
             return status;
     }
-    return ulp_load_attributes(loader, &node->attributes, &node->attribute_count, proto->attribute, proto->n_attribute,
-                               scope, error);
+    return ulp_load_attributes(loader, &node->attributes, &node->attribute_count, proto->attribute,
+                               proto->n_attribute, scope, error);
 }
 
-static enum ulp_status load_nodes(struct ulp_loader *loader, struct ulp_scope *scope, struct ulp_node *nodes,
-                                  const Ulp__GraphProto *proto, struct ulp_error *error)
+static enum ulp_status load_nodes(struct ulp_loader *loader, struct ulp_scope *scope,
+                                  struct ulp_node *nodes, const Ulp__GraphProto *proto,
+                                  struct ulp_error *error)
 {
     for (size_t i = 0; i < proto->n_node; i++) {
         enum ulp_status status = load_node(loader, scope, &nodes[i], (int)i, proto->node[i], error);
@@ -322,13 +343,14 @@ static enum ulp_status load_nodes(struct ulp_loader *loader, struct ulp_scope *s
     for (size_t i = 0; i < proto->n_node; i++) {
         enum ulp_status status = link_node(loader, scope, &nodes[i], proto->node[i], error);
         if (status != ULP_OK)
-            return ulp_fail_at(error, status, "node '%.100s' (%.60s)", nodes[i].name, nodes[i].op_type);
+            return ulp_fail_at(error, status, "node '%.100s' (%.60s)", nodes[i].name,
+                               nodes[i].op_type);
     }
     return ULP_OK;
 }
 
-static enum ulp_status load_outputs(struct ulp_loader *loader, struct ulp_scope *scope, const Ulp__GraphProto *proto,
-                                    struct ulp_error *error)
+static enum ulp_status load_outputs(struct ulp_loader *loader, struct ulp_scope *scope,
+                                    const Ulp__GraphProto *proto, struct ulp_error *error)
 {
     struct ulp_graph *graph = scope->graph;
     int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
@@ -339,11 +361,13 @@ static enum ulp_status load_outputs(struct ulp_loader *loader, struct ulp_scope 
     for (size_t i = 0; i < proto->n_output; i++) {
         const char *name;
         outputs[i] = -1;
-        enum ulp_status status = ulp_load_text(loader, &name, proto->output[i]->name, "an output's name", error);
+        enum ulp_status status =
+            ulp_load_text(loader, &name, proto->output[i]->name, "an output's name", error);
         if (status == ULP_OK && *name)
             status = find_value(scope, name, &outputs[i], error);
         if (status == ULP_OK && outputs[i] < 0)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "output %zu, '%.100s', is computed by no node", i, name);
+            status = ulp_fail(error, ULP_ERROR_INPUT,
+                              "output %zu, '%.100s', is computed by no node", i, name);
         if (status == ULP_OK)
             status = declare(loader, scope, outputs[i], proto->output[i]->type, error);
         if (status != ULP_OK)
@@ -357,7 +381,8 @@ static enum ulp_status load_declarations(struct ulp_loader *loader, struct ulp_s
 {
     for (size_t i = 0; i < proto->n_value_info; i++) {
         const char *name;
-        enum ulp_status status = ulp_load_text(loader, &name, proto->value_info[i]->name, "a value's name", error);
+        enum ulp_status status =
+            ulp_load_text(loader, &name, proto->value_info[i]->name, "a value's name", error);
         int value = status == ULP_OK ? ulp_names_find(&scope->names, name) : -1;
         if (value >= 0)
             status = declare(loader, scope, value, proto->value_info[i]->type, error);
@@ -367,8 +392,8 @@ static enum ulp_status load_declarations(struct ulp_loader *loader, struct ulp_s
     return ULP_OK;
 }
 
-static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *scope, Ulp__GraphProto *proto,
-                                  struct ulp_error *error)
+static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *scope,
+                                  Ulp__GraphProto *proto, struct ulp_error *error)
 {
     struct ulp_graph *graph = scope->graph;
     struct ulp_node *nodes = ulp_arena_take(loader->model->arena, proto->n_node, sizeof *nodes);
@@ -376,7 +401,8 @@ static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *s
         return fail_memory(error);
     graph->nodes = nodes;
     graph->node_count = proto->n_node;
-    enum ulp_status status = ulp_load_text(loader, &graph->name, proto->name, "a graph's name", error);
+    enum ulp_status status =
+        ulp_load_text(loader, &graph->name, proto->name, "a graph's name", error);
     if (status == ULP_OK)
         status = load_inputs(loader, scope, proto, error);
     if (status == ULP_OK)
@@ -398,11 +424,13 @@ static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *s
     return ulp_graph_sort(graph, nodes, error);
 }
 
-static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *scope, struct ulp_graph **out,
-                                  Ulp__GraphProto *proto, struct ulp_error *error)
+static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *scope,
+                                  struct ulp_graph **out, Ulp__GraphProto *proto,
+                                  struct ulp_error *error)
 {
     if (scope->depth > ULP_LOAD_DEPTH_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "subgraphs are nested more than %d deep", ULP_LOAD_DEPTH_MAX);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "subgraphs are nested more than %d deep",
+                        ULP_LOAD_DEPTH_MAX);
     scope->graph = ulp_arena_take(loader->model->arena, 1, sizeof *scope->graph);
     if (!scope->graph)
         return fail_memory(error);
@@ -414,8 +442,9 @@ static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *s
     return status;
 }
 
-enum ulp_status ulp_load_graph(struct ulp_loader *loader, struct ulp_graph **out, Ulp__GraphProto *proto,
-                               struct ulp_scope *parent, struct ulp_error *error)
+enum ulp_status ulp_load_graph(struct ulp_loader *loader, struct ulp_graph **out,
+                               Ulp__GraphProto *proto, struct ulp_scope *parent,
+                               struct ulp_error *error)
 {
     struct ulp_scope scope = {
         .parent = parent,
@@ -425,8 +454,8 @@ enum ulp_status ulp_load_graph(struct ulp_loader *loader, struct ulp_graph **out
     return load_scope(loader, &scope, out, proto, error);
 }
 
-enum ulp_status ulp_load_body(struct ulp_loader *loader, struct ulp_graph **out, Ulp__GraphProto *proto,
-                              struct ulp_error *error)
+enum ulp_status ulp_load_body(struct ulp_loader *loader, struct ulp_graph **out,
+                              Ulp__GraphProto *proto, struct ulp_error *error)
 {
     struct ulp_scope scope = {.in_function = true};
     return load_scope(loader, &scope, out, proto, error);

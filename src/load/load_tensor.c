@@ -1,5 +1,6 @@
-/* TensorProto to struct ulp_tensor. A shape is believed only after the data that comes with it was found to have
- * exactly that many elements, so that nothing is allocated on a hostile file's word. */
+/* TensorProto to struct ulp_tensor. A shape is believed only after the data that comes with it was
+ * found to have exactly that many elements, so that nothing is allocated on a hostile file's
+ * word. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,28 +13,33 @@
 #define DENSE_COUNT_MAX ((size_t)1 << 26)
 
 /* The typed field an element type is stored in when raw_data is not used. */
-enum field { FIELD_NONE, FIELD_INT32, FIELD_INT64, FIELD_UINT64, FIELD_FLOAT, FIELD_DOUBLE, FIELD_STRING, FIELD_COUNT };
-static const char *const field_names[FIELD_COUNT] = {"", "int32_data", "int64_data", "uint64_data",
-                                                     "float_data", "double_data", "string_data"};
+enum field {
+    FIELD_NONE,
+    FIELD_INT32,
+    FIELD_INT64,
+    FIELD_UINT64,
+    FIELD_FLOAT,
+    FIELD_DOUBLE,
+    FIELD_STRING,
+    FIELD_COUNT
+};
+static const char *const field_names[FIELD_COUNT] = {"",           "int32_data",
+                                                     "int64_data", "uint64_data",
+                                                     "float_data", "double_data",
+                                                     "string_data"};
 
 static enum field find_field(enum ulp_type type)
 {
     switch (type) {
     case ULP_TYPE_FLOAT:
-    case ULP_TYPE_COMPLEX64:
-        return FIELD_FLOAT;
+    case ULP_TYPE_COMPLEX64: return FIELD_FLOAT;
     case ULP_TYPE_DOUBLE:
-    case ULP_TYPE_COMPLEX128:
-        return FIELD_DOUBLE;
-    case ULP_TYPE_INT64:
-        return FIELD_INT64;
+    case ULP_TYPE_COMPLEX128: return FIELD_DOUBLE;
+    case ULP_TYPE_INT64: return FIELD_INT64;
     case ULP_TYPE_UINT32:
-    case ULP_TYPE_UINT64:
-        return FIELD_UINT64;
-    case ULP_TYPE_STRING:
-        return FIELD_STRING;
-    default:
-        return FIELD_INT32;
+    case ULP_TYPE_UINT64: return FIELD_UINT64;
+    case ULP_TYPE_STRING: return FIELD_STRING;
+    default: return FIELD_INT32;
     }
 }
 
@@ -42,7 +48,7 @@ static enum ulp_status find_data(const Ulp__TensorProto *proto, enum field *out,
                                  struct ulp_error *error)
 {
     const size_t counts[FIELD_COUNT] = {
-        [FIELD_INT32] = proto->n_int32_data, [FIELD_INT64] = proto->n_int64_data,
+        [FIELD_INT32] = proto->n_int32_data,   [FIELD_INT64] = proto->n_int64_data,
         [FIELD_UINT64] = proto->n_uint64_data, [FIELD_FLOAT] = proto->n_float_data,
         [FIELD_DOUBLE] = proto->n_double_data, [FIELD_STRING] = proto->n_string_data,
     };
@@ -54,37 +60,46 @@ static enum ulp_status find_data(const Ulp__TensorProto *proto, enum field *out,
             continue;
         if (*out != FIELD_NONE || proto->raw_data.len || external)
             return ulp_fail(error, ULP_ERROR_INPUT, "has data both in %s and in %s",
-                            external ? "an external file" : *out != FIELD_NONE ? field_names[*out] : "raw_data",
+                            external             ? "an external file"
+                            : *out != FIELD_NONE ? field_names[*out]
+                                                 : "raw_data",
                             field_names[f]);
         *out = (enum field)f;
         *out_count = counts[f];
     }
     if (external && proto->raw_data.len)
-        return ulp_fail(error, ULP_ERROR_INPUT, "has data both in an external file and in raw_data");
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "has data both in an external file and in raw_data");
     return ULP_OK;
 }
 
 /* Type and shape into *out; no data yet. */
-static enum ulp_status describe(struct ulp_tensor *out, const Ulp__TensorProto *proto, struct ulp_error *error)
+static enum ulp_status describe(struct ulp_tensor *out, const Ulp__TensorProto *proto,
+                                struct ulp_error *error)
 {
     *out = (struct ulp_tensor){0};
     if (!proto->has_data_type || proto->data_type == ULP_TYPE_UNDEFINED)
         return ulp_fail(error, ULP_ERROR_INPUT, "has no element type");
     if (proto->data_type < 0 || proto->data_type >= ULP_TYPE_COUNT)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "has element type %d, which this version does not know (the newest is %d, %s)",
-                        proto->data_type, ULP_TYPE_COUNT - 1, ulp_type_name(ULP_TYPE_COUNT - 1));
+        return ulp_fail(
+            error, ULP_ERROR_UNSUPPORTED,
+            "has element type %d, which this version does not know (the newest is %d, %s)",
+            proto->data_type, ULP_TYPE_COUNT - 1, ulp_type_name(ULP_TYPE_COUNT - 1));
     if (proto->has_segment)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "is stored in segments (or is not a tensor but a sequence)");
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "is stored in segments (or is not a tensor but a sequence)");
     if (proto->n_dims > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has rank %zu: at most %d dimensions are supported",
-                        proto->n_dims, ULP_RANK_MAX);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "has rank %zu: at most %d dimensions are supported", proto->n_dims,
+                        ULP_RANK_MAX);
     enum ulp_type type = (enum ulp_type)proto->data_type;
     bool described_only = ulp_type_rows[type].element == ULP_ELEMENT_COUNT;
-    enum ulp_status status = ulp_tensor_describe(out, described_only ? ULP_TYPE_UINT8 : type, ULP_ELEMENT_COUNT, 0,
-                                                 (int)proto->n_dims, proto->dims, error);
+    enum ulp_status status =
+        ulp_tensor_describe(out, described_only ? ULP_TYPE_UINT8 : type, ULP_ELEMENT_COUNT, 0,
+                            (int)proto->n_dims, proto->dims, error);
     if (status == ULP_ERROR_MEMORY)
-        return ulp_fail(error, ULP_ERROR_INPUT, "has dimensions whose product is more than memory can address");
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "has dimensions whose product is more than memory can address");
     if (described_only) {
         out->type = type;
         out->element = ULP_ELEMENT_COUNT;
@@ -93,16 +108,17 @@ static enum ulp_status describe(struct ulp_tensor *out, const Ulp__TensorProto *
     return status;
 }
 
-static enum ulp_status fail_count(const struct ulp_tensor *tensor, const char *field, size_t found, size_t expected,
-                                  const char *unit, struct ulp_error *error)
+static enum ulp_status fail_count(const struct ulp_tensor *tensor, const char *field, size_t found,
+                                  size_t expected, const char *unit, struct ulp_error *error)
 {
     char text[300];
-    return ulp_fail(error, ULP_ERROR_INPUT, "has %zu %s in %s, expected %zu for %s", found, unit, field, expected,
-                    ulp_tensor_describe_text(tensor, text, sizeof text));
+    return ulp_fail(error, ULP_ERROR_INPUT, "has %zu %s in %s, expected %zu for %s", found, unit,
+                    field, expected, ulp_tensor_describe_text(tensor, text, sizeof text));
 }
 
 /* From raw_data, which is handed over when memory holds the same bytes. */
-static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto, size_t needed, struct ulp_error *error)
+static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto, size_t needed,
+                                struct ulp_error *error)
 {
     if (proto->raw_data.len != needed)
         return fail_count(out, "raw_data", proto->raw_data.len, needed, "bytes", error);
@@ -118,8 +134,8 @@ static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto,
     return status;
 }
 
-/* Elements of at most 16 bits lie in int32_data as bit patterns, whether signed or not; those of 4 and 2 bits are
- * packed into bytes as in raw_data. */
+/* Elements of at most 16 bits lie in int32_data as bit patterns, whether signed or not; those of 4
+ * and 2 bits are packed into bytes as in raw_data. */
 static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words, size_t word_count,
                                     struct ulp_error *error)
 {
@@ -132,7 +148,8 @@ static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words
         int64_t word = words[i], limit = (int64_t)1 << word_bits;
         if (word < -limit / 2 || word >= limit) {
             free(raw);
-            return ulp_fail(error, ULP_ERROR_INPUT, "has %d as number %zu of int32_data, beyond %d bits", words[i], i,
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "has %d as number %zu of int32_data, beyond %d bits", words[i], i,
                             word_bits);
         }
         for (size_t b = 0; b < word_bytes; b++)
@@ -143,15 +160,16 @@ static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words
     return ULP_OK;
 }
 
-static enum ulp_status decode_typed(struct ulp_tensor *out, const Ulp__TensorProto *proto, enum field field,
-                                    size_t found, struct ulp_error *error)
+static enum ulp_status decode_typed(struct ulp_tensor *out, const Ulp__TensorProto *proto,
+                                    enum field field, size_t found, struct ulp_error *error)
 {
     enum field expected_field = find_field(out->type);
     size_t expected = out->count;
     if (ulp_type_rows[out->type].file_bits < 8)
         ulp_raw_bytes(out->type, out->count, &expected);
     if (field != FIELD_NONE && field != expected_field)
-        return ulp_fail(error, ULP_ERROR_INPUT, "of type %s has its data in %s, expected in %s or raw_data",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "of type %s has its data in %s, expected in %s or raw_data",
                         ulp_type_name(out->type), field_names[field], field_names[expected_field]);
     if (found != expected)
         return fail_count(out, field_names[expected_field], found, expected, "elements", error);
@@ -171,39 +189,43 @@ static enum ulp_status decode_typed(struct ulp_tensor *out, const Ulp__TensorPro
     case FIELD_UINT64:
         for (size_t i = 0; i < found; i++) {
             if (out->type == ULP_TYPE_UINT32 && proto->uint64_data[i] > UINT32_MAX)
-                return ulp_fail(error, ULP_ERROR_INPUT, "has %llu as number %zu of uint64_data, beyond 32 bits",
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "has %llu as number %zu of uint64_data, beyond 32 bits",
                                 (unsigned long long)proto->uint64_data[i], i);
             ulp_tensor_set_int(out, i, (int64_t)proto->uint64_data[i]);
         }
         return ULP_OK;
-    default:
-        return decode_int32(out, proto->int32_data, found, error);
+    default: return decode_int32(out, proto->int32_data, found, error);
     }
 }
 
 /* STRING and COMPLEX: only that the data fits the shape is checked. */
-static enum ulp_status check_described(const struct ulp_tensor *tensor, const Ulp__TensorProto *proto, enum field field,
+static enum ulp_status check_described(const struct ulp_tensor *tensor,
+                                       const Ulp__TensorProto *proto, enum field field,
                                        size_t found, struct ulp_error *error)
 {
     size_t expected = tensor->count, raw_bytes = 0;
     if (tensor->type != ULP_TYPE_STRING && proto->raw_data.len) {
-        if (!ulp_raw_bytes(tensor->type, tensor->count, &raw_bytes) || proto->raw_data.len != raw_bytes)
+        if (!ulp_raw_bytes(tensor->type, tensor->count, &raw_bytes) ||
+            proto->raw_data.len != raw_bytes)
             return fail_count(tensor, "raw_data", proto->raw_data.len, raw_bytes, "bytes", error);
         return ULP_OK;
     }
     if (proto->raw_data.len)
-        return ulp_fail(error, ULP_ERROR_INPUT, "of type STRING has raw_data, expected string_data");
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "of type STRING has raw_data, expected string_data");
     if (tensor->type != ULP_TYPE_STRING && !ulp_size_mul(expected, 2, &expected))
         expected = SIZE_MAX;
     if (proto->data_location != LOCATION_EXTERNAL &&
         (found != expected || (found && field != find_field(tensor->type))))
-        return fail_count(tensor, field_names[find_field(tensor->type)], found, expected, "elements", error);
+        return fail_count(tensor, field_names[find_field(tensor->type)], found, expected,
+                          "elements", error);
     return ULP_OK;
 }
 
 /* loader NULL: a tensor outside a model, which cannot have external data. */
-static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out, Ulp__TensorProto *proto,
-                              struct ulp_error *error)
+static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
+                              Ulp__TensorProto *proto, struct ulp_error *error)
 {
     enum field field;
     size_t found, needed;
@@ -215,7 +237,8 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
     if (out->element == ULP_ELEMENT_COUNT)
         return check_described(out, proto, field, found, error);
     if (!ulp_raw_bytes(out->type, out->count, &needed))
-        return ulp_fail(error, ULP_ERROR_INPUT, "has dimensions whose product is more than memory can address");
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "has dimensions whose product is more than memory can address");
     if (proto->data_location == LOCATION_EXTERNAL) {
         const unsigned char *raw;
         if (!loader)
@@ -224,7 +247,8 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
         if (status != ULP_OK)
             return status;
         if (ulp_raw_is_memory(out->type) && needed && (uintptr_t)raw % out->element_bytes == 0) {
-            out->data = (void *)(uintptr_t)raw; /* read-only pages: const from here, as every tensor of a model */
+            /* read-only pages: const from here, as every tensor of a model */
+            out->data = (void *)(uintptr_t)raw;
             return ULP_OK;
         }
         status = ulp_tensor_allocate(out, NULL, error);
@@ -238,7 +262,8 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
 }
 
 /* A place for one more tensor of the model. */
-static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor **out, struct ulp_error *error)
+static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor **out,
+                                  struct ulp_error *error)
 {
     struct ulp_model *model = loader->model;
     if (model->tensor_count == loader->tensor_capacity) {
@@ -256,8 +281,8 @@ static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor *
     return ULP_OK;
 }
 
-enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tensor **out, Ulp__TensorProto *proto,
-                                struct ulp_error *error)
+enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
+                                Ulp__TensorProto *proto, struct ulp_error *error)
 {
     struct ulp_tensor *tensor;
     enum ulp_status status = add_tensor(loader, &tensor, error);
@@ -278,8 +303,9 @@ static enum ulp_status scatter(struct ulp_tensor *dense, const struct ulp_tensor
         for (size_t d = 0; d < coordinate_count; d++, index++) {
             int64_t limit = indices->rank == 2 ? dense->dims[d] : (int64_t)dense->count;
             if (*index < 0 || *index >= limit)
-                return ulp_fail(error, ULP_ERROR_INPUT, "has index %lld of value %zu outside 0 .. %lld",
-                                (long long)*index, i, (long long)limit - 1);
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "has index %lld of value %zu outside 0 .. %lld", (long long)*index,
+                                i, (long long)limit - 1);
             at = at * (indices->rank == 2 ? limit : 1) + *index;
         }
         memcpy((char *)dense->data + (size_t)at * dense->element_bytes,
@@ -289,22 +315,28 @@ static enum ulp_status scatter(struct ulp_tensor *dense, const struct ulp_tensor
 }
 
 static enum ulp_status densify(struct ulp_tensor *dense, const struct ulp_tensor *values,
-                               const struct ulp_tensor *indices, const Ulp__SparseTensorProto *proto,
-                               struct ulp_error *error)
+                               const struct ulp_tensor *indices,
+                               const Ulp__SparseTensorProto *proto, struct ulp_error *error)
 {
     if (!values->data || values->rank != 1)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "is sparse with values that are not a list of numbers");
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "is sparse with values that are not a list of numbers");
     if (proto->n_dims > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has rank %zu: at most %d dimensions are supported",
-                        proto->n_dims, ULP_RANK_MAX);
-    bool linear = indices->rank == 1, pairs = indices->rank == 2 && (size_t)indices->dims[1] == proto->n_dims;
-    if (indices->type != ULP_TYPE_INT64 || (!linear && !pairs) || (size_t)indices->dims[0] != values->count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "is sparse with indices that are not INT64[%zu] or INT64[%zu,%zu]",
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "has rank %zu: at most %d dimensions are supported", proto->n_dims,
+                        ULP_RANK_MAX);
+    bool linear = indices->rank == 1,
+         pairs = indices->rank == 2 && (size_t)indices->dims[1] == proto->n_dims;
+    if (indices->type != ULP_TYPE_INT64 || (!linear && !pairs) ||
+        (size_t)indices->dims[0] != values->count)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "is sparse with indices that are not INT64[%zu] or INT64[%zu,%zu]",
                         values->count, values->count, proto->n_dims);
-    enum ulp_status status = ulp_tensor_describe(dense, values->type, ULP_ELEMENT_COUNT, 0, (int)proto->n_dims,
-                                                 proto->dims, error);
+    enum ulp_status status = ulp_tensor_describe(dense, values->type, ULP_ELEMENT_COUNT, 0,
+                                                 (int)proto->n_dims, proto->dims, error);
     if (status == ULP_ERROR_MEMORY || (status == ULP_OK && dense->count > DENSE_COUNT_MAX))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "is sparse, and dense it would have more than %zu elements",
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "is sparse, and dense it would have more than %zu elements",
                         DENSE_COUNT_MAX);
     if (status == ULP_OK)
         status = ulp_tensor_allocate(dense, NULL, error);
@@ -334,24 +366,25 @@ enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct u
     return status;
 }
 
-enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void *bytes, size_t count,
-                                 struct ulp_error *error)
+enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void *bytes,
+                                 size_t count, struct ulp_error *error)
 {
     struct ulp_unpacker unpacker;
     ulp_unpacker_init(&unpacker, count);
     *out = (struct ulp_tensor){0};
     *name = NULL;
     void *message;
-    enum ulp_status status =
-        ulp_unpack(&unpacker, &message, &ulp__tensor_proto__descriptor, bytes, count, "tensor", error);
+    enum ulp_status status = ulp_unpack(&unpacker, &message, &ulp__tensor_proto__descriptor, bytes,
+                                        count, "tensor", error);
     if (status != ULP_OK)
         return status;
     Ulp__TensorProto *proto = message;
     status = decode(NULL, out, proto, error);
     if (status == ULP_OK && !out->data)
-        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has type %s, whose values are not supported",
-                          ulp_type_name(out->type));
-    if (status == ULP_OK && memchr(proto->name.data ? (char *)proto->name.data : "", 0, proto->name.len))
+        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                          "has type %s, whose values are not supported", ulp_type_name(out->type));
+    if (status == ULP_OK &&
+        memchr(proto->name.data ? (char *)proto->name.data : "", 0, proto->name.len))
         status = ulp_fail(error, ULP_ERROR_INPUT, "has a name with a zero byte inside");
     if (status == ULP_OK && !(*name = calloc(proto->name.len + 1, 1)))
         status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");

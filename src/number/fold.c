@@ -1,6 +1,7 @@
-/* Running reductions. Every combination of two values is the carrier's own primitive, so that it rounds as a step does;
- * the order of combinations depends only on the elements' positions, never on how they were cut into strips. The loops
- * below that do not call the primitive compute the same bits faster. */
+/* Running reductions. Every combination of two values is the carrier's own primitive, so that it
+ * rounds as a step does; the order of combinations depends only on the elements' positions, never
+ * on how they were cut into strips. The loops below that do not call the primitive compute the same
+ * bits faster. */
 #include "number/round.h"
 #include "number/strip_access.h"
 
@@ -20,14 +21,15 @@ struct ulp_fold_state {
     enum ulp_fold kind;
     enum ulp_order order;
     struct ulp_fold_order parts; /* warp */
-    uint64_t block;  /* elements in a block: blocked order */
-    uint64_t count;  /* elements so far */
-    uint64_t stream; /* of the last strip */
-    uint64_t origin; /* stochastic index of element 0 */
+    uint64_t block;              /* elements in a block: blocked order */
+    uint64_t count;              /* elements so far */
+    uint64_t stream;             /* of the last strip */
+    uint64_t origin;             /* stochastic index of element 0 */
     size_t element_bytes;
-    /* Sequential: values[0] is the partial result. Blocked: values[0] that of whole blocks, values[1] that of the
-     * running block. Pairwise: values[l] is that of an aligned group of 2^l elements, present when bit l of count is
-     * set (a binary counter; adding an element carries as adding 1 does). Warp: the partial results. */
+    /* Sequential: values[0] is the partial result. Blocked: values[0] that of whole blocks,
+     * values[1] that of the running block. Pairwise: values[l] is that of an aligned group of 2^l
+     * elements, present when bit l of count is set (a binary counter; adding an element carries as
+     * adding 1 does). Warp: the partial results. */
     alignas(64) unsigned char values[];
 };
 
@@ -42,11 +44,12 @@ size_t ulp_fold_bytes(const struct ulp_strip_rule *rule, struct ulp_fold_order o
 {
     const size_t parts = order.order == ULP_ORDER_WARP ? (size_t)order.parts : 0;
     return sizeof(struct ulp_fold_state) +
-           (parts > LEVELS ? parts : LEVELS) * ulp_strip_element_bytes(rule->carrier, rule->precision);
+           (parts > LEVELS ? parts : LEVELS) *
+               ulp_strip_element_bytes(rule->carrier, rule->precision);
 }
 
-void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *rule, enum ulp_fold kind,
-                    struct ulp_fold_order order)
+void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *rule,
+                    enum ulp_fold kind, struct ulp_fold_order order)
 {
     state->rule = rule;
     state->combine = ulp_strip_tables[rule->carrier]->primitive[combinations[kind]];
@@ -60,15 +63,18 @@ void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *r
     state->element_bytes = ulp_strip_element_bytes(rule->carrier, rule->precision);
 }
 
-static void *value_at(struct ulp_fold_state *state, size_t k) { return state->values + k * state->element_bytes; }
+static void *value_at(struct ulp_fold_state *state, size_t k)
+{
+    return state->values + k * state->element_bytes;
+}
 static void copy_value(const struct ulp_fold_state *state, void *to, const void *from)
 {
     memcpy(to, from, state->element_bytes);
 }
 
 /* *to = *a combined with *b. */
-static void combine(const struct ulp_fold_state *state, void *to, const void *a, const void *b, uint64_t stream,
-                    uint64_t index)
+static void combine(const struct ulp_fold_state *state, void *to, const void *a, const void *b,
+                    uint64_t stream, uint64_t index)
 {
     state->combine(state->rule, to, a, b, NULL, 1, (struct ulp_strip_place){stream, index});
 }
@@ -90,23 +96,27 @@ static double add_doubles(const struct ulp_strip_rule *rule, double sum, const d
     return sum;
 }
 
-/* *sum combined with n elements, one after the other. The float carrier's rules are all of ties to even and those of
- * double up to 25 bits need no rounding to odd (README.md, 3.1). */
-static void chain(const struct ulp_fold_state *state, void *sum, const unsigned char *x, size_t n, uint64_t index)
+/* *sum combined with n elements, one after the other. The float carrier's rules are all of ties to
+ * even and those of double up to 25 bits need no rounding to odd (README.md, 3.1). */
+static void chain(const struct ulp_fold_state *state, void *sum, const unsigned char *x, size_t n,
+                  uint64_t index)
 {
     const struct ulp_strip_rule *rule = state->rule;
-    const bool plain = !rule->each_step || (rule->rounding == ULP_ROUND_NEAREST_EVEN && rule->format.precision <= 25);
+    const bool plain = !rule->each_step ||
+                       (rule->rounding == ULP_ROUND_NEAREST_EVEN && rule->format.precision <= 25);
     if (state->kind == ULP_FOLD_SUM && plain && rule->carrier == ULP_STRIP_FLOAT) {
         *(float *)sum = add_floats(rule, *(const float *)sum, (const float *)(const void *)x, n);
     } else if (state->kind == ULP_FOLD_SUM && plain && rule->carrier == ULP_STRIP_DOUBLE) {
-        *(double *)sum = add_doubles(rule, *(const double *)sum, (const double *)(const void *)x, n);
+        *(double *)sum =
+            add_doubles(rule, *(const double *)sum, (const double *)(const void *)x, n);
     } else {
         for (size_t i = 0; i < n; i++, x += state->element_bytes)
             combine(state, sum, sum, x, state->stream, index + i);
     }
 }
 
-static void add_sequential(struct ulp_fold_state *state, const unsigned char *x, size_t n, uint64_t index)
+static void add_sequential(struct ulp_fold_state *state, const unsigned char *x, size_t n,
+                           uint64_t index)
 {
     const size_t first = state->count == 0;
     if (first)
@@ -115,23 +125,27 @@ static void add_sequential(struct ulp_fold_state *state, const unsigned char *x,
     state->count += n;
 }
 
-/* The running block, whose last element is number `index` of the stochastic stream, joins the whole ones. */
+/* The running block, whose last element is number `index` of the stochastic stream, joins the whole
+ * ones. */
 static void end_block(struct ulp_fold_state *state, uint64_t index)
 {
     if (state->count <= state->block)
         copy_value(state, value_at(state, 0), value_at(state, 1));
     else
-        combine(state, value_at(state, 0), value_at(state, 0), value_at(state, 1), state->stream ^ BLOCK_STREAM, index);
+        combine(state, value_at(state, 0), value_at(state, 0), value_at(state, 1),
+                state->stream ^ BLOCK_STREAM, index);
 }
 
-static void add_blocked(struct ulp_fold_state *state, const unsigned char *x, size_t n, uint64_t index)
+static void add_blocked(struct ulp_fold_state *state, const unsigned char *x, size_t n,
+                        uint64_t index)
 {
     while (n > 0) {
         const uint64_t done = state->count % state->block, room = state->block - done;
         const size_t length = room < n ? (size_t)room : n, first = done == 0;
         if (first)
             copy_value(state, value_at(state, 1), x);
-        chain(state, value_at(state, 1), x + first * state->element_bytes, length - first, index + first);
+        chain(state, value_at(state, 1), x + first * state->element_bytes, length - first,
+              index + first);
         state->count += length;
         x += length * state->element_bytes;
         index += length;
@@ -141,7 +155,8 @@ static void add_blocked(struct ulp_fold_state *state, const unsigned char *x, si
     }
 }
 
-/* Groups of 2^level elements join in pairs: the place of the pair to which element number count belongs. */
+/* Groups of 2^level elements join in pairs: the place of the pair to which element number count
+ * belongs. */
 static struct ulp_strip_place pair_place(const struct ulp_fold_state *state, size_t level)
 {
     return (struct ulp_strip_place){state->stream ^ (LEVEL_STREAM + level),
@@ -163,8 +178,8 @@ static void carry(struct ulp_fold_state *state, const void *value, size_t level)
 }
 
 /* The elements at odd (parity 1) or even positions of x, together. */
-static void take_every_second(const struct ulp_fold_state *state, unsigned char *out, const unsigned char *x,
-                              size_t pairs, size_t parity)
+static void take_every_second(const struct ulp_fold_state *state, unsigned char *out,
+                              const unsigned char *x, size_t pairs, size_t parity)
 {
     const size_t bytes = state->element_bytes;
     if (bytes == sizeof(float))
@@ -178,9 +193,10 @@ static void take_every_second(const struct ulp_fold_state *state, unsigned char 
             memcpy(out + i * bytes, x + (2 * i + parity) * bytes, bytes);
 }
 
-/* x: 2^levels elements, of which the first is at a multiple of 2^levels; *out: their value, level by level, a strip at
- * a time. Only for elements of at most 8 bytes: longer ones gain nothing. */
-static void reduce_group(const struct ulp_fold_state *state, unsigned char *out, const unsigned char *x, size_t levels)
+/* x: 2^levels elements, of which the first is at a multiple of 2^levels; *out: their value, level
+ * by level, a strip at a time. Only for elements of at most 8 bytes: longer ones gain nothing. */
+static void reduce_group(const struct ulp_fold_state *state, unsigned char *out,
+                         const unsigned char *x, size_t levels)
 {
     alignas(64) unsigned char left[HALF_BYTES], right[HALF_BYTES];
     for (size_t level = 0; level < levels; level++) {
@@ -197,8 +213,8 @@ static void add_pairwise(struct ulp_fold_state *state, const unsigned char *x, s
     while (n > 0) {
         size_t level = 0;
         /* The largest aligned group that starts here. */
-        while (state->element_bytes <= sizeof(double) && (size_t)2 << level <= n && (size_t)2 << level <= ULP_STRIP &&
-               !(state->count >> level & 1))
+        while (state->element_bytes <= sizeof(double) && (size_t)2 << level <= n &&
+               (size_t)2 << level <= ULP_STRIP && !(state->count >> level & 1))
             level++;
         alignas(64) unsigned char group[HALF_BYTES];
         if (level > 0)
@@ -211,7 +227,8 @@ static void add_pairwise(struct ulp_fold_state *state, const unsigned char *x, s
 }
 
 /* Elements go to the partial results in turn, as many at a time as are left before the last one. */
-static void add_parts(struct ulp_fold_state *state, const unsigned char *x, size_t n, struct ulp_strip_place place)
+static void add_parts(struct ulp_fold_state *state, const unsigned char *x, size_t n,
+                      struct ulp_strip_place place)
 {
     const size_t parts = (size_t)state->parts.parts;
     while (n > 0) {
@@ -221,7 +238,8 @@ static void add_parts(struct ulp_fold_state *state, const unsigned char *x, size
         if (state->count < parts)
             memcpy(value_at(state, part), x, length * state->element_bytes);
         else
-            state->combine(state->rule, value_at(state, part), value_at(state, part), x, NULL, length, place);
+            state->combine(state->rule, value_at(state, part), value_at(state, part), x, NULL,
+                           length, place);
         state->count += length;
         place.first += length;
         x += length * state->element_bytes;
@@ -242,8 +260,9 @@ struct ulp_fold_order ulp_fold_order_warp(size_t row_length, bool contiguous)
     return order;
 }
 
-void ulp_fold_join(const struct ulp_strip_rule *rule, enum ulp_fold kind, struct ulp_fold_order order, void *parts,
-                   size_t n, uint64_t count, struct ulp_strip_place place)
+void ulp_fold_join(const struct ulp_strip_rule *rule, enum ulp_fold kind,
+                   struct ulp_fold_order order, void *parts, size_t n, uint64_t count,
+                   struct ulp_strip_place place)
 {
     const size_t bytes = n * ulp_strip_element_bytes(rule->carrier, rule->precision);
     ulp_strip_fn *const add = ulp_strip_tables[rule->carrier]->primitive[combinations[kind]];
@@ -264,7 +283,8 @@ void ulp_fold_join(const struct ulp_strip_rule *rule, enum ulp_fold kind, struct
     for (size_t half = threads / 2; half > 0; half /= 2, level++)
         for (size_t t = 0; t < half && t + half < sums; t++) {
             at.stream = place.stream ^ (LEVEL_STREAM + (size_t)order.parts * (level + 1) + t);
-            add(rule, values + t * bytes, values + t * bytes, values + (t + half) * bytes, NULL, n, at);
+            add(rule, values + t * bytes, values + t * bytes, values + (t + half) * bytes, NULL, n,
+                at);
         }
 }
 
@@ -291,10 +311,12 @@ static void add_extremum(struct ulp_fold_state *state, const unsigned char *x, s
 
 static bool is_extremum(const struct ulp_fold_state *state)
 {
-    return (state->kind == ULP_FOLD_MAX || state->kind == ULP_FOLD_MIN) && state->element_bytes <= sizeof(double);
+    return (state->kind == ULP_FOLD_MAX || state->kind == ULP_FOLD_MIN) &&
+           state->element_bytes <= sizeof(double);
 }
 
-void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n, struct ulp_strip_place place)
+void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n,
+                  struct ulp_strip_place place)
 {
     if (n == 0)
         return;
@@ -314,12 +336,15 @@ void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n, str
 
 static void set_empty(const struct ulp_fold_state *state, void *out)
 {
-    static const char *const neutral[ULP_FOLD_COUNT] = {
-        [ULP_FOLD_SUM] = "0", [ULP_FOLD_MAX] = "-inf", [ULP_FOLD_MIN] = "inf", [ULP_FOLD_PRODUCT] = "1"};
+    static const char *const neutral[ULP_FOLD_COUNT] = {[ULP_FOLD_SUM] = "0",
+                                                        [ULP_FOLD_MAX] = "-inf",
+                                                        [ULP_FOLD_MIN] = "inf",
+                                                        [ULP_FOLD_PRODUCT] = "1"};
     ulp_strip_tables[state->rule->carrier]->constant(state->rule, out, neutral[state->kind], 1);
 }
 
-/* The groups left in the counter join from the smallest up: each is the odd last one of its level. */
+/* The groups left in the counter join from the smallest up: each is the odd last one of its
+ * level. */
 static void end_pairwise(struct ulp_fold_state *state, void *out)
 {
     const void *right = NULL;
@@ -348,7 +373,8 @@ void ulp_fold_end(struct ulp_fold_state *state, void *out)
     if (state->order == ULP_ORDER_WARP && !is_extremum(state))
         ulp_fold_join(state->rule, state->kind, state->parts, state->values, 1, state->count,
                       (struct ulp_strip_place){state->stream, state->origin});
-    if (state->order == ULP_ORDER_BLOCKED && !is_extremum(state) && state->count % state->block != 0)
+    if (state->order == ULP_ORDER_BLOCKED && !is_extremum(state) &&
+        state->count % state->block != 0)
         end_block(state, state->origin + state->count - 1);
     copy_value(state, out, value_at(state, 0));
 }

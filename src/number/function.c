@@ -1,6 +1,7 @@
-/* Rounding elementary functions to FP32 and to the formats carried by double. The estimate, moved down and up by its
- * error bound, is rounded twice: where both give the same value that is the correctly rounded result. Elsewhere (about
- * one element in 2^19 for FP32, special values, functions outside the estimate's range) MPFR decides. */
+/* Rounding elementary functions to FP32 and to the formats carried by double. The estimate, moved
+ * down and up by its error bound, is rounded twice: where both give the same value that is the
+ * correctly rounded result. Elsewhere (about one element in 2^19 for FP32, special values,
+ * functions outside the estimate's range) MPFR decides. */
 #include "number/function.h"
 #include "number/function_estimate.h"
 #include "number/round.h"
@@ -37,12 +38,13 @@ static double compute_to_odd(enum ulp_primitive primitive, double a, double b)
     return ulp_double_to_odd(x.out, ternary);
 }
 
-/* low[i] and high[i]: the ends of the interval that the estimate proves f(a[i][, b[i]]) to lie in, in order of size or
- * both NaN. */
-static void bound(enum ulp_primitive primitive, double *restrict low, double *restrict high, const double *restrict a,
-                  const double *restrict b, size_t n)
+/* low[i] and high[i]: the ends of the interval that the estimate proves f(a[i][, b[i]]) to lie in,
+ * in order of size or both NaN. */
+static void bound(enum ulp_primitive primitive, double *restrict low, double *restrict high,
+                  const double *restrict a, const double *restrict b, size_t n)
 {
-    const double error = primitive == ULP_PRIMITIVE_POW ? ULP_ESTIMATE_ERROR_POW : ULP_ESTIMATE_ERROR;
+    const double error =
+        primitive == ULP_PRIMITIVE_POW ? ULP_ESTIMATE_ERROR_POW : ULP_ESTIMATE_ERROR;
     if (primitive == ULP_PRIMITIVE_POW)
         ulp_estimate_pow(low, a, b, n);
     else
@@ -62,8 +64,10 @@ static bool all_equal_two(const float *b, size_t n)
     return !others;
 }
 
-/* Replaces the elements of y, estimates rounded to float, of which another float could be the right one. */
-static void decide_floats(enum ulp_primitive primitive, float *y, const float *a, const float *b, size_t n)
+/* Replaces the elements of y, estimates rounded to float, of which another float could be the right
+ * one. */
+static void decide_floats(enum ulp_primitive primitive, float *y, const float *a, const float *b,
+                          size_t n)
 {
     double x[ULP_STRIP], w[ULP_STRIP] = {0}, low[ULP_STRIP], high[ULP_STRIP];
     for (size_t i = 0; i < n; i++)
@@ -77,9 +81,11 @@ static void decide_floats(enum ulp_primitive primitive, float *y, const float *a
             y[i] = (float)compute_to_odd(primitive, x[i], w[i]);
 }
 
-void ulp_function_floats(enum ulp_primitive primitive, float *out, const float *a, const float *b, size_t n)
+void ulp_function_floats(enum ulp_primitive primitive, float *out, const float *a, const float *b,
+                         size_t n)
 {
-    /* The commonest power in models: the product is the correctly rounded square, specials included. */
+    /* The commonest power in models: the product is the correctly rounded square, specials
+     * included. */
     if (primitive == ULP_PRIMITIVE_POW && all_equal_two(b, n)) {
         for (size_t i = 0; i < n; i++)
             out[i] = a[i] * a[i];
@@ -91,15 +97,17 @@ void ulp_function_floats(enum ulp_primitive primitive, float *out, const float *
     memcpy(out, y, n * sizeof *out);
 }
 
-/* The estimate's contract covers the operands of the format, and the bound is narrow against its last bit. */
+/* The estimate's contract covers the operands of the format, and the bound is narrow against its
+ * last bit. */
 static bool can_estimate(const struct ulp_format *format, enum ulp_rounding rounding)
 {
-    return rounding != ULP_ROUND_STOCHASTIC && format->precision <= 32 && format->emin >= -126 && format->emax <= 127;
+    return rounding != ULP_ROUND_STOCHASTIC && format->precision <= 32 && format->emin >= -126 &&
+           format->emax <= 127;
 }
 
-void ulp_function_doubles(const struct ulp_format *format, enum ulp_rounding rounding, enum ulp_primitive primitive,
-                          double *out, const double *a, const double *b, size_t n, uint64_t seed, uint64_t stream,
-                          uint64_t first)
+void ulp_function_doubles(const struct ulp_format *format, enum ulp_rounding rounding,
+                          enum ulp_primitive primitive, double *out, const double *a,
+                          const double *b, size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
     if (!can_estimate(format, rounding)) {
         for (size_t i = 0; i < n; i++)
@@ -109,7 +117,8 @@ void ulp_function_doubles(const struct ulp_format *format, enum ulp_rounding rou
     }
     double low[ULP_STRIP], high[ULP_STRIP];
     bound(primitive, low, high, a, b, n);
-    /* At infinity the estimate is only that of a large number; here its bounds may round differently from the limit. */
+    /* At infinity the estimate is only that of a large number; here its bounds may round
+     * differently from the limit. */
     for (size_t i = 0; i < n; i++)
         low[i] = a[i] - a[i] == 0 && (!b || b[i] - b[i] == 0) ? low[i] : NAN;
     ulp_round_doubles(format, rounding, low, n, 0, 0, 0);
@@ -123,7 +132,8 @@ void ulp_function_doubles(const struct ulp_format *format, enum ulp_rounding rou
         out[i] = high[i]; /* not low, whose zero lost its sign: -0 - -0 = +0 */
 }
 
-void ulp_function_binary64(enum ulp_primitive primitive, double *out, const double *a, const double *b, size_t n)
+void ulp_function_binary64(enum ulp_primitive primitive, double *out, const double *a,
+                           const double *b, size_t n)
 {
     /* To odd at 64 bits, so that one conversion to double, subnormal or not, is the rounding. */
     for (size_t i = 0; i < n; i++) {

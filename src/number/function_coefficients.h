@@ -4,9 +4,9 @@
 
 /* (exp(r) - 1 - r) / r^2 on [-0.34692, 0.34692]: error 2^-48.51 */
 static const double exp_terms[9] = {
-    0x1.0000000000000p-1, 0x1.5555555553b48p-3, 0x1.5555555554ca7p-5, 0x1.1111111c5719ap-7,
-    0x1.6c16c1739a511p-10, 0x1.a019ad55d1aa7p-13, 0x1.a019c971b4d98p-16, 0x1.72c79824255e0p-19,
-    0x1.288088c0e67a5p-22,
+    0x1.0000000000000p-1,  0x1.5555555553b48p-3,  0x1.5555555554ca7p-5,
+    0x1.1111111c5719ap-7,  0x1.6c16c1739a511p-10, 0x1.a019ad55d1aa7p-13,
+    0x1.a019c971b4d98p-16, 0x1.72c79824255e0p-19, 0x1.288088c0e67a5p-22,
 };
 /* (2 atanh(s) - 2 s) / s^3 in s^2 on [0.0, 0.0294667]: error 2^-57.57 */
 static const double log_terms[7] = {
@@ -15,18 +15,18 @@ static const double log_terms[7] = {
 };
 /* (sin(r) - r) / r^3 in r^2 on [0.0, 0.617467]: error 2^-55.43 */
 static const double sin_terms[6] = {
-    -0x1.5555555555555p-3, 0x1.1111111110babp-7, -0x1.a01a019e820aep-13, 0x1.71de37946ed6dp-19,
-    -0x1.ae6008d114485p-26, 0x1.5e0a4fc16be59p-33,
+    -0x1.5555555555555p-3, 0x1.1111111110babp-7,   -0x1.a01a019e820aep-13,
+    0x1.71de37946ed6dp-19, -0x1.ae6008d114485p-26, 0x1.5e0a4fc16be59p-33,
 };
 /* (cos(r) - 1 + r^2 / 2) / r^4 in r^2 on [0.0, 0.617467]: error 2^-59.51 */
 static const double cos_terms[6] = {
-    0x1.5555555555555p-5, -0x1.6c16c16c16963p-10, 0x1.a01a019f4ddfdp-16, -0x1.27e4fa16cc2d1p-22,
-    0x1.1eeb67d026ec6p-29, -0x1.907cd8ff5ede7p-37,
+    0x1.5555555555555p-5,   -0x1.6c16c16c16963p-10, 0x1.a01a019f4ddfdp-16,
+    -0x1.27e4fa16cc2d1p-22, 0x1.1eeb67d026ec6p-29,  -0x1.907cd8ff5ede7p-37,
 };
 /* (asin(s) - s) / s^3 in s^2 on [0.0, 0.25]: error 2^-50.0 */
 static const double asin_terms[11] = {
-    0x1.55555555555bbp-3, 0x1.33333333030cfp-4, 0x1.6db6dba99e56dp-5, 0x1.f1c6ff7f5507fp-6,
-    0x1.6e8f34a32a3ecp-6, 0x1.1c0d74beb3610p-6, 0x1.cf5ed14c7cb7ep-7, 0x1.512bc40e88a9ep-7,
+    0x1.55555555555bbp-3, 0x1.33333333030cfp-4,  0x1.6db6dba99e56dp-5, 0x1.f1c6ff7f5507fp-6,
+    0x1.6e8f34a32a3ecp-6, 0x1.1c0d74beb3610p-6,  0x1.cf5ed14c7cb7ep-7, 0x1.512bc40e88a9ep-7,
     0x1.fa1b2b4831188p-7, -0x1.bf16e7c9f283cp-8, 0x1.c8a4a8d5d7026p-6,
 };
 /* (atan(t) - t) / t^3 in t^2 on [0.0, 0.171744]: error 2^-52.75 */
@@ -37,19 +37,21 @@ static const double atan_terms[10] = {
 };
 /* erf(x) / x in x^2 on [0.0, 2.25]: error 2^-48.27 */
 static const double erf_terms[13] = {
-    0x1.20dd750429b60p+0, -0x1.812746b035af2p-2, 0x1.ce2f219f81ad6p-4, -0x1.b82ce2f4e8930p-6,
-    0x1.565bcab0771f6p-8, -0x1.c02d7a3a07c9ep-11, 0x1.f99f9abecc3a8p-14, -0x1.f4accfd2889bdp-17,
+    0x1.20dd750429b60p+0,  -0x1.812746b035af2p-2,  0x1.ce2f219f81ad6p-4,  -0x1.b82ce2f4e8930p-6,
+    0x1.565bcab0771f6p-8,  -0x1.c02d7a3a07c9ep-11, 0x1.f99f9abecc3a8p-14, -0x1.f4accfd2889bdp-17,
     0x1.b8d4dd5bc38bap-20, -0x1.5a08a6e7b95b0p-23, 0x1.d6f49846daecap-27, -0x1.f2a27709278f0p-31,
     0x1.2b15c84433ea3p-35,
 };
-/* exp(x^2) (x + 2) erfc(x) in t = (x - 2) / (x + 2), x = 2 (1 + t) / (1 - t) on [-0.142857, 0.5]: error 2^-47.95 */
+/* exp(x^2) (x + 2) erfc(x) in t = (x - 2) / (x + 2), x = 2 (1 + t) / (1 - t) on [-0.142857, 0.5]:
+ * error 2^-47.95 */
 static const double erfc_terms[11] = {
-    0x1.058671b52c7f9p+0, -0x1.5fd386755c256p-1, 0x1.1e2deea648bf4p-2, -0x1.2a88e5260734bp-5,
-    -0x1.606e4291c5cb0p-6, 0x1.a89c8b7958fadp-8, 0x1.9527c84ca2baap-9, -0x1.b5d10b7f8792dp-11,
+    0x1.058671b52c7f9p+0,   -0x1.5fd386755c256p-1, 0x1.1e2deea648bf4p-2,  -0x1.2a88e5260734bp-5,
+    -0x1.606e4291c5cb0p-6,  0x1.a89c8b7958fadp-8,  0x1.9527c84ca2baap-9,  -0x1.b5d10b7f8792dp-11,
     -0x1.64df5fe4bc831p-11, 0x1.2e92b7ded34adp-14, 0x1.0b7e3cb326d14p-13,
 };
 /* Sums of parts; products of an integer of up to 20 bits and any but the last part are exact. */
 static const double ln2_parts[2] = {0x1.62e42fef00000p-1, 0x1.473de6af278edp-34};
-static const double half_pi_parts[3] = {0x1.921fb54400000p+0, 0x1.0b4611a600000p-34, 0x1.3198a2e037073p-69};
+static const double half_pi_parts[3] = {0x1.921fb54400000p+0, 0x1.0b4611a600000p-34,
+                                        0x1.3198a2e037073p-69};
 
 #endif

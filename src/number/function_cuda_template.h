@@ -3,24 +3,26 @@
  *   ATTRIBUTES     of the functions: __attribute__((target(...))) or nothing
  *   FUSE(a, b, c)  a b + c, rounded once */
 
-/* t + t P(t^2) below the threshold, 1 - ex2(-(t + t Q(t))) from there on; from 64 on ex2(-q) is lost beside 1. NaN takes the first. */
+/* t + t P(t^2) below the threshold, 1 - ex2(-(t + t Q(t))) from there on; from 64 on ex2(-q) is
+ * lost beside 1. NaN takes the first. */
 ATTRIBUTES static void NAMED(run_ERF)(float *out, const float *a, size_t n)
 {
-    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) {
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
+    {
         const float x = a[i], t = magnitude(x);
         const bool far = t >= ERF_THRESHOLD;
         const float y = far ? t : t * t;
         float p = far ? erf_far[ERF_DEGREE] : erf_near[ERF_DEGREE];
-        _Pragma("GCC unroll 8") for (int k = ERF_DEGREE - 1; k >= 0; k--)
-            p = FUSE(p, y, far ? erf_far[k] : erf_near[k]);
+        _Pragma("GCC unroll 8") for (int k = ERF_DEGREE - 1; k >= 0; k--) p =
+            FUSE(p, y, far ? erf_far[k] : erf_near[k]);
         const float q = FUSE(p, t, t);
         const float beyond = 1 - take_ex2(bound(-q, 64));
         out[i] = with_sign(select(far, beyond, q), x);
     }
 }
 
-/* 2^k ex2(x log2(e) - k) with log2(e) in two floats. k: the product's floor, not beyond +-126; what is left is beyond +-64 only where the
- * result is 0 or infinite. */
+/* 2^k ex2(x log2(e) - k) with log2(e) in two floats. k: the product's floor, not beyond +-126; what
+ * is left is beyond +-64 only where the result is 0 or infinite. */
 ATTRIBUTES static inline float NAMED(take_exp)(float x)
 {
     const float log2e = 0x1.715476p0f, log2e_rest = 0x1.4ae0cp-26f;
@@ -32,13 +34,11 @@ ATTRIBUTES static inline float NAMED(take_exp)(float x)
 }
 ATTRIBUTES static void NAMED(run_SIGMOID)(float *out, const float *a, size_t n)
 {
-    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
-        out[i] = 1 / (1 + NAMED(take_exp)(-a[i]));
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) out[i] = 1 / (1 + NAMED(take_exp)(-a[i]));
 }
 ATTRIBUTES static void NAMED(run_EXP)(float *out, const float *a, size_t n)
 {
-    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
-        out[i] = NAMED(take_exp)(a[i]);
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) out[i] = NAMED(take_exp)(a[i]);
 }
 
 static cuda_fn *const NAMED(functions)[ULP_PRIMITIVE_COUNT] = {

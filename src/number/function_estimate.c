@@ -1,7 +1,8 @@
-/* Elementary functions estimated in double: plain C on + - * / sqrt, without branches, so that the loops vectorise and
- * the bits are the same on every machine. Each estimate errs by less than 2^-46 relative (pow: 2^-44), derived in
- * README.md and measured by the tests; ULP_ESTIMATE_ERROR leaves a factor of 4. Arguments outside a function's
- * range here, and every special value that does not fall out of the formula, give NaN: "not decided". */
+/* Elementary functions estimated in double: plain C on + - * / sqrt, without branches, so that the
+ * loops vectorise and the bits are the same on every machine. Each estimate errs by less than 2^-46
+ * relative (pow: 2^-44), derived in README.md and measured by the tests; ULP_ESTIMATE_ERROR leaves
+ * a factor of 4. Arguments outside a function's range here, and every special value that does not
+ * fall out of the formula, give NaN: "not decided". */
 #include "number/function_estimate.h"
 #include "base/cpu.h"
 #include "number/function_coefficients.h"
@@ -12,7 +13,8 @@
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 #define INLINE static inline __attribute__((always_inline))
 
-/* Adding 1.5 * 2^52 rounds to an integer, which the sum's low bits then hold in two's complement. */
+/* Adding 1.5 * 2^52 rounds to an integer, which the sum's low bits then hold in two's
+ * complement. */
 #define SHIFTER 0x1.8p52
 #define UNDECIDED ((double)__builtin_nanf(""))
 
@@ -28,9 +30,15 @@ INLINE uint64_t bits_of(double x)
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
-INLINE double magnitude(double x) { return real_of(bits_of(x) & ~(UINT64_C(1) << 63)); }
+INLINE double magnitude(double x)
+{
+    return real_of(bits_of(x) & ~(UINT64_C(1) << 63));
+}
 /* m >= 0 with the sign of x. */
-INLINE double with_sign(double m, double x) { return real_of(bits_of(m) | (bits_of(x) & UINT64_C(1) << 63)); }
+INLINE double with_sign(double m, double x)
+{
+    return real_of(bits_of(m) | (bits_of(x) & UINT64_C(1) << 63));
+}
 
 INLINE double evaluate(const double *coefficients, int count, double x)
 {
@@ -45,8 +53,10 @@ INLINE double evaluate(const double *coefficients, int count, double x)
 struct estimates {
     void (*unary[ULP_PRIMITIVE_COUNT])(double *restrict out, const double *restrict a, size_t n);
     void (*pow)(double *restrict out, const double *restrict a, const double *restrict b, size_t n);
-    int (*unary_floats[ULP_PRIMITIVE_COUNT])(float *restrict out, const float *restrict a, size_t n);
-    int (*pow_floats)(float *restrict out, const float *restrict a, const float *restrict b, size_t n);
+    int (*unary_floats[ULP_PRIMITIVE_COUNT])(float *restrict out, const float *restrict a,
+                                             size_t n);
+    int (*pow_floats)(float *restrict out, const float *restrict a, const float *restrict b,
+                      size_t n);
 };
 
 /* exp(x) - 1 = 2^k (q + 1) - 1 with x = k ln 2 + r, |r| <= ln 2 / 2 and q = exp(r) - 1. */
@@ -55,11 +65,13 @@ struct exponential {
 };
 INLINE struct exponential split_exp(double x)
 {
-    /* Beyond +-200 the result is beyond 2^+-288, as is the estimate: no float-like format tells them apart. */
+    /* Beyond +-200 the result is beyond 2^+-288, as is the estimate: no float-like format tells
+     * them apart. */
     const double clamped = x > 200 ? 200 : x < -200 ? -200 : x;
     const double shifted = clamped * 0x1.71547652b82fep0 + SHIFTER, k = shifted - SHIFTER;
     const double r = (clamped - k * ln2_parts[0]) - k * ln2_parts[1];
-    return (struct exponential){real_of((bits_of(shifted) + 1023) << 52), r + r * r * EVALUATE(exp_terms, r)};
+    return (struct exponential){real_of((bits_of(shifted) + 1023) << 52),
+                                r + r * r * EVALUATE(exp_terms, r)};
 }
 INLINE double take_exp(double x)
 {
@@ -73,8 +85,9 @@ INLINE double take_expm1(double x)
     return (e.scale - 1) + e.scale * e.q;
 }
 
-/* log(u) = e ln 2 + log(m), sqrt(1/2) <= m < sqrt(2), log(m) = 2 atanh(s), s = f / (2 + f), f = m - 1. near_one is u -
- * 1 before u was rounded: it replaces f where e = 0. u > 0 and normal, else garbage. */
+/* log(u) = e ln 2 + log(m), sqrt(1/2) <= m < sqrt(2), log(m) = 2 atanh(s), s = f / (2 + f), f = m -
+ * 1. near_one is u - 1 before u was rounded: it replaces f where e = 0. u > 0 and normal, else
+ * garbage. */
 INLINE double take_log(double u, double near_one)
 {
     const uint64_t sqrt_half = UINT64_C(0x3fe6a09e667f3bcd), one = UINT64_C(0x3ff0000000000000);
@@ -87,10 +100,13 @@ INLINE double take_log(double u, double near_one)
     return e * ln2_parts[0] + ((2 * s + s * z * EVALUATE(log_terms, z)) + e * ln2_parts[1]);
 }
 /* log(1 + t) for t > -1, relatively accurate near 0. */
-INLINE double take_log1p(double t) { return take_log(1 + t, t); }
+INLINE double take_log1p(double t)
+{
+    return take_log(1 + t, t);
+}
 
-/* x = k pi/2 + r, |r| <= pi/4: sine and cosine of r, and k modulo 4. Beyond 2^20 the parts of pi/2 no longer
- * multiply exactly: undecided. */
+/* x = k pi/2 + r, |r| <= pi/4: sine and cosine of r, and k modulo 4. Beyond 2^20 the parts of pi/2
+ * no longer multiply exactly: undecided. */
 struct angle {
     double sine, cosine;
     uint64_t quadrant;
@@ -98,12 +114,17 @@ struct angle {
 INLINE struct angle reduce_angle(double x)
 {
     const double shifted = x * 0x1.45f306dc9c883p-1 + SHIFTER, k = shifted - SHIFTER;
-    const double r = ((x - k * half_pi_parts[0]) - k * half_pi_parts[1]) - k * half_pi_parts[2], z = r * r;
-    const double sine = r + r * z * EVALUATE(sin_terms, z), cosine = 1 - (0.5 * z - z * z * EVALUATE(cos_terms, z));
-    return (struct angle){magnitude(x) <= 0x1p20 ? sine : UNDECIDED, magnitude(x) <= 0x1p20 ? cosine : UNDECIDED,
-                          bits_of(shifted)};
+    const double r = ((x - k * half_pi_parts[0]) - k * half_pi_parts[1]) - k * half_pi_parts[2],
+                 z = r * r;
+    const double sine = r + r * z * EVALUATE(sin_terms, z),
+                 cosine = 1 - (0.5 * z - z * z * EVALUATE(cos_terms, z));
+    return (struct angle){magnitude(x) <= 0x1p20 ? sine : UNDECIDED,
+                          magnitude(x) <= 0x1p20 ? cosine : UNDECIDED, bits_of(shifted)};
 }
-INLINE double negate_if(double x, uint64_t bit) { return real_of(bits_of(x) ^ bit << 63); }
+INLINE double negate_if(double x, uint64_t bit)
+{
+    return real_of(bits_of(x) ^ bit << 63);
+}
 INLINE double take_sin(double x)
 {
     const struct angle t = reduce_angle(x);
@@ -118,7 +139,8 @@ INLINE double take_cos(double x)
 INLINE double take_tan(double x)
 {
     const struct angle t = reduce_angle(x);
-    const double top = t.quadrant & 1 ? t.cosine : t.sine, bottom = t.quadrant & 1 ? t.sine : t.cosine;
+    const double top = t.quadrant & 1 ? t.cosine : t.sine,
+                 bottom = t.quadrant & 1 ? t.sine : t.cosine;
     return x == 0 ? x : negate_if(top / bottom, t.quadrant & 1);
 }
 
@@ -129,7 +151,8 @@ struct arc {
 };
 INLINE struct arc reduce_arc(double m)
 {
-    const double half = 0.5 * (1 - m), z = m > 0.5 ? half : m * m, s = m > 0.5 ? __builtin_sqrt(half) : m;
+    const double half = 0.5 * (1 - m), z = m > 0.5 ? half : m * m,
+                 s = m > 0.5 ? __builtin_sqrt(half) : m;
     return (struct arc){s + s * z * EVALUATE(asin_terms, z), m > 0.5};
 }
 #define PI 0x1.921fb54442d18p1
@@ -144,7 +167,8 @@ INLINE double take_acos(double x)
 {
     const double m = magnitude(x);
     const struct arc t = reduce_arc(m);
-    const double small = HALF_PI - with_sign(t.core, x), large = x > 0 ? 2 * t.core : PI - 2 * t.core;
+    const double small = HALF_PI - with_sign(t.core, x),
+                 large = x > 0 ? 2 * t.core : PI - 2 * t.core;
     return m > 0.5 ? large : small;
 }
 
@@ -154,7 +178,9 @@ INLINE double take_atan(double x)
     const double m = magnitude(x);
     const double top = m > 0x1.3504f333f9de6p1 ? -1 : m > 0x1.a827999fcef32p-2 ? m - 1 : m;
     const double bottom = m > 0x1.3504f333f9de6p1 ? m : m > 0x1.a827999fcef32p-2 ? m + 1 : 1;
-    const double base = m > 0x1.3504f333f9de6p1 ? HALF_PI : m > 0x1.a827999fcef32p-2 ? HALF_PI / 2 : 0;
+    const double base = m > 0x1.3504f333f9de6p1    ? HALF_PI
+                        : m > 0x1.a827999fcef32p-2 ? HALF_PI / 2
+                                                   : 0;
     const double t = top / bottom, z = t * t;
     return with_sign(base + (t + t * z * EVALUATE(atan_terms, z)), x);
 }
@@ -201,9 +227,15 @@ INLINE double take_erf(double x)
     const double small = m * EVALUATE(erf_terms, z);
     return with_sign(m > 1.5 ? large : small, x);
 }
-INLINE double take_sigmoid(double x) { return 1 / (1 + take_exp(-x)); }
+INLINE double take_sigmoid(double x)
+{
+    return 1 / (1 + take_exp(-x));
+}
 /* The first term keeps a NaN. */
-INLINE double take_softplus(double x) { return (x < 0 ? 0 : x) + take_log1p(take_exp(-magnitude(x))); }
+INLINE double take_softplus(double x)
+{
+    return (x < 0 ? 0 : x) + take_log1p(take_exp(-magnitude(x)));
+}
 
 INLINE double take_ln(double x)
 {
@@ -221,13 +253,15 @@ INLINE double take_signed_expm1(double x)
     return x == 0 ? x : y;
 }
 
-/* |x|^y with the sign of an odd y; y not an integer and x < 0: undecided (NaN), as are zero and infinite x. */
+/* |x|^y with the sign of an odd y; y not an integer and x < 0: undecided (NaN), as are zero and
+ * infinite x. */
 INLINE double take_pow(double x, double y)
 {
     const double m = magnitude(x), shifted = y + SHIFTER;
     const double value = take_exp(y * take_log(m, m - 1));
     const double result = real_of(bits_of(value) ^ (bits_of(shifted) << 63 & bits_of(x)));
-    const double of_integer = shifted - SHIFTER == y ? magnitude(y) < 0x1p51 ? result : UNDECIDED : UNDECIDED;
+    const double of_integer =
+        shifted - SHIFTER == y ? magnitude(y) < 0x1p51 ? result : UNDECIDED : UNDECIDED;
     const double of_sign = x > 0 ? result : of_integer;
     return m > 0 ? m <= FLT_MAX ? of_sign : UNDECIDED : UNDECIDED;
 }
@@ -247,7 +281,8 @@ INLINE double take_pow(double x, double y)
 #undef NAMED
 #undef ATTRIBUTES
 #define NAMED(name) name##_avx512
-#define ATTRIBUTES __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
+#define ATTRIBUTES \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
 #include "number/function_estimate_template.h"
 #undef NAMED
 #undef ATTRIBUTES
@@ -265,12 +300,14 @@ static const struct estimates *choose_estimates(void)
     return &estimates_portable;
 }
 
-void ulp_estimate(enum ulp_primitive function, double *restrict out, const double *restrict a, size_t n)
+void ulp_estimate(enum ulp_primitive function, double *restrict out, const double *restrict a,
+                  size_t n)
 {
     choose_estimates()->unary[function](out, a, n);
 }
 
-void ulp_estimate_pow(double *restrict out, const double *restrict a, const double *restrict b, size_t n)
+void ulp_estimate_pow(double *restrict out, const double *restrict a, const double *restrict b,
+                      size_t n)
 {
     choose_estimates()->pow(out, a, b, n);
 }

@@ -2,29 +2,31 @@
  *   NAMED(name)   the name with the instruction set's suffix
  *   ATTRIBUTES    of the functions: __attribute__((target(...))) or nothing */
 
-/* y's bounds as floats: equal when every value within the bound rounds to that float. The upper one is the result, as
- * the lower one of -0 is -0 - -0 = +0. */
-#define DECIDE(BOUND)                                                                                                  \
-    const float low = (float)(y - y * (BOUND)), high = (float)(y + y * (BOUND));                                       \
-    out[i] = high;                                                                                                     \
+/* y's bounds as floats: equal when every value within the bound rounds to that float. The upper one
+ * is the result, as the lower one of -0 is -0 - -0 = +0. */
+#define DECIDE(BOUND)                                                            \
+    const float low = (float)(y - y * (BOUND)), high = (float)(y + y * (BOUND)); \
+    out[i] = high;                                                               \
     undecided += low != high;
 
-#define ESTIMATE(NAME, EXPRESSION)                                                                                     \
-    ATTRIBUTES static void NAMED(estimate_##NAME)(double *restrict out, const double *restrict a, size_t n)            \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const double x = a[i];                                                                                     \
-            out[i] = EXPRESSION;                                                                                       \
-        }                                                                                                              \
-    }                                                                                                                  \
-    ATTRIBUTES static int NAMED(floats_##NAME)(float *restrict out, const float *restrict a, size_t n)                 \
-    {                                                                                                                  \
-        int undecided = 0;                                                                                             \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const double x = (double)a[i], y = EXPRESSION;                                                             \
-            DECIDE(ULP_ESTIMATE_ERROR)                                                                                 \
-        }                                                                                                              \
-        return undecided;                                                                                              \
+#define ESTIMATE(NAME, EXPRESSION)                                                                \
+    ATTRIBUTES static void NAMED(estimate_##NAME)(double *restrict out, const double *restrict a, \
+                                                  size_t n)                                       \
+    {                                                                                             \
+        for (size_t i = 0; i < n; i++) {                                                          \
+            const double x = a[i];                                                                \
+            out[i] = EXPRESSION;                                                                  \
+        }                                                                                         \
+    }                                                                                             \
+    ATTRIBUTES static int NAMED(floats_##NAME)(float *restrict out, const float *restrict a,      \
+                                               size_t n)                                          \
+    {                                                                                             \
+        int undecided = 0;                                                                        \
+        for (size_t i = 0; i < n; i++) {                                                          \
+            const double x = (double)a[i], y = EXPRESSION;                                        \
+            DECIDE(ULP_ESTIMATE_ERROR)                                                            \
+        }                                                                                         \
+        return undecided;                                                                         \
     }
 ESTIMATE(EXP, take_exp(x))
 ESTIMATE(EXPM1, take_signed_expm1(x))
@@ -46,14 +48,15 @@ ESTIMATE(ERF, take_erf(x))
 ESTIMATE(SIGMOID, take_sigmoid(x))
 ESTIMATE(SOFTPLUS, take_softplus(x))
 
-ATTRIBUTES static void NAMED(estimate_POW)(double *restrict out, const double *restrict a, const double *restrict b,
-                                           size_t n)
+ATTRIBUTES static void NAMED(estimate_POW)(double *restrict out, const double *restrict a,
+                                           const double *restrict b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = take_pow(a[i], b[i]);
 }
 
-ATTRIBUTES static int NAMED(floats_POW)(float *restrict out, const float *restrict a, const float *restrict b, size_t n)
+ATTRIBUTES static int NAMED(floats_POW)(float *restrict out, const float *restrict a,
+                                        const float *restrict b, size_t n)
 {
     int undecided = 0;
     for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
-/* Elementary functions at any precision: MPFR's, and sigmoid and softplus, which MPFR lacks, by Ziv's strategy
- * (A. Ziv, "Fast evaluation of elementary mathematical functions with correctly rounded last bit", ACM TOMS 17,
- * 1991). */
+/* Elementary functions at any precision: MPFR's, and sigmoid and softplus, which MPFR lacks, by
+ * Ziv's strategy (A. Ziv, "Fast evaluation of elementary mathematical functions with correctly
+ * rounded last bit", ACM TOMS 17, 1991). */
 #include "number/function.h"
 
 #include <math.h>
@@ -8,10 +8,12 @@
 
 typedef int unary_fn(mpfr_t, mpfr_srcptr, mpfr_rnd_t);
 
-/* Set *out to base + sign * (something positive too small to reach the next breakpoint of out's precision). */
+/* Set *out to base + sign * (something positive too small to reach the next breakpoint of out's
+ * precision). */
 static int set_beside(mpfr_t out, const mpfr_t base, int sign, mpfr_rnd_t rounding)
 {
-    const mpfr_prec_t precision = mpfr_get_prec(out) > mpfr_get_prec(base) ? mpfr_get_prec(out) : mpfr_get_prec(base);
+    const mpfr_prec_t precision =
+        mpfr_get_prec(out) > mpfr_get_prec(base) ? mpfr_get_prec(out) : mpfr_get_prec(base);
     mpfr_t tiny;
     mpfr_init2(tiny, 2);
     mpfr_set_si_2exp(tiny, sign, mpfr_get_exp(base) - precision - 8, MPFR_RNDN);
@@ -20,7 +22,8 @@ static int set_beside(mpfr_t out, const mpfr_t base, int sign, mpfr_rnd_t roundi
     return ternary;
 }
 
-/* *y = 1 / (1 + exp(-x)) at y's precision with at most 4 ulp of error; false when exp underflows. */
+/* *y = 1 / (1 + exp(-x)) at y's precision with at most 4 ulp of error; false when exp
+ * underflows. */
 static bool estimate_sigmoid(mpfr_t y, const mpfr_t x)
 {
     mpfr_t t;
@@ -33,8 +36,8 @@ static bool estimate_sigmoid(mpfr_t y, const mpfr_t x)
     return mpfr_regular_p(y) != 0;
 }
 
-/* *y = log(1 + exp(x)), max(x, 0) + log1p(exp(-|x|)), as above: exp and log1p err by a relative 2^-w each (log1p's
- * condition number on (0, 1] is below 1), the sum by one more. */
+/* *y = log(1 + exp(x)), max(x, 0) + log1p(exp(-|x|)), as above: exp and log1p err by a relative
+ * 2^-w each (log1p's condition number on (0, 1] is below 1), the sum by one more. */
 static bool estimate_softplus(mpfr_t y, const mpfr_t x)
 {
     mpfr_abs(y, x, MPFR_RNDN);
@@ -46,9 +49,11 @@ static bool estimate_softplus(mpfr_t y, const mpfr_t x)
     return mpfr_regular_p(y) != 0;
 }
 
-/* Ziv's loop: estimate at growing precision until all values within the error round alike. x is regular. The first
- * rounding of x to the working precision is exact because that precision is at least x's. */
-static int round_estimate(mpfr_t out, bool (*estimate)(mpfr_t, const mpfr_t), const mpfr_t x, mpfr_rnd_t rounding)
+/* Ziv's loop: estimate at growing precision until all values within the error round alike. x is
+ * regular. The first rounding of x to the working precision is exact because that precision is at
+ * least x's. */
+static int round_estimate(mpfr_t out, bool (*estimate)(mpfr_t, const mpfr_t), const mpfr_t x,
+                          mpfr_rnd_t rounding)
 {
     const mpfr_prec_t precision = mpfr_get_prec(out);
     mpfr_prec_t working = (precision > mpfr_get_prec(x) ? precision : mpfr_get_prec(x)) + 32;
@@ -57,13 +62,16 @@ static int round_estimate(mpfr_t out, bool (*estimate)(mpfr_t, const mpfr_t), co
     int ternary;
     for (;; working += working / 2) {
         mpfr_set_prec(y, working);
-        if (!estimate(y, x)) { /* exp(x) is below MPFR's smallest number: so is the result, with the same sign */
+        /* exp(x) is below MPFR's smallest number: so is the result, with the same sign */
+        if (!estimate(y, x)) {
             ternary = mpfr_exp(out, x, rounding);
             break;
         }
-        /* To nearest, y must not lie on a tie: cut off one bit lower the neighbours have to agree. */
+        /* To nearest, y must not lie on a tie: cut off one bit lower the neighbours have to
+         * agree. */
         const bool nearest = rounding == MPFR_RNDN;
-        if (mpfr_can_round(y, working - 4, MPFR_RNDN, nearest ? MPFR_RNDZ : rounding, precision + nearest)) {
+        if (mpfr_can_round(y, working - 4, MPFR_RNDN, nearest ? MPFR_RNDZ : rounding,
+                           precision + nearest)) {
             ternary = mpfr_set(out, y, rounding);
             break;
         }
@@ -85,8 +93,9 @@ static int compute_sigmoid(mpfr_t out, mpfr_srcptr x, mpfr_rnd_t rounding)
     const mpfr_prec_t precision = mpfr_get_prec(out);
     mpfr_t base;
     int ternary;
-    /* |x| < 2^(-p - 8): 1/2 + x/4 - x^3/48 ... lies between 1/2 and the next breakpoint. x > p + 8: so does 1 -
-     * exp(-x), as exp(-x) < 2^(-p - 8). In both cases no finite precision near 3p or exp(x) is needed. */
+    /* |x| < 2^(-p - 8): 1/2 + x/4 - x^3/48 ... lies between 1/2 and the next breakpoint. x > p + 8:
+     * so does 1 - exp(-x), as exp(-x) < 2^(-p - 8). In both cases no finite precision near 3p or
+     * exp(x) is needed. */
     const bool small = mpfr_get_exp(x)<-precision - 8, large = mpfr_cmp_si(x, precision + 8)> 0;
     if (!small && !large)
         return round_estimate(out, estimate_sigmoid, x, rounding);
@@ -113,8 +122,10 @@ static int compute_softplus(mpfr_t out, mpfr_srcptr x, mpfr_rnd_t rounding)
         mpfr_clear(zero);
         return ternary;
     }
-    /* x > max(p, precision of x) + 8: exp(-x) is below every distance from x to a breakpoint, as x >= 1. */
-    const mpfr_prec_t precision = mpfr_get_prec(out) > mpfr_get_prec(x) ? mpfr_get_prec(out) : mpfr_get_prec(x);
+    /* x > max(p, precision of x) + 8: exp(-x) is below every distance from x to a breakpoint, as x
+     * >= 1. */
+    const mpfr_prec_t precision =
+        mpfr_get_prec(out) > mpfr_get_prec(x) ? mpfr_get_prec(out) : mpfr_get_prec(x);
     if (mpfr_cmp_si(x, precision + 8) > 0)
         return set_beside(out, x, 1, rounding);
     return round_estimate(out, estimate_softplus, x, rounding);
@@ -143,7 +154,8 @@ static unary_fn *const unary_functions[ULP_PRIMITIVE_COUNT] = {
     [ULP_PRIMITIVE_SOFTPLUS] = compute_softplus,
 };
 
-int ulp_function_mpfr(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b, mpfr_rnd_t rounding)
+int ulp_function_mpfr(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b,
+                      mpfr_rnd_t rounding)
 {
     return primitive == ULP_PRIMITIVE_POW ? mpfr_pow(out, a, b, rounding)
                                           : unary_functions[primitive](out, a, rounding);
@@ -156,7 +168,9 @@ double ulp_double_to_odd(const mpfr_t x, int ternary)
         return d;
     uint64_t bits;
     memcpy(&bits, &d, sizeof bits);
-    bits |= 1; /* DBL_MAX, what overflow truncates to, is odd; zero becomes the smallest subnormal of its sign */
+    /* DBL_MAX, what overflow truncates to, is odd; zero becomes the smallest subnormal of its
+     * sign */
+    bits |= 1;
     memcpy(&d, &bits, sizeof d);
     return d;
 }

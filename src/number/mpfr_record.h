@@ -1,5 +1,6 @@
-/* Flat MPFR values: {int64 exponent, int64 kind, limbs}. No pointers, so tensors of them are moved as bytes.
- * An mpfr_t that works directly on a record is made with mpfr_custom_init_set and needs no clear. */
+/* Flat MPFR values: {int64 exponent, int64 kind, limbs}. No pointers, so tensors of them are moved
+ * as bytes. An mpfr_t that works directly on a record is made with mpfr_custom_init_set and needs
+ * no clear. */
 #ifndef ULP_NUMBER_MPFR_RECORD_H
 #define ULP_NUMBER_MPFR_RECORD_H
 
@@ -10,31 +11,37 @@
 
 struct ulp_record {
     int64_t exponent;
-    int64_t kind; /* MPFR_NAN_KIND, MPFR_INF_KIND, MPFR_ZERO_KIND, MPFR_REGULAR_KIND, negative for negative values */
+    /* MPFR_NAN_KIND, MPFR_INF_KIND, MPFR_ZERO_KIND, MPFR_REGULAR_KIND, negative for negative
+     * values */
+    int64_t kind;
     mp_limb_t limbs[];
 };
 
 static inline size_t ulp_record_bytes(int precision)
 {
-    return sizeof(struct ulp_record) + ((size_t)precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS * sizeof(mp_limb_t);
+    return sizeof(struct ulp_record) +
+           ((size_t)precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS * sizeof(mp_limb_t);
 }
 
-/* Make *x the record's value without copying; x aliases the record's limbs and is valid while it lives. */
+/* Make *x the record's value without copying; x aliases the record's limbs and is valid while it
+ * lives. */
 static inline void ulp_record_open(mpfr_t x, struct ulp_record *record, int precision)
 {
-    mpfr_custom_init_set(x, (int)record->kind, (mpfr_exp_t)record->exponent, precision, record->limbs);
+    mpfr_custom_init_set(x, (int)record->kind, (mpfr_exp_t)record->exponent, precision,
+                         record->limbs);
 }
 static inline void ulp_record_open_const(mpfr_t x, const struct ulp_record *record, int precision)
 {
     ulp_record_open(x, (struct ulp_record *)(uintptr_t)record, precision);
 }
-/* Make *x an uninitialised result (NaN) on the record's limbs; call ulp_record_close after computing. */
+/* Make *x an uninitialised result (NaN) on the record's limbs; call ulp_record_close after
+ * computing. */
 static inline void ulp_record_begin(mpfr_t x, struct ulp_record *record, int precision)
 {
     mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, precision, record->limbs);
 }
-/* Write exponent and kind of x, opened on this record, back into it. Zeros, infinities and NaN have zero limbs, so that equal values
- * are equal bytes. */
+/* Write exponent and kind of x, opened on this record, back into it. Zeros, infinities and NaN have
+ * zero limbs, so that equal values are equal bytes. */
 static inline void ulp_record_close(struct ulp_record *record, const mpfr_t x)
 {
     record->kind = mpfr_custom_get_kind(x);
@@ -72,7 +79,8 @@ static inline struct ulp_record *ulp_record_at(void *records, size_t i, int prec
 {
     return (struct ulp_record *)((char *)records + i * ulp_record_bytes(precision));
 }
-static inline const struct ulp_record *ulp_record_at_const(const void *records, size_t i, int precision)
+static inline const struct ulp_record *ulp_record_at_const(const void *records, size_t i,
+                                                           int precision)
 {
     return (const struct ulp_record *)((const char *)records + i * ulp_record_bytes(precision));
 }

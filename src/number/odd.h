@@ -1,6 +1,7 @@
-/* Sums, products, quotients and square roots of doubles rounded to odd: exact results stay, others become the
- * neighbour whose last significand bit is 1. From that any rounding to at most 51 bits is the single correct rounding
- * (S. Boldo, G. Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE TC 57(4), 2008; number/README.md). */
+/* Sums, products, quotients and square roots of doubles rounded to odd: exact results stay, others
+ * become the neighbour whose last significand bit is 1. From that any rounding to at most 51 bits
+ * is the single correct rounding (S. Boldo, G. Melquiond, "Emulation of a FMA and correctly rounded
+ * sums", IEEE TC 57(4), 2008; number/README.md). */
 #ifndef ULP_NUMBER_ODD_H
 #define ULP_NUMBER_ODD_H
 
@@ -21,20 +22,22 @@ static inline uint64_t ulp_odd_bits(double x)
     return bits;
 }
 
-/* The value nearest + error (of which nearest is the rounding to nearest; only error's sign counts), rounded to odd.
- * error NaN, as beside an infinity, counts as 0. Branch-free, in a form that compilers turn into vectors. */
+/* The value nearest + error (of which nearest is the rounding to nearest; only error's sign
+ * counts), rounded to odd. error NaN, as beside an infinity, counts as 0. Branch-free, in a form
+ * that compilers turn into vectors. */
 static inline double ulp_odd(double nearest, double error)
 {
     const uint64_t bits = ulp_odd_bits(nearest);
-    /* Toward zero when the error points there: the bits of |x| are ordered as |x|. Zero cannot have an error. */
+    /* Toward zero when the error points there: the bits of |x| are ordered as |x|. Zero cannot have
+     * an error. */
     const uint64_t toward_zero = (bits ^ ulp_odd_bits(error)) >> 63;
     const double moved = ulp_odd_from_bits((bits - toward_zero) | 1);
     const double above = error > 0 ? moved : nearest;
     return error < 0 ? moved : above;
 }
 
-/* a + b. Fast2Sum on ordered operands never overflows when the sum does not, and is exact with subnormals. An overflow
- * from finite operands rounds to the largest double, which is odd. */
+/* a + b. Fast2Sum on ordered operands never overflows when the sum does not, and is exact with
+ * subnormals. An overflow from finite operands rounds to the largest double, which is odd. */
 static inline double ulp_odd_add(double a, double b)
 {
     const double sum = a + b, aa = __builtin_fabs(a), ab = __builtin_fabs(b);
@@ -45,8 +48,8 @@ static inline double ulp_odd_add(double a, double b)
     return __builtin_fabs(sum) > DBL_MAX ? beyond : odd;
 }
 
-/* a * b - product exactly, by Dekker's product (Veltkamp's split at 27 bits); exact when |a|, |b| and |a * b| lie in
- * 2^-900 .. 2^900 or are zero. */
+/* a * b - product exactly, by Dekker's product (Veltkamp's split at 27 bits); exact when |a|, |b|
+ * and |a * b| lie in 2^-900 .. 2^900 or are zero. */
 static inline double ulp_odd_product_error(double a, double b, double product)
 {
     const double ca = 0x8000001p0 * a, cb = 0x8000001p0 * b;
@@ -54,7 +57,8 @@ static inline double ulp_odd_product_error(double a, double b, double product)
     return ((ah * bh - product) + ah * bl + al * bh) + al * bl;
 }
 
-/* The following are right when operands and result are zero, infinite, NaN or have exponents within +-400. */
+/* The following are right when operands and result are zero, infinite, NaN or have exponents within
+ * +-400. */
 static inline double ulp_odd_mul(double a, double b)
 {
     const double product = a * b;

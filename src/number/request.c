@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 
-/* How a part is spelled: KEY=VALUE with `values` (NULL: a number, a format or an order), or a bare word. */
+/* How a part is spelled: KEY=VALUE with `values` (NULL: a number, a format or an order), or a bare
+ * word. */
 static const char *const rounding_names[] = {"rne", "rna", "rz", "ru", "rd", "sr", NULL};
 static const char *const overflow_names[] = {"inf", "nan", "saturate", NULL};
 static const char *const subnormal_names[] = {"flush", "keep", NULL};
@@ -39,18 +40,21 @@ static const char *const part_keys[] = {
     [PART_QDQ] = "qdq=",
     [PART_FUNCTIONS] = "functions=",
 };
-static const char *const part_words[] = {"round=", "seed=",     "each-step", "result-only", "subnormals=", "overflow=",
-                                         "acc=",   "compute=",  "factor=",   "order=",      "reduce=",     "fma",         "nofma",
-                                         "unit=",  "operands=", "promote=",  "split-k=",
-                                         "epilogue=", "qdq=", "functions=", NULL};
+static const char *const part_words[] = {
+    "round=",    "seed=",    "each-step", "result-only", "subnormals=", "overflow=",  "acc=",
+    "compute=",  "factor=",  "order=",    "reduce=",     "fma",         "nofma",      "unit=",
+    "operands=", "promote=", "split-k=",  "epilogue=",   "qdq=",        "functions=", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
-const char *const ulp_gpu_names[] = {"v100", "t4", "a100", "a2", "ada", "l40s", "h100", "h200", "b200", NULL};
+const char *const ulp_gpu_names[] = {"v100", "t4",   "a100", "a2",   "ada",
+                                     "l40s", "h100", "h200", "b200", NULL};
 
-#define PARTS_KNOWN                                                                                                    \
-    "round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush, overflow=inf|nan|saturate, "    \
-    "acc=FORMAT, compute=FORMAT, factor=FORMAT, order=sequential|pairwise|blocked:N, "                     \
-    "reduce=sequential|pairwise|blocked:N|warp, fma, nofma, "                     \
-    "unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N, epilogue=fused|rounded, qdq=float|integer, "    \
+#define PARTS_KNOWN                                                                      \
+    "round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush, " \
+    "overflow=inf|nan|saturate, "                                                        \
+    "acc=FORMAT, compute=FORMAT, factor=FORMAT, order=sequential|pairwise|blocked:N, "   \
+    "reduce=sequential|pairwise|blocked:N|warp, fma, nofma, "                            \
+    "unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N, "           \
+    "epilogue=fused|rounded, qdq=float|integer, "                                        \
     "functions=rounded|cuda"
 #define GPUS_KNOWN "v100, t4, a100, a2, ada, l40s, h100, h200, b200"
 
@@ -102,8 +106,8 @@ static int find_word(const char *word, const char *const *words)
     return -1;
 }
 
-static enum ulp_status read_choice(int *out, const char *key, const char *value, const char *const *words,
-                                   struct ulp_error *error)
+static enum ulp_status read_choice(int *out, const char *key, const char *value,
+                                   const char *const *words, struct ulp_error *error)
 {
     char hint[64], list[160] = "";
     *out = find_word(value, words);
@@ -115,17 +119,18 @@ static enum ulp_status read_choice(int *out, const char *key, const char *value,
                     ulp_suggest(hint, value, words), list);
 }
 
-static enum ulp_status read_number(uint64_t *out, const char *key, const char *value, uint64_t low, uint64_t high,
-                                   struct ulp_error *error)
+static enum ulp_status read_number(uint64_t *out, const char *key, const char *value, uint64_t low,
+                                   uint64_t high, struct ulp_error *error)
 {
     uint64_t number = 0;
     const char *p = value;
     for (; isdigit((unsigned char)*p); p++)
-        if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, *p - '0', &number))
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, *p - '0', &number))
             break;
     if (p == value || *p || number < low || number > high)
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: a whole number from %llu to %llu is needed", key, value,
-                        (unsigned long long)low, (unsigned long long)high);
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: a whole number from %llu to %llu is needed",
+                        key, value, (unsigned long long)low, (unsigned long long)high);
     *out = number;
     return ULP_OK;
 }
@@ -136,7 +141,8 @@ static enum ulp_status read_order(int *choice, int *block, const char *key, cons
 {
     uint64_t number = 0;
     if (strcmp(value, "blocked") == 0)
-        return ulp_fail(error, ULP_ERROR_USAGE, "%sblocked needs a block length, as %sblocked:128", key, key);
+        return ulp_fail(error, ULP_ERROR_USAGE, "%sblocked needs a block length, as %sblocked:128",
+                        key, key);
     if (strncmp(value, "blocked:", 8) != 0)
         return read_choice(choice, key, value, words, error);
     char name[32];
@@ -147,25 +153,31 @@ static enum ulp_status read_order(int *choice, int *block, const char *key, cons
     return status;
 }
 
-static enum ulp_status read_format(struct ulp_format *out, const char *key, const char *value, struct ulp_error *error)
+static enum ulp_status read_format(struct ulp_format *out, const char *key, const char *value,
+                                   struct ulp_error *error)
 {
     const enum ulp_status status = ulp_format_find(value, out, error);
     return status != ULP_OK || !out->lacks
                ? status
-               : ulp_fail(error, ULP_ERROR_USAGE, "%s%s: a format for storage only, of a model's own types", key, value);
+               : ulp_fail(error, ULP_ERROR_USAGE,
+                          "%s%s: a format for storage only, of a model's own types", key, value);
 }
 
-static enum ulp_status read_part(struct ulp_request *request, const char *word, struct ulp_error *error)
+static enum ulp_status read_part(struct ulp_request *request, const char *word,
+                                 struct ulp_error *error)
 {
-    int part = find_word(word, place_names) >= 0 ? PART_PLACE : find_word(word, fused_names) >= 0 ? PART_FUSED : -1;
+    int part = find_word(word, place_names) >= 0   ? PART_PLACE
+               : find_word(word, fused_names) >= 0 ? PART_FUSED
+                                                   : -1;
     for (int i = PART_GPU + 1; i < PART_COUNT && part < 0; i++)
         if (*part_keys[i] && strncmp(word, part_keys[i], strlen(part_keys[i])) == 0)
             part = i;
     char hint[64], key[32];
     if (part < 0) {
-        snprintf(key, sizeof key, "%.*s", (int)strcspn(word, "=") + (strchr(word, '=') != NULL), word);
-        return ulp_fail(error, ULP_ERROR_USAGE, "unknown part \"%s\"%s; known parts: " PARTS_KNOWN, word,
-                        ulp_suggest(hint, key, part_words));
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(word, "=") + (strchr(word, '=') != NULL),
+                 word);
+        return ulp_fail(error, ULP_ERROR_USAGE, "unknown part \"%s\"%s; known parts: " PARTS_KNOWN,
+                        word, ulp_suggest(hint, key, part_words));
     }
     if (request->given[part])
         return ulp_fail(error, ULP_ERROR_USAGE, "\"%s\": this part is set twice", word);
@@ -192,10 +204,13 @@ static enum ulp_status read_part(struct ulp_request *request, const char *word, 
     case PART_OPERANDS:
         status = read_choice(choice, name, value, rounding_names, error);
         if (status == ULP_OK && *choice > ULP_ROUND_TOWARD_ZERO)
-            return ulp_fail(error, ULP_ERROR_USAGE, "%s: operands are rounded by rne, rna or rz", word);
+            return ulp_fail(error, ULP_ERROR_USAGE, "%s: operands are rounded by rne, rna or rz",
+                            word);
         return status;
-    case PART_ORDER: return read_order(choice, &request->order_block, name, value, order_names, error);
-    case PART_REDUCE: return read_order(choice, &request->reduce_block, name, value, reduce_names, error);
+    case PART_ORDER:
+        return read_order(choice, &request->order_block, name, value, order_names, error);
+    case PART_REDUCE:
+        return read_order(choice, &request->reduce_block, name, value, reduce_names, error);
     case PART_PROMOTE:
     case PART_SPLIT:
         status = read_number(&number, name, value, 1, NUMBER_MAX, error);
@@ -207,13 +222,15 @@ static enum ulp_status read_part(struct ulp_request *request, const char *word, 
     return ULP_OK;
 }
 
-enum ulp_status ulp_request_read(struct ulp_request *request, const char *name, struct ulp_error *error)
+enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
+                                 struct ulp_error *error)
 {
     memset(request, 0, sizeof *request);
     char text[512];
     const size_t length = strlen(name);
     if (length >= sizeof text)
-        return ulp_fail(error, ULP_ERROR_USAGE, "the name is longer than %zu characters", sizeof text - 1);
+        return ulp_fail(error, ULP_ERROR_USAGE, "the name is longer than %zu characters",
+                        sizeof text - 1);
     for (size_t i = 0; i <= length; i++)
         text[i] = (char)tolower((unsigned char)name[i]);
     char *next = text, *base = strsep(&next, ","), *gpu = strchr(base, '@');
@@ -223,11 +240,13 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name, 
         request->given[PART_GPU] = true;
         request->choice[PART_GPU] = find_word(gpu, ulp_gpu_names);
         if (request->choice[PART_GPU] < 0)
-            return ulp_fail(error, ULP_ERROR_USAGE, "unknown GPU \"%s\" after @%s; known: " GPUS_KNOWN, gpu,
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "unknown GPU \"%s\" after @%s; known: " GPUS_KNOWN, gpu,
                             ulp_suggest(hint, gpu, ulp_gpu_names));
     }
     if (strlen(base) >= sizeof request->base)
-        return ulp_fail(error, ULP_ERROR_USAGE, "the base \"%s\" is longer than any known one", base);
+        return ulp_fail(error, ULP_ERROR_USAGE, "the base \"%s\" is longer than any known one",
+                        base);
     snprintf(request->base, sizeof request->base, "%s", base);
     for (char *word; (word = strsep(&next, ",")) != NULL;) {
         const enum ulp_status status = read_part(request, word, error);
@@ -237,7 +256,8 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name, 
     return ULP_OK;
 }
 
-static const char *find_value(const struct ulp_request *request, enum ulp_part part, char number[32])
+static const char *find_value(const struct ulp_request *request, enum ulp_part part,
+                              char number[32])
 {
     const int choice = request->choice[part];
     switch (part) {
@@ -259,7 +279,8 @@ static const char *find_value(const struct ulp_request *request, enum ulp_part p
     case PART_REDUCE:
         if (choice != ULP_ORDER_BLOCKED)
             return reduce_names[choice];
-        snprintf(number, 32, "blocked:%d", part == PART_ORDER ? request->order_block : request->reduce_block);
+        snprintf(number, 32, "blocked:%d",
+                 part == PART_ORDER ? request->order_block : request->reduce_block);
         return number;
     case PART_SEED: snprintf(number, 32, "%llu", (unsigned long long)request->seed); return number;
     case PART_PROMOTE:
@@ -275,8 +296,9 @@ bool ulp_request_write(const struct ulp_request *request, char *text, size_t siz
     for (int part = 0; part < PART_COUNT && length < size; part++) {
         char number[32];
         if (request->given[part])
-            length += (size_t)snprintf(text + length, size - length, "%s%s%s", part == PART_GPU ? "" : ",",
-                                       part_keys[part], find_value(request, (enum ulp_part)part, number));
+            length += (size_t)snprintf(text + length, size - length, "%s%s%s",
+                                       part == PART_GPU ? "" : ",", part_keys[part],
+                                       find_value(request, (enum ulp_part)part, number));
     }
     return length < size;
 }

@@ -1,9 +1,10 @@
-/* Rounding values to a format, once, in every mode. The rules shared by all code here and by the oracle:
- * |x| is rounded on the format's grid as if max_finite did not exist; then a result beyond max_finite becomes what
- * IEEE 754 section 7.4 says for the mode (with the format's overflow value in the place of infinity), and, without
- * subnormals, a result below 2^emin becomes zero. Last, what the format lacks is replaced as enum ulp_lack says.
- * Stochastic rounding goes up when the fraction cut off exceeds the element's uniform number of 53 bits, so the
- * probability of "up" is the fraction rounded up to a multiple of 2^-53. */
+/* Rounding values to a format, once, in every mode. The rules shared by all code here and by the
+ * oracle: |x| is rounded on the format's grid as if max_finite did not exist; then a result beyond
+ * max_finite becomes what IEEE 754 section 7.4 says for the mode (with the format's overflow value
+ * in the place of infinity), and, without subnormals, a result below 2^emin becomes zero. Last,
+ * what the format lacks is replaced as enum ulp_lack says. Stochastic rounding goes up when the
+ * fraction cut off exceeds the element's uniform number of 53 bits, so the probability of "up" is
+ * the fraction rounded up to a multiple of 2^-53. */
 #include "number/round.h"
 
 #include <math.h>
@@ -12,7 +13,8 @@
 #include "base/cpu.h"
 #include "base/random.h"
 
-/* The next element's place in the stochastic stream. Two elements share a Philox block: counter (index / 2, stream). */
+/* The next element's place in the stochastic stream. Two elements share a Philox block: counter
+ * (index / 2, stream). */
 struct draw {
     uint64_t seed, stream, index;
     bool filled;
@@ -29,9 +31,11 @@ static double draw_uniform(struct draw *draw)
 }
 
 /* What a finite magnitude beyond max_finite becomes. */
-static double find_overflow(const struct ulp_format *format, enum ulp_rounding rounding, bool negative)
+static double find_overflow(const struct ulp_format *format, enum ulp_rounding rounding,
+                            bool negative)
 {
-    const bool stays = rounding == ULP_ROUND_TOWARD_ZERO || (rounding == ULP_ROUND_UP && negative) ||
+    const bool stays = rounding == ULP_ROUND_TOWARD_ZERO ||
+                       (rounding == ULP_ROUND_UP && negative) ||
                        (rounding == ULP_ROUND_DOWN && !negative);
     if (stays || format->overflow == ULP_OVERFLOW_SATURATE)
         return format->max_finite;
@@ -73,9 +77,10 @@ enum { ROUND_BLOCK = 64 };
 #define SUFFIX(name) name##_double
 #include "number/round_template.h"
 
-/* From the definition, one element of any format and either carrier. Scaling by powers of two is exact here: the
- * exponent is that of x or, below 2^emin, scaling goes up. */
-static bool goes_away(enum ulp_rounding rounding, bool negative, double fraction, bool odd, double uniform)
+/* From the definition, one element of any format and either carrier. Scaling by powers of two is
+ * exact here: the exponent is that of x or, below 2^emin, scaling goes up. */
+static bool goes_away(enum ulp_rounding rounding, bool negative, double fraction, bool odd,
+                      double uniform)
 {
     switch (rounding) {
     case ULP_ROUND_NEAREST_EVEN: return fraction > 0.5 || (fraction == 0.5 && odd);
@@ -88,7 +93,8 @@ static bool goes_away(enum ulp_rounding rounding, bool negative, double fraction
     return false;
 }
 
-static double round_one(const struct ulp_format *format, enum ulp_rounding rounding, double x, double uniform)
+static double round_one(const struct ulp_format *format, enum ulp_rounding rounding, double x,
+                        double uniform)
 {
     if (isnan(x) || (format->carrier == ULP_CARRIER_MPFR && format->precision >= 53))
         return x;
@@ -104,7 +110,8 @@ static double round_one(const struct ulp_format *format, enum ulp_rounding round
         }
         const double scaled = ldexp(magnitude, format->precision - 1 - exponent);
         const double kept = trunc(scaled), fraction = scaled - kept;
-        const bool away = fraction != 0 && goes_away(rounding, negative, fraction, fmod(kept, 2) != 0, uniform);
+        const bool away =
+            fraction != 0 && goes_away(rounding, negative, fraction, fmod(kept, 2) != 0, uniform);
         magnitude = ldexp(kept + away, exponent - format->precision + 1);
         if (magnitude > format->max_finite)
             magnitude = find_overflow(format, rounding, negative);
@@ -124,23 +131,30 @@ static double replace(const struct ulp_format *format, double x)
     return x == 0 ? format->overflow == ULP_OVERFLOW_SATURATE ? ldexp(1.0, format->emin) : NAN : x;
 }
 
-/* Is every value of a carrier with these parameters, of either sign, a value of the format, whatever its size? */
+/* Is every value of a carrier with these parameters, of either sign, a value of the format,
+ * whatever its size? */
 static bool holds_carrier(const struct ulp_format *format, int digits, int lowest, double largest)
 {
     return format->precision >= digits &&
            (format->subnormals ? format->emin <= lowest : format->emin <= lowest - digits + 1) &&
-           format->max_finite >= largest && format->overflow == ULP_OVERFLOW_INFINITY && format->signed_zero;
+           format->max_finite >= largest && format->overflow == ULP_OVERFLOW_INFINITY &&
+           format->signed_zero;
 }
 
 /* Fewer elements than this do not pay for making a plan. */
-static bool are_few(size_t n, enum ulp_rounding rounding) { return n < 8 && rounding != ULP_ROUND_STOCHASTIC; }
+static bool are_few(size_t n, enum ulp_rounding rounding)
+{
+    return n < 8 && rounding != ULP_ROUND_STOCHASTIC;
+}
 
 #ifdef ROUND_X86
-/* binary16 to nearest has instructions: the same bits, NaN kept with its payload as the loops do. */
+/* binary16 to nearest has instructions: the same bits, NaN kept with its payload as the loops
+ * do. */
 static bool is_half(const struct ulp_format *format, enum ulp_rounding rounding)
 {
-    return format->precision == 11 && format->emin == -14 && format->max_finite == 65504 && format->subnormals &&
-           format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY && rounding == ULP_ROUND_NEAREST_EVEN;
+    return format->precision == 11 && format->emin == -14 && format->max_finite == 65504 &&
+           format->subnormals && format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY &&
+           rounding == ULP_ROUND_NEAREST_EVEN;
 }
 
 __attribute__((target("avx2,f16c"))) static void round_half_avx2(float *x, size_t n)
@@ -148,7 +162,8 @@ __attribute__((target("avx2,f16c"))) static void round_half_avx2(float *x, size_
     for (size_t i = 0; i + 8 <= n; i += 8) {
         const __m256 y = _mm256_loadu_ps(x + i);
         const __m256 r = _mm256_cvtph_ps(_mm256_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
-        _mm256_storeu_ps(x + i, _mm256_blendv_ps(r, _mm256_add_ps(y, y), _mm256_cmp_ps(y, y, _CMP_UNORD_Q)));
+        _mm256_storeu_ps(x + i, _mm256_blendv_ps(r, _mm256_add_ps(y, y),
+                                                 _mm256_cmp_ps(y, y, _CMP_UNORD_Q)));
     }
 }
 
@@ -178,8 +193,8 @@ static size_t round_half(float *x, size_t n)
 }
 #endif
 
-static void round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x, size_t n,
-                         uint64_t seed, uint64_t stream, uint64_t first)
+static void round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x,
+                         size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
     if (holds_carrier(format, 24, -126, 0x1.fffffep127))
         return;
@@ -195,44 +210,48 @@ static void round_floats(const struct ulp_format *format, enum ulp_rounding roun
     if (format->carrier != ULP_CARRIER_FLOAT || format->precision == 1 || are_few(n, rounding)) {
         struct draw draw = {.seed = seed, .stream = stream, .index = first};
         for (size_t i = 0; i < n; i++)
-            x[i] = (float)round_one(format, rounding, x[i], rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
+            x[i] = (float)round_one(format, rounding, x[i],
+                                    rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
         return;
     }
     const struct plan_float plan = make_plan_float(format, rounding);
     if (rounding == ULP_ROUND_STOCHASTIC)
-        round_stochastic_float(&plan, x, n, (struct draw){.seed = seed, .stream = stream, .index = first});
+        round_stochastic_float(&plan, x, n,
+                               (struct draw){.seed = seed, .stream = stream, .index = first});
     else
         round_array_float(&plan, rounding, x, n);
 }
 
-static void round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x, size_t n,
-                          uint64_t seed, uint64_t stream, uint64_t first)
+static void round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x,
+                          size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
     if (holds_carrier(format, 53, -1022, 0x1.fffffffffffffp1023))
         return;
     if (format->carrier == ULP_CARRIER_MPFR || format->precision == 1 || are_few(n, rounding)) {
         struct draw draw = {.seed = seed, .stream = stream, .index = first};
         for (size_t i = 0; i < n; i++)
-            x[i] = round_one(format, rounding, x[i], rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
+            x[i] = round_one(format, rounding, x[i],
+                             rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
         return;
     }
     const struct plan_double plan = make_plan_double(format, rounding);
     if (rounding == ULP_ROUND_STOCHASTIC)
-        round_stochastic_double(&plan, x, n, (struct draw){.seed = seed, .stream = stream, .index = first});
+        round_stochastic_double(&plan, x, n,
+                                (struct draw){.seed = seed, .stream = stream, .index = first});
     else
         round_array_double(&plan, rounding, x, n);
 }
 
-void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x, size_t n, uint64_t seed,
-                      uint64_t stream, uint64_t first)
+void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x,
+                      size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
     round_floats(format, rounding, x, n, seed, stream, first);
     for (size_t i = 0; format->lacks && i < n; i++)
         x[i] = (float)replace(format, x[i]);
 }
 
-void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x, size_t n, uint64_t seed,
-                       uint64_t stream, uint64_t first)
+void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x,
+                       size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
     round_doubles(format, rounding, x, n, seed, stream, first);
     for (size_t i = 0; format->lacks && i < n; i++)
@@ -251,8 +270,8 @@ double ulp_round_sum_doubles(const struct ulp_format *format, double sum, const 
     return run_sum_double(&plan, sum, x, n);
 }
 
-double ulp_format_round(const struct ulp_format *format, enum ulp_rounding rounding, double x, uint64_t seed,
-                        uint64_t index)
+double ulp_format_round(const struct ulp_format *format, enum ulp_rounding rounding, double x,
+                        uint64_t seed, uint64_t index)
 {
     ulp_round_doubles(format, rounding, &x, 1, seed, 0, index);
     return x;

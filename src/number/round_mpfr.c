@@ -1,12 +1,13 @@
-/* Rounding an MPFR value of any precision to a format, from the definition: the value is scaled so that one ulp
- * of the format is 1, cut to an integer, and scaled back. The independent form of round.c, and the oracle. */
+/* Rounding an MPFR value of any precision to a format, from the definition: the value is scaled so
+ * that one ulp of the format is 1, cut to an integer, and scaled back. The independent form of
+ * round.c, and the oracle. */
 #include "number/round.h"
 
 #include "base/random.h"
 
 /* The integer |out| next to |n| that the mode chooses. */
-static void round_integer(enum ulp_rounding rounding, mpfr_t out, const mpfr_t n, uint64_t seed, uint64_t stream,
-                          uint64_t index)
+static void round_integer(enum ulp_rounding rounding, mpfr_t out, const mpfr_t n, uint64_t seed,
+                          uint64_t stream, uint64_t index)
 {
     switch (rounding) {
     case ULP_ROUND_NEAREST_EVEN: mpfr_roundeven(out, n); return;
@@ -44,8 +45,8 @@ static void set_overflow(const struct ulp_format *format, mpfr_t out, bool negat
         mpfr_set_inf(out, negative ? -1 : 1);
 }
 
-static void round_value(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out, const mpfr_t x,
-                        uint64_t seed, uint64_t stream, uint64_t index)
+static void round_value(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out,
+                        const mpfr_t x, uint64_t seed, uint64_t stream, uint64_t index)
 {
     const bool negative = mpfr_signbit(x);
     if (mpfr_nan_p(x)) {
@@ -58,7 +59,8 @@ static void round_value(const struct ulp_format *format, enum ulp_rounding round
         mpfr_t n;
         mpfr_init2(n, mpfr_get_prec(x));
         mpfr_set(n, x, MPFR_RNDN);
-        const mpfr_exp_t own = mpfr_get_exp(x) - 1, exponent = own < format->emin ? format->emin : own;
+        const mpfr_exp_t own = mpfr_get_exp(x) - 1,
+                         exponent = own < format->emin ? format->emin : own;
         const mpfr_exp_t scale = exponent - format->precision + 1;
         mpfr_set_exp(n, mpfr_get_exp(n) - scale);
         round_integer(rounding, out, n, seed, stream, index);
@@ -67,9 +69,11 @@ static void round_value(const struct ulp_format *format, enum ulp_rounding round
             mpfr_set_zero(out, negative && format->signed_zero ? -1 : 1);
             return;
         }
-        /* Beyond MPFR's own exponents only for mpfr:P, where the result then is MPFR's own overflow. */
+        /* Beyond MPFR's own exponents only for mpfr:P, where the result then is MPFR's own
+         * overflow. */
         mpfr_mul_2si(out, out, scale, MPFR_RNDN);
-        const bool stays = rounding == ULP_ROUND_TOWARD_ZERO || (rounding == ULP_ROUND_UP && negative) ||
+        const bool stays = rounding == ULP_ROUND_TOWARD_ZERO ||
+                           (rounding == ULP_ROUND_UP && negative) ||
                            (rounding == ULP_ROUND_DOWN && !negative);
         if (format->carrier != ULP_CARRIER_MPFR) {
             mpfr_t limit;
@@ -84,8 +88,8 @@ static void round_value(const struct ulp_format *format, enum ulp_rounding round
     }
 }
 
-void ulp_round_mpfr(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out, const mpfr_t x,
-                    uint64_t seed, uint64_t stream, uint64_t index)
+void ulp_round_mpfr(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out,
+                    const mpfr_t x, uint64_t seed, uint64_t stream, uint64_t index)
 {
     round_value(format, rounding, out, x, seed, stream, index);
     if (format->lacks == ULP_LACKS_NAN && mpfr_nan_p(out))

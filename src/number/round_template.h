@@ -3,24 +3,33 @@
  *   DIGITS, LOWEST  its precision and smallest normal exponent
  *   SUFFIX(name)    name of this instance
  *
- * A block has a constant length, so that the compiler unrolls it into vectors without a remainder loop; there is no
- * branch in a block. The magnitude a = |x| is rounded, then its range is mended, then the sign is put back.
+ * A block has a constant length, so that the compiler unrolls it into vectors without a remainder
+ * loop; there is no branch in a block. The magnitude a = |x| is rounded, then its range is mended,
+ * then the sign is put back.
  *
- * ALIGNED (emin above the carrier's, precision below): with e the exponent of a, not below emin, and
- *   C = 2^(e + DIGITS - precision), the sum a + C lies in [C, 2C), where one ulp of the carrier is the format's ulp
- *   u = 2^(e - precision + 1): so a + C is a rounded to nearest, ties to even, and subtracting C is exact. e is
- *   clamped to emax + 1, or C would overflow in the carrier's top binades; from 2^(emax + 1) on every result is
- *   beyond max_finite whatever u is. The other modes mend t = (a + C) - C by one u, from the exact d = a - t.
- * FULL (the carrier's precision, emin above): the same, with C = 0 (nothing to round) from 2^emin on.
- * BITWISE (the carrier's emin): the ulps of format and carrier differ by a constant factor in every binade and in
- *   the subnormals, so that rounding is integer arithmetic on the pattern; a carry into the exponent is right. */
+ * ALIGNED (emin above the carrier's, precision below): with e the exponent of a, not below emin,
+ * and
+ *   C = 2^(e + DIGITS - precision), the sum a + C lies in [C, 2C), where one ulp of the carrier is
+ *   the format's ulp
+ *   u = 2^(e - precision + 1): so a + C is a rounded to nearest, ties to even, and subtracting C is
+ *   exact. e is
+ *   clamped to emax + 1, or C would overflow in the carrier's top binades; from 2^(emax + 1) on
+ *   every result is
+ *   beyond max_finite whatever u is. The other modes mend t = (a + C) - C by one u, from the exact
+ *   d = a - t.
+ * FULL (the carrier's precision, emin above): the same, with C = 0 (nothing to round) from 2^emin
+ * on. BITWISE (the carrier's emin): the ulps of format and carrier differ by a constant factor in
+ * every binade and in
+ *   the subnormals, so that rounding is integer arithmetic on the pattern; a carry into the
+ *   exponent is right. */
 
 struct SUFFIX(plan) {
     enum round_kind kind;
-    bool plain;           /* subnormals and -0 are kept: nothing to do for results below 2^emin */
-    BITS shift;           /* exponent field that turns the pattern of 2^e into that of C */
-    BITS half, mask, odd; /* BITWISE: half an ulp less one pattern, the bits below the ulp, 1 unless there are none */
-    BITS away;            /* BITWISE: half an ulp */
+    bool plain; /* subnormals and -0 are kept: nothing to do for results below 2^emin */
+    BITS shift; /* exponent field that turns the pattern of 2^e into that of C */
+    /* BITWISE: half an ulp less one pattern, the bits below the ulp, 1 unless there are none */
+    BITS half, mask, odd;
+    BITS away; /* BITWISE: half an ulp */
     int cut;
     REAL low, high, low_magic; /* 2^emin, 2^(emax + 1), and FULL's C below 2^emin */
     REAL limit, over_positive, over_negative, infinite, flush_below;
@@ -44,7 +53,8 @@ static inline BITS SUFFIX(to_bits)(REAL x)
 #undef SIGN_BIT
 #define SIGN_BIT ((BITS)1 << (8 * sizeof(BITS) - 1))
 
-static struct SUFFIX(plan) SUFFIX(make_plan)(const struct ulp_format *format, enum ulp_rounding rounding)
+static struct SUFFIX(plan)
+    SUFFIX(make_plan)(const struct ulp_format *format, enum ulp_rounding rounding)
 {
     const int cut = DIGITS - format->precision;
     const BITS ulp = (BITS)1 << cut;
@@ -71,11 +81,11 @@ static struct SUFFIX(plan) SUFFIX(make_plan)(const struct ulp_format *format, en
     };
 }
 
-/* a on the format's grid, BITWISE and otherwise. kind and rounding are constants where these are expanded.
- * outward: do the modes up and down round x away from zero? */
-static inline __attribute__((always_inline)) REAL SUFFIX(round_bitwise)(const struct SUFFIX(plan) *plan,
-                                                                        const enum ulp_rounding rounding, REAL a,
-                                                                        bool outward, double uniform)
+/* a on the format's grid, BITWISE and otherwise. kind and rounding are constants where these are
+ * expanded. outward: do the modes up and down round x away from zero? */
+static inline __attribute__((always_inline)) REAL SUFFIX(round_bitwise)(
+    const struct SUFFIX(plan) * plan, const enum ulp_rounding rounding, REAL a, bool outward,
+    double uniform)
 {
     const BITS magnitude = SUFFIX(to_bits)(a);
     BITS add = 0;
@@ -86,15 +96,15 @@ static inline __attribute__((always_inline)) REAL SUFFIX(round_bitwise)(const st
     else if (rounding == ULP_ROUND_UP || rounding == ULP_ROUND_DOWN)
         add = outward ? plan->mask : 0;
     else if (rounding == ULP_ROUND_STOCHASTIC)
-        add = uniform * (double)(plan->mask + 1) < (double)(magnitude & plan->mask) ? plan->mask : 0;
+        add =
+            uniform * (double)(plan->mask + 1) < (double)(magnitude & plan->mask) ? plan->mask : 0;
     const REAL r = SUFFIX(from_bits)((magnitude + add) & ~plan->mask);
     return a != a ? a : r; /* a carry out of a NaN's fraction would look like a number */
 }
 
-static inline __attribute__((always_inline)) REAL SUFFIX(round_aligned)(const struct SUFFIX(plan) *plan,
-                                                                        const enum round_kind kind,
-                                                                        const enum ulp_rounding rounding, REAL a,
-                                                                        bool outward, double uniform)
+static inline __attribute__((always_inline)) REAL SUFFIX(round_aligned)(
+    const struct SUFFIX(plan) * plan, const enum round_kind kind, const enum ulp_rounding rounding,
+    REAL a, bool outward, double uniform)
 {
     const BITS exponent_field = (BITS)(3 - 2 * LOWEST) << (DIGITS - 1);
     const BITS digits_field = (BITS)(DIGITS - 1) << (DIGITS - 1);
@@ -103,7 +113,9 @@ static inline __attribute__((always_inline)) REAL SUFFIX(round_aligned)(const st
     power = power > plan->high ? plan->high : power;
     const BITS c_bits = SUFFIX(to_bits)(power) + plan->shift;
     const REAL u = SUFFIX(from_bits)(c_bits - digits_field);
-    const REAL c = kind == ROUND_ALIGNED ? SUFFIX(from_bits)(c_bits) : a < plan->low ? plan->low_magic : 0;
+    const REAL c = kind == ROUND_ALIGNED ? SUFFIX(from_bits)(c_bits)
+                   : a < plan->low       ? plan->low_magic
+                                         : 0;
     REAL r = (a + c) - c;
     const REAL d = a - r;
     if (rounding == ULP_ROUND_NEAREST_AWAY) {
@@ -121,17 +133,18 @@ static inline __attribute__((always_inline)) REAL SUFFIX(round_aligned)(const st
     return r;
 }
 
-static inline __attribute__((always_inline)) REAL SUFFIX(round_element)(const struct SUFFIX(plan) *plan,
-                                                                        const enum round_kind kind,
-                                                                        const enum ulp_rounding rounding,
-                                                                        const bool plain, REAL x, double uniform)
+static inline __attribute__((always_inline)) REAL SUFFIX(round_element)(
+    const struct SUFFIX(plan) * plan, const enum round_kind kind, const enum ulp_rounding rounding,
+    const bool plain, REAL x, double uniform)
 {
     const BITS sign = SUFFIX(to_bits)(x) & SIGN_BIT;
     const REAL a = SUFFIX(from_bits)(SUFFIX(to_bits)(x) ^ sign);
     const bool outward = rounding == ULP_ROUND_UP ? x > 0 : x < 0;
-    REAL r = kind == ROUND_BITWISE ? SUFFIX(round_bitwise)(plan, rounding, a, outward, uniform)
-                                   : SUFFIX(round_aligned)(plan, kind, rounding, a, outward, uniform);
-    if (rounding == ULP_ROUND_TOWARD_ZERO || rounding == ULP_ROUND_UP || rounding == ULP_ROUND_DOWN) {
+    REAL r = kind == ROUND_BITWISE
+                 ? SUFFIX(round_bitwise)(plan, rounding, a, outward, uniform)
+                 : SUFFIX(round_aligned)(plan, kind, rounding, a, outward, uniform);
+    if (rounding == ULP_ROUND_TOWARD_ZERO || rounding == ULP_ROUND_UP ||
+        rounding == ULP_ROUND_DOWN) {
         const REAL over = x < 0 ? plan->over_negative : plan->over_positive;
         r = r > plan->limit ? over : r;
         r = a == (REAL)INFINITY ? plan->infinite : r;
@@ -144,10 +157,9 @@ static inline __attribute__((always_inline)) REAL SUFFIX(round_element)(const st
     return SUFFIX(from_bits)(SUFFIX(to_bits)(r) | (r == 0 ? sign & plan->zero_sign : sign));
 }
 
-static inline __attribute__((always_inline)) void SUFFIX(round_blocks)(const struct SUFFIX(plan) *plan,
-                                                                       const enum round_kind kind,
-                                                                       const enum ulp_rounding rounding,
-                                                                       const bool plain, REAL *x, size_t block_count)
+static inline __attribute__((always_inline)) void SUFFIX(round_blocks)(
+    const struct SUFFIX(plan) * plan, const enum round_kind kind, const enum ulp_rounding rounding,
+    const bool plain, REAL *x, size_t block_count)
 {
     const struct SUFFIX(plan) own = *plan; /* which stores to x cannot change */
     for (size_t block = 0; block < block_count; block++, x += ROUND_BLOCK)
@@ -155,24 +167,25 @@ static inline __attribute__((always_inline)) void SUFFIX(round_blocks)(const str
             x[i] = SUFFIX(round_element)(&own, kind, rounding, plain, x[i], 0);
 }
 
-/* Expands every loop of one instruction set. The most used mode has loops without the cases of few formats. */
-static inline __attribute__((always_inline)) void
-SUFFIX(choose_blocks)(const struct SUFFIX(plan) *plan, enum ulp_rounding rounding, REAL *x, size_t block_count)
+/* Expands every loop of one instruction set. The most used mode has loops without the cases of few
+ * formats. */
+static inline __attribute__((always_inline)) void SUFFIX(choose_blocks)(
+    const struct SUFFIX(plan) * plan, enum ulp_rounding rounding, REAL *x, size_t block_count)
 {
-#define CASE(kind, rounding)                                                                                           \
-    case kind * 8 + rounding:                                                                                          \
-        SUFFIX(round_blocks)(plan, kind, rounding, false, x, block_count);                                             \
+#define CASE(kind, rounding)                                               \
+    case kind * 8 + rounding:                                              \
+        SUFFIX(round_blocks)(plan, kind, rounding, false, x, block_count); \
         break
-#define CASES(kind)                                                                                                    \
-    case kind * 8 + ULP_ROUND_NEAREST_EVEN:                                                                            \
-        if (plan->plain)                                                                                               \
-            SUFFIX(round_blocks)(plan, kind, ULP_ROUND_NEAREST_EVEN, true, x, block_count);                            \
-        else                                                                                                           \
-            SUFFIX(round_blocks)(plan, kind, ULP_ROUND_NEAREST_EVEN, false, x, block_count);                           \
-        break;                                                                                                         \
-        CASE(kind, ULP_ROUND_NEAREST_AWAY);                                                                            \
-        CASE(kind, ULP_ROUND_TOWARD_ZERO);                                                                             \
-        CASE(kind, ULP_ROUND_UP);                                                                                      \
+#define CASES(kind)                                                                          \
+    case kind * 8 + ULP_ROUND_NEAREST_EVEN:                                                  \
+        if (plan->plain)                                                                     \
+            SUFFIX(round_blocks)(plan, kind, ULP_ROUND_NEAREST_EVEN, true, x, block_count);  \
+        else                                                                                 \
+            SUFFIX(round_blocks)(plan, kind, ULP_ROUND_NEAREST_EVEN, false, x, block_count); \
+        break;                                                                               \
+        CASE(kind, ULP_ROUND_NEAREST_AWAY);                                                  \
+        CASE(kind, ULP_ROUND_TOWARD_ZERO);                                                   \
+        CASE(kind, ULP_ROUND_UP);                                                            \
         CASE(kind, ULP_ROUND_DOWN)
     switch ((int)plan->kind * 8 + (int)rounding) {
         CASES(ROUND_ALIGNED);
@@ -183,18 +196,20 @@ SUFFIX(choose_blocks)(const struct SUFFIX(plan) *plan, enum ulp_rounding roundin
 #undef CASE
 }
 
-static void SUFFIX(round_stochastic)(const struct SUFFIX(plan) *plan, REAL *x, size_t n, struct draw draw)
+static void SUFFIX(round_stochastic)(const struct SUFFIX(plan) * plan, REAL *x, size_t n,
+                                     struct draw draw)
 {
     for (size_t i = 0; i < n; i++)
-        x[i] = SUFFIX(round_element)(plan, plan->kind, ULP_ROUND_STOCHASTIC, false, x[i], draw_uniform(&draw));
+        x[i] = SUFFIX(round_element)(plan, plan->kind, ULP_ROUND_STOCHASTIC, false, x[i],
+                                     draw_uniform(&draw));
 }
 
 /* One function an instruction set; their results are the same bits. */
-#define INSTANCE(name, attributes)                                                                                     \
-    attributes static void SUFFIX(name)(const struct SUFFIX(plan) *plan, enum ulp_rounding rounding, REAL * x,        \
-                                        size_t block_count)                                                            \
-    {                                                                                                                  \
-        SUFFIX(choose_blocks)(plan, rounding, x, block_count);                                                         \
+#define INSTANCE(name, attributes)                                                                \
+    attributes static void SUFFIX(name)(const struct SUFFIX(plan) * plan,                         \
+                                        enum ulp_rounding rounding, REAL * x, size_t block_count) \
+    {                                                                                             \
+        SUFFIX(choose_blocks)(plan, rounding, x, block_count);                                    \
     }
 INSTANCE(round_portable, )
 #ifdef ROUND_X86
@@ -203,9 +218,11 @@ INSTANCE(round_avx512, __attribute__((target(ROUND_AVX512))))
 #endif
 #undef INSTANCE
 
-static void SUFFIX(round_array)(const struct SUFFIX(plan) *plan, enum ulp_rounding rounding, REAL *x, size_t n)
+static void SUFFIX(round_array)(const struct SUFFIX(plan) * plan, enum ulp_rounding rounding,
+                                REAL *x, size_t n)
 {
-    void (*run)(const struct SUFFIX(plan) *, enum ulp_rounding, REAL *, size_t) = SUFFIX(round_portable);
+    void (*run)(const struct SUFFIX(plan) *, enum ulp_rounding, REAL *, size_t) =
+        SUFFIX(round_portable);
 #ifdef ROUND_X86
     const unsigned features = ulp_cpu_features();
     if (features & ULP_CPU_AVX512)
@@ -224,16 +241,15 @@ static void SUFFIX(round_array)(const struct SUFFIX(plan) *plan, enum ulp_roundi
 }
 
 /* sum = F(sum + x[i]) in the order of i, ties to even. */
-static inline __attribute__((always_inline)) REAL SUFFIX(add_steps)(const struct SUFFIX(plan) *plan,
-                                                                    const enum round_kind kind, REAL sum, const REAL *x,
-                                                                    size_t n)
+static inline __attribute__((always_inline)) REAL SUFFIX(add_steps)(
+    const struct SUFFIX(plan) * plan, const enum round_kind kind, REAL sum, const REAL *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         sum = SUFFIX(round_element)(plan, kind, ULP_ROUND_NEAREST_EVEN, false, sum + x[i], 0);
     return sum;
 }
 
-static REAL SUFFIX(run_sum)(const struct SUFFIX(plan) *plan, REAL sum, const REAL *x, size_t n)
+static REAL SUFFIX(run_sum)(const struct SUFFIX(plan) * plan, REAL sum, const REAL *x, size_t n)
 {
     switch (plan->kind) {
     case ROUND_ALIGNED: return SUFFIX(add_steps)(plan, ROUND_ALIGNED, sum, x, n);

@@ -1,4 +1,5 @@
-/* The rare paths of loading and storing strips: values a carrier cannot hold, constants, integers. */
+/* The rare paths of loading and storing strips: values a carrier cannot hold, constants,
+ * integers. */
 #include "number/strip_access.h"
 #include "number/round.h"
 
@@ -8,11 +9,13 @@
 double ulp_strip_round_mpfr(const struct ulp_strip_rule *rule, const mpfr_t x, uint64_t index)
 {
     if (!rule->each_step)
-        return rule->carrier == ULP_STRIP_FLOAT ? mpfr_get_flt(x, MPFR_RNDN) : mpfr_get_d(x, MPFR_RNDN);
+        return rule->carrier == ULP_STRIP_FLOAT ? mpfr_get_flt(x, MPFR_RNDN)
+                                                : mpfr_get_d(x, MPFR_RNDN);
     mp_limb_t limbs[ULP_STRIP_LIMBS(53)];
     mpfr_t rounded;
     mpfr_custom_init_set(rounded, MPFR_NAN_KIND, 0, 53, limbs);
-    ulp_round_mpfr(&rule->format, rule->rounding, rounded, x, rule->seed, ULP_STRIP_LOAD_STREAM, index);
+    ulp_round_mpfr(&rule->format, rule->rounding, rounded, x, rule->seed, ULP_STRIP_LOAD_STREAM,
+                   index);
     return mpfr_get_d(rounded, MPFR_RNDN);
 }
 
@@ -25,7 +28,8 @@ double ulp_strip_round_double(const struct ulp_strip_rule *rule, double value, u
     return ulp_strip_round_mpfr(rule, x, index);
 }
 
-static double round_magnitude(const struct ulp_strip_rule *rule, uint64_t magnitude, bool negative, uint64_t index)
+static double round_magnitude(const struct ulp_strip_rule *rule, uint64_t magnitude, bool negative,
+                              uint64_t index)
 {
     mp_limb_t limbs[ULP_STRIP_LIMBS(64)];
     mpfr_t x;
@@ -49,17 +53,20 @@ double ulp_strip_round_uint64(const struct ulp_strip_rule *rule, uint64_t value,
 void ulp_strip_parse(mpfr_t out, const char *text)
 {
     const bool pi = strcmp(text, "pi") == 0;
-    const int ternary = pi ? mpfr_const_pi(out, MPFR_RNDZ) : mpfr_strtofr(out, text, NULL, 0, MPFR_RNDZ);
+    const int ternary =
+        pi ? mpfr_const_pi(out, MPFR_RNDZ) : mpfr_strtofr(out, text, NULL, 0, MPFR_RNDZ);
     if (ternary == 0 || !mpfr_regular_p(out))
         return;
-    const mpfr_prec_t precision = mpfr_get_prec(out), whole = ULP_STRIP_LIMBS(precision) * GMP_NUMB_BITS;
+    const mpfr_prec_t precision = mpfr_get_prec(out),
+                      whole = ULP_STRIP_LIMBS(precision) * GMP_NUMB_BITS;
     mp_limb_t *limbs = mpfr_custom_get_significand(out);
     limbs[0] |= (mp_limb_t)1 << (whole - precision);
 }
 
 double ulp_strip_round_text(const struct ulp_strip_rule *rule, const char *text)
 {
-    mp_limb_t limbs[ULP_STRIP_LIMBS(128)]; /* to odd at 128 bits: any later rounding to at most 126 is the only one */
+    /* to odd at 128 bits: any later rounding to at most 126 is the only one */
+    mp_limb_t limbs[ULP_STRIP_LIMBS(128)];
     mpfr_t x;
     mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, 128, limbs);
     ulp_strip_parse(x, text);
@@ -74,9 +81,11 @@ struct integer_kind {
 static struct integer_kind kind_of(const struct ulp_tensor *tensor)
 {
     static const struct integer_kind elements[ULP_ELEMENT_COUNT] = {
-        [ULP_ELEMENT_I8] = {8, true},    [ULP_ELEMENT_U8] = {8, false},   [ULP_ELEMENT_I16] = {16, true},
-        [ULP_ELEMENT_U16] = {16, false}, [ULP_ELEMENT_I32] = {32, true},  [ULP_ELEMENT_U32] = {32, false},
-        [ULP_ELEMENT_I64] = {64, true},  [ULP_ELEMENT_U64] = {64, false}, [ULP_ELEMENT_BOOL] = {1, false},
+        [ULP_ELEMENT_I8] = {8, true},    [ULP_ELEMENT_U8] = {8, false},
+        [ULP_ELEMENT_I16] = {16, true},  [ULP_ELEMENT_U16] = {16, false},
+        [ULP_ELEMENT_I32] = {32, true},  [ULP_ELEMENT_U32] = {32, false},
+        [ULP_ELEMENT_I64] = {64, true},  [ULP_ELEMENT_U64] = {64, false},
+        [ULP_ELEMENT_BOOL] = {1, false},
     };
     switch (tensor->type) {
     case ULP_TYPE_INT4: return (struct integer_kind){4, true};
@@ -122,7 +131,8 @@ static int64_t wrap(struct integer_kind kind, int64_t value)
 {
     if (kind.bits == 64)
         return value;
-    const int64_t low = value & (((int64_t)1 << kind.bits) - 1), sign = (int64_t)1 << (kind.bits - 1);
+    const int64_t low = value & (((int64_t)1 << kind.bits) - 1),
+                  sign = (int64_t)1 << (kind.bits - 1);
     return kind.is_signed ? (low ^ sign) - sign : low;
 }
 
@@ -142,17 +152,18 @@ void ulp_strip_set_int(struct ulp_tensor *tensor, size_t at, int64_t value)
     }
 }
 
-#define EACH(TYPE, STATEMENT)                                                                                          \
-    {                                                                                                                  \
-        TYPE *const data = tensor->data;                                                                               \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const size_t at = ulp_strip_at(base, offset, stride, i);                                                   \
-            STATEMENT;                                                                                                 \
-        }                                                                                                              \
-        break;                                                                                                         \
+#define EACH(TYPE, STATEMENT)                                        \
+    {                                                                \
+        TYPE *const data = tensor->data;                             \
+        for (size_t i = 0; i < n; i++) {                             \
+            const size_t at = ulp_strip_at(base, offset, stride, i); \
+            STATEMENT;                                               \
+        }                                                            \
+        break;                                                       \
     }
 
-void ulp_strip_get_ints(int64_t *y, const struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, size_t n)
+void ulp_strip_get_ints(int64_t *y, const struct ulp_tensor *tensor, int64_t base,
+                        const int64_t *offset, int64_t stride, size_t n)
 {
     switch (tensor->element) {
     case ULP_ELEMENT_I8: EACH(const int8_t, y[i] = data[at])
@@ -162,9 +173,11 @@ void ulp_strip_get_ints(int64_t *y, const struct ulp_tensor *tensor, int64_t bas
     }
 }
 
-void ulp_strip_set_ints(struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, const int64_t *x, size_t n)
+void ulp_strip_set_ints(struct ulp_tensor *tensor, int64_t base, const int64_t *offset,
+                        int64_t stride, const int64_t *x, size_t n)
 {
-    const bool whole = (size_t)kind_of(tensor).bits == 8 * tensor->element_bytes; /* the element wraps as the type does */
+    /* the element wraps as the type does */
+    const bool whole = (size_t)kind_of(tensor).bits == 8 * tensor->element_bytes;
     switch (whole ? tensor->element : ULP_ELEMENT_COUNT) {
     case ULP_ELEMENT_I8: EACH(int8_t, data[at] = (int8_t)x[i])
     case ULP_ELEMENT_U8: EACH(uint8_t, data[at] = (uint8_t)x[i])
@@ -173,12 +186,14 @@ void ulp_strip_set_ints(struct ulp_tensor *tensor, int64_t base, const int64_t *
     }
 }
 
-void ulp_strip_set_truncated(struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, const double *x, size_t n)
+void ulp_strip_set_truncated(struct ulp_tensor *tensor, int64_t base, const int64_t *offset,
+                             int64_t stride, const double *x, size_t n)
 {
     const struct integer_kind kind = kind_of(tensor);
     int64_t y[ULP_STRIP];
     if (kind.bits <= 8) { /* what quantization makes */
-        const double high = (double)((1 << (kind.bits - kind.is_signed)) - 1), low = kind.is_signed ? -high - 1 : 0;
+        const double high = (double)((1 << (kind.bits - kind.is_signed)) - 1),
+                     low = kind.is_signed ? -high - 1 : 0;
         int32_t small[ULP_STRIP];
         for (size_t i = 0; i < n; i++) {
             const double above = x[i] > low ? x[i] : low, within = above < high ? above : high;
@@ -194,7 +209,8 @@ void ulp_strip_set_truncated(struct ulp_tensor *tensor, int64_t base, const int6
         for (size_t i = 0; i < n; i++)
             y[i] = ulp_strip_truncate(tensor, x[i]);
     } else {
-        const double high = (double)(UINT64_MAX >> (64 - kind.bits + kind.is_signed)), low = kind.is_signed ? -high - 1 : 0;
+        const double high = (double)(UINT64_MAX >> (64 - kind.bits + kind.is_signed)),
+                     low = kind.is_signed ? -high - 1 : 0;
         for (size_t i = 0; i < n; i++) {
             const double within = x[i] < low ? low : x[i] > high ? high : x[i];
             y[i] = (int64_t)(within == within ? within : 0);

@@ -6,11 +6,11 @@
 #include "number/strip.h"
 
 /* The carriers' tables; others find them through ulp_strip_tables. */
-extern const struct ulp_strip_table ulp_strip_float, ulp_strip_double, ulp_strip_mpfr, ulp_strip_int64,
-    ulp_strip_uint64;
+extern const struct ulp_strip_table ulp_strip_float, ulp_strip_double, ulp_strip_mpfr,
+    ulp_strip_int64, ulp_strip_uint64;
 
-/* Loads draw their stochastic numbers (only for values the carrier cannot hold) from this stream, at the element's
- * place in the tensor; constants at 0. */
+/* Loads draw their stochastic numbers (only for values the carrier cannot hold) from this stream,
+ * at the element's place in the tensor; constants at 0. */
 #define ULP_STRIP_LOAD_STREAM UINT64_C(0x6c6f6164)
 
 /* Limbs of an MPFR value on the stack, of at most this precision. */
@@ -24,7 +24,8 @@ double ulp_strip_round_double(const struct ulp_strip_rule *rule, double value, u
 /* The value of a constant's text rounded by the rule. */
 double ulp_strip_round_text(const struct ulp_strip_rule *rule, const char *text);
 
-/* A constant's text as a value of out's precision, rounded to odd: what was cut off shows in the last bit. */
+/* A constant's text as a value of out's precision, rounded to odd: what was cut off shows in the
+ * last bit. */
 void ulp_strip_parse(mpfr_t out, const char *text);
 
 /* The magnitude has at most so many significant bits. */
@@ -33,15 +34,20 @@ static inline bool ulp_strip_fits(uint64_t magnitude, int bits)
     return magnitude == 0 || 64 - __builtin_clzll(magnitude) - __builtin_ctzll(magnitude) <= bits;
 }
 
-/* x toward zero into the range of the tensor's integer type: beyond it the nearest end, NaN 0 (as CUDA's cvt.rzi). */
+/* x toward zero into the range of the tensor's integer type: beyond it the nearest end, NaN 0 (as
+ * CUDA's cvt.rzi). */
 int64_t ulp_strip_truncate(const struct ulp_tensor *tensor, double x);
-/* Element `at` of an integer or boolean tensor, and writing it modulo 2^bits of the tensor's type. */
+/* Element `at` of an integer or boolean tensor, and writing it modulo 2^bits of the tensor's
+ * type. */
 int64_t ulp_strip_get_int(const struct ulp_tensor *tensor, size_t at);
 void ulp_strip_set_int(struct ulp_tensor *tensor, size_t at, int64_t value);
 /* The same for the strip of n elements at (base, offset, stride); reals are truncated as above. */
-void ulp_strip_get_ints(int64_t *y, const struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, size_t n);
-void ulp_strip_set_ints(struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, const int64_t *x, size_t n);
-void ulp_strip_set_truncated(struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride, const double *x, size_t n);
+void ulp_strip_get_ints(int64_t *y, const struct ulp_tensor *tensor, int64_t base,
+                        const int64_t *offset, int64_t stride, size_t n);
+void ulp_strip_set_ints(struct ulp_tensor *tensor, int64_t base, const int64_t *offset,
+                        int64_t stride, const int64_t *x, size_t n);
+void ulp_strip_set_truncated(struct ulp_tensor *tensor, int64_t base, const int64_t *offset,
+                             int64_t stride, const double *x, size_t n);
 
 /* The tensor element of strip element i. */
 static inline size_t ulp_strip_at(int64_t base, const int64_t *offset, int64_t stride, size_t i)

@@ -1,8 +1,10 @@
-/* load, store, constant and spread of the native floating-point carriers. Parameters, defined by the including file:
+/* load, store, constant and spread of the native floating-point carriers. Parameters, defined by
+ * the including file:
  *   REAL, REAL_MAX     float or double, and its largest number
  *   REAL_BITS          its significand bits, 24 or 53
  *   REAL_EMIN, REAL_EMAX
- *   round_to           static void (format, rounding, REAL *x, n, seed, stream, first): round.h's function for REAL */
+ *   round_to           static void (format, rounding, REAL *x, n, seed, stream, first): round.h's
+ *   function for REAL */
 #include "number/strip_access.h"
 #include "number/round.h"
 
@@ -11,9 +13,9 @@
 /* Every REAL is a value of the format, so storing rounds nothing. */
 static bool holds_all(const struct ulp_format *format)
 {
-    return format->precision >= REAL_BITS && format->emin <= REAL_EMIN && format->emax >= REAL_EMAX &&
-           format->max_finite >= REAL_MAX && format->subnormals && format->signed_zero &&
-           format->overflow == ULP_OVERFLOW_INFINITY;
+    return format->precision >= REAL_BITS && format->emin <= REAL_EMIN &&
+           format->emax >= REAL_EMAX && format->max_finite >= REAL_MAX && format->subnormals &&
+           format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY;
 }
 
 static inline REAL real_of_int64(const struct ulp_strip_rule *rule, int64_t value, uint64_t index)
@@ -39,31 +41,37 @@ static REAL real_of_double(const struct ulp_strip_rule *rule, double value, uint
     return (REAL)ulp_strip_round_double(rule, value, index);
 }
 
-static REAL real_of_wide(const struct ulp_strip_rule *rule, const struct ulp_tensor *tensor, size_t at)
+static REAL real_of_wide(const struct ulp_strip_rule *rule, const struct ulp_tensor *tensor,
+                         size_t at)
 {
     mpfr_t x;
-    ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision), tensor->precision);
-    const REAL nearest =
-        sizeof(REAL) == sizeof(float) ? (REAL)mpfr_get_flt(x, MPFR_RNDN) : (REAL)mpfr_get_d(x, MPFR_RNDN);
+    ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision),
+                          tensor->precision);
+    const REAL nearest = sizeof(REAL) == sizeof(float) ? (REAL)mpfr_get_flt(x, MPFR_RNDN)
+                                                       : (REAL)mpfr_get_d(x, MPFR_RNDN);
     if (!rule->each_step || mpfr_nan_p(x) || mpfr_cmp_d(x, (double)nearest) == 0)
         return nearest;
     return (REAL)ulp_strip_round_mpfr(rule, x, at);
 }
 
-#define LOAD_LOOP(TYPE, EXPRESSION)                                                                                    \
-    {                                                                                                                  \
-        const TYPE *in = tensor->data;                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const size_t at = ulp_strip_at(base, offset, stride, i);                                                   \
-            y[i] = EXPRESSION;                                                                                         \
-        }                                                                                                              \
-        break;                                                                                                         \
+#define LOAD_LOOP(TYPE, EXPRESSION)                                  \
+    {                                                                \
+        const TYPE *in = tensor->data;                               \
+        for (size_t i = 0; i < n; i++) {                             \
+            const size_t at = ulp_strip_at(base, offset, stride, i); \
+            y[i] = EXPRESSION;                                       \
+        }                                                            \
+        break;                                                       \
     }
 
-static void load_contiguous(REAL *restrict y, const REAL *restrict in, size_t n) { memcpy(y, in, n * sizeof *y); }
+static void load_contiguous(REAL *restrict y, const REAL *restrict in, size_t n)
+{
+    memcpy(y, in, n * sizeof *y);
+}
 
 /* False: some number needs rounding. */
-static bool load_int32(const struct ulp_strip_rule *rule, REAL *restrict y, const int32_t *restrict in, size_t n)
+static bool load_int32(const struct ulp_strip_rule *rule, REAL *restrict y,
+                       const int32_t *restrict in, size_t n)
 {
     uint32_t bits = 0; /* of any magnitude, or of one less */
     for (size_t i = 0; i < n; i++)
@@ -75,8 +83,8 @@ static bool load_int32(const struct ulp_strip_rule *rule, REAL *restrict y, cons
     return true;
 }
 
-static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor, int64_t base,
-                 const int64_t *offset, int64_t stride, size_t n)
+static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor,
+                 int64_t base, const int64_t *offset, int64_t stride, size_t n)
 {
     REAL *y = out;
     if (tensor->element == REAL_ELEMENT && !offset && stride == 1) {
@@ -104,8 +112,9 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
 }
 
 /* x into a record of the tensor, rounded to storage, whose values need not fit REAL. */
-static void store_wide(const struct ulp_strip_rule *rule, const struct ulp_format *storage, struct ulp_tensor *tensor,
-                       size_t at, REAL value, struct ulp_strip_place place, size_t i)
+static void store_wide(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
+                       struct ulp_tensor *tensor, size_t at, REAL value,
+                       struct ulp_strip_place place, size_t i)
 {
     mp_limb_t limbs[ULP_STRIP_LIMBS(53)];
     mpfr_t x, y;
@@ -120,22 +129,23 @@ static void store_wide(const struct ulp_strip_rule *rule, const struct ulp_forma
     ulp_record_close(record, y);
 }
 
-#define STORE_LOOP(TYPE)                                                                                               \
-    {                                                                                                                  \
-        TYPE *to = tensor->data;                                                                                       \
-        if (!offset && stride == 1)                                                                                    \
-            for (size_t i = 0; i < n; i++)                                                                             \
-                to[(size_t)base + i] = (TYPE)x[i];                                                                     \
-        else                                                                                                           \
-            for (size_t i = 0; i < n; i++)                                                                             \
-                to[ulp_strip_at(base, offset, stride, i)] = (TYPE)x[i];                                                \
-        break;                                                                                                         \
+#define STORE_LOOP(TYPE)                                                \
+    {                                                                   \
+        TYPE *to = tensor->data;                                        \
+        if (!offset && stride == 1)                                     \
+            for (size_t i = 0; i < n; i++)                              \
+                to[(size_t)base + i] = (TYPE)x[i];                      \
+        else                                                            \
+            for (size_t i = 0; i < n; i++)                              \
+                to[ulp_strip_at(base, offset, stride, i)] = (TYPE)x[i]; \
+        break;                                                          \
     }
 
 /* In double, because a format wider than float may round a float to a value that float lacks. */
 static void store_rounded_f64(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
-                              struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride,
-                              const REAL *in, size_t n, struct ulp_strip_place place)
+                              struct ulp_tensor *tensor, int64_t base, const int64_t *offset,
+                              int64_t stride, const REAL *in, size_t n,
+                              struct ulp_strip_place place)
 {
     double x[ULP_STRIP], *to = tensor->data;
     for (size_t i = 0; i < n; i++)
@@ -145,9 +155,9 @@ static void store_rounded_f64(const struct ulp_strip_rule *rule, const struct ul
         to[ulp_strip_at(base, offset, stride, i)] = x[i];
 }
 
-static void store(const struct ulp_strip_rule *rule, const struct ulp_format *storage, struct ulp_tensor *tensor,
-                  int64_t base, const int64_t *offset, int64_t stride, const void *in, size_t n,
-                  struct ulp_strip_place place)
+static void store(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
+                  struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride,
+                  const void *in, size_t n, struct ulp_strip_place place)
 {
     const REAL *x = in;
     REAL rounded[ULP_STRIP];
@@ -169,7 +179,8 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
         STORE_LOOP(double)
     case ULP_ELEMENT_WIDE:
         for (size_t i = 0; i < n; i++)
-            store_wide(rule, storage, tensor, ulp_strip_at(base, offset, stride, i), x[i], place, i);
+            store_wide(rule, storage, tensor, ulp_strip_at(base, offset, stride, i), x[i], place,
+                       i);
         break;
     case ULP_ELEMENT_BOOL:
         for (size_t i = 0; i < n; i++)
@@ -193,7 +204,8 @@ static void constant(const struct ulp_strip_rule *rule, void *out, const char *t
     fill(out, (REAL)ulp_strip_round_text(rule, text), n);
 }
 
-static void spread(const struct ulp_strip_rule *rule, void *out, const void *in, size_t index, size_t n)
+static void spread(const struct ulp_strip_rule *rule, void *out, const void *in, size_t index,
+                   size_t n)
 {
     (void)rule;
     fill(out, ((const REAL *)in)[index], n);

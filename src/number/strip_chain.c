@@ -1,4 +1,5 @@
-/* Chains and folds of windows in the native carriers: for any processor, for AVX2 and for AVX-512. */
+/* Chains and folds of windows in the native carriers: for any processor, for AVX2 and for
+ * AVX-512. */
 #include "number/strip_chain.h"
 
 #include <string.h>
@@ -60,7 +61,7 @@
 #define LANES 16
 #define LOAD_PART(p, n) _mm512_maskz_loadu_ps((__mmask16)PART(n), p)
 #define STORE_PART(p, n, x) _mm512_mask_storeu_ps(p, (__mmask16)PART(n), x)
-#define RANGE_F32(u, w, which)                                                                                         \
+#define RANGE_F32(u, w, which) \
     _mm512_mask_add_ps(_mm512_range_ps(u, w, which), _mm512_cmp_ps_mask(u, w, _CMP_UNORD_Q), u, w)
 #define GREATER(u, w) RANGE_F32(u, w, RANGE_GREATER)
 #define LESSER(u, w) RANGE_F32(u, w, RANGE_LESSER)
@@ -74,7 +75,7 @@
 #define LANES 8
 #define LOAD_PART(p, n) _mm512_maskz_loadu_pd((__mmask8)PART(n), p)
 #define STORE_PART(p, n, x) _mm512_mask_storeu_pd(p, (__mmask8)PART(n), x)
-#define RANGE_F64(u, w, which)                                                                                         \
+#define RANGE_F64(u, w, which) \
     _mm512_mask_add_pd(_mm512_range_pd(u, w, which), _mm512_cmp_pd_mask(u, w, _CMP_UNORD_Q), u, w)
 #define GREATER(u, w) RANGE_F64(u, w, RANGE_GREATER)
 #define LESSER(u, w) RANGE_F64(u, w, RANGE_LESSER)
@@ -85,8 +86,9 @@
 bool ulp_chain_serves(enum ulp_primitive primitive)
 {
     static const bool serves[ULP_PRIMITIVE_COUNT] = {
-        [ULP_PRIMITIVE_NEG] = true, [ULP_PRIMITIVE_ABS] = true, [ULP_PRIMITIVE_ADD] = true, [ULP_PRIMITIVE_SUB] = true,
-        [ULP_PRIMITIVE_MUL] = true, [ULP_PRIMITIVE_DIV] = true, [ULP_PRIMITIVE_MIN] = true, [ULP_PRIMITIVE_MAX] = true,
+        [ULP_PRIMITIVE_NEG] = true, [ULP_PRIMITIVE_ABS] = true, [ULP_PRIMITIVE_ADD] = true,
+        [ULP_PRIMITIVE_SUB] = true, [ULP_PRIMITIVE_MUL] = true, [ULP_PRIMITIVE_DIV] = true,
+        [ULP_PRIMITIVE_MIN] = true, [ULP_PRIMITIVE_MAX] = true,
     };
     return serves[primitive];
 }
@@ -112,7 +114,8 @@ ulp_windows_fn *ulp_windows_of(enum ulp_strip_carrier carrier, unsigned cpu)
     (void)cpu;
 #ifdef ULP_STRIP_X86
     if (cpu & ULP_CPU_AVX512)
-        return carrier == ULP_STRIP_FLOAT ? chain_floats_avx512_windows : chain_doubles_avx512_windows;
+        return carrier == ULP_STRIP_FLOAT ? chain_floats_avx512_windows
+                                          : chain_doubles_avx512_windows;
     if (cpu & ULP_CPU_AVX2)
         return carrier == ULP_STRIP_FLOAT ? chain_floats_avx2_windows : chain_doubles_avx2_windows;
 #endif

@@ -1,11 +1,13 @@
 /* Chains and folds of windows over vectors of one width. Parameters, undefined again at the end:
- *   CHAIN          the name of the chains' function, an ulp_chain_fn; CHAIN_windows is the ulp_windows_fn
+ *   CHAIN          the name of the chains' function, an ulp_chain_fn; CHAIN_windows is the
+ *   ulp_windows_fn
  *   ATTRIBUTE      target attribute of the instruction set
  *   REAL, BITS     float or double, and the unsigned integer of its size
  *   SIGN_BIT       its sign bit
  *   LANES          of a vector
  *   LOAD_PART(p, n), STORE_PART(p, n, x)   the first n elements of a vector, 0 < n < LANES
- *   GREATER(u, w), LESSER(u, w)            primitives MAX and MIN of vectors; not defined: from comparisons
+ *   GREATER(u, w), LESSER(u, w)            primitives MAX and MIN of vectors; not defined: from
+ *   comparisons
  * Instantiated by strip_chain.c. */
 
 #define JOIN_(a, b) a##_##b
@@ -17,7 +19,8 @@
 #define INLINE static inline __attribute__((always_inline))
 
 typedef REAL VECTOR __attribute__((vector_size(LANES * sizeof(REAL))));
-typedef REAL PLACED __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+typedef REAL PLACED
+    __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
 typedef BITS MASK __attribute__((vector_size(LANES * sizeof(REAL))));
 
 #ifndef LOAD_PART
@@ -31,7 +34,8 @@ ATTRIBUTE INLINE VECTOR JOIN(CHAIN, load_part)(const REAL *p, size_t n)
 #define STORE_PART(p, n, x) memcpy(p, &(x), (n) * sizeof(REAL))
 #endif
 
-/* As greater_of and lesser_of in strip_template.h: two equal values differ in their bits only when they are zeros. */
+/* As greater_of and lesser_of in strip_template.h: two equal values differ in their bits only when
+ * they are zeros. */
 #ifndef GREATER
 ATTRIBUTE INLINE VECTOR JOIN(CHAIN, choose)(VECTOR u, VECTOR w, MASK first, MASK second, MASK equal)
 {
@@ -39,8 +43,10 @@ ATTRIBUTE INLINE VECTOR JOIN(CHAIN, choose)(VECTOR u, VECTOR w, MASK first, MASK
     const MASK ordered = (first & x) | (second & y) | (~(first | second) & equal);
     return (VECTOR)((unordered & (MASK)(u + w)) | (~unordered & ordered));
 }
-#define GREATER(u, w) JOIN(CHAIN, choose)(u, w, (MASK)((u) > (w)), (MASK)((u) < (w)), (MASK)(u) & (MASK)(w))
-#define LESSER(u, w) JOIN(CHAIN, choose)(u, w, (MASK)((u) < (w)), (MASK)((u) > (w)), (MASK)(u) | (MASK)(w))
+#define GREATER(u, w) \
+    JOIN(CHAIN, choose)(u, w, (MASK)((u) > (w)), (MASK)((u) < (w)), (MASK)(u) & (MASK)(w))
+#define LESSER(u, w) \
+    JOIN(CHAIN, choose)(u, w, (MASK)((u) < (w)), (MASK)((u) > (w)), (MASK)(u) | (MASK)(w))
 #endif
 
 /* n: elements of the vector that exist. */
@@ -51,20 +57,23 @@ ATTRIBUTE INLINE VECTOR JOIN(CHAIN, load)(const REAL *p, size_t n)
     return LOAD_PART(p, n);
 }
 
-#define EACH(EXPRESSION)                                                                                               \
-    {                                                                                                                  \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vector_count; v++)                                                 \
-        {                                                                                                              \
-            const VECTOR u = x[v];                                                                                     \
-            const VECTOR w = one ? all : JOIN(CHAIN, load)(p + v * LANES, v == vector_count - 1 ? last : LANES);       \
-            (void)w;                                                                                                   \
-            x[v] = EXPRESSION;                                                                                         \
-        }                                                                                                              \
+#define EACH(EXPRESSION)                                                                      \
+    {                                                                                         \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vector_count; v++)                        \
+        {                                                                                     \
+            const VECTOR u = x[v];                                                            \
+            const VECTOR w =                                                                  \
+                one ? all                                                                     \
+                    : JOIN(CHAIN, load)(p + v * LANES, v == vector_count - 1 ? last : LANES); \
+            (void)w;                                                                          \
+            x[v] = EXPRESSION;                                                                \
+        }                                                                                     \
     }
 
 /* One link on vector_count vectors, of the last of which `last` elements exist. p: the operand. */
-ATTRIBUTE INLINE void JOIN(CHAIN, link)(VECTOR *x, const int vector_count, size_t last, const struct ulp_chain_link *link,
-                                        const REAL *p, const bool one)
+ATTRIBUTE INLINE void JOIN(CHAIN, link)(VECTOR *x, const int vector_count, size_t last,
+                                        const struct ulp_chain_link *link, const REAL *p,
+                                        const bool one)
 {
     const VECTOR all = one ? *p - (VECTOR){0} : (VECTOR){0};
     switch (link->primitive) {
@@ -89,7 +98,8 @@ ATTRIBUTE INLINE void JOIN(CHAIN, link)(VECTOR *x, const int vector_count, size_
 }
 
 /* Elements [at, ...) of a row, vector_count vectors of them. */
-ATTRIBUTE INLINE void JOIN(CHAIN, block)(REAL *out, const REAL *in, const struct ulp_chain_link *links, int link_count,
+ATTRIBUTE INLINE void JOIN(CHAIN, block)(REAL *out, const REAL *in,
+                                         const struct ulp_chain_link *links, int link_count,
                                          size_t row, size_t at, const int vector_count, size_t last)
 {
     static const REAL zero = 0;
@@ -98,7 +108,8 @@ ATTRIBUTE INLINE void JOIN(CHAIN, block)(REAL *out, const REAL *in, const struct
     for (int v = 0; v < vector_count; v++)
         x[v] = JOIN(CHAIN, load)(in + at + v * LANES, v == vector_count - 1 ? last : LANES);
     for (const struct ulp_chain_link *link = links; link < links + link_count; link++) {
-        const REAL *operand = link->operand ? (const REAL *)link->operand + row * link->row_step : &zero;
+        const REAL *operand =
+            link->operand ? (const REAL *)link->operand + row * link->row_step : &zero;
         if (link->one || !link->operand)
             JOIN(CHAIN, link)(x, vector_count, last, link, operand, true);
         else
@@ -115,8 +126,9 @@ ATTRIBUTE INLINE void JOIN(CHAIN, block)(REAL *out, const REAL *in, const struct
         STORE_PART(to, last, x[vector_count - 1]);
 }
 
-ATTRIBUTE static void CHAIN(void *out, size_t out_step, const void *in, size_t in_step, const struct ulp_chain_link *links,
-                            int link_count, size_t row_count, size_t n)
+ATTRIBUTE static void CHAIN(void *out, size_t out_step, const void *in, size_t in_step,
+                            const struct ulp_chain_link *links, int link_count, size_t row_count,
+                            size_t n)
 {
     const REAL *from = in;
     REAL *to = out;
@@ -125,7 +137,10 @@ ATTRIBUTE static void CHAIN(void *out, size_t out_step, const void *in, size_t i
         for (; n - at >= VECTORS_MAX * LANES; at += VECTORS_MAX * LANES)
             JOIN(CHAIN, block)(to, from, links, link_count, row, at, VECTORS_MAX, LANES);
         while (at < n) {
-            const size_t rest = n - at, vectors = (rest + LANES - 1) / LANES, count = vectors >= 4 ? 4 : vectors >= 2 ? 2 : 1;
+            const size_t rest = n - at, vectors = (rest + LANES - 1) / LANES,
+                         count = vectors >= 4   ? 4
+                                 : vectors >= 2 ? 2
+                                                : 1;
             const size_t last = rest < count * LANES ? rest - (count - 1) * LANES : LANES;
             if (count == 4)
                 JOIN(CHAIN, block)(to, from, links, link_count, row, at, 4, last);
@@ -172,8 +187,8 @@ ATTRIBUTE INLINE VECTOR JOIN(CHAIN, add)(enum ulp_fold kind, VECTOR u, VECTOR w)
     return u + w;
 }
 
-ATTRIBUTE INLINE void JOIN(CHAIN, fold)(enum ulp_fold kind, REAL *out, const REAL *in, const int64_t *offset, size_t offset_count,
-                                        size_t stride)
+ATTRIBUTE INLINE void JOIN(CHAIN, fold)(enum ulp_fold kind, REAL *out, const REAL *in,
+                                        const int64_t *offset, size_t offset_count, size_t stride)
 {
     VECTOR u = JOIN(CHAIN, gather)(in + offset[0], stride);
     for (size_t t = 1; t < offset_count; t++)
@@ -181,9 +196,10 @@ ATTRIBUTE INLINE void JOIN(CHAIN, fold)(enum ulp_fold kind, REAL *out, const REA
     *(PLACED *)out = u;
 }
 
-/* The last vector may begin inside the one before: its windows are then folded twice. Fewer windows than a vector has come
- * element by element. */
-ATTRIBUTE static void JOIN(CHAIN, windows)(enum ulp_fold kind, void *out, const void *in, const int64_t *offset, size_t offset_count,
+/* The last vector may begin inside the one before: its windows are then folded twice. Fewer windows
+ * than a vector has come element by element. */
+ATTRIBUTE static void JOIN(CHAIN, windows)(enum ulp_fold kind, void *out, const void *in,
+                                           const int64_t *offset, size_t offset_count,
                                            size_t stride, size_t n)
 {
     const REAL *from = in;

@@ -1,5 +1,6 @@
-/* The double carrier: binary64 itself (each_step false), and every format of at most 51 bits in any rounding mode,
- * by computing each primitive to odd at 53 bits and rounding that once to the format. */
+/* The double carrier: binary64 itself (each_step false), and every format of at most 51 bits in any
+ * rounding mode, by computing each primitive to odd at 53 bits and rounding that once to the
+ * format. */
 #include "base/cpu.h"
 #include "number/function.h"
 #include "number/odd.h"
@@ -20,16 +21,18 @@
 #define REAL_ELEMENT ULP_ELEMENT_F64
 #define FMOD_REAL fmod
 
-static void round_to(const struct ulp_format *format, enum ulp_rounding rounding, double *x, size_t n, uint64_t seed,
-                     uint64_t stream, uint64_t first)
+static void round_to(const struct ulp_format *format, enum ulp_rounding rounding, double *x,
+                     size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
     ulp_round_doubles(format, rounding, x, n, seed, stream, first);
 }
 
-static void round_results(const struct ulp_strip_rule *rule, double *y, size_t n, struct ulp_strip_place place)
+static void round_results(const struct ulp_strip_rule *rule, double *y, size_t n,
+                          struct ulp_strip_place place)
 {
     if (rule->each_step)
-        ulp_round_doubles(&rule->format, rule->rounding, y, n, rule->seed, place.stream, place.first);
+        ulp_round_doubles(&rule->format, rule->rounding, y, n, rule->seed, place.stream,
+                          place.first);
 }
 
 #include "number/strip_template.h"
@@ -37,7 +40,8 @@ static void round_results(const struct ulp_strip_rule *rule, double *y, size_t n
 
 /* How a primitive's exact result reaches the format. */
 enum method {
-    METHOD_PLAIN, /* binary64's operation: its own rounding is the last, or harmless (README.md, 3.1) */
+    /* binary64's operation: its own rounding is the last, or harmless (README.md, 3.1) */
+    METHOD_PLAIN,
     METHOD_ODD,   /* error-free transformations */
     METHOD_EXACT, /* MPFR: exponents where a product's low part would underflow */
 };
@@ -49,10 +53,12 @@ static enum method choose_method(const struct ulp_strip_rule *rule)
         return METHOD_PLAIN;
     if (f->emin < -300 || f->emax > 300)
         return METHOD_EXACT;
-    return rule->rounding == ULP_ROUND_NEAREST_EVEN && f->precision <= 25 ? METHOD_PLAIN : METHOD_ODD;
+    return rule->rounding == ULP_ROUND_NEAREST_EVEN && f->precision <= 25 ? METHOD_PLAIN
+                                                                          : METHOD_ODD;
 }
 
-typedef int exact_fn(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c, mpfr_rnd_t rounding);
+typedef int exact_fn(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c,
+                     mpfr_rnd_t rounding);
 static int multiply(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c, mpfr_rnd_t rounding)
 {
     (void)c;
@@ -63,7 +69,8 @@ static int divide(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c, mp
     (void)c;
     return mpfr_div(out, a, b, rounding);
 }
-static int take_root(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c, mpfr_rnd_t rounding)
+static int take_root(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c,
+                     mpfr_rnd_t rounding)
 {
     (void)b, (void)c;
     return mpfr_sqrt(out, a, rounding);
@@ -85,24 +92,24 @@ static double compute_exactly(exact_fn *compute, double a, double b, double c)
 }
 
 /* A primitive by the method of its rule: PLAIN, ODD, EXACT are expressions of u, v, w. */
-#define MAP_METHODS(NAME, ARITY, PLAIN, ODD, EXACT)                                                                    \
-    static void run_##NAME(STRIP_ARGUMENTS)                                                                            \
-    {                                                                                                                  \
-        (void)b, (void)c;                                                                                              \
-        const enum method method = choose_method(rule);                                                                \
-        if (method == METHOD_PLAIN) {                                                                                  \
-            MAP_LOOP(ARITY, PLAIN)                                                                                     \
-        } else if (method == METHOD_ODD) {                                                                             \
-            MAP_LOOP(ARITY, ODD)                                                                                       \
-        } else {                                                                                                       \
-            MAP_LOOP(ARITY, EXACT)                                                                                     \
-        }                                                                                                              \
-        round_results(rule, out, n, place);                                                                            \
+#define MAP_METHODS(NAME, ARITY, PLAIN, ODD, EXACT)     \
+    static void run_##NAME(STRIP_ARGUMENTS)             \
+    {                                                   \
+        (void)b, (void)c;                               \
+        const enum method method = choose_method(rule); \
+        if (method == METHOD_PLAIN) {                   \
+            MAP_LOOP(ARITY, PLAIN)                      \
+        } else if (method == METHOD_ODD) {              \
+            MAP_LOOP(ARITY, ODD)                        \
+        } else {                                        \
+            MAP_LOOP(ARITY, EXACT)                      \
+        }                                               \
+        round_results(rule, out, n, place);             \
     }
 
 MAP_METHODS(ADD, 2, u + v, ulp_odd_add(u, v), ulp_odd_add(u, v))
 MAP_METHODS(SUB, 2, u - v, ulp_odd_add(u, -v), ulp_odd_add(u, -v))
-MAP_METHODS(MUL, 2, u * v, ulp_odd_mul(u, v), compute_exactly(multiply, u, v, 0))
+MAP_METHODS(MUL, 2, u *v, ulp_odd_mul(u, v), compute_exactly(multiply, u, v, 0))
 MAP_METHODS(DIV, 2, u / v, ulp_odd_div(u, v), compute_exactly(divide, u, v, 0))
 MAP_METHODS(SQRT, 1, __builtin_sqrt(u), ulp_odd_sqrt(u), compute_exactly(take_root, u, 0, 0))
 MAP_METHODS(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v), v),
@@ -113,8 +120,10 @@ MAP_METHODS(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v
 #define FUSE_SOFTWARE __builtin_fma /* the C library's where there is no instruction */
 #include "number/strip_fuse_template.h"
 
-/* PLAIN: products of a format of at most 25 bits are exact, but the sum still needs rounding to odd. */
-MAP_METHODS(ROUNDED_FMA, 3, ulp_odd_add(u * v, w), ulp_odd_fma(u, v, w), compute_exactly(mpfr_fma, u, v, w))
+/* PLAIN: products of a format of at most 25 bits are exact, but the sum still needs rounding to
+ * odd. */
+MAP_METHODS(ROUNDED_FMA, 3, ulp_odd_add(u *v, w), ulp_odd_fma(u, v, w),
+            compute_exactly(mpfr_fma, u, v, w))
 static void run_FMA(STRIP_ARGUMENTS)
 {
     if (rule->each_step)
@@ -127,21 +136,24 @@ static void run_function(enum ulp_primitive primitive, STRIP_ARGUMENTS)
 {
     (void)c;
     if (rule->each_step)
-        ulp_function_doubles(&rule->format, rule->rounding, primitive, out, a, b, n, rule->seed, place.stream,
-                             place.first);
+        ulp_function_doubles(&rule->format, rule->rounding, primitive, out, a, b, n, rule->seed,
+                             place.stream, place.first);
     else
         ulp_function_binary64(primitive, out, a, b, n);
 }
 
-#define FUNCTION(NAME)                                                                                                 \
-    static void run_##NAME(STRIP_ARGUMENTS) { run_function(ULP_PRIMITIVE_##NAME, rule, out, a, b, c, n, place); }
+#define FUNCTION(NAME)                                                    \
+    static void run_##NAME(STRIP_ARGUMENTS)                               \
+    {                                                                     \
+        run_function(ULP_PRIMITIVE_##NAME, rule, out, a, b, c, n, place); \
+    }
 ULP_UNARY_FUNCTIONS(FUNCTION)
 FUNCTION(POW)
 
 #define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME,
 const struct ulp_strip_table ulp_strip_double = {
     .primitive = {ULP_UNARY_FUNCTIONS(ENTRY) ENTRY(POW) ENTRY(MOD) ENTRY(ADD) ENTRY(SUB) ENTRY(MUL)
-                  ENTRY(DIV) ENTRY(SQRT) ENTRY(FMA) TEMPLATE_ENTRIES},
+                      ENTRY(DIV) ENTRY(SQRT) ENTRY(FMA) TEMPLATE_ENTRIES},
     .load = load,
     .store = store,
     .constant = constant,

@@ -1,5 +1,6 @@
-/* The float carrier: binary32 itself (each_step false: the hardware's rounding is the arithmetic's), and formats so
- * much smaller that rounding the binary32 result again equals rounding once (ulp_strip_rule_make says which). */
+/* The float carrier: binary32 itself (each_step false: the hardware's rounding is the
+ * arithmetic's), and formats so much smaller that rounding the binary32 result again equals
+ * rounding once (ulp_strip_rule_make says which). */
 #include "base/cpu.h"
 #include "number/function.h"
 #include "number/function_cuda.h"
@@ -22,16 +23,18 @@
 #define REAL_ELEMENT ULP_ELEMENT_F32
 #define FMOD_REAL fmodf
 
-static void round_to(const struct ulp_format *format, enum ulp_rounding rounding, float *x, size_t n, uint64_t seed,
-                     uint64_t stream, uint64_t first)
+static void round_to(const struct ulp_format *format, enum ulp_rounding rounding, float *x,
+                     size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
     ulp_round_floats(format, rounding, x, n, seed, stream, first);
 }
 
-static void round_results(const struct ulp_strip_rule *rule, float *y, size_t n, struct ulp_strip_place place)
+static void round_results(const struct ulp_strip_rule *rule, float *y, size_t n,
+                          struct ulp_strip_place place)
 {
     if (rule->each_step)
-        ulp_round_floats(&rule->format, rule->rounding, y, n, rule->seed, place.stream, place.first);
+        ulp_round_floats(&rule->format, rule->rounding, y, n, rule->seed, place.stream,
+                         place.first);
 }
 
 #include "number/strip_template.h"
@@ -39,13 +42,14 @@ static void round_results(const struct ulp_strip_rule *rule, float *y, size_t n,
 
 MAP_ROUNDED(ADD, 2, u + v)
 MAP_ROUNDED(SUB, 2, u - v)
-MAP_ROUNDED(MUL, 2, u * v)
+MAP_ROUNDED(MUL, 2, u *v)
 MAP_ROUNDED(DIV, 2, u / v)
 MAP_ROUNDED(SQRT, 1, __builtin_sqrtf(u))
 MAP_ROUNDED(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v), v))
 
 #define FUSE_BUILTIN __builtin_fmaf
-/* The product of two floats is exact in double; its sum with c, rounded to odd, then rounds once to any format. */
+/* The product of two floats is exact in double; its sum with c, rounded to odd, then rounds once to
+ * any format. */
 #define FUSE_SOFTWARE(u, v, w) ((float)ulp_odd_add((double)(u) * (v), w))
 #include "number/strip_fuse_template.h"
 
@@ -60,7 +64,8 @@ static void run_FMA(STRIP_ARGUMENTS)
     double exact[ULP_STRIP];
     for (size_t i = 0; i < n; i++)
         exact[i] = ulp_odd_add((double)u[i] * v[i], w[i]);
-    ulp_round_doubles(&rule->format, rule->rounding, exact, n, rule->seed, place.stream, place.first);
+    ulp_round_doubles(&rule->format, rule->rounding, exact, n, rule->seed, place.stream,
+                      place.first);
     for (size_t i = 0; i < n; i++)
         y[i] = (float)exact[i];
 }
@@ -83,20 +88,24 @@ static void run_function(enum ulp_primitive primitive, STRIP_ARGUMENTS)
         x[i] = us[i];
         w[i] = vs[i];
     }
-    ulp_function_doubles(&rule->format, rule->rounding, primitive, x, x, w, n, rule->seed, place.stream, place.first);
+    ulp_function_doubles(&rule->format, rule->rounding, primitive, x, x, w, n, rule->seed,
+                         place.stream, place.first);
     for (size_t i = 0; i < n; i++)
         y[i] = (float)x[i];
 }
 
-#define FUNCTION(NAME)                                                                                                 \
-    static void run_##NAME(STRIP_ARGUMENTS) { run_function(ULP_PRIMITIVE_##NAME, rule, out, a, b, c, n, place); }
+#define FUNCTION(NAME)                                                    \
+    static void run_##NAME(STRIP_ARGUMENTS)                               \
+    {                                                                     \
+        run_function(ULP_PRIMITIVE_##NAME, rule, out, a, b, c, n, place); \
+    }
 ULP_UNARY_FUNCTIONS(FUNCTION)
 FUNCTION(POW)
 
 #define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME,
 const struct ulp_strip_table ulp_strip_float = {
     .primitive = {ULP_UNARY_FUNCTIONS(ENTRY) ENTRY(POW) ENTRY(MOD) ENTRY(ADD) ENTRY(SUB) ENTRY(MUL)
-                  ENTRY(DIV) ENTRY(SQRT) ENTRY(FMA) TEMPLATE_ENTRIES},
+                      ENTRY(DIV) ENTRY(SQRT) ENTRY(FMA) TEMPLATE_ENTRIES},
     .load = load,
     .store = store,
     .constant = constant,

@@ -1,11 +1,13 @@
 /* y = u * v + w of the carrier's own arithmetic, by the processor's instruction where it has one.
- * Includer: REAL, FUSE_BUILTIN (the compiler's fma of REAL) and FUSE_SOFTWARE(u, v, w), equal in every bit. */
+ * Includer: REAL, FUSE_BUILTIN (the compiler's fma of REAL) and FUSE_SOFTWARE(u, v, w), equal in
+ * every bit. */
 
 #ifdef ULP_STRIP_X86
-__attribute__((target("avx2,fma"))) static void fuse_by_hardware(REAL *y, const REAL *u, const REAL *v, const REAL *w, size_t n)
+__attribute__((target("avx2,fma"))) static void fuse_by_hardware(REAL *y, const REAL *u,
+                                                                 const REAL *v, const REAL *w,
+                                                                 size_t n)
 {
-    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
-        y[i] = FUSE_BUILTIN(u[i], v[i], w[i]);
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) y[i] = FUSE_BUILTIN(u[i], v[i], w[i]);
 }
 #endif
 
@@ -17,6 +19,5 @@ static void fuse(REAL *y, const REAL *u, const REAL *v, const REAL *w, size_t n)
         return;
     }
 #endif
-    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
-        y[i] = FUSE_SOFTWARE(u[i], v[i], w[i]);
+    _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) y[i] = FUSE_SOFTWARE(u[i], v[i], w[i]);
 }

@@ -1,5 +1,5 @@
-/* The integer carriers: int64, and uint64 for tensors of UINT64. Every result wraps modulo 2^64, so that storing it
- * wraps modulo 2^bits of the tensor's type; nothing traps. */
+/* The integer carriers: int64, and uint64 for tensors of UINT64. Every result wraps modulo 2^64, so
+ * that storing it wraps modulo 2^bits of the tensor's type; nothing traps. */
 #include "number/strip_access.h"
 
 #include <string.h>
@@ -13,17 +13,17 @@ MAP_EXACT(NEG, 1, -u)
 MAP_EXACT(NOT, 1, u == 0)
 MAP_EXACT(ADD, 2, u + v)
 MAP_EXACT(SUB, 2, u - v)
-MAP_EXACT(MUL, 2, u * v)
+MAP_EXACT(MUL, 2, u *v)
 MAP_EXACT(EQUAL, 2, u == v)
 MAP_EXACT(AND, 2, (u != 0) & (v != 0))
 MAP_EXACT(OR, 2, (u != 0) | (v != 0))
 MAP_EXACT(XOR, 2, (u != 0) ^ (v != 0))
-MAP_EXACT(BIT_AND, 2, u & v)
+MAP_EXACT(BIT_AND, 2, u &v)
 MAP_EXACT(BIT_OR, 2, u | v)
 MAP_EXACT(BIT_XOR, 2, u ^ v)
 MAP_EXACT(BIT_NOT, 1, ~u)
 MAP_EXACT(SHIFT_LEFT, 2, v < 64 ? u << (v & 63) : 0)
-MAP_EXACT(FMA, 3, u * v + w)
+MAP_EXACT(FMA, 3, u *v + w)
 MAP_EXACT(SELECT, 3, u != 0 ? v : w)
 
 static uint64_t power(uint64_t base, uint64_t exponent)
@@ -111,7 +111,8 @@ static int64_t truncate_mpfr(const struct ulp_strip_rule *rule, const mpfr_t x)
 }
 
 /* A float element toward zero into the carrier's range. */
-static int64_t truncate_element(const struct ulp_strip_rule *rule, const struct ulp_tensor *tensor, size_t at)
+static int64_t truncate_element(const struct ulp_strip_rule *rule, const struct ulp_tensor *tensor,
+                                size_t at)
 {
     const struct ulp_tensor range = carrier_range(rule);
     if (tensor->element == ULP_ELEMENT_F32)
@@ -119,16 +120,17 @@ static int64_t truncate_element(const struct ulp_strip_rule *rule, const struct 
     if (tensor->element == ULP_ELEMENT_F64)
         return ulp_strip_truncate(&range, ((const double *)tensor->data)[at]);
     mpfr_t x;
-    ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision), tensor->precision);
+    ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision),
+                          tensor->precision);
     return truncate_mpfr(rule, x);
 }
 
-static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor, int64_t base,
-                 const int64_t *offset, int64_t stride, size_t n)
+static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor,
+                 int64_t base, const int64_t *offset, int64_t stride, size_t n)
 {
     int64_t *y = out;
-    const bool is_float =
-        tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64 || tensor->element == ULP_ELEMENT_WIDE;
+    const bool is_float = tensor->element == ULP_ELEMENT_F32 ||
+                          tensor->element == ULP_ELEMENT_F64 || tensor->element == ULP_ELEMENT_WIDE;
     if (!is_float && tensor->element_bytes == sizeof *y && !offset && stride == 1) {
         memcpy(y, (const int64_t *)tensor->data + base, n * sizeof *y);
         return;
@@ -139,7 +141,8 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
         y[i] = truncate_element(rule, tensor, ulp_strip_at(base, offset, stride, i));
 }
 
-static void store_as_float(const struct ulp_strip_rule *rule, struct ulp_tensor *tensor, size_t at, int64_t value)
+static void store_as_float(const struct ulp_strip_rule *rule, struct ulp_tensor *tensor, size_t at,
+                           int64_t value)
 {
     const bool is_unsigned = rule->carrier == ULP_STRIP_UINT64;
     if (tensor->element == ULP_ELEMENT_F32) {
@@ -158,15 +161,16 @@ static void store_as_float(const struct ulp_strip_rule *rule, struct ulp_tensor 
     }
 }
 
-/* Integers reach float tensors only where they are exact (comparisons, counts): no format rounds them here. */
-static void store(const struct ulp_strip_rule *rule, const struct ulp_format *storage, struct ulp_tensor *tensor,
-                  int64_t base, const int64_t *offset, int64_t stride, const void *in, size_t n,
-                  struct ulp_strip_place place)
+/* Integers reach float tensors only where they are exact (comparisons, counts): no format rounds
+ * them here. */
+static void store(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
+                  struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride,
+                  const void *in, size_t n, struct ulp_strip_place place)
 {
     (void)storage, (void)place;
     const int64_t *x = in;
-    const bool is_float =
-        tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64 || tensor->element == ULP_ELEMENT_WIDE;
+    const bool is_float = tensor->element == ULP_ELEMENT_F32 ||
+                          tensor->element == ULP_ELEMENT_F64 || tensor->element == ULP_ELEMENT_WIDE;
     if (!is_float && tensor->element_bytes == sizeof *x && !offset && stride == 1) {
         memcpy((int64_t *)tensor->data + base, x, n * sizeof *x);
         return;
@@ -192,7 +196,8 @@ static void constant(const struct ulp_strip_rule *rule, void *out, const char *t
     fill(out, truncate_mpfr(rule, x), n);
 }
 
-static void spread(const struct ulp_strip_rule *rule, void *out, const void *in, size_t index, size_t n)
+static void spread(const struct ulp_strip_rule *rule, void *out, const void *in, size_t index,
+                   size_t n)
 {
     (void)rule;
     fill(out, ((const int64_t *)in)[index], n);
@@ -200,14 +205,14 @@ static void spread(const struct ulp_strip_rule *rule, void *out, const void *in,
 
 #define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME
 #define UNSIGNED_ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME##_UNSIGNED
-#define COMMON                                                                                                         \
-    ENTRY(COPY), ENTRY(NEG), ENTRY(NOT), ENTRY(ADD), ENTRY(SUB), ENTRY(MUL), ENTRY(EQUAL), ENTRY(AND), ENTRY(OR),      \
-        ENTRY(XOR), ENTRY(BIT_AND), ENTRY(BIT_OR), ENTRY(BIT_XOR), ENTRY(BIT_NOT), ENTRY(SHIFT_LEFT), ENTRY(FMA),      \
-        ENTRY(SELECT)
+#define COMMON                                                                             \
+    ENTRY(COPY), ENTRY(NEG), ENTRY(NOT), ENTRY(ADD), ENTRY(SUB), ENTRY(MUL), ENTRY(EQUAL), \
+        ENTRY(AND), ENTRY(OR), ENTRY(XOR), ENTRY(BIT_AND), ENTRY(BIT_OR), ENTRY(BIT_XOR),  \
+        ENTRY(BIT_NOT), ENTRY(SHIFT_LEFT), ENTRY(FMA), ENTRY(SELECT)
 
 const struct ulp_strip_table ulp_strip_int64 = {
-    .primitive = {COMMON, ENTRY(ABS), ENTRY(SIGN), ENTRY(DIV), ENTRY(MOD), ENTRY(FMOD), ENTRY(POW), ENTRY(MIN),
-                  ENTRY(MAX), ENTRY(LESS), ENTRY(LESS_EQUAL), ENTRY(SHIFT_RIGHT)},
+    .primitive = {COMMON, ENTRY(ABS), ENTRY(SIGN), ENTRY(DIV), ENTRY(MOD), ENTRY(FMOD), ENTRY(POW),
+                  ENTRY(MIN), ENTRY(MAX), ENTRY(LESS), ENTRY(LESS_EQUAL), ENTRY(SHIFT_RIGHT)},
     .load = load,
     .store = store,
     .constant = constant,
@@ -216,8 +221,8 @@ const struct ulp_strip_table ulp_strip_int64 = {
 const struct ulp_strip_table ulp_strip_uint64 = {
     .primitive = {COMMON, [ULP_PRIMITIVE_ABS] = run_COPY, UNSIGNED_ENTRY(SIGN), UNSIGNED_ENTRY(DIV),
                   UNSIGNED_ENTRY(MOD), [ULP_PRIMITIVE_FMOD] = run_MOD_UNSIGNED, UNSIGNED_ENTRY(POW),
-                  UNSIGNED_ENTRY(MIN), UNSIGNED_ENTRY(MAX), UNSIGNED_ENTRY(LESS), UNSIGNED_ENTRY(LESS_EQUAL),
-                  UNSIGNED_ENTRY(SHIFT_RIGHT)},
+                  UNSIGNED_ENTRY(MIN), UNSIGNED_ENTRY(MAX), UNSIGNED_ENTRY(LESS),
+                  UNSIGNED_ENTRY(LESS_EQUAL), UNSIGNED_ENTRY(SHIFT_RIGHT)},
     .load = load,
     .store = store,
     .constant = constant,

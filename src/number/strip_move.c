@@ -1,13 +1,23 @@
-/* Records are canonical: zeros, infinities and NaN have exponent 0 and zero limbs, NaN no sign (mpfr_record.h). */
+/* Records are canonical: zeros, infinities and NaN have exponent 0 and zero limbs, NaN no sign
+ * (mpfr_record.h). */
 #include "number/strip_move.h"
 
 #include "number/mpfr_record.h"
 
 #define ABSOLUTE(KIND) ((KIND) < 0 ? -(KIND) : (KIND))
 
-static bool is_true(const struct ulp_record *x) { return ABSOLUTE(x->kind) != MPFR_ZERO_KIND; }
-static bool is_nan(const struct ulp_record *x) { return x->kind == MPFR_NAN_KIND; }
-static bool is_infinite(const struct ulp_record *x) { return ABSOLUTE(x->kind) == MPFR_INF_KIND; }
+static bool is_true(const struct ulp_record *x)
+{
+    return ABSOLUTE(x->kind) != MPFR_ZERO_KIND;
+}
+static bool is_nan(const struct ulp_record *x)
+{
+    return x->kind == MPFR_NAN_KIND;
+}
+static bool is_infinite(const struct ulp_record *x)
+{
+    return ABSOLUTE(x->kind) == MPFR_INF_KIND;
+}
 
 static void copy(struct ulp_record *out, const struct ulp_record *x, size_t bytes)
 {
@@ -63,33 +73,35 @@ static bool is_equal(const struct ulp_record *x, const struct ulp_record *y, siz
     return !is_nan(x) && ((!is_true(x) && !is_true(y)) || memcmp(x, y, bytes) == 0);
 }
 
-static void set_extremum(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, bool greater,
-                         size_t bytes)
+static void set_extremum(struct ulp_record *out, const struct ulp_record *x,
+                         const struct ulp_record *y, bool greater, size_t bytes)
 {
     const bool second = is_nan(y) || (!is_nan(x) && is_below(x, y, bytes) == greater);
     copy(out, second ? y : x, bytes);
 }
 
-/* x, y, z: element i of the operands, of `bytes`; an operand that the primitive lacks is not read. */
-#define STRIP(NAME, STATEMENT)                                                                                         \
-    static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c,  \
-                           size_t n, struct ulp_strip_place place)                                                     \
-    {                                                                                                                  \
-        const size_t bytes = ulp_record_bytes(rule->precision);                                                        \
-        (void)place;                                                                                                   \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            struct ulp_record *const to = ulp_record_at(out, i, rule->precision);                                      \
-            const struct ulp_record *const x = ulp_record_at_const(a, i, rule->precision);                             \
-            const struct ulp_record *const y = b ? ulp_record_at_const(b, i, rule->precision) : x;                     \
-            const struct ulp_record *const z = c ? ulp_record_at_const(c, i, rule->precision) : x;                     \
-            (void)y, (void)z;                                                                                          \
-            STATEMENT;                                                                                                 \
-        }                                                                                                              \
+/* x, y, z: element i of the operands, of `bytes`; an operand that the primitive lacks is not
+ * read. */
+#define STRIP(NAME, STATEMENT)                                                                     \
+    static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a,            \
+                           const void *b, const void *c, size_t n, struct ulp_strip_place place)   \
+    {                                                                                              \
+        const size_t bytes = ulp_record_bytes(rule->precision);                                    \
+        (void)place;                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            struct ulp_record *const to = ulp_record_at(out, i, rule->precision);                  \
+            const struct ulp_record *const x = ulp_record_at_const(a, i, rule->precision);         \
+            const struct ulp_record *const y = b ? ulp_record_at_const(b, i, rule->precision) : x; \
+            const struct ulp_record *const z = c ? ulp_record_at_const(c, i, rule->precision) : x; \
+            (void)y, (void)z;                                                                      \
+            STATEMENT;                                                                             \
+        }                                                                                          \
     }
 STRIP(COPY, copy(to, x, bytes))
 STRIP(NEG, copy(to, x, bytes); to->kind = -to->kind)
 STRIP(ABS, copy(to, x, bytes); to->kind = ABSOLUTE(to->kind))
-STRIP(SIGN, if (is_nan(x)) copy(to, x, bytes); else set_sign(to, is_true(x) ? (x->kind < 0 ? -1 : 1) : 0, bytes))
+STRIP(SIGN, if (is_nan(x)) copy(to, x, bytes);
+      else set_sign(to, is_true(x) ? (x->kind < 0 ? -1 : 1) : 0, bytes))
 STRIP(IS_NAN, set_sign(to, is_nan(x), bytes))
 STRIP(IS_INF, set_sign(to, is_infinite(x), bytes))
 STRIP(NOT, set_sign(to, !is_true(x), bytes))
@@ -107,9 +119,9 @@ ulp_strip_fn *ulp_strip_move(enum ulp_primitive primitive)
 {
     static ulp_strip_fn *const functions[ULP_PRIMITIVE_COUNT] = {
 #define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME
-        ENTRY(COPY), ENTRY(NEG),        ENTRY(ABS),   ENTRY(SIGN), ENTRY(IS_NAN), ENTRY(IS_INF),
-        ENTRY(NOT),  ENTRY(AND),        ENTRY(OR),    ENTRY(XOR),  ENTRY(LESS),   ENTRY(LESS_EQUAL),
-        ENTRY(EQUAL), ENTRY(MIN),       ENTRY(MAX),   ENTRY(SELECT),
+        ENTRY(COPY),  ENTRY(NEG), ENTRY(ABS), ENTRY(SIGN),   ENTRY(IS_NAN), ENTRY(IS_INF),
+        ENTRY(NOT),   ENTRY(AND), ENTRY(OR),  ENTRY(XOR),    ENTRY(LESS),   ENTRY(LESS_EQUAL),
+        ENTRY(EQUAL), ENTRY(MIN), ENTRY(MAX), ENTRY(SELECT),
     };
     return functions[primitive];
 }

@@ -1,4 +1,5 @@
-/* The MPFR carrier's primitives that move, compare or test records, at any precision: nothing is rounded. */
+/* The MPFR carrier's primitives that move, compare or test records, at any precision: nothing is
+ * rounded. */
 #ifndef ULP_NUMBER_STRIP_MOVE_H
 #define ULP_NUMBER_STRIP_MOVE_H
 

@@ -1,6 +1,6 @@
-/* The MPFR carrier: flat records of the rule's precision. each_step false: every primitive rounded by MPFR, or by the
- * fast path to the same bits (wide_function.h), to nearest even at that precision. each_step true: computed to odd
- * with guard bits, then rounded once to the format. */
+/* The MPFR carrier: flat records of the rule's precision. each_step false: every primitive rounded
+ * by MPFR, or by the fast path to the same bits (wide_function.h), to nearest even at that
+ * precision. each_step true: computed to odd with guard bits, then rounded once to the format. */
 #include "number/function.h"
 #include "number/round.h"
 #include "number/strip_access.h"
@@ -9,13 +9,14 @@
 
 #include <string.h>
 
-/* Bits beyond the format's before the one rounding. Two would do for the deterministic modes; the rest is the
- * resolution of the stochastic one. */
+/* Bits beyond the format's before the one rounding. Two would do for the deterministic modes; the
+ * rest is the resolution of the stochastic one. */
 #define GUARD_BITS 64
 #define LIMBS_MAX ULP_STRIP_LIMBS(ULP_MPFR_PRECISION_MAX + GUARD_BITS)
 
 /* out = op(operands); returns the ternary value. Unused operands are not to be read. */
-typedef int compute_fn(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c, mpfr_rnd_t rounding);
+typedef int compute_fn(mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c,
+                       mpfr_rnd_t rounding);
 
 static void make_odd(mpfr_t x, int ternary)
 {
@@ -28,12 +29,14 @@ static void make_odd(mpfr_t x, int ternary)
             mpfr_nextabove(x);
         return;
     }
-    const mpfr_prec_t precision = mpfr_get_prec(x), whole = ULP_STRIP_LIMBS(precision) * GMP_NUMB_BITS;
+    const mpfr_prec_t precision = mpfr_get_prec(x),
+                      whole = ULP_STRIP_LIMBS(precision) * GMP_NUMB_BITS;
     ((mp_limb_t *)mpfr_custom_get_significand(x))[0] |= (mp_limb_t)1 << (whole - precision);
 }
 
-static void run(compute_fn *compute, enum ulp_primitive primitive, int arity, const struct ulp_strip_rule *rule,
-                void *out, const void *a, const void *b, const void *c, size_t n, struct ulp_strip_place place)
+static void run(compute_fn *compute, enum ulp_primitive primitive, int arity,
+                const struct ulp_strip_rule *rule, void *out, const void *a, const void *b,
+                const void *c, size_t n, struct ulp_strip_place place)
 {
     const int precision = rule->precision;
     const size_t step = ulp_record_bytes(precision);
@@ -53,8 +56,8 @@ static void run(compute_fn *compute, enum ulp_primitive primitive, int arity, co
         }
         struct ulp_record *record = (struct ulp_record *)((char *)out + i * step);
         mpfr_t variables[3], result;
-        /* MPFR's destination may be an operand's variable, but not another variable on the same limbs: one for each
-         * memory. */
+        /* MPFR's destination may be an operand's variable, but not another variable on the same
+         * limbs: one for each memory. */
         mpfr_ptr x[3], y = NULL;
         for (int k = 0; k < 3; k++) {
             const char *operand = operands[k] + i * step;
@@ -67,7 +70,8 @@ static void run(compute_fn *compute, enum ulp_primitive primitive, int arity, co
                 continue;
             }
             x[k] = variables[k];
-            ulp_record_open_const(x[k], (const struct ulp_record *)(const void *)operand, precision);
+            ulp_record_open_const(x[k], (const struct ulp_record *)(const void *)operand,
+                                  precision);
             if (operand == (const char *)record)
                 y = x[k];
         }
@@ -77,7 +81,8 @@ static void run(compute_fn *compute, enum ulp_primitive primitive, int arity, co
             make_odd(result, compute(result, x[0], x[1], x[2], MPFR_RNDZ));
             mpfr_t rounded;
             ulp_record_begin(rounded, record, precision);
-            ulp_round_mpfr(&rule->format, rule->rounding, rounded, result, rule->seed, place.stream, place.first + i);
+            ulp_round_mpfr(&rule->format, rule->rounding, rounded, result, rule->seed, place.stream,
+                           place.first + i);
             ulp_record_close(record, rounded);
             continue;
         }
@@ -90,22 +95,30 @@ static void run(compute_fn *compute, enum ulp_primitive primitive, int arity, co
     }
 }
 
-#define COMPUTE(NAME) static int compute_##NAME(mpfr_t y, const mpfr_t a, const mpfr_t b, const mpfr_t c, mpfr_rnd_t r)
-#define UNARY(NAME, EXPRESSION)                                                                                        \
-    COMPUTE(NAME)                                                                                                      \
-    {                                                                                                                  \
-        (void)b, (void)c, (void)r;                                                                                     \
-        return EXPRESSION;                                                                                             \
+#define COMPUTE(NAME)                                                                   \
+    static int compute_##NAME(mpfr_t y, const mpfr_t a, const mpfr_t b, const mpfr_t c, \
+                              mpfr_rnd_t r)
+#define UNARY(NAME, EXPRESSION)    \
+    COMPUTE(NAME)                  \
+    {                              \
+        (void)b, (void)c, (void)r; \
+        return EXPRESSION;         \
     }
-#define BINARY(NAME, EXPRESSION)                                                                                       \
-    COMPUTE(NAME)                                                                                                      \
-    {                                                                                                                  \
-        (void)c, (void)r;                                                                                              \
-        return EXPRESSION;                                                                                             \
+#define BINARY(NAME, EXPRESSION) \
+    COMPUTE(NAME)                \
+    {                            \
+        (void)c, (void)r;        \
+        return EXPRESSION;       \
     }
 
-static bool is_true(const mpfr_t x) { return mpfr_nan_p(x) || !mpfr_zero_p(x); }
-static int set_flag(mpfr_t y, bool value) { return mpfr_set_ui(y, value, MPFR_RNDN); }
+static bool is_true(const mpfr_t x)
+{
+    return mpfr_nan_p(x) || !mpfr_zero_p(x);
+}
+static int set_flag(mpfr_t y, bool value)
+{
+    return mpfr_set_ui(y, value, MPFR_RNDN);
+}
 
 /* The sign, +0 for zeros, NaN for NaN. */
 static int set_sign(mpfr_t y, const mpfr_t a)
@@ -127,12 +140,14 @@ static int set_extremum(mpfr_t y, const mpfr_t a, const mpfr_t b, bool greater, 
     return greater ? mpfr_max(y, a, b, r) : mpfr_min(y, a, b, r);
 }
 
-/* The remainder with the divisor's sign. The remainder toward zero is exact at the operands' precision. */
+/* The remainder with the divisor's sign. The remainder toward zero is exact at the operands'
+ * precision. */
 static int set_modulo(mpfr_t y, const mpfr_t a, const mpfr_t b, mpfr_rnd_t r)
 {
     mp_limb_t limbs[LIMBS_MAX];
     mpfr_t remainder;
-    const mpfr_prec_t precision = mpfr_get_prec(a) > mpfr_get_prec(b) ? mpfr_get_prec(a) : mpfr_get_prec(b);
+    const mpfr_prec_t precision =
+        mpfr_get_prec(a) > mpfr_get_prec(b) ? mpfr_get_prec(a) : mpfr_get_prec(b);
     mpfr_custom_init_set(remainder, MPFR_NAN_KIND, 0, precision, limbs);
     mpfr_fmod(remainder, a, b, MPFR_RNDN);
     if (mpfr_zero_p(remainder))
@@ -168,24 +183,34 @@ BINARY(EQUAL, set_flag(y, mpfr_equal_p(a, b)))
 BINARY(AND, set_flag(y, is_true(a) && is_true(b)))
 BINARY(OR, set_flag(y, is_true(a) || is_true(b)))
 BINARY(XOR, set_flag(y, is_true(a) != is_true(b)))
-COMPUTE(FMA) { return mpfr_fma(y, a, b, c, r); }
-COMPUTE(SELECT) { return mpfr_set(y, is_true(a) ? b : c, r); }
+COMPUTE(FMA)
+{
+    return mpfr_fma(y, a, b, c, r);
+}
+COMPUTE(SELECT)
+{
+    return mpfr_set(y, is_true(a) ? b : c, r);
+}
 UNARY(SQRT, mpfr_sqrt(y, a, r))
 #define FUNCTION(NAME) UNARY(NAME, ulp_function_mpfr(ULP_PRIMITIVE_##NAME, y, a, a, r))
 ULP_UNARY_FUNCTIONS(FUNCTION)
 
 /* The strip functions: one line each, from the scalars above. */
-#define STRIP(NAME, ARITY)                                                                                             \
-    static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c,  \
-                           size_t n, struct ulp_strip_place place)                                                     \
-    {                                                                                                                  \
-        run(compute_##NAME, ULP_PRIMITIVE_##NAME, ARITY, rule, out, a, b, c, n, place);                                \
+#define STRIP(NAME, ARITY)                                                                       \
+    static void run_##NAME(const struct ulp_strip_rule *rule, void *out, const void *a,          \
+                           const void *b, const void *c, size_t n, struct ulp_strip_place place) \
+    {                                                                                            \
+        run(compute_##NAME, ULP_PRIMITIVE_##NAME, ARITY, rule, out, a, b, c, n, place);          \
     }
-#define BINARY_STRIPS(X)                                                                                               \
-    X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(POW) X(MOD) X(FMOD) X(LESS) X(LESS_EQUAL) X(EQUAL) X(AND) X(OR) X(XOR)
-#define UNARY_STRIPS(X)                                                                                                \
-    ULP_UNARY_FUNCTIONS(X)                                                                                             \
-    X(SQRT) X(COPY) X(NEG) X(ABS) X(SIGN) X(FLOOR) X(CEIL) X(TRUNC) X(ROUND) X(IS_NAN) X(IS_INF) X(NOT)
+#define BINARY_STRIPS(X) \
+    X(ADD)               \
+    X(SUB)               \
+    X(MUL)               \
+    X(DIV) X(MIN) X(MAX) X(POW) X(MOD) X(FMOD) X(LESS) X(LESS_EQUAL) X(EQUAL) X(AND) X(OR) X(XOR)
+#define UNARY_STRIPS(X)    \
+    ULP_UNARY_FUNCTIONS(X) \
+    X(SQRT)                \
+    X(COPY) X(NEG) X(ABS) X(SIGN) X(FLOOR) X(CEIL) X(TRUNC) X(ROUND) X(IS_NAN) X(IS_INF) X(NOT)
 #define STRIP_1(NAME) STRIP(NAME, 1)
 #define STRIP_2(NAME) STRIP(NAME, 2)
 UNARY_STRIPS(STRIP_1)
@@ -193,11 +218,13 @@ BINARY_STRIPS(STRIP_2)
 STRIP(FMA, 3)
 STRIP(SELECT, 3)
 
-/* An element of any tensor, exactly, on limbs of the caller's (53 or 64 bits) or on the tensor's own record. */
+/* An element of any tensor, exactly, on limbs of the caller's (53 or 64 bits) or on the tensor's
+ * own record. */
 static void open_element(mpfr_t x, mp_limb_t *limbs, const struct ulp_tensor *tensor, size_t at)
 {
     if (tensor->element == ULP_ELEMENT_WIDE) {
-        ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision), tensor->precision);
+        ulp_record_open_const(x, ulp_record_at_const(tensor->data, at, tensor->precision),
+                              tensor->precision);
         return;
     }
     mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, 64, limbs);
@@ -211,12 +238,13 @@ static void open_element(mpfr_t x, mp_limb_t *limbs, const struct ulp_tensor *te
         mpfr_set_sj(x, ulp_strip_get_int(tensor, at), MPFR_RNDN);
 }
 
-static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor, int64_t base,
-                 const int64_t *offset, int64_t stride, size_t n)
+static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor,
+                 int64_t base, const int64_t *offset, int64_t stride, size_t n)
 {
     const size_t step = ulp_record_bytes(rule->precision);
     const bool same = tensor->element == ULP_ELEMENT_WIDE && tensor->precision == rule->precision;
-    const bool floats = rule->precision >= 53 && (tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64);
+    const bool floats = rule->precision >= 53 &&
+                        (tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64);
     if (same && !offset && stride == 1) {
         memcpy(out, (const char *)tensor->data + (size_t)base * step, n * step);
         return;
@@ -233,8 +261,9 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
             continue;
         }
         if (floats) {
-            const double value = tensor->element == ULP_ELEMENT_F32 ? (double)((const float *)tensor->data)[at]
-                                                                    : ((const double *)tensor->data)[at];
+            const double value = tensor->element == ULP_ELEMENT_F32
+                                     ? (double)((const float *)tensor->data)[at]
+                                     : ((const double *)tensor->data)[at];
             ulp_record_set_double(record, value, rule->precision);
             continue;
         }
@@ -243,14 +272,16 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
         open_element(x, limbs, tensor, at);
         ulp_record_begin(y, record, rule->precision);
         if (mpfr_set(y, x, MPFR_RNDN) != 0 && rule->each_step)
-            ulp_round_mpfr(&rule->format, rule->rounding, y, x, rule->seed, ULP_STRIP_LOAD_STREAM, at);
+            ulp_round_mpfr(&rule->format, rule->rounding, y, x, rule->seed, ULP_STRIP_LOAD_STREAM,
+                           at);
         ulp_record_close(record, y);
     }
 }
 
 /* x into element `at` of a float tensor, rounded once to storage. */
-static void store_float(const struct ulp_strip_rule *rule, const struct ulp_format *storage, struct ulp_tensor *tensor,
-                        size_t at, const mpfr_t x, struct ulp_strip_place place, size_t i)
+static void store_float(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
+                        struct ulp_tensor *tensor, size_t at, const mpfr_t x,
+                        struct ulp_strip_place place, size_t i)
 {
     mp_limb_t limbs[ULP_STRIP_LIMBS(53)];
     mpfr_t y;
@@ -299,13 +330,13 @@ static bool stores_as_is(const struct ulp_strip_rule *rule, const struct ulp_for
                         storage->carrier == ULP_CARRIER_MPFR && storage->storage_bits == 0);
 }
 
-static void store(const struct ulp_strip_rule *rule, const struct ulp_format *storage, struct ulp_tensor *tensor,
-                  int64_t base, const int64_t *offset, int64_t stride, const void *in, size_t n,
-                  struct ulp_strip_place place)
+static void store(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
+                  struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride,
+                  const void *in, size_t n, struct ulp_strip_place place)
 {
     const size_t step = ulp_record_bytes(rule->precision);
-    const bool to_float =
-        tensor->element == ULP_ELEMENT_WIDE || tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64;
+    const bool to_float = tensor->element == ULP_ELEMENT_WIDE ||
+                          tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64;
     const bool as_is = stores_as_is(rule, storage, tensor);
     if (as_is && !offset && stride == 1) {
         memcpy((char *)tensor->data + (size_t)base * step, in, n * step);
@@ -327,7 +358,8 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
     }
 }
 
-static void spread(const struct ulp_strip_rule *rule, void *out, const void *in, size_t index, size_t n)
+static void spread(const struct ulp_strip_rule *rule, void *out, const void *in, size_t index,
+                   size_t n)
 {
     const size_t step = ulp_record_bytes(rule->precision);
     const char *from = (const char *)in + index * step;

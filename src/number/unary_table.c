@@ -1,6 +1,7 @@
-/* One entry for every value of the format: magnitudes 0 .. largest, infinity, NaN, each with both signs. A value's
- * number is read off its bits: scaled so that the format's smallest normal number is float's, the leading bits of the
- * float count the format's values in order, subnormals included. */
+/* One entry for every value of the format: magnitudes 0 .. largest, infinity, NaN, each with both
+ * signs. A value's number is read off its bits: scaled so that the format's smallest normal number
+ * is float's, the leading bits of the float count the format's values in order, subnormals
+ * included. */
 #include "number/unary_table.h"
 #include "number/function.h"
 
@@ -13,10 +14,11 @@ struct unary_table {
     struct ulp_format format;
     enum ulp_rounding rounding;
     enum ulp_primitive function;
-    float scale, unscale; /* 2^(-126 - emin), exact on every value of the format, and 2^(126 + emin) */
-    int shift;            /* a float's bits below the format's significand */
-    uint32_t largest;     /* the number of max_finite; + 1 infinity, + 2 NaN */
-    float values[];       /* [negative * (largest + 3) + number] */
+    /* 2^(-126 - emin), exact on every value of the format, and 2^(126 + emin) */
+    float scale, unscale;
+    int shift;        /* a float's bits below the format's significand */
+    uint32_t largest; /* the number of max_finite; + 1 infinity, + 2 NaN */
+    float values[];   /* [negative * (largest + 3) + number] */
 };
 
 /* Tables are only ever added, at the head, by the holder of the lock; readers need none. */
@@ -38,11 +40,13 @@ static float float_of(uint32_t bits)
 
 static bool same_values(const struct ulp_format *f, const struct ulp_format *g)
 {
-    return f->precision == g->precision && f->emin == g->emin && f->emax == g->emax && f->max_finite == g->max_finite &&
-           f->overflow == g->overflow && f->subnormals == g->subnormals && f->signed_zero == g->signed_zero;
+    return f->precision == g->precision && f->emin == g->emin && f->emax == g->emax &&
+           f->max_finite == g->max_finite && f->overflow == g->overflow &&
+           f->subnormals == g->subnormals && f->signed_zero == g->signed_zero;
 }
 
-static const struct unary_table *find(const struct ulp_strip_rule *rule, enum ulp_primitive function)
+static const struct unary_table *find(const struct ulp_strip_rule *rule,
+                                      enum ulp_primitive function)
 {
     const struct unary_table *table = tables;
     while (table && !(table->function == function && table->rounding == rule->rounding &&
@@ -54,8 +58,9 @@ static const struct unary_table *find(const struct ulp_strip_rule *rule, enum ul
 static bool can_tabulate(const struct ulp_strip_rule *rule)
 {
     const struct ulp_format *f = &rule->format;
-    return rule->each_step && rule->rounding != ULP_ROUND_STOCHASTIC && f->storage_bits > 0 && f->storage_bits <= 16 &&
-           f->carrier == ULP_CARRIER_FLOAT && f->emin >= -126 && f->emax <= 127;
+    return rule->each_step && rule->rounding != ULP_ROUND_STOCHASTIC && f->storage_bits > 0 &&
+           f->storage_bits <= 16 && f->carrier == ULP_CARRIER_FLOAT && f->emin >= -126 &&
+           f->emax <= 127;
 }
 
 static float value_of(const struct unary_table *table, uint32_t number)
@@ -75,27 +80,32 @@ static void fill(struct unary_table *table)
             const uint32_t number = first + i;
             x[i] = number < half ? value_of(table, number) : -value_of(table, number - half);
         }
-        ulp_function_doubles(&table->format, table->rounding, table->function, x, x, NULL, n, 0, 0, 0);
+        ulp_function_doubles(&table->format, table->rounding, table->function, x, x, NULL, n, 0, 0,
+                             0);
         for (uint32_t i = 0; i < n; i++)
             table->values[first + i] = (float)x[i];
     }
 }
 
-static const struct unary_table *create(const struct ulp_strip_rule *rule, enum ulp_primitive function)
+static const struct unary_table *create(const struct ulp_strip_rule *rule,
+                                        enum ulp_primitive function)
 {
     const struct ulp_format *f = &rule->format;
     const int shift = 24 - f->precision;
     const float scale = float_of((uint32_t)(-126 - f->emin + 127) << 23), unscale = 1 / scale;
     const uint32_t largest = bits_of((float)f->max_finite * scale) >> shift;
-    struct unary_table *table = malloc(sizeof *table + 2 * ((size_t)largest + 3) * sizeof table->values[0]);
+    struct unary_table *table =
+        malloc(sizeof *table + 2 * ((size_t)largest + 3) * sizeof table->values[0]);
     if (!table)
         return NULL;
-    *table = (struct unary_table){NULL, *f, rule->rounding, function, scale, unscale, shift, largest};
+    *table =
+        (struct unary_table){NULL, *f, rule->rounding, function, scale, unscale, shift, largest};
     fill(table);
     return table;
 }
 
-static const struct unary_table *find_or_create(const struct ulp_strip_rule *rule, enum ulp_primitive function)
+static const struct unary_table *find_or_create(const struct ulp_strip_rule *rule,
+                                                enum ulp_primitive function)
 {
     const struct unary_table *found = find(rule, function);
     if (found)
@@ -114,8 +124,8 @@ static const struct unary_table *find_or_create(const struct ulp_strip_rule *rul
     return found;
 }
 
-bool ulp_unary_table_apply(const struct ulp_strip_rule *rule, enum ulp_primitive function, float *y, const float *x,
-                           size_t n)
+bool ulp_unary_table_apply(const struct ulp_strip_rule *rule, enum ulp_primitive function, float *y,
+                           const float *x, size_t n)
 {
     if (!can_tabulate(rule))
         return false;
@@ -124,11 +134,13 @@ bool ulp_unary_table_apply(const struct ulp_strip_rule *rule, enum ulp_primitive
         return false;
     int32_t index[ULP_STRIP], strays = 0;
     const float scale = table->scale, unscale = table->unscale;
-    const int32_t largest = (int32_t)table->largest, cut = (1 << table->shift) - 1, shift = table->shift;
+    const int32_t largest = (int32_t)table->largest, cut = (1 << table->shift) - 1,
+                  shift = table->shift;
     for (size_t i = 0; i < n; i++) {
         const float scaled = x[i] * scale;
-        const int32_t bits = (int32_t)bits_of(scaled), size = bits & INT32_MAX, number = size >> shift;
-        const int32_t finite = size < INT32_C(0x7f800000), nan = size > INT32_C(0x7f800000);
+        const int32_t bits = (int32_t)bits_of(scaled), size = bits & INT32_MAX,
+                      number = size >> shift;
+        const int32_t finite = size<INT32_C(0x7f800000), nan = size> INT32_C(0x7f800000);
         strays |= finite & ((scaled * unscale != x[i]) | ((size & cut) != 0) | (number > largest));
         index[i] = (finite ? number : largest + 1 + nan) + (bits < 0 ? largest + 3 : 0);
     }

@@ -7,16 +7,18 @@
 
 #include <math.h>
 
-/* s = floor(sqrt(h)) for h >= 2^126, and h - s^2. The root in double errs by less than 2^12 after conversion, the second
- * estimate by the square of that over 2 s and its own rounding: by less than 2. */
+/* s = floor(sqrt(h)) for h >= 2^126, and h - s^2. The root in double errs by less than 2^12 after
+ * conversion, the second estimate by the square of that over 2 s and its own rounding: by less than
+ * 2. */
 static inline uint64_t take_small_root(wide_pair *remainder, wide_pair h)
 {
     /* Conversions are of signed integers, which need no branch. */
     const double root = sqrt((double)(int64_t)(uint64_t)(h >> 65) * 0x1p65);
     uint64_t s = root >= 0x1p64 ? ~UINT64_C(0) : (uint64_t)(int64_t)(root / 2) << 1;
     const wide_pair difference = h - (wide_pair)s * s; /* signed, below 2^78 */
-    const double size =
-        ((double)(int64_t)(uint64_t)(difference >> 64) * 0x1p64 + (double)(int64_t)((uint64_t)difference >> 1) * 2) / (2 * root);
+    const double size = ((double)(int64_t)(uint64_t)(difference >> 64) * 0x1p64 +
+                         (double)(int64_t)((uint64_t)difference >> 1) * 2) /
+                        (2 * root);
     const int64_t move = (int64_t)size - (size < 0);
     const uint64_t moved = s + (uint64_t)move;
     s = moved | -(uint64_t)((move > 0) & (moved < s));
@@ -29,9 +31,10 @@ static inline uint64_t take_small_root(wide_pair *remainder, wide_pair h)
     return s;
 }
 
-/* s = floor(sqrt(n)) for n = h 2^128 + low, h >= 2^126, and n - s^2, whose bit 128 is *top. One step of P. Zimmermann's
- * Karatsuba square root (INRIA RR-3805, 1999). false: a digit of 2^64. */
-static inline bool take_root(wide_pair *s, wide_pair *remainder, int *top, wide_pair h, wide_pair low)
+/* s = floor(sqrt(n)) for n = h 2^128 + low, h >= 2^126, and n - s^2, whose bit 128 is *top. One
+ * step of P. Zimmermann's Karatsuba square root (INRIA RR-3805, 1999). false: a digit of 2^64. */
+static inline bool take_root(wide_pair *s, wide_pair *remainder, int *top, wide_pair h,
+                             wide_pair low)
 {
     wide_pair r1;
     const uint64_t s1 = take_small_root(&r1, h), next = (uint64_t)(low >> 64);
@@ -39,7 +42,8 @@ static inline bool take_root(wide_pair *s, wide_pair *remainder, int *top, wide_
     /* (r1 2^64 + next) / (2 s1). */
     if (r1 >> 1 >= s1)
         return false;
-    const uint64_t q = wide_divide_pair(&u, (uint64_t)(r1 >> 1), (uint64_t)r1 << 63 | next >> 1, s1);
+    const uint64_t q =
+        wide_divide_pair(&u, (uint64_t)(r1 >> 1), (uint64_t)r1 << 63 | next >> 1, s1);
     wide_pair root = (wide_pair)s1 << 64 | q, square = (wide_pair)q * q;
     /* The remainder is (2 u + next's last bit) 2^64 + low's end - q^2, in 129 bits and a sign. */
     wide_pair r = (wide_pair)u << 65 | (wide_pair)(next & 1) << 64 | (uint64_t)low;
@@ -56,8 +60,9 @@ static inline bool take_root(wide_pair *s, wide_pair *remainder, int *top, wide_
     return true;
 }
 
-/* z (4 limbs) = floor(sqrt(n)) for n = m 2^256 + low 2^255, m of 4 limbs, m >= 2^254, and whether the root is above
- * z + 1/2: what remains is more than z. The same step again. false: a digit of 2^128. */
+/* z (4 limbs) = floor(sqrt(n)) for n = m 2^256 + low 2^255, m of 4 limbs, m >= 2^254, and whether
+ * the root is above z + 1/2: what remains is more than z. The same step again. false: a digit of
+ * 2^128. */
 static inline bool take_long_root(uint64_t *z, bool *above, const uint64_t *m, uint64_t low)
 {
     wide_pair s, r;
@@ -97,7 +102,8 @@ WIDE_INLINE bool is_ordinary(const struct ulp_record *x)
            ((uint64_t)x->exponent + 0x1000000 < 0x2000000);
 }
 
-/* What stands for the exponent in comparisons: zeros below and infinities above all numbers; not for NaN. Unsigned. */
+/* What stands for the exponent in comparisons: zeros below and infinities above all numbers; not
+ * for NaN. Unsigned. */
 WIDE_INLINE uint64_t find_top(const struct ulp_record *x)
 {
     const int64_t kind = x->kind < 0 ? -x->kind : x->kind;
@@ -109,20 +115,22 @@ WIDE_INLINE uint64_t find_top(const struct ulp_record *x)
 #include "number/wide_instances.h"
 
 /* x^2 is the correctly rounded product. */
-#define SQUARE(LIMBS)                                                                                                  \
-    static size_t run_pow_##LIMBS(int precision, void *out, const void *a, const void *b, size_t n)                    \
-    {                                                                                                                  \
-        size_t i = 0;                                                                                                  \
-        while (i < n && is_two(record_at_const(b, i, LIMBS), LIMBS))                                                   \
-            i++;                                                                                                       \
-        return ulp_wide_function(ULP_PRIMITIVE_MUL, precision)(precision, out, a, a, i);                               \
+#define SQUARE(LIMBS)                                                                     \
+    static size_t run_pow_##LIMBS(int precision, void *out, const void *a, const void *b, \
+                                  size_t n)                                               \
+    {                                                                                     \
+        size_t i = 0;                                                                     \
+        while (i < n && is_two(record_at_const(b, i, LIMBS), LIMBS))                      \
+            i++;                                                                          \
+        return ulp_wide_function(ULP_PRIMITIVE_MUL, precision)(precision, out, a, a, i);  \
     }
 WIDE_INLINE bool is_two(const struct ulp_record *x, int limbs)
 {
     uint64_t rest = 0;
     for (int i = 0; i + 1 < limbs; i++)
         rest |= x->limbs[i];
-    return x->kind == MPFR_REGULAR_KIND && x->exponent == 2 && x->limbs[limbs - 1] == UINT64_C(1) << 63 && rest == 0;
+    return x->kind == MPFR_REGULAR_KIND && x->exponent == 2 &&
+           x->limbs[limbs - 1] == UINT64_C(1) << 63 && rest == 0;
 }
 SQUARE(1)
 SQUARE(2)
@@ -132,11 +140,11 @@ SQUARE(4)
 ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
 {
     static ulp_wide_fn *const functions[4][ULP_PRIMITIVE_COUNT] = {
-#define ROW(LIMBS)                                                                                                     \
-    [ULP_PRIMITIVE_ADD] = run_add_##LIMBS, [ULP_PRIMITIVE_SUB] = run_sub_##LIMBS,                                      \
-    [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, [ULP_PRIMITIVE_POW] = run_pow_##LIMBS, \
-    [ULP_PRIMITIVE_MIN] = run_min_##LIMBS, [ULP_PRIMITIVE_MAX] = run_max_##LIMBS,                                      \
-    [ULP_PRIMITIVE_SQRT] = run_sqrt_##LIMBS
+#define ROW(LIMBS)                                                                \
+    [ULP_PRIMITIVE_ADD] = run_add_##LIMBS, [ULP_PRIMITIVE_SUB] = run_sub_##LIMBS, \
+    [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, \
+    [ULP_PRIMITIVE_POW] = run_pow_##LIMBS, [ULP_PRIMITIVE_MIN] = run_min_##LIMBS, \
+    [ULP_PRIMITIVE_MAX] = run_max_##LIMBS, [ULP_PRIMITIVE_SQRT] = run_sqrt_##LIMBS
         {ROW(1)},
         {ROW(2)},
         {ROW(3)},

@@ -1,4 +1,5 @@
-/* The rows of wide_function.h that are + - * / sqrt, and squares; their operands and results need no tables. */
+/* The rows of wide_function.h that are + - * / sqrt, and squares; their operands and results need
+ * no tables. */
 #ifndef ULP_NUMBER_WIDE_ARITHMETIC_H
 #define ULP_NUMBER_WIDE_ARITHMETIC_H
 

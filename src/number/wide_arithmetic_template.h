@@ -1,6 +1,7 @@
-/* Sums, products, quotients and roots of one element, exact up to the one rounding. Parameters as of
- * wide_element_template.h: SIGNIFICAND, NAME(x). What depends on the operands' bits is masks and shifts: a branch that is
- * taken as often as not costs more than a product. A quotient or root of values of one precision is never a tie. */
+/* Sums, products, quotients and roots of one element, exact up to the one rounding. Parameters as
+ * of wide_element_template.h: SIGNIFICAND, NAME(x). What depends on the operands' bits is masks and
+ * shifts: a branch that is taken as often as not costs more than a product. A quotient or root of
+ * values of one precision is never a tie. */
 
 #define LIMBS (SIGNIFICAND + 1)
 #define DIVISOR (SIGNIFICAND > 2 ? SIGNIFICAND : 2) /* limbs that wide_divide works on */
@@ -10,9 +11,10 @@
 #define ROOT 2
 #endif
 
-/* *out = (y + low 2^-64 ulp) 2^exponent rounded to nearest even; y has its top bit set; sticky: something follows low. */
-WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t low, bool sticky, int64_t exponent,
-                             bool negative, int precision)
+/* *out = (y + low 2^-64 ulp) 2^exponent rounded to nearest even; y has its top bit set; sticky:
+ * something follows low. */
+WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t low, bool sticky,
+                             int64_t exponent, bool negative, int precision)
 {
     const int unused = 64 * SIGNIFICAND - precision;
     uint64_t window = low, rest = sticky, z[SIGNIFICAND];
@@ -34,9 +36,10 @@ WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t
     return true;
 }
 
-/* x + y or, flip = true, x - y. Exponents that differ by less than 64: the smaller operand, moved, fits LIMBS limbs. */
-WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision,
-                           bool flip)
+/* x + y or, flip = true, x - y. Exponents that differ by less than 64: the smaller operand, moved,
+ * fits LIMBS limbs. */
+WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x,
+                           const struct ulp_record *y, int precision, bool flip)
 {
     const bool swap = x->exponent < y->exponent;
     const struct ulp_record *const both[2] = {x, y}, *big = both[swap], *small = both[!swap];
@@ -50,7 +53,8 @@ WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x, c
     a[0] = b[0] = 0;
     wide_copy(a + 1, big->limbs, SIGNIFICAND);
     wide_copy(b + 1, small->limbs, SIGNIFICAND);
-    WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) b[i] = b[i] >> distance | b[i + 1] << 1 << (63 - distance);
+    WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) b[i] =
+        b[i] >> distance | b[i + 1] << 1 << (63 - distance);
     b[LIMBS - 1] >>= distance;
     WIDE_UNROLL for (int i = 0; i < LIMBS; i++) b[i] ^= mask;
     uint64_t carry = mask & 1;
@@ -68,7 +72,8 @@ WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x, c
     }
     /* A sum has at most one bit more, and the last bit of LIMBS limbs is 0. */
     const int more = (int)(carry & ~mask & 1);
-    WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) a[i] = a[i] >> more | a[i + 1] << 1 << (63 - more);
+    WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) a[i] = a[i] >> more | a[i + 1] << 1
+                                                                                   << (63 - more);
     a[LIMBS - 1] = a[LIMBS - 1] >> more | (uint64_t)more << 63;
     if (a[LIMBS - 1] == 0)
         return false;
@@ -77,16 +82,19 @@ WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x, c
     return NAME(round)(out, a + 1, a[0], false, exponent + more - shift, negative, precision);
 }
 
-WIDE_INLINE bool NAME(add)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+WIDE_INLINE bool NAME(add)(struct ulp_record *out, const struct ulp_record *x,
+                           const struct ulp_record *y, int precision)
 {
     return NAME(sum)(out, x, y, precision, false);
 }
-WIDE_INLINE bool NAME(sub)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+WIDE_INLINE bool NAME(sub)(struct ulp_record *out, const struct ulp_record *x,
+                           const struct ulp_record *y, int precision)
 {
     return NAME(sum)(out, x, y, precision, true);
 }
 
-WIDE_INLINE bool NAME(mul)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+WIDE_INLINE bool NAME(mul)(struct ulp_record *out, const struct ulp_record *x,
+                           const struct ulp_record *y, int precision)
 {
     uint64_t p[2 * SIGNIFICAND];
     wide_multiply(p, x->limbs, y->limbs, SIGNIFICAND);
@@ -94,11 +102,12 @@ WIDE_INLINE bool NAME(mul)(struct ulp_record *out, const struct ulp_record *x, c
     wide_shift_left(p, p, shift, 2 * SIGNIFICAND);
     uint64_t rest = 0;
     WIDE_UNROLL for (int i = 0; i < SIGNIFICAND - 1; i++) rest |= p[i];
-    return NAME(round)(out, p + SIGNIFICAND, p[SIGNIFICAND - 1], rest != 0, x->exponent + y->exponent - shift,
-                       (x->kind ^ y->kind) < 0, precision);
+    return NAME(round)(out, p + SIGNIFICAND, p[SIGNIFICAND - 1], rest != 0,
+                       x->exponent + y->exponent - shift, (x->kind ^ y->kind) < 0, precision);
 }
 
-WIDE_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+WIDE_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x,
+                           const struct ulp_record *y, int precision)
 {
     uint64_t a[DIVISOR + 1], b[DIVISOR], z[DIVISOR + 1];
     wide_zero(a, DIVISOR + 1);
@@ -108,7 +117,8 @@ WIDE_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x, c
     /* Half the dividend where it is not below the divisor: the quotient is in [1/2, 1). */
     const int whole = !wide_less(a, b, DIVISOR);
     const uint64_t low = (a[0] & (uint64_t)whole) << 63;
-    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) a[i] = a[i] >> whole | a[i + 1] << 1 << (63 - whole);
+    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) a[i] = a[i] >> whole | a[i + 1] << 1
+                                                                                  << (63 - whole);
     wide_divide(z + 1, a, low, b, DIVISOR);
     /* The next bit: twice the remainder is not below the divisor. */
     const uint64_t top = a[DIVISOR - 1] >> 63;
@@ -118,7 +128,8 @@ WIDE_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x, c
                        x->exponent - y->exponent + whole, (x->kind ^ y->kind) < 0, precision);
 }
 
-WIDE_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y, int precision)
+WIDE_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x,
+                            const struct ulp_record *y, int precision)
 {
     (void)y;
     if (x->kind < 0)
@@ -143,12 +154,13 @@ WIDE_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x, 
         return false;
 #endif
     z[0] = (uint64_t)above << 63;
-    return NAME(round)(out, z + ROOT + 1 - SIGNIFICAND, z[ROOT - SIGNIFICAND], true, (x->exponent + odd) / 2, false, precision);
+    return NAME(round)(out, z + ROOT + 1 - SIGNIFICAND, z[ROOT - SIGNIFICAND], true,
+                       (x->exponent + odd) / 2, false, precision);
 }
 
 /* x or y, the larger or the smaller; -0 is less than +0. */
-WIDE_INLINE bool NAME(extremum)(struct ulp_record *out, const struct ulp_record *x, const struct ulp_record *y,
-                                bool greater)
+WIDE_INLINE bool NAME(extremum)(struct ulp_record *out, const struct ulp_record *x,
+                                const struct ulp_record *y, bool greater)
 {
     if (x->kind == MPFR_NAN_KIND || y->kind == MPFR_NAN_KIND)
         return false;
@@ -170,18 +182,19 @@ WIDE_INLINE bool NAME(extremum)(struct ulp_record *out, const struct ulp_record 
 }
 
 /* Strips. */
-#define BINARY(FUNCTION, ARITY)                                                                                        \
-    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, size_t n)               \
-    {                                                                                                                  \
-        size_t i = 0;                                                                                                  \
-        for (; i < n; i++) {                                                                                           \
-            const struct ulp_record *x = record_at_const(a, i, SIGNIFICAND);                                           \
-            const struct ulp_record *y = (ARITY) > 1 ? record_at_const(b, i, SIGNIFICAND) : x;                         \
-            if (!is_ordinary(x) || !is_ordinary(y) ||                                                                  \
-                !NAME(FUNCTION)(record_at(out, i, SIGNIFICAND), x, y, precision))                                      \
-                break;                                                                                                 \
-        }                                                                                                              \
-        return i;                                                                                                      \
+#define BINARY(FUNCTION, ARITY)                                                                \
+    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, \
+                                       size_t n)                                               \
+    {                                                                                          \
+        size_t i = 0;                                                                          \
+        for (; i < n; i++) {                                                                   \
+            const struct ulp_record *x = record_at_const(a, i, SIGNIFICAND);                   \
+            const struct ulp_record *y = (ARITY) > 1 ? record_at_const(b, i, SIGNIFICAND) : x; \
+            if (!is_ordinary(x) || !is_ordinary(y) ||                                          \
+                !NAME(FUNCTION)(record_at(out, i, SIGNIFICAND), x, y, precision))              \
+                break;                                                                         \
+        }                                                                                      \
+        return i;                                                                              \
     }
 BINARY(add, 2)
 BINARY(sub, 2)
@@ -189,15 +202,17 @@ BINARY(mul, 2)
 BINARY(div, 2)
 BINARY(sqrt, 1)
 
-#define EXTREMUM(FUNCTION, GREATER)                                                                                    \
-    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, size_t n)               \
-    {                                                                                                                  \
-        size_t i = 0;                                                                                                  \
-        (void)precision;                                                                                               \
-        while (i < n && NAME(extremum)(record_at(out, i, SIGNIFICAND), record_at_const(a, i, SIGNIFICAND),             \
-                                       record_at_const(b, i, SIGNIFICAND), GREATER))                                   \
-            i++;                                                                                                       \
-        return i;                                                                                                      \
+#define EXTREMUM(FUNCTION, GREATER)                                                               \
+    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b,    \
+                                       size_t n)                                                  \
+    {                                                                                             \
+        size_t i = 0;                                                                             \
+        (void)precision;                                                                          \
+        while (i < n &&                                                                           \
+               NAME(extremum)(record_at(out, i, SIGNIFICAND), record_at_const(a, i, SIGNIFICAND), \
+                              record_at_const(b, i, SIGNIFICAND), GREATER))                       \
+            i++;                                                                                  \
+        return i;                                                                                 \
     }
 EXTREMUM(min, false)
 EXTREMUM(max, true)

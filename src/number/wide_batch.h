@@ -1,4 +1,5 @@
-/* + - * / sqrt, min and max on eight records at a time with AVX-512 (IFMA), to the same bits as wide_arithmetic.h. */
+/* + - * / sqrt, min and max on eight records at a time with AVX-512 (IFMA), to the same bits as
+ * wide_arithmetic.h. */
 #ifndef ULP_NUMBER_WIDE_BATCH_H
 #define ULP_NUMBER_WIDE_BATCH_H
 

@@ -1,5 +1,6 @@
 /* Functions of one element, for records of SIGNIFICAND limbs. The including file defines
- *   SIGNIFICAND   limbs of a record, 1 to 4; results are computed as fractions of LIMBS = SIGNIFICAND + 1 limbs
+ *   SIGNIFICAND   limbs of a record, 1 to 4; results are computed as fractions of LIMBS =
+ *   SIGNIFICAND + 1 limbs
  *   NAME(x)       x with a suffix of the instance's own
  * Every error bound is in ulp of LIMBS limbs; ERROR covers all of them (README.md, section 8). */
 
@@ -19,9 +20,10 @@ WIDE_INLINE void NAME(fix)(uint64_t *y, const struct ulp_record *x, int extra)
         wide_shift_right(y, moved, -shift, LIMBS + 1);
 }
 
-/* *out = v 2^exponent rounded, where v, a fraction, errs by at most `error` ulp; false when another value is possible. */
-WIDE_INLINE bool NAME(finish)(struct ulp_record *out, const uint64_t *v, int64_t exponent, bool negative, int precision,
-                              uint64_t error)
+/* *out = v 2^exponent rounded, where v, a fraction, errs by at most `error` ulp; false when another
+ * value is possible. */
+WIDE_INLINE bool NAME(finish)(struct ulp_record *out, const uint64_t *v, int64_t exponent,
+                              bool negative, int precision, uint64_t error)
 {
     uint64_t y[LIMBS];
     if (v[LIMBS - 1] >> (63 - SHIFT_MAX) == 0)
@@ -46,7 +48,8 @@ WIDE_INLINE bool NAME(finish)(struct ulp_record *out, const uint64_t *v, int64_t
 }
 
 /* The same for LIMBS limbs of fraction and one of integer. */
-WIDE_INLINE bool NAME(finish_mixed)(struct ulp_record *out, const uint64_t *v, bool negative, int precision)
+WIDE_INLINE bool NAME(finish_mixed)(struct ulp_record *out, const uint64_t *v, bool negative,
+                                    int precision)
 {
     if (v[LIMBS] == 0)
         return NAME(finish)(out, v, 0, negative, precision, ERROR);
@@ -56,11 +59,12 @@ WIDE_INLINE bool NAME(finish_mixed)(struct ulp_record *out, const uint64_t *v, b
     return NAME(finish)(out, y, bits, negative, precision, ERROR);
 }
 
-/* Splits x into k and r: +-x = k c + r, 0 <= r < c + 2^-29, where c is the series' constant. x < 2^16, r of LIMBS limbs
- * of fraction and one of integer. inverse = 1 / c; the quotient in double errs by less than 2^-34, so taking 2^-30 from it
- * makes r positive. r errs by 2 ulp: one of x, one of |k| times the constant's. */
-WIDE_INLINE int64_t NAME(reduce)(uint64_t *r, const uint64_t *x, bool negative, const struct ulp_series *series,
-                                 double inverse)
+/* Splits x into k and r: +-x = k c + r, 0 <= r < c + 2^-29, where c is the series' constant. x <
+ * 2^16, r of LIMBS limbs of fraction and one of integer. inverse = 1 / c; the quotient in double
+ * errs by less than 2^-34, so taking 2^-30 from it makes r positive. r errs by 2 ulp: one of x, one
+ * of |k| times the constant's. */
+WIDE_INLINE int64_t NAME(reduce)(uint64_t *r, const uint64_t *x, bool negative,
+                                 const struct ulp_series *series, double inverse)
 {
     const double size = (double)x[LIMBS] + 0x1p-64 * (double)x[LIMBS - 1];
     const double quotient = (negative ? -size : size) * inverse - 0x1p-30;
@@ -78,7 +82,8 @@ WIDE_INLINE int64_t NAME(reduce)(uint64_t *r, const uint64_t *x, bool negative, 
 }
 
 /* exp(+-x) = 8 y 2^k, 1/8 <= y < 1/4 + 2^-29. */
-WIDE_INLINE int64_t NAME(exp_fixed)(uint64_t *y, const uint64_t *x, bool negative, const struct ulp_series *series)
+WIDE_INLINE int64_t NAME(exp_fixed)(uint64_t *y, const uint64_t *x, bool negative,
+                                    const struct ulp_series *series)
 {
     uint64_t r[LIMBS + 1], u[LIMBS];
     const int64_t k = NAME(reduce)(r, x, negative, series, 0x1.71547652b82fep+0);
@@ -87,8 +92,10 @@ WIDE_INLINE int64_t NAME(exp_fixed)(uint64_t *y, const uint64_t *x, bool negativ
     return k;
 }
 
-/* y = exp(-x 2^doublings) < 1, errs by 2^12 ulp; false where x is too small or large. x >= 2^-64. */
-WIDE_INLINE bool NAME(exp_below_one)(uint64_t *y, uint64_t *f, int64_t *k, const struct ulp_record *x, int doublings,
+/* y = exp(-x 2^doublings) < 1, errs by 2^12 ulp; false where x is too small or large. x >=
+ * 2^-64. */
+WIDE_INLINE bool NAME(exp_below_one)(uint64_t *y, uint64_t *f, int64_t *k,
+                                     const struct ulp_record *x, int doublings,
                                      const struct ulp_series *series)
 {
     uint64_t fixed[LIMBS + 1];
@@ -103,7 +110,8 @@ WIDE_INLINE bool NAME(exp_below_one)(uint64_t *y, uint64_t *f, int64_t *k, const
     return true;
 }
 
-static bool NAME(exp)(struct ulp_record *out, const struct ulp_record *x, int precision, const struct ulp_series *series)
+static bool NAME(exp)(struct ulp_record *out, const struct ulp_record *x, int precision,
+                      const struct ulp_series *series)
 {
     uint64_t fixed[LIMBS + 1], y[LIMBS];
     if (x->exponent > ARGUMENT_BITS)
@@ -149,7 +157,8 @@ static bool NAME(sigmoid)(struct ulp_record *out, const struct ulp_record *x, in
     wide_shift_right(y, y, 1, LIMBS);
     y[LIMBS - 1] |= UINT64_C(1) << 63; /* (1 + e) / 2 */
     if (x->kind > 0) {
-        WIDE_UNROLL for (int i = 0; i < LIMBS; i++) f[i] = ~UINT64_C(0); /* 1/2 less an ulp: below y */
+        /* 1/2 less an ulp: below y */
+        WIDE_UNROLL for (int i = 0; i < LIMBS; i++) f[i] = ~UINT64_C(0);
         f[LIMBS - 1] >>= 1;
     }
     wide_divide(q, f, 0, y, LIMBS);
@@ -180,7 +189,8 @@ static bool NAME(tanh)(struct ulp_record *out, const struct ulp_record *x, int p
     int64_t k;
     if (!NAME(exp_below_one)(y, f, &k, x, 1, series))
         return false;
-    WIDE_UNROLL for (int i = 0; i < LIMBS; i++) f[i] = ~y[i]; /* an ulp too small: below the divisor */
+    /* an ulp too small: below the divisor */
+    WIDE_UNROLL for (int i = 0; i < LIMBS; i++) f[i] = ~y[i];
     wide_shift_right(f, f, 1, LIMBS);
     wide_shift_right(y, y, 1, LIMBS);
     y[LIMBS - 1] |= UINT64_C(1) << 63;
@@ -220,8 +230,8 @@ WIDE_INLINE void NAME(log_fixed)(uint64_t *y, const uint64_t *t, const struct ul
 }
 
 /* log(m 2^exponent), 1/2 <= m < 1: (exponent - 1) log 2 + log(1 + t), t = 2 m - 1. */
-WIDE_INLINE bool NAME(log_of)(struct ulp_record *out, const uint64_t *m, int64_t exponent, int precision,
-                              const struct ulp_series *series)
+WIDE_INLINE bool NAME(log_of)(struct ulp_record *out, const uint64_t *m, int64_t exponent,
+                              int precision, const struct ulp_series *series)
 {
     uint64_t t[LIMBS], y[LIMBS + 1], product[LIMBS + 3];
     wide_shift_left(t, m, 1, LIMBS);
@@ -236,7 +246,8 @@ WIDE_INLINE bool NAME(log_of)(struct ulp_record *out, const uint64_t *m, int64_t
     return NAME(finish_mixed)(out, y, k < 0, precision);
 }
 
-static bool NAME(log)(struct ulp_record *out, const struct ulp_record *x, int precision, const struct ulp_series *series)
+static bool NAME(log)(struct ulp_record *out, const struct ulp_record *x, int precision,
+                      const struct ulp_series *series)
 {
     uint64_t m[LIMBS];
     if (x->kind < 0 || x->exponent > EXPONENT_MAX || x->exponent < EXPONENT_MIN)
@@ -261,7 +272,8 @@ static bool NAME(log1p)(struct ulp_record *out, const struct ulp_record *x, int 
     }
     uint64_t rest[LIMBS] = {0};
     wide_sub(rest, rest, w, LIMBS);
-    if (w[LIMBS] != 0 || rest[LIMBS - 1] >> 55 == 0) /* the ulp of error becomes at most 2^8 ulp of the significand */
+    /* the ulp of error becomes at most 2^8 ulp of the significand */
+    if (w[LIMBS] != 0 || rest[LIMBS - 1] >> 55 == 0)
         return false;
     const int shift = __builtin_clzll(rest[LIMBS - 1]);
     wide_shift_left(rest, rest, shift, LIMBS);
@@ -286,8 +298,9 @@ static bool NAME(softplus)(struct ulp_record *out, const struct ulp_record *x, i
 }
 
 /* sin or cos of |x| = k pi/2 + r: quadrants counted from the sine's. */
-WIDE_INLINE bool NAME(circular)(struct ulp_record *out, const struct ulp_record *x, int precision, int64_t quadrant,
-                                bool negative, const struct ulp_series *sine, const struct ulp_series *cosine)
+WIDE_INLINE bool NAME(circular)(struct ulp_record *out, const struct ulp_record *x, int precision,
+                                int64_t quadrant, bool negative, const struct ulp_series *sine,
+                                const struct ulp_series *cosine)
 {
     uint64_t fixed[LIMBS + 1], r[LIMBS + 1], u[LIMBS], y[LIMBS];
     if (x->exponent > ARGUMENT_BITS)
@@ -295,53 +308,58 @@ WIDE_INLINE bool NAME(circular)(struct ulp_record *out, const struct ulp_record 
     NAME(fix)(fixed, x, 0);
     quadrant += NAME(reduce)(r, fixed, false, sine, 0x1.45f306dc9c883p-1);
     wide_shift_left(u, r, 7, LIMBS);
-    ulp_series_evaluate(y, quadrant & 1 ? cosine : sine, r[LIMBS] << 7 | r[LIMBS - 1] >> 57, u, LIMBS);
+    ulp_series_evaluate(y, quadrant & 1 ? cosine : sine, r[LIMBS] << 7 | r[LIMBS - 1] >> 57, u,
+                        LIMBS);
     if ((int64_t)y[LIMBS - 1] < 0)
         return false;
     return NAME(finish)(out, y, 3, negative ^ ((quadrant & 2) != 0), precision, ERROR);
 }
-static bool NAME(sin)(struct ulp_record *out, const struct ulp_record *x, int precision, const struct ulp_series *sine,
-                      const struct ulp_series *cosine)
+static bool NAME(sin)(struct ulp_record *out, const struct ulp_record *x, int precision,
+                      const struct ulp_series *sine, const struct ulp_series *cosine)
 {
     return NAME(circular)(out, x, precision, 0, x->kind < 0, sine, cosine);
 }
-static bool NAME(cos)(struct ulp_record *out, const struct ulp_record *x, int precision, const struct ulp_series *sine,
-                      const struct ulp_series *cosine)
+static bool NAME(cos)(struct ulp_record *out, const struct ulp_record *x, int precision,
+                      const struct ulp_series *sine, const struct ulp_series *cosine)
 {
     return NAME(circular)(out, x, precision, 1, false, sine, cosine);
 }
 
 /* Strips. */
-#define UNARY(FUNCTION, SERIES)                                                                                        \
-    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, size_t n)               \
-    {                                                                                                                  \
-        const struct ulp_series *const first = ulp_series_get(ULP_SERIES_##SERIES, LIMBS);                             \
-        size_t i = 0;                                                                                                  \
-        (void)b;                                                                                                       \
-        if (!first)                                                                                                    \
-            return 0;                                                                                                  \
-        for (; i < n; i++) {                                                                                           \
-            const struct ulp_record *x = record_at_const(a, i, SIGNIFICAND);                                           \
-            if (!is_regular(x) || !NAME(FUNCTION)(record_at(out, i, SIGNIFICAND), x, precision, first))                \
-                break;                                                                                                 \
-        }                                                                                                              \
-        return i;                                                                                                      \
+#define UNARY(FUNCTION, SERIES)                                                                \
+    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, \
+                                       size_t n)                                               \
+    {                                                                                          \
+        const struct ulp_series *const first = ulp_series_get(ULP_SERIES_##SERIES, LIMBS);     \
+        size_t i = 0;                                                                          \
+        (void)b;                                                                               \
+        if (!first)                                                                            \
+            return 0;                                                                          \
+        for (; i < n; i++) {                                                                   \
+            const struct ulp_record *x = record_at_const(a, i, SIGNIFICAND);                   \
+            if (!is_regular(x) ||                                                              \
+                !NAME(FUNCTION)(record_at(out, i, SIGNIFICAND), x, precision, first))          \
+                break;                                                                         \
+        }                                                                                      \
+        return i;                                                                              \
     }
-#define UNARY_OF_TWO(FUNCTION, SERIES, SECOND)                                                                         \
-    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, size_t n)               \
-    {                                                                                                                  \
-        const struct ulp_series *const first = ulp_series_get(ULP_SERIES_##SERIES, LIMBS);                             \
-        const struct ulp_series *const second = ulp_series_get(ULP_SERIES_##SECOND, LIMBS);                            \
-        size_t i = 0;                                                                                                  \
-        (void)b;                                                                                                       \
-        if (!first || !second)                                                                                         \
-            return 0;                                                                                                  \
-        for (; i < n; i++) {                                                                                           \
-            const struct ulp_record *x = record_at_const(a, i, SIGNIFICAND);                                           \
-            if (!is_regular(x) || !NAME(FUNCTION)(record_at(out, i, SIGNIFICAND), x, precision, first, second))        \
-                break;                                                                                                 \
-        }                                                                                                              \
-        return i;                                                                                                      \
+#define UNARY_OF_TWO(FUNCTION, SERIES, SECOND)                                                 \
+    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, \
+                                       size_t n)                                               \
+    {                                                                                          \
+        const struct ulp_series *const first = ulp_series_get(ULP_SERIES_##SERIES, LIMBS);     \
+        const struct ulp_series *const second = ulp_series_get(ULP_SERIES_##SECOND, LIMBS);    \
+        size_t i = 0;                                                                          \
+        (void)b;                                                                               \
+        if (!first || !second)                                                                 \
+            return 0;                                                                          \
+        for (; i < n; i++) {                                                                   \
+            const struct ulp_record *x = record_at_const(a, i, SIGNIFICAND);                   \
+            if (!is_regular(x) ||                                                              \
+                !NAME(FUNCTION)(record_at(out, i, SIGNIFICAND), x, precision, first, second))  \
+                break;                                                                         \
+        }                                                                                      \
+        return i;                                                                              \
     }
 UNARY(exp, EXP)
 UNARY(expm1, EXP)

@@ -1,6 +1,7 @@
-/* Numbers of a few 64-bit limbs, least significant first, for the fast paths of the wide carrier. Every count of limbs
- * is a constant where these are used, so that the loops unroll and the arrays live in registers. As fractions, n limbs a
- * stand for a 2^(-64 n) in [0, 1); the unit of the last limb is an ulp here. */
+/* Numbers of a few 64-bit limbs, least significant first, for the fast paths of the wide carrier.
+ * Every count of limbs is a constant where these are used, so that the loops unroll and the arrays
+ * live in registers. As fractions, n limbs a stand for a 2^(-64 n) in [0, 1); the unit of the last
+ * limb is an ulp here. */
 #ifndef ULP_NUMBER_WIDE_LIMBS_H
 #define ULP_NUMBER_WIDE_LIMBS_H
 
@@ -122,14 +123,15 @@ WIDE_INLINE void wide_shift_right(uint64_t *y, const uint64_t *a, int64_t bits, 
     }
     for (; bits >= 64; bits -= 64)
         WIDE_UNROLL for (int i = 0; i < n; i++) moved[i] = i + 1 < n ? moved[i + 1] : 0;
-    WIDE_UNROLL for (int i = 0; i + 1 < n; i++) y[i] = moved[i] >> bits | moved[i + 1] << 1 << (63 - bits);
+    WIDE_UNROLL for (int i = 0; i + 1 < n; i++) y[i] = moved[i] >> bits | moved[i + 1]
+                                                                              << 1 << (63 - bits);
     y[n - 1] = moved[n - 1] >> bits;
 }
 
-/* The product of two fractions without the columns below limb n - 1: too small by less than n ulp. Proof: the columns
- * left out are sum of a_i b_j 2^(64 (i + j - 2n)) over i + j <= n - 2; column n - 2 has n - 1 products of at most
- * (2^64 - 1)^2, and what these miss of 2^128 exceeds the columns below. So much is below n - 1 ulp; cutting off column
- * n - 1 adds less than one. */
+/* The product of two fractions without the columns below limb n - 1: too small by less than n ulp.
+ * Proof: the columns left out are sum of a_i b_j 2^(64 (i + j - 2n)) over i + j <= n - 2; column n
+ * - 2 has n - 1 products of at most (2^64 - 1)^2, and what these miss of 2^128 exceeds the columns
+ * below. So much is below n - 1 ulp; cutting off column n - 1 adds less than one. */
 WIDE_INLINE void wide_multiply_high(uint64_t *y, const uint64_t *a, const uint64_t *b, int n)
 {
     uint64_t t[WIDE_MAX + 1];
@@ -192,8 +194,8 @@ WIDE_INLINE uint64_t wide_divide_pair(uint64_t *remainder, uint64_t high, uint64
 #endif
 }
 
-/* floor((2^192 - 1) / d) - 2^64 for d of two limbs, its top bit set (N. Moeller, T. Granlund, "Improved division by
- * invariant integers", IEEE Trans. Computers 60(2), 2011, algorithm 6). */
+/* floor((2^192 - 1) / d) - 2^64 for d of two limbs, its top bit set (N. Moeller, T. Granlund,
+ * "Improved division by invariant integers", IEEE Trans. Computers 60(2), 2011, algorithm 6). */
 WIDE_INLINE uint64_t wide_reciprocal(const uint64_t *d)
 {
     const uint64_t d1 = d[1], d0 = d[0];
@@ -209,8 +211,8 @@ WIDE_INLINE uint64_t wide_reciprocal(const uint64_t *d)
     return v + more + (more & -(uint64_t)!wide_less(rest, d, 2));
 }
 
-/* Quotient and, in u, remainder of (u, low) by d, two limbs each, u < d, v the reciprocal of d: the same paper's
- * algorithm 5. */
+/* Quotient and, in u, remainder of (u, low) by d, two limbs each, u < d, v the reciprocal of d: the
+ * same paper's algorithm 5. */
 WIDE_INLINE uint64_t wide_divide_step(uint64_t *u, uint64_t low, const uint64_t *d, uint64_t v)
 {
     const wide_pair product = (wide_pair)v * u[1];
@@ -236,8 +238,8 @@ WIDE_INLINE uint64_t wide_divide_step(uint64_t *u, uint64_t low, const uint64_t 
     return q[1];
 }
 
-/* q = floor(2^(64 n) (a + low 2^-64) / b) for a < b, the top bit of b set, n >= 2; a becomes the remainder. Beyond two
- * limbs the quotient of the leading limbs is the digit or one too many. */
+/* q = floor(2^(64 n) (a + low 2^-64) / b) for a < b, the top bit of b set, n >= 2; a becomes the
+ * remainder. Beyond two limbs the quotient of the leading limbs is the digit or one too many. */
 WIDE_INLINE void wide_divide(uint64_t *q, uint64_t *a, uint64_t low, const uint64_t *b, int n)
 {
     const uint64_t v = wide_reciprocal(b + n - 2);
@@ -249,7 +251,8 @@ WIDE_INLINE void wide_divide(uint64_t *q, uint64_t *a, uint64_t low, const uint6
     WIDE_UNROLL for (int i = n - 1; i >= 0; i--)
     {
         uint64_t u[2] = {a[n - 2], a[n - 1]};
-        uint64_t digit = wide_less(u, b + n - 2, 2) ? wide_divide_step(u, a[n - 3], b + n - 2, v) : ~UINT64_C(0);
+        uint64_t digit =
+            wide_less(u, b + n - 2, 2) ? wide_divide_step(u, a[n - 3], b + n - 2, v) : ~UINT64_C(0);
         uint64_t product[WIDE_MAX], next[WIDE_MAX];
         next[0] = i == n - 1 ? low : 0;
         wide_copy(next + 1, a, n);

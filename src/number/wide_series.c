@@ -1,6 +1,7 @@
-/* The coefficients of wide_series.h. They are computed with EXTRA_BITS beyond the last limb, far more than the
- * recurrences lose, and rounded once. How many there are follows from the bounds below, which are proved in README.md,
- * not from the computed values: what is cut off is below half an ulp. */
+/* The coefficients of wide_series.h. They are computed with EXTRA_BITS beyond the last limb, far
+ * more than the recurrences lose, and rounded once. How many there are follows from the bounds
+ * below, which are proved in README.md, not from the computed values: what is cut off is below half
+ * an ulp. */
 #include "number/wide_series.h"
 
 #ifdef ULP_WIDE_LIMBS
@@ -16,12 +17,14 @@
 struct recipe {
     int width_bits;
     double end; /* cells cover [0, end); 0: a single cell */
-    /* c[0 .. count): Taylor coefficients at x. Unless x is 0, c holds those of the cell before, scaled as they are stored. */
+    /* c[0 .. count): Taylor coefficients at x. Unless x is 0, c holds those of the cell before,
+     * scaled as they are stored. */
     void (*expand)(mpfr_t *c, int count, const mpfr_t x);
     /* At least |f^(k)(x) / k!| for all x in the cells. */
     double (*bound)(int k);
     int (*constant)(mpfr_t, mpfr_rnd_t);
-    /* expand needs coefficients until their terms are below 2^-more_bits ulp: TERMS_MAX is enough for them. */
+    /* expand needs coefficients until their terms are below 2^-more_bits ulp: TERMS_MAX is enough
+     * for them. */
     int more_bits;
 };
 
@@ -50,10 +53,11 @@ static void expand_log1p(mpfr_t *c, int count, const mpfr_t x)
 
 #define ERF_WIDTH_BITS 6
 
-/* erf(x) and erf'(x) from the series of the cell before, at its end: the sums of c_k h^k and of k c_k h^(k-1), h the cells' width;
- * c[k] holds an eighth of c_k h^k. mpfr_erf would take ten times as long. What is lost stays below 2^-40 ulp: the terms cut
- * off are below 2^-more_bits ulp, those of erf' 2^12 times that; each cell adds that much, h times the slope's share, and
- * g(x + h) = g(x) exp(-2 x h - h^2) does not amplify it; there are at most 900 cells. */
+/* erf(x) and erf'(x) from the series of the cell before, at its end: the sums of c_k h^k and of k
+ * c_k h^(k-1), h the cells' width; c[k] holds an eighth of c_k h^k. mpfr_erf would take ten times
+ * as long. What is lost stays below 2^-40 ulp: the terms cut off are below 2^-more_bits ulp, those
+ * of erf' 2^12 times that; each cell adds that much, h times the slope's share, and g(x + h) = g(x)
+ * exp(-2 x h - h^2) does not amplify it; there are at most 900 cells. */
 static void continue_erf(mpfr_t value, mpfr_t slope, mpfr_t *c, int count)
 {
     mpfr_t term;
@@ -127,7 +131,8 @@ static void expand_cos(mpfr_t *c, int count, const mpfr_t x)
     mpfr_clears(sine, cosine, (mpfr_ptr)0);
 }
 
-/* t = tanh satisfies t' = 1 - t^2: with t = sum t_k x^(2k+1), (2k + 1) t_k = -sum of t_i t_j over i + j = k - 1. */
+/* t = tanh satisfies t' = 1 - t^2: with t = sum t_k x^(2k+1), (2k + 1) t_k = -sum of t_i t_j over i
+ * + j = k - 1. */
 static void expand_tanh(mpfr_t *c, int count, const mpfr_t x)
 {
     mpfr_t sum;
@@ -171,8 +176,9 @@ static double bound_one(int k)
     (void)k;
     return 1.2;
 }
-/* Cauchy's bound for erf' on circles of radius sqrt(m / 2), m = k - 1: 2/sqrt(pi) (2e/m)^(m/2), and 1/k for erf; squared
- * factors in the loop, as 2e/m needs no root for even m and (2e/m)^((m-1)/2) suffices for odd m >= 6. */
+/* Cauchy's bound for erf' on circles of radius sqrt(m / 2), m = k - 1: 2/sqrt(pi) (2e/m)^(m/2), and
+ * 1/k for erf; squared factors in the loop, as 2e/m needs no root for even m and (2e/m)^((m-1)/2)
+ * suffices for odd m >= 6. */
 static double bound_erf(int k)
 {
     const int m = k - 1;
@@ -182,6 +188,7 @@ static double bound_erf(int k)
     return bound;
 }
 
+/* clang-format off */
 static const struct recipe recipes[ULP_SERIES_COUNT] = {
     [ULP_SERIES_EXP] = {8, 0.7, expand_exp, bound_factorial, mpfr_const_log2, 0},
     [ULP_SERIES_LOG1P] = {7, 1, expand_log1p, bound_one, mpfr_const_log2, 0},
@@ -191,6 +198,7 @@ static const struct recipe recipes[ULP_SERIES_COUNT] = {
     [ULP_SERIES_TANH_SMALL] = {10, 0, expand_tanh, bound_one, NULL, 0},
     [ULP_SERIES_ERF_SMALL] = {10, 0, expand_erf_small, bound_one, NULL, 0},
 };
+/* clang-format on */
 
 /* y (n limbs) = x 2^(64 limbs) rounded to an integer, in two's complement. */
 static void put_fixed(uint64_t *y, const mpfr_t x, int limbs, int n)
@@ -211,9 +219,11 @@ static void put_fixed(uint64_t *y, const mpfr_t x, int limbs, int n)
     mpz_clear(integer);
 }
 
-/* The number of coefficients, and steps[l] of them with l limbs: the sum of the terms from a step on has to stay below
- * 3/8 of 2^(64 l), where l limbs hold up to 1/2. *expanded: with those that expand needs besides. */
-static int plan_steps(int steps[ULP_SERIES_LIMBS_MAX + 1], int *expanded, const struct recipe *recipe, int limbs)
+/* The number of coefficients, and steps[l] of them with l limbs: the sum of the terms from a step
+ * on has to stay below 3/8 of 2^(64 l), where l limbs hold up to 1/2. *expanded: with those that
+ * expand needs besides. */
+static int plan_steps(int steps[ULP_SERIES_LIMBS_MAX + 1], int *expanded,
+                      const struct recipe *recipe, int limbs)
 {
     double terms[TERMS_MAX + 1], scale = 1.0 / (1 << SCALE_BITS), ulp = 1, rest = 0, cell = 1;
     for (int i = 0; i < limbs; i++)
@@ -226,7 +236,8 @@ static int plan_steps(int steps[ULP_SERIES_LIMBS_MAX + 1], int *expanded, const 
     while (count < TERMS_MAX && terms[count] > ulp / 8)
         count++;
     *expanded = count;
-    for (double least = ldexp(ulp, -recipe->more_bits); recipe->more_bits && *expanded < TERMS_MAX && terms[*expanded] > least;)
+    for (double least = ldexp(ulp, -recipe->more_bits);
+         recipe->more_bits && *expanded < TERMS_MAX && terms[*expanded] > least;)
         ++*expanded;
     for (int k = count - 1, l = 1; k >= 0; k--) {
         rest += terms[k];
@@ -251,7 +262,8 @@ static struct ulp_series *create(enum ulp_series_kind kind, int limbs)
     size_t stride = 0;
     for (int l = 1; l <= limbs; l++)
         stride += (size_t)(l * steps[l]);
-    struct ulp_series *series = calloc(1, sizeof *series + cells * stride * sizeof series->coefficients[0]);
+    struct ulp_series *series =
+        calloc(1, sizeof *series + cells * stride * sizeof series->coefficients[0]);
     if (!series)
         return NULL;
     series->limbs = limbs;
@@ -267,7 +279,8 @@ static struct ulp_series *create(enum ulp_series_kind kind, int limbs)
         mpfr_set_ui_2exp(x, cell, -recipe->width_bits, MPFR_RNDN);
         recipe->expand(c, expanded, x);
         for (int k = 0; k < expanded; k++)
-            mpfr_div_2ui(c[k], c[k], (unsigned long)(SCALE_BITS + k * recipe->width_bits), MPFR_RNDN);
+            mpfr_div_2ui(c[k], c[k], (unsigned long)(SCALE_BITS + k * recipe->width_bits),
+                         MPFR_RNDN);
         for (int k = count - 1, l = 1, left = steps[1]; k >= 0; k--, left--) {
             while (left == 0)
                 left = steps[++l];

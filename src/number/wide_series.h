@@ -1,4 +1,5 @@
-/* Taylor series in fixed point for the wide carrier's functions, their coefficients computed by MPFR on first use. */
+/* Taylor series in fixed point for the wide carrier's functions, their coefficients computed by
+ * MPFR on first use. */
 #ifndef ULP_NUMBER_WIDE_SERIES_H
 #define ULP_NUMBER_WIDE_SERIES_H
 
@@ -20,28 +21,35 @@ enum ulp_series_kind {
     ULP_SERIES_COUNT
 };
 
-/* The function is cut into cells of width 2^-width_bits. In cell i, at x = (i + u) 2^-width_bits, an eighth of it is the
- * sum over k of c_k u^k; |c_k| shrinks with k, so the leading steps of Horner's rule, from the highest k, have few limbs. */
+/* The function is cut into cells of width 2^-width_bits. In cell i, at x = (i + u) 2^-width_bits,
+ * an eighth of it is the sum over k of c_k u^k; |c_k| shrinks with k, so the leading steps of
+ * Horner's rule, from the highest k, have few limbs. */
 struct ulp_series {
     int limbs;
     int width_bits;
     int steps[ULP_SERIES_LIMBS_MAX + 1]; /* [l]: coefficients of l limbs */
     size_t stride;                       /* limbs of a cell */
-    uint64_t constant[WIDE_MAX];         /* log 2 (EXP, LOG1P) or pi/2 (SIN, COS): limbs + 1 of fraction, one of integer */
-    uint64_t coefficients[];             /* by cell, then from the highest k; two's complement */
+    /* log 2 (EXP, LOG1P) or pi/2 (SIN, COS): limbs + 1 of fraction, one of integer */
+    uint64_t constant[WIDE_MAX];
+    uint64_t coefficients[]; /* by cell, then from the highest k; two's complement */
 };
 
-/* erf(x) rounds to 1 at every precision that `limbs` limbs serve, from here on: erfc(x) < exp(-x^2). */
-static inline int ulp_series_erf_end(int limbs) { return 4 + 2 * limbs; }
+/* erf(x) rounds to 1 at every precision that `limbs` limbs serve, from here on: erfc(x) <
+ * exp(-x^2). */
+static inline int ulp_series_erf_end(int limbs)
+{
+    return 4 + 2 * limbs;
+}
 
 /* The series, made on first use and kept; NULL when memory lacks. Any thread may call it. */
 const struct ulp_series *ulp_series_get(enum ulp_series_kind kind, int limbs);
 
-/* y = the series at cell and u, both of n = series->limbs limbs, an eighth of the function, in two's complement with an error
- * below 2^9 ulp: a step of l limbs errs by less than l for the product, 1/2 for what is cut off u (as |sum| < 2^(64 l - 1)
- * ulp), 1/2 for the coefficient, and u < 1 does not amplify the sum's earlier errors; there are at most 60 steps. */
-WIDE_INLINE void ulp_series_steps(uint64_t *sum, const uint64_t **c, const struct ulp_series *series, const uint64_t *u,
-                                  int l, int n)
+/* y = the series at cell and u, both of n = series->limbs limbs, an eighth of the function, in
+ * two's complement with an error below 2^9 ulp: a step of l limbs errs by less than l for the
+ * product, 1/2 for what is cut off u (as |sum| < 2^(64 l - 1) ulp), 1/2 for the coefficient, and u
+ * < 1 does not amplify the sum's earlier errors; there are at most 60 steps. */
+WIDE_INLINE void ulp_series_steps(uint64_t *sum, const uint64_t **c,
+                                  const struct ulp_series *series, const uint64_t *u, int l, int n)
 {
     if (l > n)
         return;
@@ -56,7 +64,8 @@ WIDE_INLINE void ulp_series_steps(uint64_t *sum, const uint64_t **c, const struc
     }
 }
 
-WIDE_INLINE void ulp_series_evaluate(uint64_t *y, const struct ulp_series *series, size_t cell, const uint64_t *u, int n)
+WIDE_INLINE void ulp_series_evaluate(uint64_t *y, const struct ulp_series *series, size_t cell,
+                                     const uint64_t *u, int n)
 {
     const uint64_t *c = series->coefficients + cell * series->stride;
     uint64_t sum[ULP_SERIES_LIMBS_MAX];

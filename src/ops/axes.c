@@ -12,20 +12,23 @@ struct axis_tables {
 };
 
 /* All of every axis; operators then change the axes they touch. */
-static enum ulp_status make_tables(const struct ulp_call *call, struct axis_tables *tables, struct ulp_error *error)
+static enum ulp_status make_tables(const struct ulp_call *call, struct axis_tables *tables,
+                                   struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
     enum ulp_status status = ULP_OK;
     ulp_strides(in, tables->strides);
     for (int d = 0; status == ULP_OK && d < in->rank; d++)
-        status = ulp_move_table(call, &tables->table[d], (size_t)out->dims[d], 0, tables->strides[d], error);
+        status = ulp_move_table(call, &tables->table[d], (size_t)out->dims[d], 0,
+                                tables->strides[d], error);
     return status;
 }
 
-static enum ulp_status move_tables(struct ulp_call *call, const struct axis_tables *tables, const void *fill,
-                                   struct ulp_error *error)
+static enum ulp_status move_tables(struct ulp_call *call, const struct axis_tables *tables,
+                                   const void *fill, struct ulp_error *error)
 {
-    return ulp_move_axes(&call->out[0], call->in[0], (const int64_t *const *)tables->table, fill, call->pool, error);
+    return ulp_move_axes(&call->out[0], call->in[0], (const int64_t *const *)tables->table, fill,
+                         call->pool, error);
 }
 
 /* ---- Slice ---- */
@@ -36,7 +39,8 @@ struct slice {
 };
 
 /* Python's slice of an axis of `size`. */
-static void slice_axis(struct slice *slice, int axis, int64_t size, int64_t start, int64_t end, int64_t step)
+static void slice_axis(struct slice *slice, int axis, int64_t size, int64_t start, int64_t end,
+                       int64_t step)
 {
     int64_t low = step < 0 ? -1 : 0, high = step < 0 ? size - 1 : size;
     start = ulp_clamp(start < 0 ? start + size : start, low, high);
@@ -50,7 +54,8 @@ static void slice_axis(struct slice *slice, int axis, int64_t size, int64_t star
     slice->count[axis] = (int64_t)(distance / stride + (distance % stride != 0));
 }
 
-static enum ulp_status read_slice(const struct ulp_call *call, struct slice *slice, struct ulp_error *error)
+static enum ulp_status read_slice(const struct ulp_call *call, struct slice *slice,
+                                  struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     static const char *const names[] = {"starts", "ends", "axes", "steps"};
@@ -62,8 +67,8 @@ static enum ulp_status read_slice(const struct ulp_call *call, struct slice *sli
             return status;
         slice->known = slice->known && lists[i].known;
         if (lists[i].given && lists[i].count != lists[0].count)
-            return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu entries, starts has %zu", names[i], lists[i].count,
-                            lists[0].count);
+            return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu entries, starts has %zu", names[i],
+                            lists[i].count, lists[0].count);
     }
     for (int d = 0; d < in->rank; d++)
         slice_axis(slice, d, in->dims[d], 0, in->dims[d], 1);
@@ -116,10 +121,13 @@ static enum ulp_status infer_expand(struct ulp_call *call, struct ulp_error *err
     if (status != ULP_OK || !shape.known)
         return status;
     if (shape.count > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
-    status = ulp_tensor_describe(&wanted, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, (int)shape.count, shape.values, error);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
+                        ULP_RANK_MAX);
+    status = ulp_tensor_describe(&wanted, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, (int)shape.count,
+                                 shape.values, error);
     if (status == ULP_OK)
-        status = ulp_broadcast_shape(2, (const struct ulp_tensor *[]){in, &wanted}, &rank, dims, error);
+        status =
+            ulp_broadcast_shape(2, (const struct ulp_tensor *[]){in, &wanted}, &rank, dims, error);
     return status == ULP_OK ? ulp_call_describe(call, 0, in->type, rank, dims, error) : status;
 }
 
@@ -131,10 +139,11 @@ static enum ulp_status run_expand(struct ulp_call *call, struct ulp_error *error
     ulp_strides(in, strides);
     for (int d = 0; status == ULP_OK && d < in->rank; d++)
         if (in->dims[d] != 1)
-            status = ulp_move_table(call, &tables[out->rank - in->rank + d], (size_t)in->dims[d], 0, strides[d], error);
-    return status == ULP_OK
-               ? ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables, NULL, call->pool, error)
-               : status;
+            status = ulp_move_table(call, &tables[out->rank - in->rank + d], (size_t)in->dims[d], 0,
+                                    strides[d], error);
+    return status == ULP_OK ? ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables, NULL,
+                                            call->pool, error)
+                            : status;
 }
 
 static enum ulp_status infer_tile(struct ulp_call *call, struct ulp_error *error)
@@ -146,11 +155,12 @@ static enum ulp_status infer_tile(struct ulp_call *call, struct ulp_error *error
     if (status != ULP_OK || !repeats.known)
         return status;
     if (repeats.count != (size_t)in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "repeats has %zu entries for a tensor of rank %d", repeats.count,
-                        in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "repeats has %zu entries for a tensor of rank %d",
+                        repeats.count, in->rank);
     for (int d = 0; d < in->rank; d++)
         if (__builtin_mul_overflow(in->dims[d], repeats.values[d], &dims[d]))
-            return ulp_fail(error, ULP_ERROR_INPUT, "repeats[%d] is %lld", d, (long long)repeats.values[d]);
+            return ulp_fail(error, ULP_ERROR_INPUT, "repeats[%d] is %lld", d,
+                            (long long)repeats.values[d]);
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
@@ -172,7 +182,8 @@ struct pads {
     int64_t begin[ULP_RANK_MAX], end[ULP_RANK_MAX]; /* negative: cut */
 };
 
-static enum ulp_status read_pads(const struct ulp_call *call, struct pads *pads, struct ulp_error *error)
+static enum ulp_status read_pads(const struct ulp_call *call, struct pads *pads,
+                                 struct ulp_error *error)
 {
     int rank = call->in[0]->rank;
     struct ulp_list amounts, axes;
@@ -185,10 +196,12 @@ static enum ulp_status read_pads(const struct ulp_call *call, struct pads *pads,
     pads->known = amounts.known && axes.known;
     size_t count = axes.given ? axes.count : (size_t)rank;
     if (amounts.count != 2 * count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "pads has %zu entries: expected %zu", amounts.count, 2 * count);
+        return ulp_fail(error, ULP_ERROR_INPUT, "pads has %zu entries: expected %zu", amounts.count,
+                        2 * count);
     for (size_t i = 0; pads->known && i < count; i++) {
         int axis;
-        if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, rank, &axis, error)) != ULP_OK)
+        if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, rank, &axis,
+                                    error)) != ULP_OK)
             return status;
         pads->begin[axis] = amounts.values[i];
         pads->end[axis] = amounts.values[count + i];
@@ -209,7 +222,8 @@ static enum ulp_status infer_pad(struct ulp_call *call, struct ulp_error *error)
             __builtin_add_overflow(dims[d], pads.end[d], &dims[d]))
             return ulp_fail(error, ULP_ERROR_INPUT, "pads of axis %d are out of range", d);
         if (in->dims[d] == 0 && dims[d] > 0 && !ulp_call_is(call, "mode", "constant"))
-            return ulp_fail(error, ULP_ERROR_INPUT, "axis %d is empty and can only be padded with a constant", d);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "axis %d is empty and can only be padded with a constant", d);
     }
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
@@ -217,7 +231,10 @@ static enum ulp_status infer_pad(struct ulp_call *call, struct ulp_error *error)
 static const struct pad_mode {
     const char *name;
     ulp_pad_fn *index;
-} pad_modes[] = {{"constant", ulp_pad_constant}, {"edge", ulp_pad_edge}, {"reflect", ulp_pad_reflect}, {"wrap", ulp_pad_wrap}};
+} pad_modes[] = {{"constant", ulp_pad_constant},
+                 {"edge", ulp_pad_edge},
+                 {"reflect", ulp_pad_reflect},
+                 {"wrap", ulp_pad_wrap}};
 
 static enum ulp_status check_pad(struct ulp_call *call, struct ulp_error *error)
 {
@@ -238,10 +255,12 @@ static enum ulp_status run_pad(struct ulp_call *call, struct ulp_error *error)
     while (!ulp_call_is(call, "mode", mode->name))
         mode++;
     if (value && value->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "constant_value has %zu elements: expected 1", value->count);
+        return ulp_fail(error, ULP_ERROR_INPUT, "constant_value has %zu elements: expected 1",
+                        value->count);
     enum ulp_status status = read_pads(call, &pads, error);
     if (status == ULP_OK && !value)
-        status = ulp_call_scalar(call, &constant, call->in[0]->type, ulp_call_attribute(call, "value")->f, error);
+        status = ulp_call_scalar(call, &constant, call->in[0]->type,
+                                 ulp_call_attribute(call, "value")->f, error);
     if (status == ULP_OK)
         status = make_tables(call, &tables, error);
     if (status != ULP_OK)
@@ -269,7 +288,8 @@ static enum ulp_status infer_center(struct ulp_call *call, struct ulp_error *err
     memcpy(dims, in->dims, sizeof dims);
     for (size_t i = 0; i < shape.count; i++) {
         int axis;
-        if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, in->rank, &axis, error)) != ULP_OK)
+        if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, in->rank, &axis,
+                                    error)) != ULP_OK)
             return status;
         dims[axis] = shape.values[i];
     }
@@ -299,22 +319,29 @@ static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error
 #define PAD .infer = infer_pad, .check = check_pad, .run = run_pad
 #define SLICE .outputs = "output", .infer = infer_slice, .run = run_slice
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_axes[] = {
     {.name = "CenterCropPad", .since = 18, .inputs = "input_data shape:i", .outputs = "output_data",
      .attributes = "axes:ints", .infer = infer_center, .run = run_center},
-    {.name = "DynamicSlice", .since = 1 /* experimental */, .until = 9, .inputs = "data starts:i ends:i axes:i?",
+    {.name = "DynamicSlice", .since = 1 /* experimental */, .until = 9,
+     .inputs = "data starts:i ends:i axes:i?",
      SLICE},
-    {.name = "Expand", .since = 8, .inputs = "input shape:i", .outputs = "output", .infer = infer_expand,
+    {.name = "Expand", .since = 8, .inputs = "input shape:i", .outputs = "output",
+     .infer = infer_expand,
      .run = run_expand},
     {.name = "Pad", .since = 2, .inputs = "data", .outputs = "output",
      .attributes = "mode:string=constant; pads:!ints; value:float=0", PAD},
     {.name = "Pad", .since = 11, .inputs = "data pads:i constant_value?", .outputs = "output",
      .attributes = "mode:string=constant", PAD},
-    {.name = "Pad", .since = 18, .inputs = "data pads:i constant_value? axes:i?", .outputs = "output",
+    {.name = "Pad", .since = 18, .inputs = "data pads:i constant_value? axes:i?",
+     .outputs = "output",
      .attributes = "mode:string=constant", PAD},
-    {.name = "Slice", .since = 1, .inputs = "data", .attributes = "axes:ints; ends:!ints; starts:!ints", SLICE},
+    {.name = "Slice", .since = 1, .inputs = "data", .attributes = "axes:ints; ends:!ints; "
+                                        "starts:!ints", SLICE},
     {.name = "Slice", .since = 10, .inputs = "data starts:i ends:i axes:i? steps:i?", SLICE},
-    {.name = "Tile", .since = 6, .inputs = "input repeats:i", .outputs = "output", .infer = infer_tile,
+    {.name = "Tile", .since = 6, .inputs = "input repeats:i", .outputs = "output",
+     .infer = infer_tile,
      .run = run_tile},
     {0},
 };
+/* clang-format on */

@@ -1,4 +1,5 @@
-/* Binding a row to a node: its texts are parsed, the node's attributes read, its formula made a tape. */
+/* Binding a row to a node: its texts are parsed, the node's attributes read, its formula made a
+ * tape. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,9 @@ static const struct attribute_kind {
     const char *name;
     enum ulp_attribute_kind kind;
 } attribute_kinds[] = {
-    {"int", ULP_ATTRIBUTE_INT},   {"float", ULP_ATTRIBUTE_FLOAT},   {"string", ULP_ATTRIBUTE_STRING},
-    {"ints", ULP_ATTRIBUTE_INTS}, {"floats", ULP_ATTRIBUTE_FLOATS}, {"strings", ULP_ATTRIBUTE_STRINGS},
+    {"int", ULP_ATTRIBUTE_INT},       {"float", ULP_ATTRIBUTE_FLOAT},
+    {"string", ULP_ATTRIBUTE_STRING}, {"ints", ULP_ATTRIBUTE_INTS},
+    {"floats", ULP_ATTRIBUTE_FLOATS}, {"strings", ULP_ATTRIBUTE_STRINGS},
     {"tensor", ULP_ATTRIBUTE_TENSOR}, {"graph", ULP_ATTRIBUTE_GRAPH},
 };
 
@@ -69,17 +71,20 @@ static const struct attribute_kind *find_kind(const struct attribute_text *text)
     return NULL;
 }
 
-static const struct ulp_attribute *given_attribute(const struct ulp_node *node, const char *name, size_t length)
+static const struct ulp_attribute *given_attribute(const struct ulp_node *node, const char *name,
+                                                   size_t length)
 {
     for (size_t i = 0; i < node->attribute_count; i++)
-        if (strlen(node->attributes[i].name) == length && strncmp(node->attributes[i].name, name, length) == 0)
+        if (strlen(node->attributes[i].name) == length &&
+            strncmp(node->attributes[i].name, name, length) == 0)
             return &node->attributes[i];
     return NULL;
 }
 
 /* ---- choosing the row ---- */
 
-/* Does "attribute=value" hold for the node, its row's default included? "outputs=N": has it N outputs? */
+/* Does "attribute=value" hold for the node, its row's default included? "outputs=N": has it N
+ * outputs? */
 static bool holds(const struct ulp_operator *op, const struct ulp_node *node)
 {
     if (!op->when)
@@ -101,10 +106,12 @@ static bool holds(const struct ulp_operator *op, const struct ulp_node *node)
     return false;
 }
 
-static bool matches(const struct ulp_operator *op, const char *domain, const char *name, int64_t opset)
+static bool matches(const struct ulp_operator *op, const char *domain, const char *name,
+                    int64_t opset)
 {
-    return strcmp(op->name, name) == 0 && strcmp(op->domain ? op->domain : "", domain ? domain : "") == 0 &&
-           op->since <= opset && (op->until == 0 || opset <= op->until);
+    return strcmp(op->name, name) == 0 &&
+           strcmp(op->domain ? op->domain : "", domain ? domain : "") == 0 && op->since <= opset &&
+           (op->until == 0 || opset <= op->until);
 }
 
 const struct ulp_operator *ulp_operator_find(const char *domain, const char *name, int64_t opset)
@@ -123,8 +130,9 @@ static enum ulp_status choose_row(const struct binding *b, int64_t opset)
     const struct ulp_operator *newest = ulp_operator_find(node->domain, node->op_type, opset), *op;
     const char *domain = node->domain && *node->domain ? node->domain : "ai.onnx";
     if (!newest)
-        return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "operator %s of domain %s, opset %lld, is not supported",
-                        node->op_type, domain, (long long)opset);
+        return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
+                        "operator %s of domain %s, opset %lld, is not supported", node->op_type,
+                        domain, (long long)opset);
     struct ulp_text wanted = {0};
     for (size_t i = 0; (op = ulp_operator_row(i)); i++) {
         if (!matches(op, node->domain, node->op_type, opset) || op->since != newest->since)
@@ -173,7 +181,8 @@ static enum ulp_status read_default(const struct binding *b, const struct attrib
         floats[i] = strtof(item, NULL);
         strings[i] = item;
     }
-    bool scalar = kind == ULP_ATTRIBUTE_INT || kind == ULP_ATTRIBUTE_FLOAT || kind == ULP_ATTRIBUTE_STRING;
+    bool scalar =
+        kind == ULP_ATTRIBUTE_INT || kind == ULP_ATTRIBUTE_FLOAT || kind == ULP_ATTRIBUTE_STRING;
     if (scalar) {
         out->i = ints[0];
         out->f = floats[0];
@@ -185,20 +194,30 @@ static enum ulp_status read_default(const struct binding *b, const struct attrib
 static struct ulp_attribute_value read_given(const struct ulp_attribute *given)
 {
     return (struct ulp_attribute_value){
-        .present = true, .i = given->i, .f = given->f, .s = given->s, .count = given->count, .ints = given->ints,
-        .floats = given->floats, .strings = given->strings, .tensor = given->tensor, .graph = given->graph,
+        .present = true,
+        .i = given->i,
+        .f = given->f,
+        .s = given->s,
+        .count = given->count,
+        .ints = given->ints,
+        .floats = given->floats,
+        .strings = given->strings,
+        .tensor = given->tensor,
+        .graph = given->graph,
     };
 }
 
 /* The number as exact text, for formulas. */
 static enum ulp_status write_constant(const struct binding *b, enum ulp_attribute_kind kind,
-                                      const struct ulp_attribute_value *value, struct ulp_slot *slot)
+                                      const struct ulp_attribute_value *value,
+                                      struct ulp_slot *slot)
 {
     char text[64];
     if (!value->present || (kind != ULP_ATTRIBUTE_INT && kind != ULP_ATTRIBUTE_FLOAT))
         return ULP_OK;
-    int length = kind == ULP_ATTRIBUTE_INT ? snprintf(text, sizeof text, "%lld", (long long)value->i)
-                                           : snprintf(text, sizeof text, "%a", (double)value->f);
+    int length = kind == ULP_ATTRIBUTE_INT
+                     ? snprintf(text, sizeof text, "%lld", (long long)value->i)
+                     : snprintf(text, sizeof text, "%a", (double)value->f);
     slot->text = ulp_arena_text(b->arena, text, (size_t)length);
     return slot->text ? ULP_OK : fail_memory(b);
 }
@@ -207,16 +226,18 @@ static enum ulp_status read_attribute(const struct binding *b, const struct attr
                                       struct ulp_slot *slot, struct ulp_attribute_value *value)
 {
     const struct attribute_kind *kind = find_kind(entry);
-    const struct ulp_attribute *given = given_attribute(b->bound->node, entry->name, entry->name_length);
+    const struct ulp_attribute *given =
+        given_attribute(b->bound->node, entry->name, entry->name_length);
     slot->name = ulp_arena_text(b->arena, entry->name, entry->name_length);
     slot->optional = !entry->required;
     if (!slot->name)
         return fail_memory(b);
     if (!kind)
-        return ulp_fail(b->error, ULP_ERROR_USAGE, "the row's attribute %s has an unknown kind", slot->name);
+        return ulp_fail(b->error, ULP_ERROR_USAGE, "the row's attribute %s has an unknown kind",
+                        slot->name);
     if (given && given->kind != kind->kind)
-        return ulp_fail(b->error, ULP_ERROR_INPUT, "attribute %s has the wrong kind: expected %s", slot->name,
-                        kind->name);
+        return ulp_fail(b->error, ULP_ERROR_INPUT, "attribute %s has the wrong kind: expected %s",
+                        slot->name, kind->name);
     enum ulp_status status = ULP_OK;
     if (given)
         *value = read_given(given);
@@ -236,7 +257,8 @@ static enum ulp_status refuse_unknown_attributes(const struct binding *b)
         while (a < bound->attribute_count && strcmp(bound->attribute_slots[a].name, name) != 0)
             a++;
         if (a == bound->attribute_count)
-            return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "attribute %s is not supported in opset %lld", name,
+            return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
+                            "attribute %s is not supported in opset %lld", name,
                             (long long)bound->opset);
     }
     return ULP_OK;
@@ -260,7 +282,8 @@ static enum ulp_status read_attributes(const struct binding *b)
     size_t count = 0;
     for (const char *text = bound->op->attributes; next_attribute(&text, &entry); count++) {
         if (count == ULP_ATTRIBUTES_MAX)
-            return ulp_fail(b->error, ULP_ERROR_USAGE, "the row has more than %d attributes", ULP_ATTRIBUTES_MAX);
+            return ulp_fail(b->error, ULP_ERROR_USAGE, "the row has more than %d attributes",
+                            ULP_ATTRIBUTES_MAX);
         enum ulp_status status = read_attribute(b, &entry, &slots[count], &values[count]);
         if (status != ULP_OK)
             return status;
@@ -276,7 +299,8 @@ static enum ulp_status read_attributes(const struct binding *b)
 /* ---- inputs ---- */
 
 /* One word "name:k?=TEXT" or "name*" of an inputs, outputs or derived text. */
-static enum ulp_status read_slot(const struct binding *b, const char *word, size_t length, struct ulp_slot *out)
+static enum ulp_status read_slot(const struct binding *b, const char *word, size_t length,
+                                 struct ulp_slot *out)
 {
     size_t used = 0;
     while (used < length && !strchr(":?*", word[used]))
@@ -334,16 +358,17 @@ static enum ulp_status read_inputs(const struct binding *b)
 {
     struct ulp_bound *bound = b->bound;
     const struct ulp_node *node = bound->node;
-    enum ulp_status status =
-        read_slots(b, bound->op->inputs, node->input_count, &bound->inputs, &bound->input_slot_count);
+    enum ulp_status status = read_slots(b, bound->op->inputs, node->input_count, &bound->inputs,
+                                        &bound->input_slot_count);
     if (status != ULP_OK)
         return status;
     if (node->input_count > bound->input_slot_count)
-        return ulp_fail(b->error, ULP_ERROR_INPUT, "%zu inputs: expected at most %zu", node->input_count,
-                        bound->input_slot_count);
+        return ulp_fail(b->error, ULP_ERROR_INPUT, "%zu inputs: expected at most %zu",
+                        node->input_count, bound->input_slot_count);
     for (size_t i = 0; i < bound->input_slot_count; i++)
         if (!bound->inputs[i].optional && (i >= node->input_count || node->inputs[i] < 0))
-            return ulp_fail(b->error, ULP_ERROR_INPUT, "input %zu, %s, is missing", i, bound->inputs[i].name);
+            return ulp_fail(b->error, ULP_ERROR_INPUT, "input %zu, %s, is missing", i,
+                            bound->inputs[i].name);
     return read_slots(b, bound->op->derived, 0, &bound->derived, &bound->derived_count);
 }
 
@@ -353,24 +378,28 @@ static enum ulp_status check_outputs(const struct binding *b)
     const struct ulp_slot *outputs;
     size_t count = 0;
     const struct binding passing = {b->bound, b->scratch, b->scratch, b->error};
-    enum ulp_status status = read_slots(&passing, b->bound->op->outputs, node->output_count, &outputs, &count);
+    enum ulp_status status =
+        read_slots(&passing, b->bound->op->outputs, node->output_count, &outputs, &count);
     for (size_t i = count; status == ULP_OK && i < node->output_count; i++)
         if (node->outputs[i] >= 0)
             return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
-                            "output %zu is not supported: this version computes the first %zu", i, count);
+                            "output %zu is not supported: this version computes the first %zu", i,
+                            count);
     return status;
 }
 
 /* ---- formula ---- */
 
-/* formula with "f(x, ...)" written out as f(f(x0, x1), x2) for `count` inputs, and "#x" as their number. */
+/* formula with "f(x, ...)" written out as f(f(x0, x1), x2) for `count` inputs, and "#x" as their
+ * number. */
 static void write_out(struct ulp_text *out, const char *formula, size_t count)
 {
     const char *dots = strstr(formula, ", ..."), *name = dots;
     while (name[-1] != '(')
         name--;
     const char *function = name - 1;
-    while (function > formula && (function[-1] == '_' || (function[-1] >= 'a' && function[-1] <= 'z')))
+    while (function > formula &&
+           (function[-1] == '_' || (function[-1] >= 'a' && function[-1] <= 'z')))
         function--;
     ulp_text_add(out, "%.*s", (int)(function - formula), formula);
     for (size_t i = 1; i < count; i++)
@@ -379,12 +408,14 @@ static void write_out(struct ulp_text *out, const char *formula, size_t count)
         ulp_text_add(out, i ? ", %.*s%zu)" : "%.*s%zu", (int)(dots - name), name, i);
     const char *rest = dots + strlen(", ...)"), *number = strchr(rest, '#');
     if (number)
-        ulp_text_add(out, "%.*s%zu%s", (int)(number - rest), rest, count, number + 1 + (dots - name));
+        ulp_text_add(out, "%.*s%zu%s", (int)(number - rest), rest, count,
+                     number + 1 + (dots - name));
     else
         ulp_text_add(out, "%s", rest);
 }
 
-static size_t collect_names(const char **names, size_t used, const struct ulp_slot *slots, size_t count)
+static size_t collect_names(const char **names, size_t used, const struct ulp_slot *slots,
+                            size_t count)
 {
     for (size_t i = 0; i < count; i++)
         names[used++] = slots[i].name;
@@ -400,12 +431,15 @@ static enum ulp_status make_tape(const struct binding *b)
     const struct ulp_slot *outputs = NULL;
     size_t used = 0, output_count = 0;
     const struct binding passing = {bound, b->scratch, b->scratch, b->error};
-    enum ulp_status status = read_slots(&passing, bound->op->outputs, bound->node->output_count, &outputs, &output_count);
+    enum ulp_status status = read_slots(&passing, bound->op->outputs, bound->node->output_count,
+                                        &outputs, &output_count);
     if (status != ULP_OK)
         return status;
-    size_t most = 1 + bound->input_slot_count + bound->attribute_count + bound->derived_count + output_count;
+    size_t most =
+        1 + bound->input_slot_count + bound->attribute_count + bound->derived_count + output_count;
     if (most > OPERANDS_MAX)
-        return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "more than %d inputs and outputs", OPERANDS_MAX);
+        return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "more than %d inputs and outputs",
+                        OPERANDS_MAX);
     const char **names = ulp_arena_take(b->scratch, most, sizeof *names);
     if (!names)
         return fail_memory(b);
@@ -422,22 +456,25 @@ static enum ulp_status make_tape(const struct binding *b)
     else
         ulp_text_add(&text, "%s", formula);
     status = text.failed ? fail_memory(b)
-                         : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names, (int)output_count,
-                                           b->error);
+                         : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names,
+                                           (int)output_count, b->error);
     ulp_text_free(&text);
     return status;
 }
 
-enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
-                         struct ulp_error *error)
+enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset,
+                         struct ulp_arena *arena, struct ulp_error *error)
 {
     return ulp_bind_row(out, NULL, node, opset, arena, error);
 }
 
-enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *row, const struct ulp_node *node,
-                             int64_t opset, struct ulp_arena *arena, struct ulp_error *error)
+enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *row,
+                             const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
+                             struct ulp_error *error)
 {
-    *out = (struct ulp_bound){.op = row, .node = node, .opset = opset,
+    *out = (struct ulp_bound){.op = row,
+                              .node = node,
+                              .opset = opset,
                               .key = ulp_hash(node->name, strlen(node->name))};
     struct ulp_arena *scratch;
     enum ulp_status status = ulp_arena_create(&scratch, error);
@@ -453,14 +490,17 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
     if (status == ULP_OK)
         status = make_tape(&b);
     ulp_arena_free(scratch);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
+    return status == ULP_OK ? ULP_OK
+                            : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
 }
 
 /* Names of operands and outputs are the row's, their numbers the nodes'. */
 bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other)
 {
-    if (!bound->tape || !other->tape || bound->op != other->op || bound->tape->operand_count != other->tape->operand_count ||
-        bound->tape->output_count != other->tape->output_count || bound->input_slot_count != other->input_slot_count ||
+    if (!bound->tape || !other->tape || bound->op != other->op ||
+        bound->tape->operand_count != other->tape->operand_count ||
+        bound->tape->output_count != other->tape->output_count ||
+        bound->input_slot_count != other->input_slot_count ||
         strcmp(bound->tape->text, other->tape->text) != 0)
         return false;
     ulp_unbind(bound);

@@ -17,7 +17,8 @@ static enum ulp_status read_perm(const struct ulp_call *call, int *perm, struct 
     if (status != ULP_OK || !list.given)
         return status;
     if (list.count != (size_t)rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "perm has %zu entries for a tensor of rank %d", list.count, rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "perm has %zu entries for a tensor of rank %d",
+                        list.count, rank);
     for (int d = 0; d < rank; d++) {
         if ((status = ulp_call_axis(list.values[d], rank, &perm[d], error)) != ULP_OK)
             return status;
@@ -44,16 +45,21 @@ static enum ulp_status run_transpose(struct ulp_call *call, struct ulp_error *er
     const struct ulp_tensor *in = call->in[0];
     int perm[ULP_RANK_MAX];
     enum ulp_status status = read_perm(call, perm, error);
-    return status == ULP_OK ? ulp_move_permuted(call, &call->out[0], in, in->rank, in->dims, perm, error) : status;
+    return status == ULP_OK
+               ? ulp_move_permuted(call, &call->out[0], in, in->rank, in->dims, perm, error)
+               : status;
 }
 
-static enum ulp_status read_block(const struct ulp_call *call, int64_t *block, struct ulp_error *error)
+static enum ulp_status read_block(const struct ulp_call *call, int64_t *block,
+                                  struct ulp_error *error)
 {
     *block = ulp_call_int(call, "blocksize");
     if (call->in[0]->rank != 4)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 4", call->in[0]->rank);
-    return *block > 0 && *block < 1 << 20 ? ULP_OK
-                                          : ulp_fail(error, ULP_ERROR_INPUT, "blocksize is %lld", (long long)*block);
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 4",
+                        call->in[0]->rank);
+    return *block > 0 && *block < 1 << 20
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT, "blocksize is %lld", (long long)*block);
 }
 
 static enum ulp_status infer_depth_to_space(struct ulp_call *call, struct ulp_error *error)
@@ -67,17 +73,22 @@ static enum ulp_status infer_depth_to_space(struct ulp_call *call, struct ulp_er
         return ulp_fail(error, ULP_ERROR_INPUT, "%lld channels do not divide by blocksize squared",
                         (long long)in->dims[1]);
     return ulp_call_describe(call, 0, in->type, 4,
-                             (int64_t[]){in->dims[0], in->dims[1] / (b * b), in->dims[2] * b, in->dims[3] * b}, error);
+                             (int64_t[]){in->dims[0], in->dims[1] / (b * b), in->dims[2] * b,
+                                         in->dims[3] * b},
+                             error);
 }
 
 /* parameter: 0 depth-column-row (DCR), 1 column-row-depth (CRD) */
 static enum ulp_status run_depth_to_space(struct ulp_call *call, struct ulp_error *error)
 {
-    const int64_t b = ulp_call_int(call, "blocksize"), *d = call->in[0]->dims, channels = d[1] / (b * b);
+    const int64_t b = ulp_call_int(call, "blocksize"), *d = call->in[0]->dims,
+                  channels = d[1] / (b * b);
     if (call->bound->op->parameter == 1)
-        return ulp_move_permuted(call, &call->out[0], call->in[0], 6, (int64_t[]){d[0], channels, b, b, d[2], d[3]},
+        return ulp_move_permuted(call, &call->out[0], call->in[0], 6,
+                                 (int64_t[]){d[0], channels, b, b, d[2], d[3]},
                                  (int[]){0, 1, 4, 2, 5, 3}, error);
-    return ulp_move_permuted(call, &call->out[0], call->in[0], 6, (int64_t[]){d[0], b, b, channels, d[2], d[3]},
+    return ulp_move_permuted(call, &call->out[0], call->in[0], 6,
+                             (int64_t[]){d[0], b, b, channels, d[2], d[3]},
                              (int[]){0, 3, 4, 1, 5, 2}, error);
 }
 
@@ -89,17 +100,20 @@ static enum ulp_status infer_space_to_depth(struct ulp_call *call, struct ulp_er
     if (status != ULP_OK)
         return status;
     if (in->dims[2] % b != 0 || in->dims[3] % b != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%lld x %lld pixels do not divide by blocksize", (long long)in->dims[2],
-                        (long long)in->dims[3]);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%lld x %lld pixels do not divide by blocksize",
+                        (long long)in->dims[2], (long long)in->dims[3]);
     return ulp_call_describe(call, 0, in->type, 4,
-                             (int64_t[]){in->dims[0], in->dims[1] * b * b, in->dims[2] / b, in->dims[3] / b}, error);
+                             (int64_t[]){in->dims[0], in->dims[1] * b * b, in->dims[2] / b,
+                                         in->dims[3] / b},
+                             error);
 }
 
 static enum ulp_status run_space_to_depth(struct ulp_call *call, struct ulp_error *error)
 {
     const int64_t b = ulp_call_int(call, "blocksize"), *d = call->in[0]->dims;
     static const int orders[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 5, 2, 4}};
-    return ulp_move_permuted(call, &call->out[0], call->in[0], 6, (int64_t[]){d[0], d[1], d[2] / b, b, d[3] / b, b},
+    return ulp_move_permuted(call, &call->out[0], call->in[0], 6,
+                             (int64_t[]){d[0], d[1], d[2] / b, b, d[3] / b, b},
                              orders[call->bound->op->parameter], error);
 }
 
@@ -111,19 +125,23 @@ static enum ulp_status run_trilu(struct ulp_call *call, struct ulp_error *error)
     struct ulp_tensor *out = &call->out[0], zero;
     bool upper = ulp_call_int(call, "upper");
     if (in->rank < 2)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected at least 2", in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected at least 2",
+                        in->rank);
     enum ulp_status status = ulp_call_scalar(call, &zero, in->type, 0, error);
     if (status != ULP_OK || in->count == 0)
         return status;
     int64_t columns = in->dims[in->rank - 1], rows = in->dims[in->rank - 2];
-    int64_t k = shift ? ulp_clamp(ulp_tensor_get_int(shift, 0), -rows - columns, rows + columns) : 0;
+    int64_t k =
+        shift ? ulp_clamp(ulp_tensor_get_int(shift, 0), -rows - columns, rows + columns) : 0;
     ulp_move_all(out, in);
     for (size_t r = 0; r < in->count / (size_t)columns; r++) {
-        int64_t diagonal = (int64_t)(r % (size_t)rows) + k; /* the column of the k-th diagonal in this row */
+        /* the column of the k-th diagonal in this row */
+        int64_t diagonal = (int64_t)(r % (size_t)rows) + k;
         int64_t first = upper ? 0 : ulp_clamp(diagonal + 1, 0, columns),
                 last = upper ? ulp_clamp(diagonal, 0, columns) : columns;
         if (first < last)
-            ulp_move_fill(out, r * (size_t)columns + (size_t)first, (size_t)(last - first), zero.data);
+            ulp_move_fill(out, r * (size_t)columns + (size_t)first, (size_t)(last - first),
+                          zero.data);
     }
     return ULP_OK;
 }
@@ -131,21 +149,25 @@ static enum ulp_status run_trilu(struct ulp_call *call, struct ulp_error *error)
 static enum ulp_status run_reverse_sequence(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0], *lengths = call->in[1];
-    int64_t time_axis = ulp_call_int(call, "time_axis"), batch_axis = ulp_call_int(call, "batch_axis"), *from;
+    int64_t time_axis = ulp_call_int(call, "time_axis"),
+            batch_axis = ulp_call_int(call, "batch_axis"), *from;
     if (in->rank < 2 || time_axis + batch_axis != 1 || time_axis * batch_axis != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "batch_axis and time_axis must be 0 and 1 of at least two axes");
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "batch_axis and time_axis must be 0 and 1 of at least two axes");
     int64_t times = in->dims[time_axis], batches = in->dims[batch_axis];
     if (lengths->count != (size_t)batches)
-        return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens has %zu entries: expected %lld", lengths->count,
-                        (long long)batches);
+        return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens has %zu entries: expected %lld",
+                        lengths->count, (long long)batches);
     if (in->count == 0)
         return ULP_OK;
     int64_t run = (int64_t)in->count / (times * batches);
-    enum ulp_status status = ulp_call_take(call, (size_t)(times * batches), sizeof *from, &from, error);
+    enum ulp_status status =
+        ulp_call_take(call, (size_t)(times * batches), sizeof *from, &from, error);
     for (int64_t b = 0; status == ULP_OK && b < batches; b++) {
         int64_t length = ulp_tensor_get_int(lengths, (size_t)b);
         if (length < 0 || length > times)
-            return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens[%lld] is %lld, beyond the time axis of %lld",
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "sequence_lens[%lld] is %lld, beyond the time axis of %lld",
                             (long long)b, (long long)length, (long long)times);
         for (int64_t t = 0; t < times; t++) {
             int64_t source = t < length ? length - 1 - t : t;
@@ -153,7 +175,9 @@ static enum ulp_status run_reverse_sequence(struct ulp_call *call, struct ulp_er
                 (time_axis ? b * times + source : source * batches + b) * run;
         }
     }
-    return status == ULP_OK ? ulp_move_blocks(&call->out[0], in, from, (size_t)run, NULL, call->pool, error) : status;
+    return status == ULP_OK
+               ? ulp_move_blocks(&call->out[0], in, from, (size_t)run, NULL, call->pool, error)
+               : status;
 }
 
 /* ---- Concat, Split ---- */
@@ -174,22 +198,25 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
             fits = d == axis || in->dims[d] == first->dims[d];
         char a[200], b[200];
         if (!fits || __builtin_add_overflow(dims[axis], in->dims[axis], &dims[axis]))
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, does not fit beside input 0, %s, along axis %d", i,
-                            ulp_tensor_describe_text(in, a, sizeof a), ulp_tensor_describe_text(first, b, sizeof b),
-                            axis);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input %zu, %s, does not fit beside input 0, %s, along axis %d", i,
+                            ulp_tensor_describe_text(in, a, sizeof a),
+                            ulp_tensor_describe_text(first, b, sizeof b), axis);
     }
     return ulp_call_describe(call, 0, first->type, first->rank, dims, error);
 }
 
-/* Copy `outer` blocks of `run` elements between tensors whose blocks are from_step and to_step elements apart. */
-static void copy_blocks(struct ulp_tensor *to, size_t to_first, size_t to_step, const struct ulp_tensor *from,
-                        size_t from_first, size_t from_step, size_t outer, size_t run)
+/* Copy `outer` blocks of `run` elements between tensors whose blocks are from_step and to_step
+ * elements apart. */
+static void copy_blocks(struct ulp_tensor *to, size_t to_first, size_t to_step,
+                        const struct ulp_tensor *from, size_t from_first, size_t from_step,
+                        size_t outer, size_t run)
 {
     if (run == 0)
         return;
     for (size_t o = 0; o < outer; o++)
-        memcpy(ulp_element_at(to, to_first + o * to_step), ulp_element_at(from, from_first + o * from_step),
-               run * to->element_bytes);
+        memcpy(ulp_element_at(to, to_first + o * to_step),
+               ulp_element_at(from, from_first + o * from_step), run * to->element_bytes);
 }
 
 static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error)
@@ -221,22 +248,25 @@ static enum ulp_status infer_split(struct ulp_call *call, struct ulp_error *erro
     if (status != ULP_OK || !sizes.known)
         return status;
     if ((sizes.given && sizes.count != (size_t)parts) || (wanted->present && wanted->i != parts))
-        return ulp_fail(error, ULP_ERROR_INPUT, "the node has %lld outputs: split or num_outputs asks for %lld",
-                        (long long)parts, (long long)(sizes.given ? (int64_t)sizes.count : wanted->i));
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the node has %lld outputs: split or num_outputs asks for %lld",
+                        (long long)parts,
+                        (long long)(sizes.given ? (int64_t)sizes.count : wanted->i));
     memcpy(dims, in->dims, sizeof dims);
     int64_t whole = in->dims[axis], even = whole / parts + (whole % parts != 0);
     for (int64_t i = 0; status == ULP_OK && i < parts; i++) {
         int64_t left = whole - used;
         dims[axis] = sizes.given ? sizes.values[i] : even < left ? even : left;
         if (dims[axis] < 0 || dims[axis] > left)
-            return ulp_fail(error, ULP_ERROR_INPUT, "split[%lld] is %lld where %lld elements are left", (long long)i,
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "split[%lld] is %lld where %lld elements are left", (long long)i,
                             (long long)dims[axis], (long long)left);
         used += dims[axis];
         status = ulp_call_describe(call, (size_t)i, in->type, in->rank, dims, error);
     }
     if (status == ULP_OK && used != whole)
-        return ulp_fail(error, ULP_ERROR_INPUT, "split adds up to %lld of %lld elements", (long long)used,
-                        (long long)whole);
+        return ulp_fail(error, ULP_ERROR_INPUT, "split adds up to %lld of %lld elements",
+                        (long long)used, (long long)whole);
     return status;
 }
 
@@ -252,21 +282,27 @@ static enum ulp_status run_split(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_split whole = ulp_split_at(call->in[0], axis);
     size_t even = (whole.size + call->output_count - 1) / call->output_count, at = 0;
     for (size_t i = 0; i < call->output_count; i++) {
-        size_t left = whole.size - at, size = sizes.given ? (size_t)sizes.values[i] : even < left ? even : left;
+        size_t left = whole.size - at, size = sizes.given   ? (size_t)sizes.values[i]
+                                              : even < left ? even
+                                                            : left;
         if (ulp_call_wants(call, i))
-            copy_blocks(&call->out[i], 0, size * whole.inner, call->in[0], at * whole.inner, whole.size * whole.inner,
-                        whole.outer, size * whole.inner);
+            copy_blocks(&call->out[i], 0, size * whole.inner, call->in[0], at * whole.inner,
+                        whole.size * whole.inner, whole.outer, size * whole.inner);
         at += size;
     }
     return ULP_OK;
 }
 
-#define DEPTH_TO_SPACE .inputs = "input", .outputs = "output", .infer = infer_depth_to_space, .run = run_depth_to_space
-#define SPACE_TO_DEPTH .inputs = "input", .outputs = "output", .infer = infer_space_to_depth, .run = run_space_to_depth
+#define DEPTH_TO_SPACE \
+    .inputs = "input", .outputs = "output", .infer = infer_depth_to_space, .run = run_depth_to_space
+#define SPACE_TO_DEPTH \
+    .inputs = "input", .outputs = "output", .infer = infer_space_to_depth, .run = run_space_to_depth
 #define SPLIT .outputs = "outputs*", .infer = infer_split, .run = run_split
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_blocks[] = {
-    {.name = "Concat", .since = 4, .inputs = "inputs*", .outputs = "concat_result", .attributes = "axis:!int",
+    {.name = "Concat", .since = 4, .inputs = "inputs*", .outputs = "concat_result",
+     .attributes = "axis:!int",
      .infer = infer_concat, .run = run_concat},
     {.name = "DepthToSpace", .since = 1, DEPTH_TO_SPACE, .attributes = "blocksize:!int"},
     {.name = "DepthToSpace", .since = 11, .when = "mode=DCR", DEPTH_TO_SPACE,
@@ -274,7 +310,8 @@ const struct ulp_operator ulp_ops_blocks[] = {
     {.name = "DepthToSpace", .since = 11, .when = "mode=CRD", DEPTH_TO_SPACE,
      .attributes = "blocksize:!int; mode:string=DCR", .parameter = 1},
     {.name = "ReverseSequence", .since = 10, .inputs = "input sequence_lens:i", .outputs = "y",
-     .attributes = "batch_axis:int=1; time_axis:int=0", .infer = ulp_infer_first, .run = run_reverse_sequence},
+     .attributes = "batch_axis:int=1; time_axis:int=0", .infer = ulp_infer_first,
+     .run = run_reverse_sequence},
     {.name = "SpaceToDepth", .since = 1, SPACE_TO_DEPTH, .attributes = "blocksize:!int"},
     {.name = "SpaceToDepth", .since = 28, .when = "mode=DCR", SPACE_TO_DEPTH,
      .attributes = "blocksize:!int; mode:string=DCR"},
@@ -282,10 +319,14 @@ const struct ulp_operator ulp_ops_blocks[] = {
      .attributes = "blocksize:!int; mode:string=DCR", .parameter = 1},
     {.name = "Split", .since = 2, .inputs = "input", .attributes = "axis:int=0; split:ints", SPLIT},
     {.name = "Split", .since = 13, .inputs = "input split:i?", .attributes = "axis:int=0", SPLIT},
-    {.name = "Split", .since = 18, .inputs = "input split:i?", .attributes = "axis:int=0; num_outputs:int", SPLIT},
-    {.name = "Transpose", .since = 1, .inputs = "data", .outputs = "transposed", .attributes = "perm:ints",
+    {.name = "Split", .since = 18, .inputs = "input split:i?",
+     .attributes = "axis:int=0; num_outputs:int", SPLIT},
+    {.name = "Transpose", .since = 1, .inputs = "data", .outputs = "transposed",
+     .attributes = "perm:ints",
      .infer = infer_transpose, .run = run_transpose},
-    {.name = "Trilu", .since = 14, .inputs = "input k:i?", .outputs = "output", .attributes = "upper:int=1",
+    {.name = "Trilu", .since = 14, .inputs = "input k:i?", .outputs = "output",
+     .attributes = "upper:int=1",
      .infer = ulp_infer_first, .run = run_trilu},
     {0},
 };
+/* clang-format on */

@@ -1,4 +1,5 @@
-/* One evaluation of a bound row: inputs checked, outputs described and allocated, temporaries freed. */
+/* One evaluation of a bound row: inputs checked, outputs described and allocated, temporaries
+ * freed. */
 #include "ops/call.h"
 
 #include <string.h>
@@ -60,7 +61,8 @@ enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, str
     if (!tensor)
         return ULP_OK;
     if (tensor->rank > 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "input %s has rank %d: expected a list", name, tensor->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "input %s has rank %d: expected a list", name,
+                        tensor->rank);
     out->given = true;
     out->known = tensor->data != NULL;
     out->count = tensor->count;
@@ -73,8 +75,8 @@ enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, str
     return status;
 }
 
-enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, size_t count, int64_t fallback,
-                                 int64_t *values, struct ulp_error *error)
+enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, size_t count,
+                                 int64_t fallback, int64_t *values, struct ulp_error *error)
 {
     struct ulp_list list;
     enum ulp_status status = ulp_call_list(call, name, &list, error);
@@ -82,7 +84,8 @@ enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, 
         return status;
     bool given = list.given && list.known && list.count > 0;
     if (given && list.count != count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu entries: expected %zu", name, list.count, count);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu entries: expected %zu", name,
+                        list.count, count);
     for (size_t i = 0; i < count; i++)
         values[i] = given ? list.values[i] : fallback;
     return ULP_OK;
@@ -91,7 +94,8 @@ enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, 
 enum ulp_status ulp_call_axis(int64_t axis, int rank, int *out, struct ulp_error *error)
 {
     if (axis < -(int64_t)rank || axis >= rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "axis %lld is outside a tensor of rank %d", (long long)axis, rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "axis %lld is outside a tensor of rank %d",
+                        (long long)axis, rank);
     *out = (int)(axis < 0 ? axis + rank : axis);
     return ULP_OK;
 }
@@ -103,8 +107,8 @@ enum ulp_status ulp_call_first_axis(const struct ulp_call *call, int *out, struc
 
 /* ---- memory ---- */
 
-enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type, struct ulp_format *out,
-                                 struct ulp_error *error)
+enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type,
+                                 struct ulp_format *out, struct ulp_error *error)
 {
     const bool narrow = ulp_type_rows[type].file_bits <= 8;
     if (!narrow && !call->arithmetic->as_declared) {
@@ -115,21 +119,25 @@ enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type
     if (status == ULP_OK && !narrow)
         return ULP_OK;
     if (status != ULP_OK)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported", ulp_type_name(type));
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported",
+                        ulp_type_name(type));
     const struct ulp_attribute_value *saturate = ulp_call_attribute(call, "saturate");
     if (!saturate->present || saturate->i)
         out->overflow = ULP_OVERFLOW_SATURATE;
     return ULP_OK;
 }
 
-static enum ulp_status describe_in(struct ulp_tensor *out, enum ulp_type type, const struct ulp_format *format,
-                                   int rank, const int64_t *dims, struct ulp_error *error)
+static enum ulp_status describe_in(struct ulp_tensor *out, enum ulp_type type,
+                                   const struct ulp_format *format, int rank, const int64_t *dims,
+                                   struct ulp_error *error)
 {
-    return ulp_tensor_describe(out, type, ulp_storage_element(format), format->precision, rank, dims, error);
+    return ulp_tensor_describe(out, type, ulp_storage_element(format), format->precision, rank,
+                               dims, error);
 }
 
-enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out, enum ulp_type type,
-                                         int rank, const int64_t *dims, struct ulp_error *error)
+enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out,
+                                         enum ulp_type type, int rank, const int64_t *dims,
+                                         struct ulp_error *error)
 {
     if (ulp_type_is_float(type) && !call->arithmetic->as_declared)
         return describe_in(out, type, &call->arithmetic->storage, rank, dims, error);
@@ -144,12 +152,14 @@ enum ulp_status ulp_call_describe(struct ulp_call *call, size_t index, enum ulp_
     return ulp_call_describe_tensor(call, &call->out[index], type, rank, dims, error);
 }
 
-enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t element_bytes, void *out,
-                              struct ulp_error *error)
+enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t element_bytes,
+                              void *out, struct ulp_error *error)
 {
     void *memory = ulp_arena_take(call->scratch, count ? count : 1, element_bytes);
     memcpy(out, &memory, sizeof memory);
-    return memory ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %zu elements of scratch", count);
+    return memory ? ULP_OK
+                  : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %zu elements of scratch",
+                             count);
 }
 
 struct ulp_temporary {
@@ -157,7 +167,8 @@ struct ulp_temporary {
     struct ulp_temporary *next;
 };
 
-enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor, struct ulp_error *error)
+enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
+                                   struct ulp_error *error)
 {
     struct ulp_temporary *temporary;
     enum ulp_status status = ulp_call_take(call, 1, sizeof *temporary, &temporary, error);
@@ -175,15 +186,16 @@ static void free_temporaries(struct ulp_temporary *list)
         ulp_tensor_free(&list->tensor);
 }
 
-enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor, const struct ulp_format *format,
-                                      int rank, const int64_t *dims, struct ulp_error *error)
+enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor,
+                                      const struct ulp_format *format, int rank,
+                                      const int64_t *dims, struct ulp_error *error)
 {
     enum ulp_status status = describe_in(tensor, ULP_TYPE_FLOAT, format, rank, dims, error);
     return status == ULP_OK ? ulp_call_temporary(call, tensor, error) : status;
 }
 
-enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in,
-                                 struct ulp_error *error)
+enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
+                                 const struct ulp_tensor *in, struct ulp_error *error)
 {
     struct ulp_format storage;
     const bool is_float = ulp_type_is_float(out->type);
@@ -194,16 +206,19 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out, 
     if (out->type == ULP_TYPE_FLOAT8E8M0)
         rounding = ulp_call_is(call, "round_mode", "nearest") ? ULP_ROUND_NEAREST_AWAY
                    : ulp_call_is(call, "round_mode", "down")  ? ULP_ROUND_TOWARD_ZERO
-                                                               : ULP_ROUND_UP;
+                                                              : ULP_ROUND_UP;
     return ulp_tensor_convert(out, in, is_float ? &storage : NULL, rounding,
                               call->arithmetic->seed ^ call->bound->key, call->pool, error);
 }
 
-enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor, enum ulp_type type, float value,
-                                struct ulp_error *error)
+enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor,
+                                enum ulp_type type, float value, struct ulp_error *error)
 {
-    const struct ulp_tensor in = {
-        .type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .count = 1, .element_bytes = sizeof value, .data = &value};
+    const struct ulp_tensor in = {.type = ULP_TYPE_FLOAT,
+                                  .element = ULP_ELEMENT_F32,
+                                  .count = 1,
+                                  .element_bytes = sizeof value,
+                                  .data = &value};
     enum ulp_status status = ulp_call_describe_tensor(call, tensor, type, 0, NULL, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, tensor, error);
@@ -219,7 +234,8 @@ struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call)
     return arithmetic;
 }
 
-/* splitmix64's mixer: streams of contractions are ranges of numbers from here on, which must not meet. */
+/* splitmix64's mixer: streams of contractions are ranges of numbers from here on, which must not
+ * meet. */
 uint64_t ulp_call_stream(struct ulp_call *call)
 {
     uint64_t z = call->bound->key + UINT64_C(0xd1342543de82ef95) * ++call->draws;
@@ -228,14 +244,16 @@ uint64_t ulp_call_stream(struct ulp_call *call)
     return z ^ (z >> 31);
 }
 
-enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem, struct ulp_error *error)
+enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
+                                  struct ulp_error *error)
 {
     problem->node_key = ulp_call_stream(call);
     problem->packed = call->packed;
     return ulp_contract(call->arithmetic, problem, call->pool, error);
 }
 
-enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text, const struct ulp_arithmetic *arithmetic,
+enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text,
+                                 const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_rows *rows, size_t operand_count,
                                  const struct ulp_named_operand *operands, size_t output_count,
                                  const struct ulp_named_operand *outputs, struct ulp_error *error)
@@ -250,13 +268,16 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text, const 
     if (status != ULP_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
-        const struct ulp_named_operand *named = i < operand_count ? &operands[i] : &outputs[i - operand_count];
+        const struct ulp_named_operand *named =
+            i < operand_count ? &operands[i] : &outputs[i - operand_count];
         names[i] = named->name;
         laid[i] = named->operand;
     }
-    status = ulp_tape_create(&tape, text, names, (int)operand_count, names + operand_count, (int)output_count, error);
+    status = ulp_tape_create(&tape, text, names, (int)operand_count, names + operand_count,
+                             (int)output_count, error);
     if (status == ULP_OK)
-        status = ulp_tape_run(tape, arithmetic, rows, laid, laid + operand_count, ulp_call_stream(call), call->pool, error);
+        status = ulp_tape_run(tape, arithmetic, rows, laid, laid + operand_count,
+                              ulp_call_stream(call), call->pool, error);
     ulp_tape_free(tape);
     return status;
 }
@@ -265,21 +286,24 @@ void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands
 {
     const struct ulp_bound *bound = call->bound;
     for (size_t i = 0; i < bound->input_slot_count; i++)
-        operands[i] = (struct ulp_operand){.tensor = ulp_call_in(call, i),
-                                           .constant = ulp_call_in(call, i) ? NULL : bound->inputs[i].text};
+        operands[i] =
+            (struct ulp_operand){.tensor = ulp_call_in(call, i),
+                                 .constant = ulp_call_in(call, i) ? NULL : bound->inputs[i].text};
     for (size_t i = 0; i < bound->attribute_count; i++)
-        operands[bound->input_slot_count + i] = (struct ulp_operand){.constant = bound->attribute_slots[i].text};
+        operands[bound->input_slot_count + i] =
+            (struct ulp_operand){.constant = bound->attribute_slots[i].text};
 }
 
-enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows, const struct ulp_operand *operands,
-                              const struct ulp_operand *outputs, struct ulp_error *error)
+enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows,
+                              const struct ulp_operand *operands, const struct ulp_operand *outputs,
+                              struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic = *call->arithmetic;
     enum ulp_status status = ULP_OK;
     if (ulp_type_is_float(call->out[0].type))
         status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
-    return status == ULP_OK ? ulp_tape_run(call->bound->tape, &arithmetic, rows, operands, outputs, ulp_call_stream(call),
-                                           call->pool, error)
+    return status == ULP_OK ? ulp_tape_run(call->bound->tape, &arithmetic, rows, operands, outputs,
+                                           ulp_call_stream(call), call->pool, error)
                             : status;
 }
 
@@ -319,20 +343,20 @@ static bool type_fits(char kind, enum ulp_type type)
 {
     switch (kind) {
     case 'i':
-        return !ulp_type_is_float(type) && type != ULP_TYPE_BOOL && ulp_type_rows[type].element != ULP_ELEMENT_COUNT;
-    case 'b':
-        return type == ULP_TYPE_BOOL;
+        return !ulp_type_is_float(type) && type != ULP_TYPE_BOOL &&
+               ulp_type_rows[type].element != ULP_ELEMENT_COUNT;
+    case 'b': return type == ULP_TYPE_BOOL;
     case 'f':
-    case 'p':
-        return ulp_type_is_float(type);
-    default:
-        return true;
+    case 'p': return ulp_type_is_float(type);
+    default: return true;
     }
 }
 
 static enum ulp_status check_inputs(const struct ulp_call *call, struct ulp_error *error)
 {
-    static const char *const expected[] = {['i'] = "integers", ['b'] = "BOOL", ['f'] = "floating-point numbers",
+    static const char *const expected[] = {['i'] = "integers",
+                                           ['b'] = "BOOL",
+                                           ['f'] = "floating-point numbers",
                                            ['p'] = "floating-point numbers"};
     const struct ulp_bound *bound = call->bound;
     const struct ulp_tensor *common = NULL;
@@ -344,11 +368,12 @@ static enum ulp_status check_inputs(const struct ulp_call *call, struct ulp_erro
         if (!tensor)
             continue;
         if (!type_fits(slot->kind, tensor->type))
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is %s: expected %s", i, slot->name,
-                            ulp_type_name(tensor->type), expected[(int)slot->kind]);
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is %s: expected %s", i,
+                            slot->name, ulp_type_name(tensor->type), expected[(int)slot->kind]);
         if (slot->kind == 0 && common && common->type != tensor->type)
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is %s where the inputs before it are %s", i,
-                            slot->name, ulp_type_name(tensor->type), ulp_type_name(common->type));
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input %zu, %s, is %s where the inputs before it are %s", i, slot->name,
+                            ulp_type_name(tensor->type), ulp_type_name(common->type));
         if (slot->kind == 0)
             common = tensor;
     }
@@ -386,10 +411,12 @@ static enum ulp_status allocate_outputs(struct ulp_call *call, struct ulp_error 
     return ULP_OK;
 }
 
-static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status status, struct ulp_error *error)
+static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status status,
+                                 struct ulp_error *error)
 {
     const struct ulp_node *node = call->bound->node;
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
+    return status == ULP_OK ? ULP_OK
+                            : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
 }
 
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error)
@@ -401,14 +428,16 @@ enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error)
     return add_place(call, status, error);
 }
 
-enum ulp_status ulp_call_open(struct ulp_call *call, struct ulp_temporary **temporaries, struct ulp_error *error)
+enum ulp_status ulp_call_open(struct ulp_call *call, struct ulp_temporary **temporaries,
+                              struct ulp_error *error)
 {
     *temporaries = NULL;
     call->temporaries = temporaries;
     return infer(call, error);
 }
 
-enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status, struct ulp_error *error)
+enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status,
+                               struct ulp_error *error)
 {
     if (call->temporaries)
         free_temporaries(*call->temporaries);
@@ -425,6 +454,7 @@ enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
     if (status == ULP_OK && !call->bound->op->allocates)
         status = allocate_outputs(call, error);
     if (status == ULP_OK)
-        status = call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);
+        status =
+            call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);
     return ulp_call_close(call, status, error);
 }

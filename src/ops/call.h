@@ -4,8 +4,9 @@
 
 #include "ops/operator.h"
 
-/* ---- attributes and inputs, by the names of the row's texts. Asking for one the row does not list is a programming
- * error, which gives an absent value and is caught by the tests' walk over all rows. ---- */
+/* ---- attributes and inputs, by the names of the row's texts. Asking for one the row does not list
+ * is a programming error, which gives an absent value and is caught by the tests' walk over all
+ * rows. ---- */
 
 const struct ulp_attribute_value *ulp_call_attribute(const struct ulp_call *call, const char *name);
 int64_t ulp_call_int(const struct ulp_call *call, const char *name);
@@ -25,18 +26,19 @@ static inline bool ulp_call_wants(const struct ulp_call *call, size_t i)
     return i < call->output_count && call->out[i].type != ULP_TYPE_UNDEFINED;
 }
 
-/* A list of integers that is an attribute in some opsets and an input in others: the row's text decides which. */
+/* A list of integers that is an attribute in some opsets and an input in others: the row's text
+ * decides which. */
 struct ulp_list {
-    bool given;  /* by the node or by a default */
-    bool known;  /* false: an input whose values are not known while planning */
+    bool given; /* by the node or by a default */
+    bool known; /* false: an input whose values are not known while planning */
     size_t count;
     const int64_t *values; /* in call->scratch or in the model */
 };
 enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, struct ulp_list *out,
                               struct ulp_error *error);
 /* A list that must have `count` entries; absent: all `fallback`. values has room for count. */
-enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, size_t count, int64_t fallback,
-                                 int64_t *values, struct ulp_error *error);
+enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, size_t count,
+                                 int64_t fallback, int64_t *values, struct ulp_error *error);
 /* axis counted from the end when negative, checked: 0 <= *out < rank. */
 enum ulp_status ulp_call_axis(int64_t axis, int rank, int *out, struct ulp_error *error);
 /* The attribute `axis` (or input of that name) of input 0. */
@@ -44,37 +46,44 @@ enum ulp_status ulp_call_first_axis(const struct ulp_call *call, int *out, struc
 
 /* ---- memory ---- */
 
-/* The format whose values a tensor of the model's float type holds in this lane: the one place where that is decided.
- * FLOAT, FLOAT16, DOUBLE and BFLOAT16 are lowered to the lane's storage; types of 8 bits and less are quantised values
- * and keep their own format, in the lane's element. The call's attribute `saturate` chooses what becomes of values
- * beyond it. */
-enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type, struct ulp_format *out,
-                                 struct ulp_error *error);
+/* The format whose values a tensor of the model's float type holds in this lane: the one place
+ * where that is decided. FLOAT, FLOAT16, DOUBLE and BFLOAT16 are lowered to the lane's storage;
+ * types of 8 bits and less are quantised values and keep their own format, in the lane's element.
+ * The call's attribute `saturate` chooses what becomes of values beyond it. */
+enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type,
+                                 struct ulp_format *out, struct ulp_error *error);
 /* Describe a tensor as this lane holds it. */
-enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out, enum ulp_type type,
-                                         int rank, const int64_t *dims, struct ulp_error *error);
-/* For infer functions: out[index] gets type, element and shape. Nothing happens when the node has no such output. */
+enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out,
+                                         enum ulp_type type, int rank, const int64_t *dims,
+                                         struct ulp_error *error);
+/* For infer functions: out[index] gets type, element and shape. Nothing happens when the node has
+ * no such output. */
 enum ulp_status ulp_call_describe(struct ulp_call *call, size_t index, enum ulp_type type, int rank,
                                   const int64_t *dims, struct ulp_error *error);
 /* count elements from call->scratch; ULP_ERROR_MEMORY */
-enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t element_bytes, void *out,
-                              struct ulp_error *error);
+enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t element_bytes,
+                              void *out, struct ulp_error *error);
 /* Allocate a described tensor's data, charged to the budget, freed when the call ends. */
-enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor, struct ulp_error *error);
-/* Describe and allocate a temporary that holds values of `format`, unrounded accumulators for example. */
-enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor, const struct ulp_format *format,
-                                      int rank, const int64_t *dims, struct ulp_error *error);
+enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
+                                   struct ulp_error *error);
+/* Describe and allocate a temporary that holds values of `format`, unrounded accumulators for
+ * example. */
+enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor,
+                                      const struct ulp_format *format, int rank,
+                                      const int64_t *dims, struct ulp_error *error);
 /* One element of `type` as the lane holds it, rounded from an exact float. */
-enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor, enum ulp_type type, float value,
-                                struct ulp_error *error);
+enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor,
+                                enum ulp_type type, float value, struct ulp_error *error);
 /* Convert in to the described and allocated out as the lane holds it (Cast). */
-enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in,
-                                 struct ulp_error *error);
+enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
+                                 const struct ulp_tensor *in, struct ulp_error *error);
 
 /* ---- contractions ---- */
 
-/* ulp_contract with the call's pool, packed factors and a stochastic stream of its own, which are set here. */
-enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem, struct ulp_error *error);
+/* ulp_contract with the call's pool, packed factors and a stochastic stream of its own, which are
+ * set here. */
+enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
+                                  struct ulp_error *error);
 
 /* ---- formulas other than the row's own ---- */
 
@@ -85,18 +94,22 @@ struct ulp_named_operand {
     const char *name;
     struct ulp_operand operand;
 };
-/* Evaluate text over rows. Operands are named; outputs are the formula's in order, then its locals named in
- * outputs[i].name. */
-enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text, const struct ulp_arithmetic *arithmetic,
+/* Evaluate text over rows. Operands are named; outputs are the formula's in order, then its locals
+ * named in outputs[i].name. */
+enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text,
+                                 const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_rows *rows, size_t operand_count,
                                  const struct ulp_named_operand *operands, size_t output_count,
                                  const struct ulp_named_operand *outputs, struct ulp_error *error);
-/* The arithmetic with results kept in its compute (or accumulator) format instead of being rounded to storage. */
+/* The arithmetic with results kept in its compute (or accumulator) format instead of being rounded
+ * to storage. */
 struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call);
 
-/* Run the row's tape over rows with operands that are already laid out, acc first when the row has an epilogue. */
-enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows, const struct ulp_operand *operands,
-                              const struct ulp_operand *outputs, struct ulp_error *error);
+/* Run the row's tape over rows with operands that are already laid out, acc first when the row has
+ * an epilogue. */
+enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows,
+                              const struct ulp_operand *operands, const struct ulp_operand *outputs,
+                              struct ulp_error *error);
 /* operands[] of the row's inputs and attributes: tensors and constants set, no layout. */
 void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands);
 

@@ -4,12 +4,13 @@
 /* Updates of one round name different places: round r holds each place's r-th update. */
 struct rounds {
     size_t count;
-    size_t *first;  /* of each round in order; first[count] is the end */
-    size_t *order;  /* updates sorted by round */
+    size_t *first; /* of each round in order; first[count] is the end */
+    size_t *order; /* updates sorted by round */
 };
 
-static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places, size_t update_count,
-                                   size_t place_count, struct rounds *out, struct ulp_error *error)
+static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places,
+                                   size_t update_count, size_t place_count, struct rounds *out,
+                                   struct ulp_error *error)
 {
     uint32_t *seen;
     size_t *round;
@@ -41,8 +42,9 @@ static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places,
 }
 
 /* One tape run a round: rows are updates, positions the elements of a block. */
-enum ulp_status ulp_combine(struct ulp_call *call, const char *formula, const struct ulp_arithmetic *arithmetic,
-                            struct ulp_tensor *out, const struct ulp_tensor *updates, const int64_t *places,
+enum ulp_status ulp_combine(struct ulp_call *call, const char *formula,
+                            const struct ulp_arithmetic *arithmetic, struct ulp_tensor *out,
+                            const struct ulp_tensor *updates, const int64_t *places,
                             size_t update_count, size_t run, struct ulp_error *error)
 {
     struct rounds rounds;
@@ -60,15 +62,17 @@ enum ulp_status ulp_combine(struct ulp_call *call, const char *formula, const st
             update[i] = (int64_t)(u * run);
         }
         /* rows of one element are laid out as positions of one row */
-        const struct ulp_rows rows = run == 1 ? (struct ulp_rows){.row_count = 1, .row_length = count}
-                                              : (struct ulp_rows){.row_count = count, .row_length = run};
+        const struct ulp_rows rows = run == 1
+                                         ? (struct ulp_rows){.row_count = 1, .row_length = count}
+                                         : (struct ulp_rows){.row_count = count, .row_length = run};
         struct ulp_operand at_old = {.tensor = out, .position_stride = 1};
         struct ulp_operand at_update = {.tensor = updates, .position_stride = 1};
         *(run == 1 ? &at_old.position_offset : &at_old.row_offset) = old;
         *(run == 1 ? &at_update.position_offset : &at_update.row_offset) = update;
-        status = ulp_call_formula(call, formula, arithmetic, &rows, 2,
-                                  (struct ulp_named_operand[]){{"old", at_old}, {"update", at_update}}, 1,
-                                  (struct ulp_named_operand[]){{"new", at_old}}, error);
+        status =
+            ulp_call_formula(call, formula, arithmetic, &rows, 2,
+                             (struct ulp_named_operand[]){{"old", at_old}, {"update", at_update}},
+                             1, (struct ulp_named_operand[]){{"new", at_old}}, error);
     }
     return status;
 }

@@ -12,8 +12,10 @@ static int compare_doubles(double a, double b)
 static int compare_wide(const struct ulp_tensor *tensor, size_t i, size_t j)
 {
     mpfr_t a, b;
-    ulp_record_open_const(a, ulp_record_at_const(tensor->data, i, tensor->precision), tensor->precision);
-    ulp_record_open_const(b, ulp_record_at_const(tensor->data, j, tensor->precision), tensor->precision);
+    ulp_record_open_const(a, ulp_record_at_const(tensor->data, i, tensor->precision),
+                          tensor->precision);
+    ulp_record_open_const(b, ulp_record_at_const(tensor->data, j, tensor->precision),
+                          tensor->precision);
     bool a_nan = mpfr_nan_p(a), b_nan = mpfr_nan_p(b);
     return a_nan || b_nan ? a_nan - b_nan : mpfr_cmp(a, b);
 }
@@ -24,8 +26,7 @@ int ulp_compare(const struct ulp_tensor *tensor, size_t i, size_t j)
     case ULP_ELEMENT_F32:
     case ULP_ELEMENT_F64:
         return compare_doubles(ulp_tensor_get(tensor, i), ulp_tensor_get(tensor, j));
-    case ULP_ELEMENT_WIDE:
-        return compare_wide(tensor, i, j);
+    case ULP_ELEMENT_WIDE: return compare_wide(tensor, i, j);
     case ULP_ELEMENT_U64: {
         const uint64_t *data = tensor->data;
         return (data[i] > data[j]) - (data[i] < data[j]);
@@ -43,5 +44,6 @@ bool ulp_is_zero(const struct ulp_tensor *tensor, size_t i)
         int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
         return kind == MPFR_ZERO_KIND || kind == -MPFR_ZERO_KIND;
     }
-    return ulp_element_is_float(tensor->element) ? ulp_tensor_get(tensor, i) == 0 : ulp_tensor_get_int(tensor, i) == 0;
+    return ulp_element_is_float(tensor->element) ? ulp_tensor_get(tensor, i) == 0
+                                                 : ulp_tensor_get_int(tensor, i) == 0;
 }

@@ -6,19 +6,22 @@
 
 #include "base/error.h"
 
-enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool with_epilogue, struct ulp_sums *sums,
-                               struct ulp_error *error)
+enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool with_epilogue,
+                               struct ulp_sums *sums, struct ulp_error *error)
 {
     const struct ulp_tensor *out = &call->out[0];
     *sums = (struct ulp_sums){.out = &call->out[0], .store = true};
     if (!with_epilogue)
         return ULP_OK;
-    bool floats = ulp_type_is_float(type), rounded = floats && call->arithmetic->schedule.epilogue_rounded;
+    bool floats = ulp_type_is_float(type),
+         rounded = floats && call->arithmetic->schedule.epilogue_rounded;
     enum ulp_element element = rounded  ? ulp_storage_element(&call->arithmetic->storage)
                                : floats ? ulp_accumulator_element(call->arithmetic)
                                         : ULP_ELEMENT_COUNT;
-    int precision = rounded ? call->arithmetic->storage.precision : call->arithmetic->accumulator.precision;
-    enum ulp_status status = ulp_tensor_describe(&sums->acc, type, element, precision, out->rank, out->dims, error);
+    int precision =
+        rounded ? call->arithmetic->storage.precision : call->arithmetic->accumulator.precision;
+    enum ulp_status status =
+        ulp_tensor_describe(&sums->acc, type, element, precision, out->rank, out->dims, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, &sums->acc, error);
     sums->out = &sums->acc;
@@ -26,16 +29,16 @@ enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool w
     return status;
 }
 
-enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums, struct ulp_contraction *problem,
-                             struct ulp_error *error)
+enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums,
+                             struct ulp_contraction *problem, struct ulp_error *error)
 {
     problem->out = sums->out;
     problem->store = sums->store;
     return ulp_call_contract(call, problem, error);
 }
 
-static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_operand *operand, char place,
-                                     struct ulp_error *error)
+static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_operand *operand,
+                                     char place, struct ulp_error *error)
 {
     const int rank = call->out[0].rank;
     if (place == '-')
@@ -48,7 +51,8 @@ static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_ope
 }
 
 /* Derived operands parameter0 and parameter1: the entries of activation_params. */
-static enum ulp_status set_parameters(struct ulp_call *call, struct ulp_operand *operands, struct ulp_error *error)
+static enum ulp_status set_parameters(struct ulp_call *call, struct ulp_operand *operands,
+                                      struct ulp_error *error)
 {
     const struct ulp_bound *bound = call->bound;
     char *text;
@@ -61,12 +65,14 @@ static enum ulp_status set_parameters(struct ulp_call *call, struct ulp_operand 
         if (status != ULP_OK)
             return status;
         snprintf(text, 40, "%a", index < given->count ? (double)given->floats[index] : 0.0);
-        operands[bound->input_slot_count + bound->attribute_count + i] = (struct ulp_operand){.constant = text};
+        operands[bound->input_slot_count + bound->attribute_count + i] =
+            (struct ulp_operand){.constant = text};
     }
     return ULP_OK;
 }
 
-enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places, struct ulp_error *error)
+enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places,
+                             struct ulp_error *error)
 {
     if (sums->out == &call->out[0])
         return ULP_OK;
@@ -76,7 +82,8 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
     enum ulp_status status =
         ulp_call_take(call, (size_t)bound->tape->operand_count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)bound->tape->output_count, sizeof *outputs, &outputs, error);
+        status = ulp_call_take(call, (size_t)bound->tape->output_count, sizeof *outputs, &outputs,
+                               error);
     if (status != ULP_OK)
         return status;
     outputs[0].tensor = &call->out[0];

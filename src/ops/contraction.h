@@ -4,47 +4,58 @@
 
 #include "ops/infer.h"
 
-/* Where contractions put their sums: output 0 itself, rounded as it is stored, or accumulators for an epilogue. */
+/* Where contractions put their sums: output 0 itself, rounded as it is stored, or accumulators for
+ * an epilogue. */
 struct ulp_sums {
-    struct ulp_tensor acc; /* with an epilogue */
+    struct ulp_tensor acc;  /* with an epilogue */
     struct ulp_tensor *out; /* output 0, or acc */
     bool store;             /* as values in storage: output 0's, and acc's with epilogue=rounded */
 };
 
-/* Sums of values of `type`, which may differ from output 0's when there is an epilogue. with_epilogue false: it would
- * change nothing, the sums are the result. */
-enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool with_epilogue, struct ulp_sums *sums,
-                               struct ulp_error *error);
-/* One contraction into the sums; problem's out and store are set here. Several may each fill a part. */
-enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums, struct ulp_contraction *problem,
-                             struct ulp_error *error);
-/* The epilogue over all of output 0. places: a letter for each of the row's inputs: '-' it is no number of the
- * epilogue, 'b' it is broadcast, 'c' it lies along axis 1 (a bias), 'r' along the last axis but one. Derived operands
- * low and high are the ends of output 0's integer type,
+/* Sums of values of `type`, which may differ from output 0's when there is an epilogue.
+ * with_epilogue false: it would change nothing, the sums are the result. */
+enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool with_epilogue,
+                               struct ulp_sums *sums, struct ulp_error *error);
+/* One contraction into the sums; problem's out and store are set here. Several may each fill a
+ * part. */
+enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums,
+                             struct ulp_contraction *problem, struct ulp_error *error);
+/* The epilogue over all of output 0. places: a letter for each of the row's inputs: '-' it is no
+ * number of the epilogue, 'b' it is broadcast, 'c' it lies along axis 1 (a bias), 'r' along the
+ * last axis but one. Derived operands low and high are the ends of output 0's integer type,
  * parameter0 and parameter1 the entries of the attribute activation_params. */
-enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places, struct ulp_error *error);
+enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const char *places,
+                             struct ulp_error *error);
 
-/* MatMul and Conv for operators around them: a and b, x and w in place of the call's inputs 0 and 1. */
-enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
-                                 enum ulp_type type, struct ulp_error *error);
-enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
-                                struct ulp_sums *sums, struct ulp_error *error);
-enum ulp_status ulp_gemm_infer(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
-                               enum ulp_type type, struct ulp_error *error);
-enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a, const struct ulp_tensor *b,
-                              struct ulp_sums *sums, struct ulp_error *error);
-/* "x - zero" or "x + zero" as INT32, a temporary; zero (NULL: 0) has one element, or one for each index of axis. */
-enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,
-                                    const struct ulp_tensor *in, const struct ulp_tensor *zero, int axis,
-                                    struct ulp_error *error);
-/* A product of integers, MatMul or Conv, after both factors have lost their zero points (NULL: 0), then the row's
- * epilogue (places NULL: none). */
-enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
-                                 const struct ulp_tensor *const zeros[2], bool is_conv, const char *places,
+/* MatMul and Conv for operators around them: a and b, x and w in place of the call's inputs 0 and
+ * 1. */
+enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a,
+                                 const struct ulp_tensor *b, enum ulp_type type,
                                  struct ulp_error *error);
-enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w,
-                               enum ulp_type type, struct ulp_error *error);
-enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *x, const struct ulp_tensor *w,
-                              struct ulp_sums *sums, struct ulp_error *error);
+enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a,
+                                const struct ulp_tensor *b, struct ulp_sums *sums,
+                                struct ulp_error *error);
+enum ulp_status ulp_gemm_infer(struct ulp_call *call, const struct ulp_tensor *a,
+                               const struct ulp_tensor *b, enum ulp_type type,
+                               struct ulp_error *error);
+enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
+                              const struct ulp_tensor *b, struct ulp_sums *sums,
+                              struct ulp_error *error);
+/* "x - zero" or "x + zero" as INT32, a temporary; zero (NULL: 0) has one element, or one for each
+ * index of axis. */
+enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,
+                                    const struct ulp_tensor *in, const struct ulp_tensor *zero,
+                                    int axis, struct ulp_error *error);
+/* A product of integers, MatMul or Conv, after both factors have lost their zero points (NULL: 0),
+ * then the row's epilogue (places NULL: none). */
+enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
+                                 const struct ulp_tensor *const zeros[2], bool is_conv,
+                                 const char *places, struct ulp_error *error);
+enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x,
+                               const struct ulp_tensor *w, enum ulp_type type,
+                               struct ulp_error *error);
+enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *x,
+                              const struct ulp_tensor *w, struct ulp_sums *sums,
+                              struct ulp_error *error);
 
 #endif

@@ -34,8 +34,8 @@ static void free_all(struct ulp_tensor *tensors, size_t count)
 
 /* ---- parts ---- */
 
-static enum ulp_status gather_part(struct ulp_call *call, struct ulp_gathered *gathered, struct ulp_tensor *part,
-                                   struct ulp_error *error)
+static enum ulp_status gather_part(struct ulp_call *call, struct ulp_gathered *gathered,
+                                   struct ulp_tensor *part, struct ulp_error *error)
 {
     if (gathered->count == gathered->room) {
         struct ulp_tensor *parts;
@@ -53,16 +53,19 @@ static enum ulp_status gather_part(struct ulp_call *call, struct ulp_gathered *g
     return ULP_OK;
 }
 
-/* Stack the parts along a new axis; without parts the shape is what the body declares, unknown sizes 0. */
-static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_gathered *gathered,
-                             int64_t axis, bool reverse, const struct ulp_value_info *declared, struct ulp_error *error)
+/* Stack the parts along a new axis; without parts the shape is what the body declares, unknown
+ * sizes 0. */
+static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out,
+                             const struct ulp_gathered *gathered, int64_t axis, bool reverse,
+                             const struct ulp_value_info *declared, struct ulp_error *error)
 {
     const struct ulp_tensor *first = gathered->count ? &gathered->parts[0] : NULL;
     int64_t dims[ULP_RANK_MAX + 1];
     int at, rank = first ? first->rank : declared->rank < 0 ? 0 : declared->rank;
-    enum ulp_status status = rank < ULP_RANK_MAX ? ulp_call_axis(axis, rank + 1, &at, error)
-                                                 : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                                                            "at most %d dimensions are supported", ULP_RANK_MAX);
+    enum ulp_status status = rank < ULP_RANK_MAX
+                                 ? ulp_call_axis(axis, rank + 1, &at, error)
+                                 : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                            "at most %d dimensions are supported", ULP_RANK_MAX);
     if (status != ULP_OK)
         return status;
     for (int d = 0, from = 0; d <= rank; d++) {
@@ -72,7 +75,8 @@ static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out, cons
                                              : declared->dims[from];
         from += d != at;
     }
-    status = ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1, dims, error);
+    status = ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1,
+                                      dims, error);
     if (status == ULP_OK)
         status = ulp_tensor_allocate(out, call->budget, error);
     if (status != ULP_OK)
@@ -82,11 +86,12 @@ static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out, cons
         const struct ulp_tensor *part = &gathered->parts[reverse ? gathered->count - 1 - i : i];
         if (part->element_bytes != out->element_bytes || !ulp_tensor_same_shape(part, first)) {
             ulp_tensor_free(out);
-            return ulp_fail(error, ULP_ERROR_INPUT, "a scan output changes its shape between iterations");
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "a scan output changes its shape between iterations");
         }
         for (size_t o = 0; o < split.outer && split.inner; o++)
-            memcpy(ulp_element_at(out, (o * split.size + i) * split.inner), ulp_element_at(part, o * split.inner),
-                   split.inner * out->element_bytes);
+            memcpy(ulp_element_at(out, (o * split.size + i) * split.inner),
+                   ulp_element_at(part, o * split.inner), split.inner * out->element_bytes);
     }
     return ULP_OK;
 }
@@ -99,21 +104,24 @@ static int64_t list_entry(const struct ulp_call *call, const char *name, size_t 
 }
 
 /* Slice number `at` of `in` along an axis, as a temporary that the next call overwrites. */
-static enum ulp_status take_slice(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in, int axis,
-                                  size_t at, struct ulp_error *error)
+static enum ulp_status take_slice(struct ulp_call *call, struct ulp_tensor *out,
+                                  const struct ulp_tensor *in, int axis, size_t at,
+                                  struct ulp_error *error)
 {
     const struct ulp_split split = ulp_split_at(in, axis);
     if (!out->data) {
         *out = *in;
         out->rank--;
-        memmove(out->dims + axis, in->dims + axis + 1, (size_t)(in->rank - axis - 1) * sizeof *out->dims);
+        memmove(out->dims + axis, in->dims + axis + 1,
+                (size_t)(in->rank - axis - 1) * sizeof *out->dims);
         out->count = split.outer * split.inner;
         enum ulp_status status = ulp_call_temporary(call, out, error);
         if (status != ULP_OK)
             return status;
     }
     for (size_t o = 0; o < split.outer && split.inner; o++)
-        memcpy(ulp_element_at(out, o * split.inner), ulp_element_at(in, (o * split.size + at) * split.inner),
+        memcpy(ulp_element_at(out, o * split.inner),
+               ulp_element_at(in, (o * split.size + at) * split.inner),
                split.inner * in->element_bytes);
     return ULP_OK;
 }
@@ -135,8 +143,11 @@ static enum ulp_status begin_if(struct ulp_control *control, struct ulp_error *e
 {
     struct ulp_call *call = control->call;
     if (call->in[0]->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the condition has %zu elements: expected 1", call->in[0]->count);
-    control->branch = find_body(call, ulp_tensor_get_int(call->in[0], 0) ? "then_branch" : "else_branch", &control->graph);
+        return ulp_fail(error, ULP_ERROR_INPUT, "the condition has %zu elements: expected 1",
+                        call->in[0]->count);
+    control->branch =
+        find_body(call, ulp_tensor_get_int(call->in[0], 0) ? "then_branch" : "else_branch",
+                  &control->graph);
     control->round_count = 1;
     control->result_count = control->carried_count = call->output_count;
     return ULP_OK;
@@ -149,16 +160,23 @@ static enum ulp_status begin_loop(struct ulp_control *control, struct ulp_error 
     size_t own = call->bound->node->input_count;
     control->branch = find_body(call, "body", &control->graph);
     control->carried_count = own > 2 ? own - 2 : 0;
-    if (call->output_count < control->carried_count || control->graph->output_count != call->output_count + 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the body has %zu outputs for the node's %zu", control->graph->output_count,
-                        call->output_count);
+    if (call->output_count < control->carried_count ||
+        control->graph->output_count != call->output_count + 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the body has %zu outputs for the node's %zu",
+                        control->graph->output_count, call->output_count);
     control->scan_count = call->output_count - control->carried_count;
     control->round_count = limit ? ulp_tensor_get_int(limit, 0) : INT64_MAX;
     control->go_on = condition ? ulp_tensor_get_int(condition, 0) != 0 : 1;
-    control->number = (struct ulp_tensor){
-        .type = ULP_TYPE_INT64, .element = ULP_ELEMENT_I64, .count = 1, .element_bytes = 8, .data = &control->round};
-    control->keep = (struct ulp_tensor){
-        .type = ULP_TYPE_BOOL, .element = ULP_ELEMENT_BOOL, .count = 1, .element_bytes = 1, .data = &control->go_on};
+    control->number = (struct ulp_tensor){.type = ULP_TYPE_INT64,
+                                          .element = ULP_ELEMENT_I64,
+                                          .count = 1,
+                                          .element_bytes = 8,
+                                          .data = &control->round};
+    control->keep = (struct ulp_tensor){.type = ULP_TYPE_BOOL,
+                                        .element = ULP_ELEMENT_BOOL,
+                                        .count = 1,
+                                        .element_bytes = 1,
+                                        .data = &control->go_on};
     control->first_input = 2;
     control->first_result = 1;
     control->input_count = 2 + control->carried_count;
@@ -176,8 +194,10 @@ static enum ulp_status begin_scan(struct ulp_control *control, struct ulp_error 
     control->scan_input_count = (size_t)ulp_call_int(call, "num_scan_inputs");
     for (size_t i = 0; batch && i < own; i++)
         if (call->in[1 + i]->rank < 1 || call->in[1 + i]->dims[0] != call->in[1]->dims[0])
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu does not have the batch axis of input 1", 1 + i);
-    if (control->scan_input_count < 1 || control->scan_input_count > own || control->graph->output_count != call->output_count ||
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input %zu does not have the batch axis of input 1", 1 + i);
+    if (control->scan_input_count < 1 || control->scan_input_count > own ||
+        control->graph->output_count != call->output_count ||
         call->output_count < own - control->scan_input_count)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "num_scan_inputs does not fit the node's inputs and the body's outputs");
@@ -196,9 +216,11 @@ static bool is_scan(const struct ulp_control *control)
     return control->kind == ULP_CONTROL_SCAN || control->kind == ULP_CONTROL_SCAN_BATCH;
 }
 
-static int scan_axis(const struct ulp_control *control, size_t i, int *axis, struct ulp_error *error)
+static int scan_axis(const struct ulp_control *control, size_t i, int *axis,
+                     struct ulp_error *error)
 {
-    int64_t wanted = control->kind == ULP_CONTROL_SCAN ? list_entry(control->call, "scan_input_axes", i) : 0;
+    int64_t wanted =
+        control->kind == ULP_CONTROL_SCAN ? list_entry(control->call, "scan_input_axes", i) : 0;
     return ulp_call_axis(wanted, control->views[i].rank, axis, error);
 }
 
@@ -222,26 +244,30 @@ static enum ulp_status begin_item(struct ulp_control *control, struct ulp_error 
     int axis;
     enum ulp_status status = scan_axis(control, 0, &axis, error);
     if (status == ULP_OK)
-        control->round_count = batch && call->in[0] ? ulp_tensor_get_int(call->in[0], control->item) : control->views[0].dims[axis];
+        control->round_count = batch && call->in[0] ? ulp_tensor_get_int(call->in[0], control->item)
+                                                    : control->views[0].dims[axis];
     return status;
 }
 
 /* The slices of the scan inputs for this round. */
 static enum ulp_status take_slices(struct ulp_control *control, struct ulp_error *error)
 {
-    const char *directions = control->kind == ULP_CONTROL_SCAN ? "scan_input_directions" : "directions";
+    const char *directions =
+        control->kind == ULP_CONTROL_SCAN ? "scan_input_directions" : "directions";
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < control->scan_input_count && status == ULP_OK; i++) {
         const struct ulp_tensor *in = &control->views[i];
         int axis;
         status = scan_axis(control, i, &axis, error);
         if (status == ULP_OK && in->dims[axis] < control->round_count)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld of %lld steps", i, (long long)in->dims[axis],
-                              (long long)control->round_count);
+            status = ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld of %lld steps", i,
+                              (long long)in->dims[axis], (long long)control->round_count);
         if (status == ULP_OK)
             status = take_slice(control->call, &control->slices[i], in, axis,
-                                (size_t)(list_entry(control->call, directions, i) ? control->round_count - 1 - control->round
-                                                                                  : control->round), error);
+                                (size_t)(list_entry(control->call, directions, i)
+                                             ? control->round_count - 1 - control->round
+                                             : control->round),
+                                error);
         control->inputs[control->carried_count + i] = &control->slices[i];
     }
     return status;
@@ -256,7 +282,8 @@ static enum ulp_status end_item(struct ulp_control *control, struct ulp_error *e
         struct ulp_tensor result = {0};
         size_t scan = i - control->carried_count;
         if (i >= control->carried_count)
-            status = stack(call, &result, &control->scans[scan], 0, false, &control->graph->values[control->graph->outputs[i]].info, error);
+            status = stack(call, &result, &control->scans[scan], 0, false,
+                           &control->graph->values[control->graph->outputs[i]].info, error);
         else
             status = ulp_tensor_copy(&result, &control->carried[i], call->budget, error);
         if (status == ULP_OK)
@@ -275,14 +302,16 @@ static enum ulp_status prepare_round(struct ulp_control *control, struct ulp_err
 {
     enum ulp_status status = ULP_OK;
     control->body = NULL;
-    while (control->kind == ULP_CONTROL_SCAN_BATCH && control->item < control->item_count && control->round >= control->round_count) {
+    while (control->kind == ULP_CONTROL_SCAN_BATCH && control->item < control->item_count &&
+           control->round >= control->round_count) {
         status = end_item(control, error);
         if (status == ULP_OK && ++control->item < control->item_count)
             status = begin_item(control, error);
         if (status != ULP_OK)
             return status;
     }
-    if (control->round >= control->round_count || !control->go_on || control->item >= control->item_count)
+    if (control->round >= control->round_count || !control->go_on ||
+        control->item >= control->item_count)
         return ULP_OK;
     size_t first = control->kind == ULP_CONTROL_LOOP ? 2 : 0;
     if (control->kind == ULP_CONTROL_LOOP) {
@@ -297,17 +326,26 @@ static enum ulp_status prepare_round(struct ulp_control *control, struct ulp_err
     return status;
 }
 
-enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call,
+                                  struct ulp_error *error)
 {
-    static enum ulp_status (*const begin[])(struct ulp_control *, struct ulp_error *) = {
-        [ULP_CONTROL_IF] = begin_if, [ULP_CONTROL_LOOP] = begin_loop, [ULP_CONTROL_SCAN] = begin_scan,
-        [ULP_CONTROL_SCAN_BATCH] = begin_scan};
-    *out = (struct ulp_control){.call = call, .kind = (enum ulp_control_kind)call->bound->op->parameter, .item_count = 1, .go_on = 1};
+    static enum ulp_status (*const begin[])(struct ulp_control *,
+                                            struct ulp_error *) = {[ULP_CONTROL_IF] = begin_if,
+                                                                   [ULP_CONTROL_LOOP] = begin_loop,
+                                                                   [ULP_CONTROL_SCAN] = begin_scan,
+                                                                   [ULP_CONTROL_SCAN_BATCH] =
+                                                                       begin_scan};
+    *out = (struct ulp_control){.call = call,
+                                .kind = (enum ulp_control_kind)call->bound->op->parameter,
+                                .item_count = 1,
+                                .go_on = 1};
     enum ulp_status status = begin[out->kind](out, error);
     if (status == ULP_OK)
-        status = ulp_call_take(call, out->carried_count, sizeof *out->carried, &out->carried, error);
+        status =
+            ulp_call_take(call, out->carried_count, sizeof *out->carried, &out->carried, error);
     if (status == ULP_OK)
-        status = ulp_call_take(call, out->result_count + 1, sizeof *out->results, &out->results, error);
+        status =
+            ulp_call_take(call, out->result_count + 1, sizeof *out->results, &out->results, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, out->scan_count, sizeof *out->scans, &out->scans, error);
     if (status == ULP_OK)
@@ -315,7 +353,8 @@ enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call
     if (status == ULP_OK)
         status = ulp_call_take(call, out->input_count, sizeof *out->inputs, &out->inputs, error);
     if (status == ULP_OK)
-        status = ulp_call_take(call, out->scan_input_count, sizeof *out->slices, &out->slices, error);
+        status =
+            ulp_call_take(call, out->scan_input_count, sizeof *out->slices, &out->slices, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, out->scan_input_count, sizeof *out->views, &out->views, error);
     if (status == ULP_OK && out->item_count)
@@ -328,7 +367,8 @@ enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *
     struct ulp_tensor *results = control->results;
     enum ulp_status status = ULP_OK;
     if (control->kind == ULP_CONTROL_LOOP && results[0].count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the body's condition has %zu elements: expected 1", results[0].count);
+        return ulp_fail(error, ULP_ERROR_INPUT, "the body's condition has %zu elements: expected 1",
+                        results[0].count);
     if (control->kind == ULP_CONTROL_LOOP)
         control->go_on = ulp_tensor_get_int(&results[0], 0) != 0;
     for (size_t i = 0; i < control->carried_count; i++) {
@@ -337,7 +377,8 @@ enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *
         results[control->first_result + i] = (struct ulp_tensor){0};
     }
     for (size_t i = 0; i < control->scan_count && status == ULP_OK; i++)
-        status = gather_part(control->call, &control->scans[i], &results[control->first_result + control->carried_count + i], error);
+        status = gather_part(control->call, &control->scans[i],
+                             &results[control->first_result + control->carried_count + i], error);
     free_all(results, control->result_count);
     control->round++;
     return status == ULP_OK ? prepare_round(control, error) : status;
@@ -348,7 +389,8 @@ static enum ulp_status give_carried(struct ulp_control *control, struct ulp_erro
 {
     struct ulp_call *call = control->call;
     enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < control->carried_count && i < call->output_count && status == ULP_OK; i++)
+    for (size_t i = 0; i < control->carried_count && i < call->output_count && status == ULP_OK;
+         i++)
         if (control->carried[i].owned) {
             call->out[i] = control->carried[i];
             control->carried[i] = (struct ulp_tensor){0};
@@ -363,11 +405,13 @@ enum ulp_status ulp_control_end(struct ulp_control *control, struct ulp_error *e
     struct ulp_call *call = control->call;
     bool batch = control->kind == ULP_CONTROL_SCAN_BATCH, scan = control->kind == ULP_CONTROL_SCAN;
     enum ulp_status status = batch ? ULP_OK : give_carried(control, error);
-    for (size_t i = batch ? 0 : control->carried_count; i < call->output_count && status == ULP_OK; i++) {
+    for (size_t i = batch ? 0 : control->carried_count; i < call->output_count && status == ULP_OK;
+         i++) {
         const size_t s = i - control->carried_count;
         const int value = control->graph->outputs[control->first_result + i];
         status = stack(call, &call->out[i], batch ? &control->items[i] : &control->scans[s],
-                       scan ? list_entry(call, "scan_output_axes", s) : 0, scan && list_entry(call, "scan_output_directions", s),
+                       scan ? list_entry(call, "scan_output_axes", s) : 0,
+                       scan && list_entry(call, "scan_output_directions", s),
                        &control->graph->values[value].info, error);
     }
     return status;
@@ -395,7 +439,9 @@ struct ulp_control_source ulp_control_input_source(const struct ulp_control *con
     struct ulp_control_source none = {-1, -1};
     size_t carried = i - (control->kind == ULP_CONTROL_LOOP ? 2 : 0);
     if (control->kind == ULP_CONTROL_LOOP && i < 2)
-        return i == 0 ? none : control->round == 0 ? (struct ulp_control_source){1, -1} : (struct ulp_control_source){-1, 0};
+        return i == 0                ? none
+               : control->round == 0 ? (struct ulp_control_source){1, -1}
+                                     : (struct ulp_control_source){-1, 0};
     if (control->round == 0 || carried >= control->carried_count)
         return (struct ulp_control_source){(int)(control->first_input + carried), -1};
     return (struct ulp_control_source){-1, (int)(control->first_result + carried)};
@@ -415,7 +461,8 @@ static enum ulp_status run_control(struct ulp_call *call, struct ulp_error *erro
     struct ulp_control control;
     enum ulp_status status = ulp_control_begin(&control, call, error);
     while (status == ULP_OK && control.body) {
-        status = call->host->run(call, control.body, control.input_count, control.inputs, control.result_count, control.results, error);
+        status = call->host->run(call, control.body, control.input_count, control.inputs,
+                                 control.result_count, control.results, error);
         if (status == ULP_OK)
             status = ulp_control_take(&control, error);
     }
@@ -425,19 +472,25 @@ static enum ulp_status run_control(struct ulp_call *call, struct ulp_error *erro
     return status;
 }
 
-#define CONTROL(KIND) .infer = infer_nothing, .allocates = true, .run = run_control, .parameter = ULP_CONTROL_##KIND
+#define CONTROL(KIND) \
+    .infer = infer_nothing, .allocates = true, .run = run_control, .parameter = ULP_CONTROL_##KIND
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_control[] = {
     {.name = "If", .since = 1, .inputs = "cond:b", .outputs = "outputs*",
      .attributes = "else_branch:!graph; then_branch:!graph", CONTROL(IF)},
-    {.name = "Loop", .since = 1, .inputs = "m:i? cond:b? v_initial:*?*", .outputs = "v_final_and_scan_outputs*",
+    {.name = "Loop", .since = 1, .inputs = "m:i? cond:b? v_initial:*?*",
+     .outputs = "v_final_and_scan_outputs*",
      .attributes = "body:!graph", CONTROL(LOOP)},
     {.name = "Scan", .since = 8, .inputs = "sequence_lens:i? initial_state_and_scan_inputs:**",
-     .outputs = "final_state_and_scan_outputs*", .attributes = "body:!graph; directions:ints; num_scan_inputs:!int",
+     .outputs = "final_state_and_scan_outputs*", .attributes = "body:!graph; directions:ints; "
+                                        "num_scan_inputs:!int",
      CONTROL(SCAN_BATCH)},
     {.name = "Scan", .since = 9, .inputs = "initial_state_and_scan_inputs:**",
      .outputs = "final_state_and_scan_outputs*",
-     .attributes = "body:!graph; num_scan_inputs:!int; scan_input_axes:ints; scan_input_directions:ints; "
+     .attributes = "body:!graph; num_scan_inputs:!int; scan_input_axes:ints; "
+                   "scan_input_directions:ints; "
                    "scan_output_axes:ints; scan_output_directions:ints", CONTROL(SCAN)},
     {0},
 };
+/* clang-format on */

@@ -1,13 +1,20 @@
-/* If, Loop and Scan as a sequence of rounds: which body runs next and on what. Whoever runs the bodies (run/) drives it, so that
- * the lanes of an audit can go through the same rounds side by side:
- *     begin; while (control.body) { run the body on control.inputs into control.results; take; } end; free
+/* If, Loop and Scan as a sequence of rounds: which body runs next and on what. Whoever runs the
+ * bodies (run/) drives it, so that the lanes of an audit can go through the same rounds side by
+ * side:
+ *     begin; while (control.body) { run the body on control.inputs into control.results; take; }
+ *     end; free
  * The call must stay where it is meanwhile; everything else lives in its scratch. */
 #ifndef ULP_OPS_CONTROL_H
 #define ULP_OPS_CONTROL_H
 
 #include "ops/call.h"
 
-enum ulp_control_kind { ULP_CONTROL_IF, ULP_CONTROL_LOOP, ULP_CONTROL_SCAN, ULP_CONTROL_SCAN_BATCH };
+enum ulp_control_kind {
+    ULP_CONTROL_IF,
+    ULP_CONTROL_LOOP,
+    ULP_CONTROL_SCAN,
+    ULP_CONTROL_SCAN_BATCH
+};
 
 /* Parts of a scan output, one of each round. */
 struct ulp_gathered {
@@ -17,34 +24,38 @@ struct ulp_gathered {
 
 struct ulp_control {
     struct ulp_call *call;
-    const struct ulp_block *body;      /* what runs next; NULL: nothing, go on with end */
-    size_t input_count, result_count;  /* of the body */
+    const struct ulp_block *body;     /* what runs next; NULL: nothing, go on with end */
+    size_t input_count, result_count; /* of the body */
     const struct ulp_tensor **inputs;
-    struct ulp_tensor *results;        /* to be filled by the body; take makes them its own */
+    struct ulp_tensor *results; /* to be filled by the body; take makes them its own */
 
     enum ulp_control_kind kind;
-    const struct ulp_block *branch;    /* the body of all rounds */
+    const struct ulp_block *branch; /* the body of all rounds */
     const struct ulp_graph *graph;
-    int64_t round, round_count;        /* within the item */
-    size_t item, item_count;           /* Scan 8: of the batch; else one */
+    int64_t round, round_count; /* within the item */
+    size_t item, item_count;    /* Scan 8: of the batch; else one */
     size_t carried_count, scan_count, scan_input_count;
-    size_t first_input;                /* the node's input that is the first carried value, or scan input without any */
-    size_t first_result;               /* the body's result that is the first carried value */
-    struct ulp_tensor *carried;        /* owned once a round has made them */
+    /* the node's input that is the first carried value, or scan input without any */
+    size_t first_input;
+    size_t first_result;                /* the body's result that is the first carried value */
+    struct ulp_tensor *carried;         /* owned once a round has made them */
     struct ulp_gathered *scans, *items; /* items: Scan 8's results of each item, by output */
-    struct ulp_tensor *slices, *views; /* scan inputs: the round's slice, the item's part */
-    uint8_t go_on;                     /* Loop: the condition */
-    struct ulp_tensor number, keep;    /* Loop: round and go_on as tensors */
+    struct ulp_tensor *slices, *views;  /* scan inputs: the round's slice, the item's part */
+    uint8_t go_on;                      /* Loop: the condition */
+    struct ulp_tensor number, keep;     /* Loop: round and go_on as tensors */
 };
 
-enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call, struct ulp_error *error);
-/* The body has run: its results become carried values and parts of outputs, and the next round is prepared. */
+enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call,
+                                  struct ulp_error *error);
+/* The body has run: its results become carried values and parts of outputs, and the next round is
+ * prepared. */
 enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *error);
 /* The node's outputs, call->out. */
 enum ulp_status ulp_control_end(struct ulp_control *control, struct ulp_error *error);
 void ulp_control_free(struct ulp_control *control);
 
-/* Where a value comes from: an input of the node, a result of the body's round before, or (negative) neither. */
+/* Where a value comes from: an input of the node, a result of the body's round before, or
+ * (negative) neither. */
 struct ulp_control_source {
     int input, result;
 };

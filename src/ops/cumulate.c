@@ -1,6 +1,6 @@
-/* CumSum and CumProd: one accumulator a line, stepped along the axis; results are rounded to storage, the accumulator
- * is not. Where rows are added as a GPU does (reduce=warp): as PyTorch's scan kernels, in storage. Col2Im: sums of the
- * blocks that overlap in a pixel. */
+/* CumSum and CumProd: one accumulator a line, stepped along the axis; results are rounded to
+ * storage, the accumulator is not. Where rows are added as a GPU does (reduce=warp): as PyTorch's
+ * scan kernels, in storage. Col2Im: sums of the blocks that overlap in a pixel. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,10 +8,11 @@
 #include "ops/move.h"
 #include "ops/window.h"
 
-/* Values of in's type as sums hold them (`wide`; else as tensors do), and the arithmetic that rounds to that. */
-static enum ulp_status make_accumulator(struct ulp_call *call, bool wide, enum ulp_type type, int rank, const int64_t *dims,
-                                        struct ulp_tensor *out, struct ulp_arithmetic *arithmetic,
-                                        struct ulp_error *error)
+/* Values of in's type as sums hold them (`wide`; else as tensors do), and the arithmetic that
+ * rounds to that. */
+static enum ulp_status make_accumulator(struct ulp_call *call, bool wide, enum ulp_type type,
+                                        int rank, const int64_t *dims, struct ulp_tensor *out,
+                                        struct ulp_arithmetic *arithmetic, struct ulp_error *error)
 {
     *arithmetic = *call->arithmetic;
     if (ulp_type_is_float(type)) {
@@ -19,15 +20,20 @@ static enum ulp_status make_accumulator(struct ulp_call *call, bool wide, enum u
             arithmetic->storage = arithmetic->accumulator;
         return ulp_call_temporary_in(call, out, &arithmetic->storage, rank, dims, error);
     }
-    enum ulp_status status = ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
+    enum ulp_status status =
+        ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
     return status == ULP_OK ? ulp_call_temporary(call, out, error) : status;
 }
 
-static enum ulp_status fill_from(struct ulp_call *call, struct ulp_tensor *out, float value, struct ulp_error *error)
+static enum ulp_status fill_from(struct ulp_call *call, struct ulp_tensor *out, float value,
+                                 struct ulp_error *error)
 {
     struct ulp_tensor element = *out;
-    const struct ulp_tensor from = {
-        .type = ULP_TYPE_FLOAT, .element = ULP_ELEMENT_F32, .count = 1, .element_bytes = sizeof value, .data = &value};
+    const struct ulp_tensor from = {.type = ULP_TYPE_FLOAT,
+                                    .element = ULP_ELEMENT_F32,
+                                    .count = 1,
+                                    .element_bytes = sizeof value,
+                                    .data = &value};
     element.rank = 0;
     element.count = 1;
     enum ulp_status status = ulp_call_temporary(call, &element, error);
@@ -39,15 +45,17 @@ static enum ulp_status fill_from(struct ulp_call *call, struct ulp_tensor *out, 
 }
 
 /* Step t of all lines: rows and positions cover them whichever way is longer. */
-static struct ulp_operand line_operand(const struct ulp_tensor *view, const struct ulp_split *split, bool stepped)
+static struct ulp_operand line_operand(const struct ulp_tensor *view, const struct ulp_split *split,
+                                       bool stepped)
 {
     const int64_t step = stepped ? (int64_t)(split->size * split->inner) : (int64_t)split->inner;
-    return split->inner == 1 ? (struct ulp_operand){.tensor = view, .position_stride = step}
-                             : (struct ulp_operand){.tensor = view, .row_stride = step, .position_stride = 1};
+    return split->inner == 1
+               ? (struct ulp_operand){.tensor = view, .position_stride = step}
+               : (struct ulp_operand){.tensor = view, .row_stride = step, .position_stride = 1};
 }
 
-/* Threads of PyTorch's scan along the last axis (get_log_num_threads_x_inner_scan in ScanUtils.cuh): about 512 in a block,
- * shared between lines and positions as these are. */
+/* Threads of PyTorch's scan along the last axis (get_log_num_threads_x_inner_scan in
+ * ScanUtils.cuh): about 512 in a block, shared between lines and positions as these are. */
 static size_t count_scan_threads(size_t lines, size_t size)
 {
     int columns = 0, rows = 0;
@@ -59,8 +67,10 @@ static size_t count_scan_threads(size_t lines, size_t size)
     return (size_t)1 << (log < 4 ? 4 : log > 9 ? 9 : log);
 }
 
-/* The positions [first, last) that a step of width s adds to, and what it adds to them. Returns their number. */
-static size_t list_scan(int64_t *to, int64_t *from, size_t first, size_t last, size_t s, size_t size, bool reverse)
+/* The positions [first, last) that a step of width s adds to, and what it adds to them. Returns
+ * their number. */
+static size_t list_scan(int64_t *to, int64_t *from, size_t first, size_t last, size_t s,
+                        size_t size, bool reverse)
 {
     size_t count = 0;
     for (size_t i = 0; first + i < last; i++)
@@ -72,16 +82,17 @@ static size_t list_scan(int64_t *to, int64_t *from, size_t first, size_t last, s
     return count;
 }
 
-/* Sklansky's prefix sum in blocks of two positions a thread, the total of those before added to a block's first. Bits of
- * an H200: tests/compare_h200.py, layer cumsum. */
-static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split *split, bool product,
-                                  struct ulp_error *error)
+/* Sklansky's prefix sum in blocks of two positions a thread, the total of those before added to a
+ * block's first. Bits of an H200: tests/compare_h200.py, layer cumsum. */
+static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split *split,
+                                  bool product, struct ulp_error *error)
 {
     const size_t size = split->size, block = 2 * count_scan_threads(split->outer, size);
     const bool reverse = ulp_call_int(call, "reverse");
     const char *const combine = product ? "a * b" : "a + b";
     struct ulp_rows rows = {.row_count = split->outer, .row_length = size};
-    struct ulp_named_operand x = {"a", {.tensor = call->in[0], .row_stride = (int64_t)size, .position_stride = 1}};
+    struct ulp_named_operand x = {
+        "a", {.tensor = call->in[0], .row_stride = (int64_t)size, .position_stride = 1}};
     struct ulp_named_operand y = x, other = {"b", {.constant = product ? "1" : "0"}};
     int64_t *to, *from = NULL;
     y.operand.tensor = &call->out[0];
@@ -89,8 +100,8 @@ static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split 
     if (status == ULP_OK)
         status = ulp_call_take(call, block, sizeof *from, &from, error);
     if (status == ULP_OK) /* the kernel starts from a zero, too */
-        status = ulp_call_formula(call, combine, call->arithmetic, &rows, 2, (struct ulp_named_operand[]){x, other}, 1, &y,
-                                  error);
+        status = ulp_call_formula(call, combine, call->arithmetic, &rows, 2,
+                                  (struct ulp_named_operand[]){x, other}, 1, &y, error);
     y.operand.position_offset = to;
     other = y;
     other.name = "b";
@@ -114,13 +125,16 @@ static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split 
 static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0], *axis_input = call->in[1];
-    const bool product = call->bound->op->parameter == 1, exclusive = ulp_call_int(call, "exclusive");
+    const bool product = call->bound->op->parameter == 1,
+               exclusive = ulp_call_int(call, "exclusive");
     int axis;
     if (in->count == 0)
         return ULP_OK;
     if (axis_input->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "axis has %zu elements: expected 1", axis_input->count);
-    enum ulp_status status = ulp_call_axis(ulp_tensor_get_int(axis_input, 0), in->rank, &axis, error);
+        return ulp_fail(error, ULP_ERROR_INPUT, "axis has %zu elements: expected 1",
+                        axis_input->count);
+    enum ulp_status status =
+        ulp_call_axis(ulp_tensor_get_int(axis_input, 0), in->rank, &axis, error);
     if (status != ULP_OK)
         return status;
     const struct ulp_split split = ulp_split_at(in, axis);
@@ -130,7 +144,8 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
     const int64_t lines[2] = {(int64_t)split.outer, (int64_t)split.inner};
     struct ulp_tensor sums;
     struct ulp_arithmetic inner;
-    if ((status = make_accumulator(call, !as_gpu, in->type, 2, lines, &sums, &inner, error)) != ULP_OK ||
+    if ((status = make_accumulator(call, !as_gpu, in->type, 2, lines, &sums, &inner, error)) !=
+            ULP_OK ||
         (status = fill_from(call, &sums, product, error)) != ULP_OK)
         return status;
     const struct ulp_rows rows = {.row_count = split.inner == 1 ? 1 : split.outer,
@@ -143,12 +158,14 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
         const struct ulp_named_operand operands[2] = {acc, {"x", line_operand(&x, &split, true)}};
         const struct ulp_named_operand result = {"y", line_operand(&y, &split, true)};
         if (exclusive)
-            status = ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, operands, 1, &result, error);
+            status = ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, operands, 1,
+                                      &result, error);
         if (status == ULP_OK)
-            status =
-                ulp_call_formula(call, product ? "acc * x" : "acc + x", &inner, &rows, 2, operands, 1, &acc, error);
+            status = ulp_call_formula(call, product ? "acc * x" : "acc + x", &inner, &rows, 2,
+                                      operands, 1, &acc, error);
         if (status == ULP_OK && !exclusive)
-            status = ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, operands, 1, &result, error);
+            status = ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, operands, 1,
+                                      &result, error);
     }
     return status;
 }
@@ -158,12 +175,13 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
 struct blocks {
     int rank;
     bool known;
-    int64_t image[ULP_RANK_MAX], block[ULP_RANK_MAX], strides[ULP_RANK_MAX], dilations[ULP_RANK_MAX],
-        pads[2 * ULP_RANK_MAX];
+    int64_t image[ULP_RANK_MAX], block[ULP_RANK_MAX], strides[ULP_RANK_MAX],
+        dilations[ULP_RANK_MAX], pads[2 * ULP_RANK_MAX];
     int64_t steps[ULP_RANK_MAX]; /* blocks along each axis */
 };
 
-static enum ulp_status read_blocks(const struct ulp_call *call, struct blocks *b, struct ulp_error *error)
+static enum ulp_status read_blocks(const struct ulp_call *call, struct blocks *b,
+                                   struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list image, block;
@@ -173,25 +191,31 @@ static enum ulp_status read_blocks(const struct ulp_call *call, struct blocks *b
     if (status != ULP_OK)
         return status;
     *b = (struct blocks){.rank = (int)image.count, .known = image.known && block.known};
-    if (in->rank != 3 || image.count != block.count || image.count < 1 || image.count > ULP_RANK_MAX - 2)
-        return ulp_fail(error, ULP_ERROR_INPUT, "image_shape has %zu entries, block_shape %zu, the input rank %d",
+    if (in->rank != 3 || image.count != block.count || image.count < 1 ||
+        image.count > ULP_RANK_MAX - 2)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "image_shape has %zu entries, block_shape %zu, the input rank %d",
                         image.count, block.count, in->rank);
     if ((status = ulp_call_numbers(call, "strides", image.count, 1, b->strides, error)) != ULP_OK ||
-        (status = ulp_call_numbers(call, "dilations", image.count, 1, b->dilations, error)) != ULP_OK ||
-        (status = ulp_call_numbers(call, "pads", 2 * image.count, 0, b->pads, error)) != ULP_OK || !b->known)
+        (status = ulp_call_numbers(call, "dilations", image.count, 1, b->dilations, error)) !=
+            ULP_OK ||
+        (status = ulp_call_numbers(call, "pads", 2 * image.count, 0, b->pads, error)) != ULP_OK ||
+        !b->known)
         return status;
     for (int d = 0; d < b->rank; d++) {
         b->image[d] = image.values[d];
         b->block[d] = block.values[d];
-        int64_t room = b->image[d] + b->pads[d] + b->pads[b->rank + d] - b->dilations[d] * (b->block[d] - 1) - 1;
-        if (b->block[d] < 1 || b->strides[d] < 1 || b->dilations[d] < 1 || b->image[d] < 1 || b->image[d] > INT32_MAX ||
-            room < 0)
+        int64_t room = b->image[d] + b->pads[d] + b->pads[b->rank + d] -
+                       b->dilations[d] * (b->block[d] - 1) - 1;
+        if (b->block[d] < 1 || b->strides[d] < 1 || b->dilations[d] < 1 || b->image[d] < 1 ||
+            b->image[d] > INT32_MAX || room < 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "blocks do not fit the image along axis %d", d);
         b->steps[d] = room / b->strides[d] + 1;
     }
     int64_t block_size = ulp_product(b->block, b->rank);
     if (in->dims[1] % block_size != 0 || in->dims[2] != ulp_product(b->steps, b->rank))
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input has %lld x %lld columns: expected a multiple of %lld x %lld",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the input has %lld x %lld columns: expected a multiple of %lld x %lld",
                         (long long)in->dims[1], (long long)in->dims[2], (long long)block_size,
                         (long long)ulp_product(b->steps, b->rank));
     return ULP_OK;
@@ -214,7 +238,8 @@ static int64_t find_pixel(const struct blocks *b, int64_t tap, int64_t step)
 {
     int64_t place = 0, stride = 1;
     for (int d = b->rank - 1; d >= 0; d--) {
-        int64_t i = step % b->steps[d] * b->strides[d] - b->pads[d] + tap % b->block[d] * b->dilations[d];
+        int64_t i =
+            step % b->steps[d] * b->strides[d] - b->pads[d] + tap % b->block[d] * b->dilations[d];
         step /= b->steps[d];
         tap /= b->block[d];
         if (i < 0 || i >= b->image[d])
@@ -235,10 +260,12 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
     enum ulp_status status = read_blocks(call, &b, error);
     if (status != ULP_OK || out->count == 0 ||
         (status = ulp_call_take(call, in->count, sizeof *places, &places, error)) != ULP_OK ||
-        (status = make_accumulator(call, true, in->type, out->rank, out->dims, &sums, &inner, error)) != ULP_OK ||
+        (status = make_accumulator(call, true, in->type, out->rank, out->dims, &sums, &inner,
+                                   error)) != ULP_OK ||
         (status = fill_from(call, &sums, 0, error)) != ULP_OK)
         return status;
-    const int64_t steps = in->dims[2], taps = ulp_product(b.block, b.rank), pixels = ulp_product(b.image, b.rank);
+    const int64_t steps = in->dims[2], taps = ulp_product(b.block, b.rank),
+                  pixels = ulp_product(b.image, b.rank);
     for (int64_t i = 0; i < (int64_t)in->count; i++) {
         int64_t pixel = find_pixel(&b, i / steps % taps, i % steps);
         places[i] = pixel < 0 ? -1 : i / (steps * taps) * pixels + pixel;
@@ -247,17 +274,23 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
     const struct ulp_rows rows = {.row_count = 1, .row_length = out->count};
     const struct ulp_named_operand acc = {"acc", {.tensor = &sums, .position_stride = 1}};
     const struct ulp_named_operand result = {"y", {.tensor = out, .position_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, &acc, 1, &result, error)
+    return status == ULP_OK ? ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, &acc,
+                                               1, &result, error)
                             : status;
 }
 
-#define CUMULATE .inputs = "x axis:i", .outputs = "y", .attributes = "exclusive:int=0; reverse:int=0", \
+#define CUMULATE                                                                          \
+    .inputs = "x axis:i", .outputs = "y", .attributes = "exclusive:int=0; reverse:int=0", \
     .infer = ulp_infer_first, .run = run_cumulate
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_cumulate[] = {
-    {.name = "Col2Im", .since = 18, .inputs = "input image_shape:i block_shape:i", .outputs = "output",
-     .attributes = "dilations:ints; pads:ints; strides:ints", .infer = infer_col2im, .run = run_col2im},
+    {.name = "Col2Im", .since = 18, .inputs = "input image_shape:i block_shape:i",
+     .outputs = "output",
+     .attributes = "dilations:ints; pads:ints; strides:ints", .infer = infer_col2im,
+     .run = run_col2im},
     {.name = "CumProd", .since = 26, CUMULATE, .parameter = 1},
     {.name = "CumSum", .since = 11, CUMULATE},
     {0},
 };
+/* clang-format on */

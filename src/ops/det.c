@@ -13,9 +13,11 @@ static enum ulp_status infer_det(struct ulp_call *call, struct ulp_error *error)
     return ulp_call_describe(call, 0, in->type, in->rank - 2, in->dims, error);
 }
 
-/* The row at or below k whose element in column k is largest; `sizes` holds the column's magnitudes. */
-static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithmetic *inner, const struct ulp_tensor *a,
-                                  size_t n, size_t k, struct ulp_tensor *sizes, size_t *pivot, struct ulp_error *error)
+/* The row at or below k whose element in column k is largest; `sizes` holds the column's
+ * magnitudes. */
+static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithmetic *inner,
+                                  const struct ulp_tensor *a, size_t n, size_t k,
+                                  struct ulp_tensor *sizes, size_t *pivot, struct ulp_error *error)
 {
     const struct ulp_tensor column = ulp_tensor_view_from(a, k);
     const struct ulp_rows rows = {.row_count = 1, .row_length = n};
@@ -30,21 +32,23 @@ static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithm
 }
 
 /* Rows below k: x - (x_k / pivot) * row k, from column k + 1 on. */
-static enum ulp_status eliminate(struct ulp_call *call, const struct ulp_arithmetic *inner, struct ulp_tensor *a,
-                                 size_t n, size_t k, struct ulp_error *error)
+static enum ulp_status eliminate(struct ulp_call *call, const struct ulp_arithmetic *inner,
+                                 struct ulp_tensor *a, size_t n, size_t k, struct ulp_error *error)
 {
     const struct ulp_rows rows = {.row_count = n - k - 1, .row_length = n - k - 1};
-    const struct ulp_tensor x = ulp_tensor_view_from(a, (k + 1) * n + k + 1), first = ulp_tensor_view_from(a, (k + 1) * n + k);
-    const struct ulp_tensor top = ulp_tensor_view_from(a, k * n + k + 1), pivot = ulp_tensor_view_from(a, k * n + k);
+    const struct ulp_tensor x = ulp_tensor_view_from(a, (k + 1) * n + k + 1),
+                            first = ulp_tensor_view_from(a, (k + 1) * n + k);
+    const struct ulp_tensor top = ulp_tensor_view_from(a, k * n + k + 1),
+                            pivot = ulp_tensor_view_from(a, k * n + k);
     const struct ulp_named_operand operands[] = {
         {"x", {.tensor = &x, .row_stride = (int64_t)n, .position_stride = 1}},
         {"first", {.tensor = &first, .row_stride = (int64_t)n}},
         {"top", {.tensor = &top, .position_stride = 1}},
         {"pivot", {.tensor = &pivot}},
     };
-    return rows.row_count
-               ? ulp_call_formula(call, "x - first / pivot * top", inner, &rows, 4, operands, 1, operands, error)
-               : ULP_OK;
+    return rows.row_count ? ulp_call_formula(call, "x - first / pivot * top", inner, &rows, 4,
+                                             operands, 1, operands, error)
+                          : ULP_OK;
 }
 
 static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
@@ -54,10 +58,12 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     struct ulp_tensor a, sizes, row;
     enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_temporary_in(call, &a, &inner.storage, 2, (int64_t[]){(int64_t)n, (int64_t)n}, error)) !=
-            ULP_OK ||
-        (status = ulp_call_temporary_in(call, &sizes, &inner.storage, 1, (int64_t[]){(int64_t)n}, error)) != ULP_OK ||
-        (status = ulp_call_temporary_in(call, &row, &inner.storage, 1, (int64_t[]){(int64_t)n}, error)) != ULP_OK)
+    if ((status = ulp_call_temporary_in(call, &a, &inner.storage, 2,
+                                        (int64_t[]){(int64_t)n, (int64_t)n}, error)) != ULP_OK ||
+        (status = ulp_call_temporary_in(call, &sizes, &inner.storage, 1, (int64_t[]){(int64_t)n},
+                                        error)) != ULP_OK ||
+        (status = ulp_call_temporary_in(call, &row, &inner.storage, 1, (int64_t[]){(int64_t)n},
+                                        error)) != ULP_OK)
         return status;
     for (size_t m = 0; status == ULP_OK && m < call->out[0].count; m++) {
         bool negative = false;
@@ -83,13 +89,15 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
         const struct ulp_named_operand x = {"x", {.tensor = &a, .position_stride = (int64_t)n + 1}},
                                        y = {"y", {.tensor = &result}};
         if (status == ULP_OK)
-            status = ulp_call_formula(call, negative ? "-row_product(x)" : "row_product(x)", call->arithmetic, &rows, 1,
-                                      &x, 1, &y, error);
+            status = ulp_call_formula(call, negative ? "-row_product(x)" : "row_product(x)",
+                                      call->arithmetic, &rows, 1, &x, 1, &y, error);
     }
     return status;
 }
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_det[] = {
     {.name = "Det", .since = 11, .inputs = "x", .outputs = "y", .infer = infer_det, .run = run_det},
     {0},
 };
+/* clang-format on */

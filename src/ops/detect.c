@@ -1,4 +1,5 @@
-/* NonMaxSuppression. Which boxes stay is decided on the lane's own values, in FP64: its outputs are indices only. */
+/* NonMaxSuppression. Which boxes stay is decided on the lane's own values, in FP64: its outputs are
+ * indices only. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
@@ -27,8 +28,8 @@ static struct box read_box(const struct ulp_tensor *boxes, size_t index, bool ce
         v[i] = ulp_tensor_get(boxes, 4 * index + i);
     if (centre)
         return (struct box){v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
-    return (struct box){v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3], v[0] < v[2] ? v[2] : v[0],
-                        v[1] < v[3] ? v[3] : v[1]};
+    return (struct box){v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3],
+                        v[0] < v[2] ? v[2] : v[0], v[1] < v[3] ? v[3] : v[1]};
 }
 
 static double area(double height, double width)
@@ -39,9 +40,11 @@ static double area(double height, double width)
 /* Intersection over union. */
 static double overlap(const struct box *a, const struct box *b)
 {
-    double both = area((a->bottom < b->bottom ? a->bottom : b->bottom) - (a->top > b->top ? a->top : b->top),
-                       (a->right < b->right ? a->right : b->right) - (a->left > b->left ? a->left : b->left));
-    double whole = area(a->bottom - a->top, a->right - a->left) + area(b->bottom - b->top, b->right - b->left) - both;
+    double both =
+        area((a->bottom < b->bottom ? a->bottom : b->bottom) - (a->top > b->top ? a->top : b->top),
+             (a->right < b->right ? a->right : b->right) - (a->left > b->left ? a->left : b->left));
+    double whole = area(a->bottom - a->top, a->right - a->left) +
+                   area(b->bottom - b->top, b->right - b->left) - both;
     return whole > 0 ? both / whole : 0;
 }
 
@@ -58,12 +61,14 @@ static int order_scores(const void *a, const void *b, void *context)
     return order ? order : (i > j) - (i < j);
 }
 
-static enum ulp_status select_class(const struct ulp_call *call, size_t batch, size_t class, size_t *order,
-                                    struct selection *out, struct ulp_error *error)
+static enum ulp_status select_class(const struct ulp_call *call, size_t batch, size_t class,
+                                    size_t *order, struct selection *out, struct ulp_error *error)
 {
     const struct ulp_tensor *boxes = call->in[0], *all = call->in[1];
-    const size_t box_count = (size_t)boxes->dims[1], class_count = (size_t)all->dims[1], first = out->count;
-    const double most = read_scalar(ulp_call_in(call, 2), 0), iou = read_scalar(ulp_call_in(call, 3), 0);
+    const size_t box_count = (size_t)boxes->dims[1], class_count = (size_t)all->dims[1],
+                 first = out->count;
+    const double most = read_scalar(ulp_call_in(call, 2), 0),
+                 iou = read_scalar(ulp_call_in(call, 3), 0);
     const struct ulp_tensor *threshold = ulp_call_in(call, 4);
     const bool centre = ulp_call_int(call, "center_point_box");
     struct scores scores = {all, (batch * class_count + class) * box_count};
@@ -77,7 +82,8 @@ static enum ulp_status select_class(const struct ulp_call *call, size_t batch, s
         const struct box box = read_box(boxes, batch * box_count + order[i], centre);
         bool keep = true;
         for (size_t k = first; keep && k < out->count; k++) {
-            const struct box kept = read_box(boxes, batch * box_count + (size_t)out->triples[k][2], centre);
+            const struct box kept =
+                read_box(boxes, batch * box_count + (size_t)out->triples[k][2], centre);
             keep = !(overlap(&box, &kept) > iou);
         }
         if (!keep)
@@ -85,21 +91,24 @@ static enum ulp_status select_class(const struct ulp_call *call, size_t batch, s
         if (out->count == out->room)
             return ulp_fail(error, ULP_ERROR_MEMORY, "more boxes than expected");
         out->triples[out->count][0] = (int64_t)batch;
-        out->triples[out->count][1] = (int64_t)class;
+        out->triples[out->count][1] = (int64_t) class;
         out->triples[out->count++][2] = (int64_t)order[i];
     }
     return ULP_OK;
 }
 
-static enum ulp_status select_boxes(const struct ulp_call *call, struct selection *out, struct ulp_error *error)
+static enum ulp_status select_boxes(const struct ulp_call *call, struct selection *out,
+                                    struct ulp_error *error)
 {
     const struct ulp_tensor *boxes = call->in[0], *scores = call->in[1];
     size_t *order;
-    if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 || boxes->dims[0] != scores->dims[0] ||
-        boxes->dims[1] != scores->dims[2])
-        return ulp_fail(error, ULP_ERROR_INPUT, "expected boxes of N x B x 4 and scores of N x C x B");
+    if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
+        boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "expected boxes of N x B x 4 and scores of N x C x B");
     *out = (struct selection){.room = scores->count};
-    enum ulp_status status = ulp_call_take(call, scores->count, sizeof *out->triples, &out->triples, error);
+    enum ulp_status status =
+        ulp_call_take(call, scores->count, sizeof *out->triples, &out->triples, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, (size_t)boxes->dims[1], sizeof *order, &order, error);
     for (size_t n = 0; status == ULP_OK && n < (size_t)scores->dims[0]; n++)
@@ -115,9 +124,9 @@ static enum ulp_status infer_nms(struct ulp_call *call, struct ulp_error *error)
         if (call->in[i] && call->in[i]->count && !call->in[i]->data)
             return ULP_OK;
     enum ulp_status status = select_boxes(call, &selection, error);
-    return status == ULP_OK
-               ? ulp_call_describe(call, 0, ULP_TYPE_INT64, 2, (int64_t[]){(int64_t)selection.count, 3}, error)
-               : status;
+    return status == ULP_OK ? ulp_call_describe(call, 0, ULP_TYPE_INT64, 2,
+                                                (int64_t[]){(int64_t)selection.count, 3}, error)
+                            : status;
 }
 
 static enum ulp_status run_nms(struct ulp_call *call, struct ulp_error *error)
@@ -130,10 +139,13 @@ static enum ulp_status run_nms(struct ulp_call *call, struct ulp_error *error)
     return status;
 }
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_detect[] = {
     {.name = "NonMaxSuppression", .since = 10,
      .inputs = "boxes:f scores:f max_output_boxes_per_class:i? iou_threshold:p? score_threshold:p?",
-     .outputs = "selected_indices", .attributes = "center_point_box:int=0", .infer = infer_nms, .run = run_nms,
+     .outputs = "selected_indices", .attributes = "center_point_box:int=0", .infer = infer_nms,
+     .run = run_nms,
      .mixed = true},
     {0},
 };
+/* clang-format on */

@@ -1,14 +1,17 @@
-/* Einsum. One operand: a sum over rows, or a movement when nothing is summed. Two: one contraction. More: from left to
- * right. */
+/* Einsum. One operand: a sum over rows, or a movement when nothing is summed. Two: one contraction.
+ * More: from left to right. */
 #include <string.h>
 
 #include "base/error.h"
 #include "ops/move.h"
 
-#define LABELS 96 /* letters by their code - 32, then the axes of "..." from the last one: ELLIPSIS + 0, 1, ... */
+#define LABELS                                                                                   \
+    96 /* letters by their code - 32, then the axes of "..." from the last one: ELLIPSIS + 0, 1, \
+          ... */
 #define ELLIPSIS (LABELS - ULP_RANK_MAX)
 
-/* An operand as offsets: an index of label l moves strides[l] elements; has[l]: the label occurs. */
+/* An operand as offsets: an index of label l moves strides[l] elements; has[l]: the label
+ * occurs. */
 struct labelled {
     const struct ulp_tensor *tensor;
     bool has[LABELS];
@@ -16,9 +19,9 @@ struct labelled {
 };
 
 struct einsum {
-    size_t count;             /* of operands */
+    size_t count; /* of operands */
     int64_t sizes[LABELS];
-    int order[ULP_RANK_MAX];  /* labels of the output */
+    int order[ULP_RANK_MAX]; /* labels of the output */
     int rank;
 };
 
@@ -33,8 +36,8 @@ static int letter_label(char c)
 }
 
 /* The labels of a term of `rank` axes (-1: of an output, whose "..." has ellipsis_rank axes). */
-static enum ulp_status read_term(const char *term, size_t length, int rank, int ellipsis_rank, int *labels, int *count,
-                                 struct ulp_error *error)
+static enum ulp_status read_term(const char *term, size_t length, int rank, int ellipsis_rank,
+                                 int *labels, int *count, struct ulp_error *error)
 {
     int letters = 0;
     for (size_t i = 0; i < length; i++)
@@ -46,22 +49,24 @@ static enum ulp_status read_term(const char *term, size_t length, int rank, int 
             continue;
         if (is_letter(term[i]) && *count < ULP_RANK_MAX) {
             labels[(*count)++] = letter_label(term[i]);
-        } else if (strncmp(term + i, "...", 3) == 0 && hidden >= 0 && *count + hidden <= ULP_RANK_MAX) {
+        } else if (strncmp(term + i, "...", 3) == 0 && hidden >= 0 &&
+                   *count + hidden <= ULP_RANK_MAX) {
             for (int e = hidden - 1; e >= 0; e--)
                 labels[(*count)++] = ELLIPSIS + e;
             i += 2;
         } else {
-            return ulp_fail(error, ULP_ERROR_INPUT, "the equation's term '%.*s' is not understood", (int)length, term);
+            return ulp_fail(error, ULP_ERROR_INPUT, "the equation's term '%.*s' is not understood",
+                            (int)length, term);
         }
     }
     return rank < 0 || *count == rank
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT, "the equation's term '%.*s' does not fit rank %d", (int)length, term,
-                          rank);
+               : ulp_fail(error, ULP_ERROR_INPUT, "the equation's term '%.*s' does not fit rank %d",
+                          (int)length, term, rank);
 }
 
-static enum ulp_status read_operand(const struct ulp_tensor *tensor, const int *labels, struct labelled *out,
-                                    struct einsum *e, struct ulp_error *error)
+static enum ulp_status read_operand(const struct ulp_tensor *tensor, const int *labels,
+                                    struct labelled *out, struct einsum *e, struct ulp_error *error)
 {
     int64_t strides[ULP_RANK_MAX];
     *out = (struct labelled){.tensor = tensor};
@@ -69,8 +74,8 @@ static enum ulp_status read_operand(const struct ulp_tensor *tensor, const int *
     for (int d = 0; d < tensor->rank; d++) {
         int64_t *size = &e->sizes[labels[d]], dim = tensor->dims[d];
         if (*size >= 0 && *size != dim && *size != 1 && dim != 1)
-            return ulp_fail(error, ULP_ERROR_INPUT, "one label has sizes %lld and %lld", (long long)*size,
-                            (long long)dim);
+            return ulp_fail(error, ULP_ERROR_INPUT, "one label has sizes %lld and %lld",
+                            (long long)*size, (long long)dim);
         *size = *size < 0 || *size == 1 ? dim : *size;
         out->has[labels[d]] = true;
         out->strides[labels[d]] += dim == 1 ? 0 : strides[d];
@@ -78,7 +83,8 @@ static enum ulp_status read_operand(const struct ulp_tensor *tensor, const int *
     return ULP_OK;
 }
 
-/* Without "->": labels that occur once, in alphabetical order (upper case first), behind the ellipsis. */
+/* Without "->": labels that occur once, in alphabetical order (upper case first), behind the
+ * ellipsis. */
 static void default_output(struct einsum *e, const int *seen)
 {
     e->rank = 0;
@@ -91,10 +97,11 @@ static void default_output(struct einsum *e, const int *seen)
                 e->order[e->rank++] = l + 26 * upper;
 }
 
-static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e, struct labelled *operands,
-                                   struct ulp_error *error)
+static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e,
+                                   struct labelled *operands, struct ulp_error *error)
 {
-    const char *equation = ulp_call_attribute(call, "equation")->s, *arrow = strstr(equation, "->"), *term = equation;
+    const char *equation = ulp_call_attribute(call, "equation")->s, *arrow = strstr(equation, "->"),
+               *term = equation;
     const char *end = arrow ? arrow : equation + strlen(equation);
     int labels[ULP_RANK_MAX], seen[LABELS] = {0}, count, ellipsis_rank = 0;
     *e = (struct einsum){.count = call->input_count};
@@ -102,11 +109,12 @@ static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e
         e->sizes[l] = -1;
     for (size_t i = 0; i < e->count; i++) {
         if (term > end)
-            return ulp_fail(error, ULP_ERROR_INPUT, "the equation '%s' has fewer terms than there are inputs",
-                            equation);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "the equation '%s' has fewer terms than there are inputs", equation);
         size_t length = strcspn(term, ",");
         length = length < (size_t)(end - term) ? length : (size_t)(end - term);
-        enum ulp_status status = read_term(term, length, call->in[i]->rank, 0, labels, &count, error);
+        enum ulp_status status =
+            read_term(term, length, call->in[i]->rank, 0, labels, &count, error);
         if (status == ULP_OK)
             status = read_operand(call->in[i], labels, &operands[i], e, error);
         if (status != ULP_OK)
@@ -119,16 +127,19 @@ static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e
         term += length + 1;
     }
     if (term <= end)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the equation '%s' has more terms than there are inputs", equation);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the equation '%s' has more terms than there are inputs", equation);
     if (!arrow) {
         default_output(e, seen);
         return ULP_OK;
     }
-    enum ulp_status status = read_term(arrow + 2, strlen(arrow + 2), -1, ellipsis_rank, e->order, &e->rank, error);
+    enum ulp_status status =
+        read_term(arrow + 2, strlen(arrow + 2), -1, ellipsis_rank, e->order, &e->rank, error);
     bool used[LABELS] = {false};
     for (int d = 0; status == ULP_OK && d < e->rank; d++) {
         if (e->sizes[e->order[d]] < 0 || used[e->order[d]])
-            return ulp_fail(error, ULP_ERROR_INPUT, "the output of '%s' has a label that no input has, or one twice",
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "the output of '%s' has a label that no input has, or one twice",
                             equation);
         used[e->order[d]] = true;
     }
@@ -140,17 +151,20 @@ static enum ulp_status infer_einsum(struct ulp_call *call, struct ulp_error *err
     struct einsum e;
     struct labelled *operands;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_call_take(call, call->input_count, sizeof *operands, &operands, error);
+    enum ulp_status status =
+        ulp_call_take(call, call->input_count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = read_einsum(call, &e, operands, error);
     for (int d = 0; status == ULP_OK && d < e.rank; d++)
         dims[d] = e.sizes[e.order[d]];
-    return status == ULP_OK ? ulp_call_describe(call, 0, call->in[0]->type, e.rank, dims, error) : status;
+    return status == ULP_OK ? ulp_call_describe(call, 0, call->in[0]->type, e.rank, dims, error)
+                            : status;
 }
 
 /* Offsets of an operand over all indices of the labels, row-major. */
-static enum ulp_status label_table(const struct ulp_call *call, const struct einsum *e, const struct labelled *operand,
-                                   const int *labels, int count, int64_t **out, struct ulp_error *error)
+static enum ulp_status label_table(const struct ulp_call *call, const struct einsum *e,
+                                   const struct labelled *operand, const int *labels, int count,
+                                   int64_t **out, struct ulp_error *error)
 {
     size_t total = 1;
     for (int l = 0; l < count; l++)
@@ -160,7 +174,8 @@ static enum ulp_status label_table(const struct ulp_call *call, const struct ein
     for (size_t i = 0; status == ULP_OK && i < total; i++) {
         size_t rest = i;
         for (int l = count - 1; l >= 0; l--) {
-            (*out)[i] += (int64_t)(rest % (size_t)e->sizes[labels[l]]) * operand->strides[labels[l]];
+            (*out)[i] +=
+                (int64_t)(rest % (size_t)e->sizes[labels[l]]) * operand->strides[labels[l]];
             rest /= (size_t)e->sizes[labels[l]];
         }
     }
@@ -175,8 +190,8 @@ static size_t count_indices(const struct einsum *e, const int *labels, int count
     return total;
 }
 
-static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e, const struct labelled *in,
-                               struct ulp_error *error)
+static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e,
+                               const struct labelled *in, struct ulp_error *error)
 {
     int summed[LABELS], count = 0;
     int64_t *row, *position = NULL;
@@ -192,16 +207,20 @@ static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e, co
         return ulp_move_blocks(&call->out[0], in->tensor, row, 1, NULL, call->pool, error);
     if (status == ULP_OK)
         status = label_table(call, e, in, summed, count, &position, error);
-    const struct ulp_rows rows = {.row_count = call->out[0].count, .row_length = count_indices(e, summed, count)};
-    const struct ulp_named_operand x = {"x", {.tensor = in->tensor, .row_offset = row, .position_offset = position}};
+    const struct ulp_rows rows = {.row_count = call->out[0].count,
+                                  .row_length = count_indices(e, summed, count)};
+    const struct ulp_named_operand x = {
+        "x", {.tensor = in->tensor, .row_offset = row, .position_offset = position}};
     const struct ulp_named_operand y = {"y", {.tensor = &call->out[0], .row_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, "row_sum(x)", call->arithmetic, &rows, 1, &x, 1, &y, error)
-                            : status;
+    return status == ULP_OK
+               ? ulp_call_formula(call, "row_sum(x)", call->arithmetic, &rows, 1, &x, 1, &y, error)
+               : status;
 }
 
 /* out = sum of a * b over the labels that out does not have. */
-static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *e, const struct labelled *a,
-                                    const struct labelled *b, struct labelled *out, struct ulp_tensor *tensor,
+static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *e,
+                                    const struct labelled *a, const struct labelled *b,
+                                    struct labelled *out, struct ulp_tensor *tensor,
                                     struct ulp_error *error)
 {
     enum { BATCH, LINE_A, LINE_B, SUM, GROUPS };
@@ -211,7 +230,10 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
     for (int l = 0; l < LABELS; l++) {
         if (!a->has[l] && !b->has[l])
             continue;
-        int group = !out->has[l] ? SUM : a->has[l] && b->has[l] ? BATCH : a->has[l] ? LINE_A : LINE_B;
+        int group = !out->has[l]             ? SUM
+                    : a->has[l] && b->has[l] ? BATCH
+                    : a->has[l]              ? LINE_A
+                                             : LINE_B;
         labels[group][counts[group]++] = l;
     }
     for (int g = 0; status == ULP_OK && g < GROUPS; g++)
@@ -225,8 +247,14 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
         .m = count_indices(e, labels[LINE_A], counts[LINE_A]),
         .n = count_indices(e, labels[LINE_B], counts[LINE_B]),
         .k = count_indices(e, labels[SUM], counts[SUM]),
-        .a = {.tensor = a->tensor, .batch_offset = at[BATCH], .line_offset = at[LINE_A], .k_offset = at[SUM]},
-        .b = {.tensor = b->tensor, .batch_offset = bt[BATCH], .line_offset = bt[LINE_B], .k_offset = bt[SUM]},
+        .a = {.tensor = a->tensor,
+              .batch_offset = at[BATCH],
+              .line_offset = at[LINE_A],
+              .k_offset = at[SUM]},
+        .b = {.tensor = b->tensor,
+              .batch_offset = bt[BATCH],
+              .line_offset = bt[LINE_B],
+              .k_offset = bt[SUM]},
         .out = tensor,
         .store = true,
         .out_batch_offset = ot[BATCH],
@@ -237,8 +265,9 @@ static enum ulp_status contract_two(struct ulp_call *call, const struct einsum *
 }
 
 /* The product of the first operands keeps every label that a later operand or the output has. */
-static enum ulp_status describe_partial(struct ulp_call *call, const struct einsum *e, const struct labelled *operands,
-                                        size_t next, const struct labelled *left, struct labelled *out,
+static enum ulp_status describe_partial(struct ulp_call *call, const struct einsum *e,
+                                        const struct labelled *operands, size_t next,
+                                        const struct labelled *left, struct labelled *out,
                                         struct ulp_tensor *tensor, struct ulp_error *error)
 {
     int64_t dims[ULP_RANK_MAX], stride = 1;
@@ -253,7 +282,8 @@ static enum ulp_status describe_partial(struct ulp_call *call, const struct eins
             kept[rank++] = l;
     }
     if (rank > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
+                        ULP_RANK_MAX);
     *out = (struct labelled){.tensor = tensor};
     for (int d = rank - 1; d >= 0; d--) {
         dims[d] = e->sizes[kept[d]];
@@ -261,7 +291,8 @@ static enum ulp_status describe_partial(struct ulp_call *call, const struct eins
         out->strides[kept[d]] = stride;
         stride *= dims[d];
     }
-    enum ulp_status status = ulp_call_describe_tensor(call, tensor, call->in[0]->type, rank, dims, error);
+    enum ulp_status status =
+        ulp_call_describe_tensor(call, tensor, call->in[0]->type, rank, dims, error);
     return status == ULP_OK ? ulp_call_temporary(call, tensor, error) : status;
 }
 
@@ -271,7 +302,8 @@ static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error
     struct labelled *operands, final = {.tensor = &call->out[0]}, left;
     struct ulp_tensor *partial;
     int64_t strides[ULP_RANK_MAX];
-    enum ulp_status status = ulp_call_take(call, call->input_count, sizeof *operands, &operands, error);
+    enum ulp_status status =
+        ulp_call_take(call, call->input_count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, call->input_count, sizeof *partial, &partial, error);
     if (status == ULP_OK)
@@ -292,14 +324,18 @@ static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error
         if (!last)
             status = describe_partial(call, &e, operands, i, &left, &next, &partial[i], error);
         if (status == ULP_OK)
-            status = contract_two(call, &e, &left, &operands[i], &next, last ? &call->out[0] : &partial[i], error);
+            status = contract_two(call, &e, &left, &operands[i], &next,
+                                  last ? &call->out[0] : &partial[i], error);
         left = next;
     }
     return status;
 }
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_einsum[] = {
-    {.name = "Einsum", .since = 12, .inputs = "inputs*", .outputs = "output", .attributes = "equation:!string",
+    {.name = "Einsum", .since = 12, .inputs = "inputs*", .outputs = "output",
+     .attributes = "equation:!string",
      .infer = infer_einsum, .run = run_einsum},
     {0},
 };
+/* clang-format on */

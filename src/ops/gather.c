@@ -6,12 +6,13 @@
 #include "ops/move.h"
 
 /* indices[i] as 0 <= *out < size, counted from the end when negative. */
-static enum ulp_status read_index(const struct ulp_tensor *indices, size_t i, int64_t size, int64_t *out,
-                                  struct ulp_error *error)
+static enum ulp_status read_index(const struct ulp_tensor *indices, size_t i, int64_t size,
+                                  int64_t *out, struct ulp_error *error)
 {
     int64_t index = ulp_tensor_get_int(indices, i);
     if (index < -size || index >= size)
-        return ulp_fail(error, ULP_ERROR_INPUT, "index %lld at position %zu is outside an axis of %lld elements",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "index %lld at position %zu is outside an axis of %lld elements",
                         (long long)index, i, (long long)size);
     *out = index < 0 ? index + size : index;
     return ULP_OK;
@@ -29,10 +30,12 @@ static enum ulp_status infer_gather(struct ulp_call *call, struct ulp_error *err
         return status;
     int rank = data->rank - 1 + indices->rank;
     if (rank > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
+                        ULP_RANK_MAX);
     memcpy(dims, data->dims, (size_t)axis * sizeof *dims);
     memcpy(dims + axis, indices->dims, (size_t)indices->rank * sizeof *dims);
-    memcpy(dims + axis + indices->rank, data->dims + axis + 1, (size_t)(data->rank - axis - 1) * sizeof *dims);
+    memcpy(dims + axis + indices->rank, data->dims + axis + 1,
+           (size_t)(data->rank - axis - 1) * sizeof *dims);
     return ulp_call_describe(call, 0, data->type, rank, dims, error);
 }
 
@@ -45,7 +48,8 @@ static enum ulp_status run_gather(struct ulp_call *call, struct ulp_error *error
     if (status != ULP_OK)
         return status;
     const struct ulp_split split = ulp_split_at(data, axis);
-    if ((status = ulp_move_table(call, &outer, split.outer, 0, (int64_t)(split.size * split.inner), error)) != ULP_OK ||
+    if ((status = ulp_move_table(call, &outer, split.outer, 0, (int64_t)(split.size * split.inner),
+                                 error)) != ULP_OK ||
         (status = ulp_move_table(call, &chosen, indices->count, 0, 0, error)) != ULP_OK ||
         (status = ulp_move_table(call, &inner, split.inner, 0, 1, error)) != ULP_OK)
         return status;
@@ -56,13 +60,16 @@ static enum ulp_status run_gather(struct ulp_call *call, struct ulp_error *error
     }
     struct ulp_tensor out = ulp_tensor_view(&call->out[0]);
     out.rank = 3;
-    out.dims[0] = (int64_t)split.outer, out.dims[1] = (int64_t)indices->count, out.dims[2] = (int64_t)split.inner;
-    return ulp_move_axes(&out, data, (const int64_t *const[]){outer, chosen, inner}, NULL, call->pool, error);
+    out.dims[0] = (int64_t)split.outer, out.dims[1] = (int64_t)indices->count,
+    out.dims[2] = (int64_t)split.inner;
+    return ulp_move_axes(&out, data, (const int64_t *const[]){outer, chosen, inner}, NULL,
+                         call->pool, error);
 }
 
 /* ---- GatherElements, ScatterElements: one place of data per element of indices ---- */
 
-static enum ulp_status check_elements(const struct ulp_tensor *data, const struct ulp_tensor *indices, int axis,
+static enum ulp_status check_elements(const struct ulp_tensor *data,
+                                      const struct ulp_tensor *indices, int axis,
                                       struct ulp_error *error)
 {
     bool fits = data->rank == indices->rank;
@@ -71,12 +78,14 @@ static enum ulp_status check_elements(const struct ulp_tensor *data, const struc
     char a[200], b[200];
     return fits ? ULP_OK
                 : ulp_fail(error, ULP_ERROR_INPUT, "indices, %s, do not lie inside data, %s",
-                           ulp_tensor_describe_text(indices, a, sizeof a), ulp_tensor_describe_text(data, b, sizeof b));
+                           ulp_tensor_describe_text(indices, a, sizeof a),
+                           ulp_tensor_describe_text(data, b, sizeof b));
 }
 
 /* places[i] = the element of data that position i of indices names. */
 static enum ulp_status element_places(struct ulp_call *call, const struct ulp_tensor *data,
-                                      const struct ulp_tensor *indices, int64_t **places, struct ulp_error *error)
+                                      const struct ulp_tensor *indices, int64_t **places,
+                                      struct ulp_error *error)
 {
     int64_t strides[ULP_RANK_MAX];
     int axis;
@@ -101,14 +110,17 @@ static enum ulp_status element_places(struct ulp_call *call, const struct ulp_te
 
 static enum ulp_status infer_gather_elements(struct ulp_call *call, struct ulp_error *error)
 {
-    return ulp_call_describe(call, 0, call->in[0]->type, call->in[1]->rank, call->in[1]->dims, error);
+    return ulp_call_describe(call, 0, call->in[0]->type, call->in[1]->rank, call->in[1]->dims,
+                             error);
 }
 
 static enum ulp_status run_gather_elements(struct ulp_call *call, struct ulp_error *error)
 {
     int64_t *places;
     enum ulp_status status = element_places(call, call->in[0], call->in[1], &places, error);
-    return status == ULP_OK ? ulp_move_blocks(&call->out[0], call->in[0], places, 1, NULL, call->pool, error) : status;
+    return status == ULP_OK
+               ? ulp_move_blocks(&call->out[0], call->in[0], places, 1, NULL, call->pool, error)
+               : status;
 }
 
 /* ---- GatherND, ScatterND: one block of data per row of indices ---- */
@@ -118,17 +130,19 @@ struct block_layout {
     size_t row_count, run;      /* rows of indices; elements of a block */
 };
 
-static enum ulp_status read_blocks(const struct ulp_call *call, struct block_layout *out, struct ulp_error *error)
+static enum ulp_status read_blocks(const struct ulp_call *call, struct block_layout *out,
+                                   struct ulp_error *error)
 {
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     int64_t batch = ulp_call_int(call, "batch_dims");
     int64_t last = indices->rank ? indices->dims[indices->rank - 1] : 0;
-    bool fits =
-        indices->rank >= 1 && batch >= 0 && batch < indices->rank && batch <= data->rank && last <= data->rank - batch;
+    bool fits = indices->rank >= 1 && batch >= 0 && batch < indices->rank && batch <= data->rank &&
+                last <= data->rank - batch;
     for (int d = 0; fits && d < batch; d++)
         fits = data->dims[d] == indices->dims[d];
     if (!fits)
-        return ulp_fail(error, ULP_ERROR_INPUT, "indices with %lld numbers a row do not fit data of rank %d",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "indices with %lld numbers a row do not fit data of rank %d",
                         (long long)last, data->rank);
     *out = (struct block_layout){(int)batch, (int)last, 1, 1};
     for (int d = 0; d < indices->rank - 1; d++)
@@ -138,8 +152,8 @@ static enum ulp_status read_blocks(const struct ulp_call *call, struct block_lay
     return ULP_OK;
 }
 
-static enum ulp_status block_places(struct ulp_call *call, const struct block_layout *layout, int64_t **places,
-                                    struct ulp_error *error)
+static enum ulp_status block_places(struct ulp_call *call, const struct block_layout *layout,
+                                    int64_t **places, struct ulp_error *error)
 {
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     int64_t strides[ULP_RANK_MAX];
@@ -155,7 +169,8 @@ static enum ulp_status block_places(struct ulp_call *call, const struct block_la
         for (int k = 0; status == ULP_OK && k < layout->index_size; k++) {
             int64_t index = 0;
             int axis = layout->batch_dims + k;
-            status = read_index(indices, r * (size_t)layout->index_size + (size_t)k, data->dims[axis], &index, error);
+            status = read_index(indices, r * (size_t)layout->index_size + (size_t)k,
+                                data->dims[axis], &index, error);
             place += index * strides[axis];
         }
         (*places)[r] = place;
@@ -171,11 +186,14 @@ static enum ulp_status infer_gather_nd(struct ulp_call *call, struct ulp_error *
     enum ulp_status status = read_blocks(call, &layout, error);
     if (status != ULP_OK)
         return status;
-    int first = layout.batch_dims + layout.index_size, rank = indices->rank - 1 + data->rank - first;
+    int first = layout.batch_dims + layout.index_size,
+        rank = indices->rank - 1 + data->rank - first;
     if (rank > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
+                        ULP_RANK_MAX);
     memcpy(dims, indices->dims, (size_t)(indices->rank - 1) * sizeof *dims);
-    memcpy(dims + indices->rank - 1, data->dims + first, (size_t)(data->rank - first) * sizeof *dims);
+    memcpy(dims + indices->rank - 1, data->dims + first,
+           (size_t)(data->rank - first) * sizeof *dims);
     return ulp_call_describe(call, 0, data->type, rank, dims, error);
 }
 
@@ -187,7 +205,8 @@ static enum ulp_status run_gather_nd(struct ulp_call *call, struct ulp_error *er
     if (status == ULP_OK && call->out[0].count)
         status = block_places(call, &layout, &places, error);
     return status == ULP_OK && call->out[0].count
-               ? ulp_move_blocks(&call->out[0], call->in[0], places, layout.run, NULL, call->pool, error)
+               ? ulp_move_blocks(&call->out[0], call->in[0], places, layout.run, NULL, call->pool,
+                                 error)
                : status;
 }
 
@@ -215,24 +234,27 @@ static const struct reduction *find_reduction(const struct ulp_call *call)
 static enum ulp_status check_scatter(struct ulp_call *call, struct ulp_error *error)
 {
     return find_reduction(call) ? ULP_OK
-                                : ulp_fail(error, ULP_ERROR_INPUT, "reduction %s: expected none, add, mul, max or min",
+                                : ulp_fail(error, ULP_ERROR_INPUT,
+                                           "reduction %s: expected none, add, mul, max or min",
                                            ulp_call_attribute(call, "reduction")->s);
 }
 
-static enum ulp_status scatter(struct ulp_call *call, const int64_t *places, size_t update_count, size_t run,
-                               struct ulp_error *error)
+static enum ulp_status scatter(struct ulp_call *call, const int64_t *places, size_t update_count,
+                               size_t run, struct ulp_error *error)
 {
     const struct reduction *reduction = find_reduction(call);
     const struct ulp_tensor *updates = call->in[2];
     struct ulp_tensor *out = &call->out[0];
     if (updates->count != update_count * run)
-        return ulp_fail(error, ULP_ERROR_INPUT, "updates have %zu elements: indices ask for %zu", updates->count,
-                        update_count * run);
+        return ulp_fail(error, ULP_ERROR_INPUT, "updates have %zu elements: indices ask for %zu",
+                        updates->count, update_count * run);
     ulp_move_all(out, call->in[0]);
     if (updates->count && reduction->formula)
-        return ulp_combine(call, reduction->formula, call->arithmetic, out, updates, places, update_count, run, error);
+        return ulp_combine(call, reduction->formula, call->arithmetic, out, updates, places,
+                           update_count, run, error);
     for (size_t u = 0; updates->count && u < update_count; u++)
-        memcpy(ulp_element_at(out, (size_t)places[u]), ulp_element_at(updates, u * run), run * out->element_bytes);
+        memcpy(ulp_element_at(out, (size_t)places[u]), ulp_element_at(updates, u * run),
+               run * out->element_bytes);
     return ULP_OK;
 }
 
@@ -255,11 +277,13 @@ static enum ulp_status run_scatter_nd(struct ulp_call *call, struct ulp_error *e
     return status == ULP_OK ? scatter(call, places, layout.row_count, layout.run, error) : status;
 }
 
-/* ---- TensorScatter: a run of positions written into a cache, for each item of the batch at its own place ---- */
+/* ---- TensorScatter: a run of positions written into a cache, for each item of the batch at its
+ * own place ---- */
 
 static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_error *error)
 {
-    const struct ulp_tensor *cache = call->in[0], *update = call->in[1], *indices = ulp_call_in(call, 2);
+    const struct ulp_tensor *cache = call->in[0], *update = call->in[1],
+                            *indices = ulp_call_in(call, 2);
     struct ulp_tensor *out = &call->out[0];
     const bool circular = ulp_call_is(call, "mode", "circular");
     int axis;
@@ -267,7 +291,8 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
     if (status == ULP_OK)
         status = update->rank == cache->rank && axis > 0
                      ? check_elements(cache, update, axis, error)
-                     : ulp_fail(error, ULP_ERROR_INPUT, "axis %d or the update's rank does not fit", axis);
+                     : ulp_fail(error, ULP_ERROR_INPUT, "axis %d or the update's rank does not fit",
+                                axis);
     if (status != ULP_OK || out->count == 0)
         return status;
     const struct ulp_split to = ulp_split_at(cache, axis), from = ulp_split_at(update, axis);
@@ -277,37 +302,50 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
     ulp_move_all(out, cache);
     for (size_t o = 0; o < to.outer; o++)
         for (size_t i = 0; i < from.size; i++) {
-            int64_t at = (indices ? ulp_tensor_get_int(indices, o / (to.outer / batches)) : 0) + (int64_t)i;
+            int64_t at =
+                (indices ? ulp_tensor_get_int(indices, o / (to.outer / batches)) : 0) + (int64_t)i;
             at = circular && at >= 0 ? at % (int64_t)to.size : at;
             if (at < 0 || at >= (int64_t)to.size)
-                return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %zu", (long long)at,
-                                to.size);
+                return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %zu",
+                                (long long)at, to.size);
             memcpy(ulp_element_at(out, (o * to.size + (size_t)at) * to.inner),
-                   ulp_element_at(update, (o * from.size + i) * to.inner), to.inner * out->element_bytes);
+                   ulp_element_at(update, (o * from.size + i) * to.inner),
+                   to.inner * out->element_bytes);
         }
     return ULP_OK;
 }
 
-#define SCATTER_ELEMENTS .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
+#define SCATTER_ELEMENTS                                                               \
+    .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
     .check = check_scatter, .run = run_scatter_elements
-#define SCATTER_ND .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
+#define SCATTER_ND                                                                     \
+    .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
     .check = check_scatter, .run = run_scatter_nd
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_gather[] = {
-    {.name = "Gather", .since = 1, .inputs = "data indices:i", .outputs = "output", .attributes = "axis:int=0",
+    {.name = "Gather", .since = 1, .inputs = "data indices:i", .outputs = "output",
+     .attributes = "axis:int=0",
      .infer = infer_gather, .run = run_gather},
-    {.name = "GatherElements", .since = 11, .inputs = "data indices:i", .outputs = "output", .attributes = "axis:int=0",
+    {.name = "GatherElements", .since = 11, .inputs = "data indices:i", .outputs = "output",
+     .attributes = "axis:int=0",
      .infer = infer_gather_elements, .run = run_gather_elements},
-    {.name = "GatherND", .since = 11, .inputs = "data indices:i", .outputs = "output", .infer = infer_gather_nd,
+    {.name = "GatherND", .since = 11, .inputs = "data indices:i", .outputs = "output",
+     .infer = infer_gather_nd,
      .run = run_gather_nd},
-    {.name = "GatherND", .since = 12, .inputs = "data indices:i", .outputs = "output", .attributes = "batch_dims:int=0",
+    {.name = "GatherND", .since = 12, .inputs = "data indices:i", .outputs = "output",
+     .attributes = "batch_dims:int=0",
      .infer = infer_gather_nd, .run = run_gather_nd},
     {.name = "Scatter", .since = 9, .until = 10, SCATTER_ELEMENTS, .attributes = "axis:int=0"},
     {.name = "ScatterElements", .since = 11, SCATTER_ELEMENTS, .attributes = "axis:int=0"},
-    {.name = "ScatterElements", .since = 16, SCATTER_ELEMENTS, .attributes = "axis:int=0; reduction:string=none"},
+    {.name = "ScatterElements", .since = 16, SCATTER_ELEMENTS,
+     .attributes = "axis:int=0; reduction:string=none"},
     {.name = "ScatterND", .since = 11, SCATTER_ND},
     {.name = "ScatterND", .since = 16, SCATTER_ND, .attributes = "reduction:string=none"},
-    {.name = "TensorScatter", .since = 24, .inputs = "past_cache update write_indices:i?", .outputs = "present_cache",
-     .attributes = "axis:int=-2; mode:string=linear", .infer = ulp_infer_first, .run = run_tensor_scatter},
+    {.name = "TensorScatter", .since = 24, .inputs = "past_cache update write_indices:i?",
+     .outputs = "present_cache",
+     .attributes = "axis:int=-2; mode:string=linear", .infer = ulp_infer_first,
+     .run = run_tensor_scatter},
     {0},
 };
+/* clang-format on */

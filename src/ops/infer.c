@@ -20,11 +20,13 @@ enum ulp_status ulp_infer_first_bool(struct ulp_call *call, struct ulp_error *er
     return ulp_call_describe(call, 0, ULP_TYPE_BOOL, call->in[0]->rank, call->in[0]->dims, error);
 }
 
-static enum ulp_status describe_broadcast(struct ulp_call *call, enum ulp_type type, struct ulp_error *error)
+static enum ulp_status describe_broadcast(struct ulp_call *call, enum ulp_type type,
+                                          struct ulp_error *error)
 {
     int rank;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_broadcast_shape((int)call->input_count, call->in, &rank, dims, error);
+    enum ulp_status status =
+        ulp_broadcast_shape((int)call->input_count, call->in, &rank, dims, error);
     return status == ULP_OK ? ulp_call_describe(call, 0, type, rank, dims, error) : status;
 }
 
@@ -69,8 +71,8 @@ void ulp_strides(const struct ulp_tensor *tensor, int64_t *strides)
     }
 }
 
-struct ulp_layout ulp_call_layout(const struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                  struct ulp_operand *outputs)
+struct ulp_layout ulp_call_layout(const struct ulp_call *call, struct ulp_rows *rows,
+                                  struct ulp_operand *operands, struct ulp_operand *outputs)
 {
     const struct ulp_tape *tape = call->bound->tape;
     return (struct ulp_layout){.rows = rows,
@@ -81,8 +83,8 @@ struct ulp_layout ulp_call_layout(const struct ulp_call *call, struct ulp_rows *
                                .arena = call->scratch};
 }
 
-enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *operand, int rank, int axis,
-                               struct ulp_error *error)
+enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *operand, int rank,
+                               int axis, struct ulp_error *error)
 {
     int64_t dims[ULP_RANK_MAX];
     if (!operand->tensor)
@@ -93,19 +95,21 @@ enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *
     return operand->tensor ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
 
-enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_operand *operands, enum ulp_type type,
-                                   struct ulp_error *error)
+enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_operand *operands,
+                                   enum ulp_type type, struct ulp_error *error)
 {
     const struct ulp_bound *bound = call->bound;
     const int bits = ulp_type_rows[type].file_bits;
     const enum ulp_element element = ulp_type_rows[type].element;
     const bool is_float = ulp_type_is_float(type);
-    const bool is_signed = element == ULP_ELEMENT_I8 || element == ULP_ELEMENT_I16 || element == ULP_ELEMENT_I32;
+    const bool is_signed =
+        element == ULP_ELEMENT_I8 || element == ULP_ELEMENT_I16 || element == ULP_ELEMENT_I32;
     char *texts;
     enum ulp_status status = ulp_call_take(call, 2 * 32, 1, &texts, error);
     if (status != ULP_OK || bits > 32)
         return status;
-    const long long low = is_signed ? -(1LL << (bits - 1)) : 0, high = (1LL << (bits - is_signed)) - 1;
+    const long long low = is_signed ? -(1LL << (bits - 1)) : 0,
+                    high = (1LL << (bits - is_signed)) - 1;
     snprintf(texts, 32, is_float ? "-inf" : "%lld", low);
     snprintf(texts + 32, 32, is_float ? "inf" : "%lld", high);
     for (size_t i = 0; i < bound->derived_count; i++) {
@@ -115,13 +119,15 @@ enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_opera
                            : strcmp(name, "integer") == 0 ? (is_float ? "0" : "1")
                                                           : NULL;
         if (text)
-            operands[bound->input_slot_count + bound->attribute_count + i] = (struct ulp_operand){.constant = text};
+            operands[bound->input_slot_count + bound->attribute_count + i] =
+                (struct ulp_operand){.constant = text};
     }
     return ULP_OK;
 }
 
-enum ulp_status ulp_rows_elementwise(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                     struct ulp_operand *outputs, struct ulp_error *error)
+enum ulp_status ulp_rows_elementwise(struct ulp_call *call, struct ulp_rows *rows,
+                                     struct ulp_operand *operands, struct ulp_operand *outputs,
+                                     struct ulp_error *error)
 {
     const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
     return ulp_layout_elementwise(&layout, error);

@@ -1,6 +1,7 @@
-/* MatMul, Gemm and Conv as an INT8 kernel computes them: the quantised values' sum, exact in INT32, an INT32 bias added to it, then one
- * multiplication by the product of the scales. With the QuantizeLinear that follows, the scales are one factor x_scale * w_scale / y_scale
- * and the result is rounded once; a bias that is a float is divided by y_scale and added before. */
+/* MatMul, Gemm and Conv as an INT8 kernel computes them: the quantised values' sum, exact in INT32,
+ * an INT32 bias added to it, then one multiplication by the product of the scales. With the
+ * QuantizeLinear that follows, the scales are one factor x_scale * w_scale / y_scale and the result
+ * is rounded once; a bias that is a float is divided by y_scale and added before. */
 #include <string.h>
 
 #include "ops/contraction.h"
@@ -11,7 +12,9 @@ enum { CONV, MATMUL, GEMM };
 static enum ulp_status infer_integer(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *zero = ulp_call_in(call, Y_ZERO), *x = call->in[X], *w = call->in[W];
-    const enum ulp_type type = call->input_count <= Y_SCALE ? ULP_TYPE_FLOAT : zero ? zero->type : ULP_TYPE_UINT8;
+    const enum ulp_type type = call->input_count <= Y_SCALE ? ULP_TYPE_FLOAT
+                               : zero                       ? zero->type
+                                                            : ULP_TYPE_UINT8;
     switch (call->bound->op->parameter) {
     case CONV: return ulp_conv_infer(call, x, w, type, error);
     case GEMM: return ulp_gemm_infer(call, x, w, type, error);
@@ -21,16 +24,19 @@ static enum ulp_status infer_integer(struct ulp_call *call, struct ulp_error *er
 
 static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *error)
 {
-    static const char *const places[] = {[CONV] = "-b--c--cbb", [MATMUL] = "-b--b--bbb", [GEMM] = "-b--b--bbb"};
+    static const char *const places[] = {
+        [CONV] = "-b--c--cbb", [MATMUL] = "-b--b--bbb", [GEMM] = "-b--b--bbb"};
     const int kind = call->bound->op->parameter;
     const struct ulp_tensor *w = call->in[W], *bias = ulp_call_in(call, INTEGER_BIAS);
-    const int axis = kind == CONV || (kind == GEMM && ulp_call_int(call, "transB")) ? 0 : w->rank - 1;
+    const int axis =
+        kind == CONV || (kind == GEMM && ulp_call_int(call, "transB")) ? 0 : w->rank - 1;
     struct ulp_tensor first, second, biased;
     struct ulp_sums sums;
-    enum ulp_status status =
-        ulp_integer_combine(call, &first, "x - zero", call->in[X], ulp_call_in(call, X_ZERO), 0, error);
+    enum ulp_status status = ulp_integer_combine(call, &first, "x - zero", call->in[X],
+                                                 ulp_call_in(call, X_ZERO), 0, error);
     if (status == ULP_OK)
-        status = ulp_integer_combine(call, &second, "x - zero", w, ulp_call_in(call, W_ZERO), axis, error);
+        status = ulp_integer_combine(call, &second, "x - zero", w, ulp_call_in(call, W_ZERO), axis,
+                                     error);
     if (status == ULP_OK)
         status = ulp_sums_begin(call, ULP_TYPE_INT32, true, &sums, error);
     if (status == ULP_OK)
@@ -38,31 +44,43 @@ static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *erro
                  : kind == GEMM ? ulp_gemm_sums(call, &first, &second, &sums, error)
                                 : ulp_matmul_sums(call, &first, &second, &sums, error);
     if (status == ULP_OK && bias) {
-        status = ulp_integer_combine(call, &biased, "x + zero", &sums.acc, bias, kind == CONV ? 1 : sums.acc.rank - 1,
-                                     error);
+        status = ulp_integer_combine(call, &biased, "x + zero", &sums.acc, bias,
+                                     kind == CONV ? 1 : sums.acc.rank - 1, error);
         sums.acc = biased;
     }
     return status == ULP_OK ? ulp_sums_end(call, &sums, places[kind], error) : status;
 }
 
-#define FACTORS "x:i x_scale:p x_zero_point:i?=0 w:i w_scale:p w_zero_point:i?=0 integer_bias:i?=0 bias:f?=-0"
-#define CONV_ATTRIBUTES                                                                                               \
-    "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; strides:ints"
+#define FACTORS \
+    "x:i x_scale:p x_zero_point:i?=0 w:i w_scale:p w_zero_point:i?=0 integer_bias:i?=0 bias:f?=-0"
+#define CONV_ATTRIBUTES                                                                   \
+    "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; " \
+    "strides:ints"
 #define GEMM_ATTRIBUTES "alpha:float=1; beta:float=1; transA:int=0; transB:int=0"
 #define QUANTIZED "q = round(acc * (x_scale * w_scale / y_scale) + bias / y_scale) + y_zero_point; "
-#define ROW(op, kind, texts) {.name = op, .since = 1, .outputs = "y", .attributes = texts, .infer = infer_integer, \
-    .run = run_integer, .parameter = kind
-#define ENDS(op, kind, texts)                                                                                         \
-    [3 * kind + ULP_INTEGER_FLOAT] = ROW(op, kind, texts), .inputs = FACTORS,                                         \
-        .epilogue = "acc * (x_scale * w_scale) + bias"},                                                              \
-    [3 * kind + ULP_INTEGER_QUANTIZED] = ROW(op, kind, texts), .inputs = FACTORS " y_scale:p y_zero_point:i?=0",      \
-        .derived = "low high", .epilogue = QUANTIZED "min(max(q, low), high)"},                                       \
-    [3 * kind + ULP_INTEGER_RELU] = ROW(op, kind, texts), .inputs = FACTORS " y_scale:p y_zero_point:i?=0",           \
-        .derived = "low high", .epilogue = QUANTIZED "min(max(max(q, y_zero_point), low), high)"}
+#define ROW(op, kind, texts)                                                                 \
+    {                                                                                        \
+        .name = op, .since = 1, .outputs = "y", .attributes = texts, .infer = infer_integer, \
+        .run = run_integer, .parameter = kind
+#define ENDS(op, kind, texts)                                                              \
+    [3 * kind + ULP_INTEGER_FLOAT] = ROW(op, kind, texts), .inputs = FACTORS,              \
+                .epilogue = "acc * (x_scale * w_scale) + bias"                             \
+    }                                                                                      \
+    , [3 * kind + ULP_INTEGER_QUANTIZED] = ROW(op, kind, texts),                           \
+                  .inputs = FACTORS " y_scale:p y_zero_point:i?=0", .derived = "low high", \
+                  .epilogue = QUANTIZED "min(max(q, low), high)"                           \
+    }                                                                                      \
+    , [3 * kind + ULP_INTEGER_RELU] = ROW(op, kind, texts),                                \
+                  .inputs = FACTORS " y_scale:p y_zero_point:i?=0", .derived = "low high", \
+                  .epilogue = QUANTIZED "min(max(max(q, y_zero_point), low), high)"        \
+    }
 
+/* clang-format off */
 static const struct ulp_operator rows[] = {
-    ENDS("Conv", CONV, CONV_ATTRIBUTES), ENDS("MatMul", MATMUL, NULL), ENDS("Gemm", GEMM, GEMM_ATTRIBUTES),
+    ENDS("Conv", CONV, CONV_ATTRIBUTES), ENDS("MatMul", MATMUL, NULL), ENDS("Gemm", GEMM,
+    GEMM_ATTRIBUTES),
 };
+/* clang-format on */
 
 const struct ulp_operator *ulp_operator_integer(const char *op_type, enum ulp_integer_end end)
 {

@@ -1,6 +1,6 @@
-/* Domain com.microsoft: what ONNX Runtime's optimiser fuses. Each is the sequence of ONNX operators it replaces,
- * written as one formula or one contraction with an epilogue. And LayerNormalization before opset 17 and
- * SimplifiedLayerNormalization, which ONNX Runtime added to ai.onnx itself. */
+/* Domain com.microsoft: what ONNX Runtime's optimiser fuses. Each is the sequence of ONNX operators
+ * it replaces, written as one formula or one contraction with an epilogue. And LayerNormalization
+ * before opset 17 and SimplifiedLayerNormalization, which ONNX Runtime added to ai.onnx itself. */
 #include <string.h>
 
 #include "base/error.h"
@@ -25,12 +25,14 @@ static enum ulp_status infer_norm(struct ulp_call *call, struct ulp_error *error
     for (int d = 0; status == ULP_OK && d < in->rank; d++)
         dims[d] = d < axis ? in->dims[d] : 1;
     for (size_t i = 0; status == ULP_OK && i < call->output_count; i++)
-        status = ulp_call_describe(call, i, in->type, in->rank, i == 0 || i == 3 ? in->dims : dims, error);
+        status = ulp_call_describe(call, i, in->type, in->rank, i == 0 || i == 3 ? in->dims : dims,
+                                   error);
     return status;
 }
 
-static enum ulp_status rows_norm(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                 struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_norm(struct ulp_call *call, struct ulp_rows *rows,
+                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+                                 struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
@@ -44,13 +46,15 @@ static enum ulp_status rows_norm(struct ulp_call *call, struct ulp_rows *rows, s
     return ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error);
 }
 
-/* ---- EmbedLayerNormalization: a row is a position, its elements the features of three tables' rows ---- */
+/* ---- EmbedLayerNormalization: a row is a position, its elements the features of three tables'
+ * rows ---- */
 
 static enum ulp_status infer_embed(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *ids = call->in[0], *words = ulp_call_input(call, "word_embedding");
     if (ids->rank != 2 || words->rank != 2)
-        return ulp_fail(error, ULP_ERROR_INPUT, "input_ids of rank %d, word_embedding of rank %d: expected 2 and 2",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "input_ids of rank %d, word_embedding of rank %d: expected 2 and 2",
                         ids->rank, words->rank);
     const int64_t dims[] = {ids->dims[0], ids->dims[1], words->dims[1]};
     enum ulp_status status = ulp_call_describe(call, 0, words->type, 3, dims, error);
@@ -59,26 +63,33 @@ static enum ulp_status infer_embed(struct ulp_call *call, struct ulp_error *erro
     return status == ULP_OK ? ulp_call_describe(call, 2, words->type, 3, dims, error) : status;
 }
 
-/* The rows of a table that ids (NULL: the position) ask for. ids may have one row for every batch. */
-static enum ulp_status lay_table(const struct ulp_call *call, const char *table, const struct ulp_tensor *ids,
-                                 struct ulp_operand *operands, struct ulp_error *error)
+/* The rows of a table that ids (NULL: the position) ask for. ids may have one row for every
+ * batch. */
+static enum ulp_status lay_table(const struct ulp_call *call, const char *table,
+                                 const struct ulp_tensor *ids, struct ulp_operand *operands,
+                                 struct ulp_error *error)
 {
     struct ulp_operand *operand = &operands[ulp_call_input_index(call, table)];
-    const int64_t length = call->in[0]->dims[1], count = (int64_t)call->in[0]->count, size = call->out[0].dims[2];
+    const int64_t length = call->in[0]->dims[1], count = (int64_t)call->in[0]->count,
+                  size = call->out[0].dims[2];
     const int64_t rows = size ? (int64_t)operand->tensor->count / size : 0;
     int64_t *row;
     if (operand->tensor->rank != 2 || operand->tensor->dims[1] != size ||
         (ids && (int64_t)ids->count != count && (int64_t)ids->count != length))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s or its ids do not fit %lld positions of %lld features", table,
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%s or its ids do not fit %lld positions of %lld features", table,
                         (long long)count, (long long)size);
     enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof *row, &row, error);
     for (int64_t i = 0; status == ULP_OK && i < count; i++) {
-        const int64_t id = ids ? ulp_tensor_get_int(ids, (size_t)(i % (int64_t)ids->count)) : i % length;
+        const int64_t id =
+            ids ? ulp_tensor_get_int(ids, (size_t)(i % (int64_t)ids->count)) : i % length;
         if (id < 0 || id >= rows)
-            return ulp_fail(error, ULP_ERROR_INPUT, "%s: row %lld of %lld", table, (long long)id, (long long)rows);
+            return ulp_fail(error, ULP_ERROR_INPUT, "%s: row %lld of %lld", table, (long long)id,
+                            (long long)rows);
         row[i] = id * size;
     }
-    *operand = (struct ulp_operand){.tensor = operand->tensor, .row_offset = row, .position_stride = 1};
+    *operand =
+        (struct ulp_operand){.tensor = operand->tensor, .row_offset = row, .position_stride = 1};
     return status;
 }
 
@@ -94,19 +105,23 @@ static void count_mask(const struct ulp_call *call, const struct ulp_tensor *mas
     }
 }
 
-static enum ulp_status rows_embed(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                  struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_embed(struct ulp_call *call, struct ulp_rows *rows,
+                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+                                  struct ulp_error *error)
 {
-    const struct ulp_tensor *ids = call->in[0], *segments = ulp_call_input(call, "segment_embedding");
+    const struct ulp_tensor *ids = call->in[0],
+                            *segments = ulp_call_input(call, "segment_embedding");
     const int64_t size = call->out[0].dims[2];
     *rows = (struct ulp_rows){.row_count = ids->count, .row_length = (size_t)size};
     enum ulp_status status = lay_table(call, "word_embedding", ids, operands, error);
     if (status == ULP_OK)
-        status = lay_table(call, "position_embedding", ulp_call_input(call, "position_ids"), operands, error);
+        status = lay_table(call, "position_embedding", ulp_call_input(call, "position_ids"),
+                           operands, error);
     if (status == ULP_OK && segments && !ulp_call_input(call, "segment_ids"))
         return ulp_fail(error, ULP_ERROR_INPUT, "segment_embedding is there without segment_ids");
     if (status == ULP_OK && segments)
-        status = lay_table(call, "segment_embedding", ulp_call_input(call, "segment_ids"), operands, error);
+        status = lay_table(call, "segment_embedding", ulp_call_input(call, "segment_ids"), operands,
+                           error);
     for (size_t i = 0; i < call->bound->input_slot_count; i++) {
         const char *name = call->bound->inputs[i].name;
         if (strcmp(name, "gamma") == 0 || strcmp(name, "beta") == 0) {
@@ -115,24 +130,28 @@ static enum ulp_status rows_embed(struct ulp_call *call, struct ulp_rows *rows, 
                                 operands[i].tensor->count, (long long)size);
             operands[i].position_stride = 1;
         } else if (!strstr(name, "_embedding")) {
-            operands[i] = (struct ulp_operand){.constant = "0"}; /* ids and mask are no numbers of the formula */
+            /* ids and mask are no numbers of the formula */
+            operands[i] = (struct ulp_operand){.constant = "0"};
         }
     }
     if (ulp_call_wants(call, 1))
         count_mask(call, ulp_call_input(call, "mask"));
     for (int i = 0; i < call->bound->tape->output_count; i++) {
         const struct ulp_tensor *tensor = i == 1 ? NULL : outputs[i].tensor;
-        outputs[i] = (struct ulp_operand){.tensor = tensor, .row_stride = size, .position_stride = 1};
+        outputs[i] =
+            (struct ulp_operand){.tensor = tensor, .row_stride = size, .position_stride = 1};
     }
     return status;
 }
 
 /* ---- FusedMatMul ---- */
 
-/* A factor with axis 0 moved behind the batch axes (`batch`), then its last two axes exchanged (`last`), as the
- * attributes of these names ask: its shape, and unless `shape_only` its elements. */
-static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, const char *last, const char *batch,
-                            bool shape_only, struct ulp_tensor *out, struct ulp_error *error)
+/* A factor with axis 0 moved behind the batch axes (`batch`), then its last two axes exchanged
+ * (`last`), as the attributes of these names ask: its shape, and unless `shape_only` its
+ * elements. */
+static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, const char *last,
+                            const char *batch, bool shape_only, struct ulp_tensor *out,
+                            struct ulp_error *error)
 {
     *out = ulp_tensor_view(in);
     const int rank = in->rank;
@@ -146,18 +165,21 @@ static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, 
         perm[d] = !move || place == rank - 1 ? place : place == rank - 2 ? 0 : place + 1;
         dims[d] = in->dims[perm[d]];
     }
-    enum ulp_status status = ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error);
+    enum ulp_status status =
+        ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error);
     if (status != ULP_OK || shape_only)
         return status;
     status = ulp_call_temporary(call, out, error);
-    return status == ULP_OK ? ulp_move_permuted(call, out, in, rank, in->dims, perm, error) : status;
+    return status == ULP_OK ? ulp_move_permuted(call, out, in, rank, in->dims, perm, error)
+                            : status;
 }
 
-static enum ulp_status turn_both(struct ulp_call *call, bool shape_only, struct ulp_tensor *a, struct ulp_tensor *b,
-                                 struct ulp_error *error)
+static enum ulp_status turn_both(struct ulp_call *call, bool shape_only, struct ulp_tensor *a,
+                                 struct ulp_tensor *b, struct ulp_error *error)
 {
     enum ulp_status status = turn(call, call->in[0], "transA", "transBatchA", shape_only, a, error);
-    return status == ULP_OK ? turn(call, call->in[1], "transB", "transBatchB", shape_only, b, error) : status;
+    return status == ULP_OK ? turn(call, call->in[1], "transB", "transBatchB", shape_only, b, error)
+                            : status;
 }
 
 static enum ulp_status infer_fused_matmul(struct ulp_call *call, struct ulp_error *error)
@@ -173,40 +195,48 @@ static enum ulp_status run_fused_matmul(struct ulp_call *call, struct ulp_error 
     struct ulp_sums sums;
     enum ulp_status status = turn_both(call, false, &a, &b, error);
     if (status == ULP_OK)
-        status = ulp_sums_begin(call, call->in[0]->type, ulp_call_attribute(call, "alpha")->f != 1, &sums, error);
+        status = ulp_sums_begin(call, call->in[0]->type, ulp_call_attribute(call, "alpha")->f != 1,
+                                &sums, error);
     if (status == ULP_OK)
         status = ulp_matmul_sums(call, &a, &b, &sums, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, "--", error) : status;
 }
 
-/* ---- MatMulNBits: B is (N, blocks, bytes of a block), K values packed from the low bits up ---- */
+/* ---- MatMulNBits: B is (N, blocks, bytes of a block), K values packed from the low bits up
+ * ---- */
 
 struct packed {
     int64_t n, k, bits, block, blocks;
 };
 
-static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p, struct ulp_error *error)
+static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p,
+                                   struct ulp_error *error)
 {
-    *p = (struct packed){.n = ulp_call_int(call, "N"), .k = ulp_call_int(call, "K"), .bits = ulp_call_int(call, "bits"),
+    *p = (struct packed){.n = ulp_call_int(call, "N"),
+                         .k = ulp_call_int(call, "K"),
+                         .bits = ulp_call_int(call, "bits"),
                          .block = ulp_call_int(call, "block_size")};
     const struct ulp_tensor *a = call->in[0], *b = call->in[1], *zero = ulp_call_in(call, 3),
                             *groups = ulp_call_in(call, 4);
     const int64_t size_max = 1 << 30, block_max = 1 << 16;
-    if (p->n < 1 || p->n > size_max || p->k < 1 || p->k > size_max || p->block < 16 || p->block > block_max ||
-        (p->block & (p->block - 1)) || (p->bits != 2 && p->bits != 4 && p->bits != 8))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "N %lld, K %lld, %lld bits, blocks of %lld: expected N and K from 1 to 2^30, 2, 4 or 8 "
-                        "bits, blocks of 2^4 to 2^16",
-                        (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
+    if (p->n < 1 || p->n > size_max || p->k < 1 || p->k > size_max || p->block < 16 ||
+        p->block > block_max || (p->block & (p->block - 1)) ||
+        (p->bits != 2 && p->bits != 4 && p->bits != 8))
+        return ulp_fail(
+            error, ULP_ERROR_UNSUPPORTED,
+            "N %lld, K %lld, %lld bits, blocks of %lld: expected N and K from 1 to 2^30, 2, 4 or 8 "
+            "bits, blocks of 2^4 to 2^16",
+            (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
     p->blocks = (p->k + p->block - 1) / p->block;
     const int64_t packed_zeros = p->n * ((p->blocks * p->bits + 7) / 8), entries = p->n * p->blocks;
-    if (a->rank < 1 || a->dims[a->rank - 1] != p->k || (int64_t)b->count != entries * (p->block * p->bits / 8) ||
+    if (a->rank < 1 || a->dims[a->rank - 1] != p->k ||
+        (int64_t)b->count != entries * (p->block * p->bits / 8) ||
         (int64_t)call->in[2]->count != entries ||
         (zero && (int64_t)zero->count != (zero->type == ULP_TYPE_UINT8 ? packed_zeros : entries)) ||
         (groups && (int64_t)groups->count < p->k))
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "A, B, scales or zero points do not fit N %lld, K %lld and blocks of %lld", (long long)p->n,
-                        (long long)p->k, (long long)p->block);
+                        "A, B, scales or zero points do not fit N %lld, K %lld and blocks of %lld",
+                        (long long)p->n, (long long)p->k, (long long)p->block);
     return ULP_OK;
 }
 
@@ -224,10 +254,12 @@ static enum ulp_status infer_packed(struct ulp_call *call, struct ulp_error *err
 }
 
 /* rows x columns values of `bits` bits as UINT8, each row starting at a byte. */
-static enum ulp_status unpack(struct ulp_call *call, const struct ulp_tensor *in, int64_t rows, int64_t columns,
-                              int64_t row_bytes, int64_t bits, struct ulp_tensor *out, struct ulp_error *error)
+static enum ulp_status unpack(struct ulp_call *call, const struct ulp_tensor *in, int64_t rows,
+                              int64_t columns, int64_t row_bytes, int64_t bits,
+                              struct ulp_tensor *out, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_call_describe_tensor(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error);
+    enum ulp_status status =
+        ulp_call_describe_tensor(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, out, error);
     for (int64_t i = 0; status == ULP_OK && i < rows * columns; i++) {
@@ -239,21 +271,23 @@ static enum ulp_status unpack(struct ulp_call *call, const struct ulp_tensor *in
 }
 
 /* B as a K x N matrix of the lane's storage: (q - zero) * scale, rounded once. */
-static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p, struct ulp_tensor *out,
-                                  struct ulp_error *error)
+static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p,
+                                  struct ulp_tensor *out, struct ulp_error *error)
 {
     static const char *const middle[] = {[2] = "2", [4] = "8", [8] = "128"};
     const struct ulp_tensor *given = ulp_call_in(call, 3), *groups = ulp_call_in(call, 4);
     struct ulp_tensor values, zeros;
     int64_t *column;
-    enum ulp_status status =
-        unpack(call, call->in[1], p->n, p->k, p->blocks * (p->block * p->bits / 8), p->bits, &values, error);
+    enum ulp_status status = unpack(call, call->in[1], p->n, p->k,
+                                    p->blocks * (p->block * p->bits / 8), p->bits, &values, error);
     if (status == ULP_OK && given && given->type == ULP_TYPE_UINT8) {
-        status = unpack(call, given, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits, &zeros, error);
+        status = unpack(call, given, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits,
+                        &zeros, error);
         given = &zeros;
     }
     if (status == ULP_OK)
-        status = ulp_call_describe_tensor(call, out, call->in[0]->type, 2, (int64_t[]){p->k, p->n}, error);
+        status = ulp_call_describe_tensor(call, out, call->in[0]->type, 2, (int64_t[]){p->k, p->n},
+                                          error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, out, error);
     if (status == ULP_OK)
@@ -261,20 +295,24 @@ static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p,
     for (int64_t i = 0; status == ULP_OK && i < p->k; i++) {
         column[i] = groups ? ulp_tensor_get_int(groups, (size_t)i) : i / p->block;
         if (column[i] < 0 || column[i] >= p->blocks)
-            return ulp_fail(error, ULP_ERROR_INPUT, "g_idx[%lld] is %lld: there are %lld blocks", (long long)i,
-                            (long long)column[i], (long long)p->blocks);
+            return ulp_fail(error, ULP_ERROR_INPUT, "g_idx[%lld] is %lld: there are %lld blocks",
+                            (long long)i, (long long)column[i], (long long)p->blocks);
     }
     if (status != ULP_OK)
         return status;
     const struct ulp_rows rows = {.row_count = (size_t)p->n, .row_length = (size_t)p->k};
     const struct ulp_operand blocks = {.row_stride = p->blocks, .position_offset = column};
     struct ulp_named_operand operands[] = {
-        {"q", {.tensor = &values, .row_stride = p->k, .position_stride = 1}}, {"scale", blocks}, {"zero", blocks}};
-    const struct ulp_named_operand result = {"y", {.tensor = out, .row_stride = 1, .position_stride = p->n}};
+        {"q", {.tensor = &values, .row_stride = p->k, .position_stride = 1}},
+        {"scale", blocks},
+        {"zero", blocks}};
+    const struct ulp_named_operand result = {
+        "y", {.tensor = out, .row_stride = 1, .position_stride = p->n}};
     operands[1].operand.tensor = call->in[2];
     operands[2].operand = given ? blocks : (struct ulp_operand){.constant = middle[p->bits]};
     operands[2].operand.tensor = given;
-    return ulp_call_formula(call, "(q - zero) * scale", call->arithmetic, &rows, 3, operands, 1, &result, error);
+    return ulp_call_formula(call, "(q - zero) * scale", call->arithmetic, &rows, 3, operands, 1,
+                            &result, error);
 }
 
 static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)
@@ -296,24 +334,29 @@ static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error
 #define UNARY .inputs = "x", .outputs = "y", .infer = ulp_infer_first
 #define ERF_GELU(x) "0.5 * " x " * (1 + erf(" x " / sqrt(2)))"
 #define NORM .infer = infer_norm, .rows = rows_norm
-#define LAYER_NORM(x) "mean = row_mean(" x "); d = " x " - mean; s = sqrt(row_mean(d * d) + epsilon); " \
+#define LAYER_NORM(x)                                                                 \
+    "mean = row_mean(" x "); d = " x " - mean; s = sqrt(row_mean(d * d) + epsilon); " \
     "inv_std_dev = 1 / s; "
 #define RMS(x) "s = sqrt(row_mean(" x " * " x ") + epsilon); inv_std_dev = 1 / s; " x " / s * scale"
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_microsoft[] = {
     {.name = "BiasGelu", MS, .inputs = "a b", .outputs = "c", .infer = ulp_infer_broadcast,
      .formula = "x = a + b; " ERF_GELU("x")},
     {.name = "EmbedLayerNormalization", MS,
-     .inputs = "input_ids:i segment_ids:i? word_embedding position_embedding segment_embedding?=-0 gamma beta mask:i? "
+     .inputs = "input_ids:i segment_ids:i? word_embedding position_embedding "
+               "segment_embedding?=-0 gamma beta mask:i? "
                "position_ids:i?",
-     .outputs = "y mask_index? embedding_sum?", .attributes = "epsilon:float=1e-12; mask_index_type:int",
+     .outputs = "y mask_index? embedding_sum?", .attributes = "epsilon:float=1e-12; "
+                                        "mask_index_type:int",
      .infer = infer_embed, .rows = rows_embed,
      .formula = "embedding_sum = word_embedding + position_embedding + segment_embedding; "
                 LAYER_NORM("embedding_sum") "d / s * gamma + beta"},
     {.name = "FastGelu", MS, .inputs = "x bias?=-0", .outputs = "y", .infer = ulp_infer_first,
      .formula = "v = x + bias; 0.5 * v * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 * pow(v, 3))))"},
     {.name = "FusedMatMul", MS, .inputs = "a b", .outputs = "y",
-     .attributes = "alpha:float=1; transA:int=0; transB:int=0; transBatchA:int=0; transBatchB:int=0",
+     .attributes = "alpha:float=1; transA:int=0; transB:int=0; transBatchA:int=0; "
+                   "transBatchB:int=0",
      .infer = infer_fused_matmul,
      .run = run_fused_matmul, .mixed = true, .epilogue = "alpha * acc"},
     {.name = "Gelu", MS, UNARY, .formula = ERF_GELU("x")},
@@ -321,19 +364,27 @@ const struct ulp_operator ulp_ops_microsoft[] = {
      .outputs = "y mean? inv_std_dev?",
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM,
      .formula = LAYER_NORM("x") "d / s * scale + bias"},
-    {.name = "MatMulNBits", MS, .inputs = "a b:i scales zero_points:*? g_idx:i? bias?=-0", .outputs = "y",
-     .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; weight_prepacked:int=0",
+    {.name = "MatMulNBits", MS, .inputs = "a b:i scales zero_points:*? g_idx:i? bias?=-0",
+     .outputs = "y",
+     .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; "
+                   "weight_prepacked:int=0",
      .infer = infer_packed, .run = run_packed,
      .mixed = true, .epilogue = "acc + bias"},
-    {.name = "QuickGelu", MS, UNARY, .attributes = "alpha:float=1.702", .formula = "x * sigmoid(alpha * x)"},
-    {.name = "SimplifiedLayerNormalization", .since = 1, .inputs = "x scale:f", .outputs = "y inv_std_dev?",
+    {.name = "QuickGelu", MS, UNARY, .attributes = "alpha:float=1.702",
+     .formula = "x * sigmoid(alpha * x)"},
+    {.name = "SimplifiedLayerNormalization", .since = 1, .inputs = "x scale:f",
+     .outputs = "y inv_std_dev?",
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM, .formula = RMS("x")},
     {.name = "SkipLayerNormalization", MS, .inputs = "x skip scale beta?=-0 bias?=-0",
-     .outputs = "y mean? inv_std_dev? input_skip_bias_sum?", .attributes = "epsilon:float=1e-12", NORM,
-     .formula = "input_skip_bias_sum = x + skip + bias; " LAYER_NORM("input_skip_bias_sum") "d / s * scale + beta"},
+     .outputs = "y mean? inv_std_dev? input_skip_bias_sum?", .attributes = "epsilon:float=1e-12",
+     NORM,
+     .formula = "input_skip_bias_sum = x + skip + bias; " LAYER_NORM("input_skip_bias_sum") "d / "
+                                        "s * scale + beta"},
     {.name = "SkipSimplifiedLayerNormalization", MS, .inputs = "x skip scale bias?=-0",
-     .outputs = "y mean? inv_std_dev? input_skip_bias_sum?", .attributes = "epsilon:float=1e-12", NORM,
+     .outputs = "y mean? inv_std_dev? input_skip_bias_sum?", .attributes = "epsilon:float=1e-12",
+     NORM,
      .formula = "input_skip_bias_sum = x + skip + bias; mean = row_mean(input_skip_bias_sum); "
                 RMS("input_skip_bias_sum")},
     {0},
 };
+/* clang-format on */

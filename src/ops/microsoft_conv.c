@@ -1,5 +1,5 @@
-/* Domain com.microsoft: Conv with an activation (FusedConv), and with channels as the last axis (NhwcConv,
- * QLinearConv), which is Conv between two transpositions. */
+/* Domain com.microsoft: Conv with an activation (FusedConv), and with channels as the last axis
+ * (NhwcConv, QLinearConv), which is Conv between two transpositions. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,16 +8,18 @@
 
 enum conv { FUSED, NHWC, QUANTIZED };
 
-/* NhwcConv: weights too are M x kernel x C / group. QLinearConv's channels_last leaves them M x C / group x kernel. */
+/* NhwcConv: weights too are M x kernel x C / group. QLinearConv's channels_last leaves them M x C /
+ * group x kernel. */
 static bool is_turned(const struct ulp_call *call, size_t input)
 {
     const enum conv kind = (enum conv)call->bound->op->parameter;
     return kind == NHWC || (kind == QUANTIZED && ulp_call_int(call, "channels_last") && input == 0);
 }
 
-/* in with its last axis as axis 1 (or, `back`, the reverse) into the described *out; shape_only: no elements. */
-static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, bool back, bool shape_only,
-                            struct ulp_tensor *out, struct ulp_error *error)
+/* in with its last axis as axis 1 (or, `back`, the reverse) into the described *out; shape_only: no
+ * elements. */
+static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, bool back,
+                            bool shape_only, struct ulp_tensor *out, struct ulp_error *error)
 {
     const int rank = in->rank;
     int64_t dims[ULP_RANK_MAX];
@@ -30,16 +32,18 @@ static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, 
     }
     if (back && !shape_only)
         return ulp_move_permuted(call, out, in, rank, in->dims, perm, error);
-    enum ulp_status status = ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error);
+    enum ulp_status status =
+        ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error);
     if (status != ULP_OK || shape_only)
         return status;
     status = ulp_call_temporary(call, out, error);
-    return status == ULP_OK ? ulp_move_permuted(call, out, in, rank, in->dims, perm, error) : status;
+    return status == ULP_OK ? ulp_move_permuted(call, out, in, rank, in->dims, perm, error)
+                            : status;
 }
 
 /* Input and weights, channels first. */
-static enum ulp_status read_factors(struct ulp_call *call, bool shape_only, struct ulp_tensor factors[2],
-                                    struct ulp_error *error)
+static enum ulp_status read_factors(struct ulp_call *call, bool shape_only,
+                                    struct ulp_tensor factors[2], struct ulp_error *error)
 {
     const bool quantized = call->bound->op->parameter == QUANTIZED;
     enum ulp_status status = ULP_OK;
@@ -62,7 +66,8 @@ static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error
     if (status != ULP_OK || !is_turned(call, 0))
         return status;
     status = turn(call, &call->out[0], true, true, &turned, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, turned.rank, turned.dims, error) : status;
+    return status == ULP_OK ? ulp_call_describe(call, 0, type, turned.rank, turned.dims, error)
+                            : status;
 }
 
 static enum ulp_status run_channels_first(struct ulp_call *call, const struct ulp_tensor factors[2],
@@ -72,13 +77,15 @@ static enum ulp_status run_channels_first(struct ulp_call *call, const struct ul
     struct ulp_sums sums;
     if (kind == QUANTIZED)
         return ulp_integer_sums(call, (const struct ulp_tensor *[]){&factors[0], &factors[1]},
-                                (const struct ulp_tensor *[]){ulp_call_in(call, 2), ulp_call_in(call, 5)}, true,
-                                "-b--c-bbc", error);
-    enum ulp_status status =
-        ulp_sums_begin(call, call->in[0]->type, kind == FUSED || ulp_call_in(call, 2), &sums, error);
+                                (const struct ulp_tensor *[]){ulp_call_in(call, 2),
+                                                              ulp_call_in(call, 5)},
+                                true, "-b--c-bbc", error);
+    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type,
+                                            kind == FUSED || ulp_call_in(call, 2), &sums, error);
     if (status == ULP_OK)
         status = ulp_conv_sums(call, &factors[0], &factors[1], &sums, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, kind == FUSED ? "--cb" : "--c", error) : status;
+    return status == ULP_OK ? ulp_sums_end(call, &sums, kind == FUSED ? "--cb" : "--c", error)
+                            : status;
 }
 
 static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
@@ -105,21 +112,27 @@ static enum ulp_status check_activation(struct ulp_call *call, struct ulp_error 
     const size_t needed = !op->derived ? 0 : strchr(op->derived, ' ') ? 2 : 1;
     if (!op->when && name->present && *name->s)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "activation %.40s is not supported: Clip, HardSigmoid, LeakyRelu, Relu, Sigmoid and Tanh are",
+                        "activation %.40s is not supported: Clip, HardSigmoid, LeakyRelu, Relu, "
+                        "Sigmoid and Tanh are",
                         name->s);
     if (given->count < needed)
-        return ulp_fail(error, ULP_ERROR_INPUT, "activation_params has %zu entries: expected %zu", given->count,
-                        needed);
+        return ulp_fail(error, ULP_ERROR_INPUT, "activation_params has %zu entries: expected %zu",
+                        given->count, needed);
     return ULP_OK;
 }
 
 #define MS .domain = "com.microsoft", .since = 1
-#define GEOMETRY "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; strides:ints"
+#define GEOMETRY                                                                          \
+    "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; " \
+    "strides:ints"
 #define CONV .outputs = "y", .infer = infer_conv, .run = run_conv
-#define FUSED_CONV .name = "FusedConv", MS, CONV, .inputs = "x w bias?=-0 z?=-0", .mixed = true, .parameter = FUSED, \
-    .check = check_activation, .attributes = "activation:string; activation_params:floats; " GEOMETRY
+#define FUSED_CONV                                                                \
+    .name = "FusedConv", MS, CONV, .inputs = "x w bias?=-0 z?=-0", .mixed = true, \
+    .parameter = FUSED, .check = check_activation,                                \
+    .attributes = "activation:string; activation_params:floats; " GEOMETRY
 #define SUM "acc + bias + z"
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_microsoft_conv[] = {
     {FUSED_CONV, .when = "activation=Clip", .derived = "parameter0 parameter1",
      .epilogue = "min(max(" SUM ", parameter0), parameter1)"},
@@ -131,11 +144,15 @@ const struct ulp_operator ulp_ops_microsoft_conv[] = {
     {FUSED_CONV, .when = "activation=Sigmoid", .epilogue = "sigmoid(" SUM ")"},
     {FUSED_CONV, .when = "activation=Tanh", .epilogue = "tanh(" SUM ")"},
     {FUSED_CONV, .epilogue = SUM},
-    {.name = "NhwcConv", MS, CONV, .inputs = "x w bias?=-0", .attributes = GEOMETRY, .mixed = true, .parameter = NHWC,
+    {.name = "NhwcConv", MS, CONV, .inputs = "x w bias?=-0", .attributes = GEOMETRY, .mixed = true,
+     .parameter = NHWC,
      .epilogue = "acc + bias"},
     {.name = "QLinearConv", MS, .quantizes = true, CONV, .parameter = QUANTIZED,
-     .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p y_zero_point:i bias:i?=0",
+     .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p "
+               "y_zero_point:i bias:i?=0",
      .attributes = "channels_last:int=0; " GEOMETRY, .derived = "low high",
-     .epilogue = "q = round((acc + bias) * (x_scale * w_scale / y_scale)) + y_zero_point; min(max(q, low), high)"},
+     .epilogue = "q = round((acc + bias) * (x_scale * w_scale / y_scale)) + y_zero_point; "
+                 "min(max(q, low), high)"},
     {0},
 };
+/* clang-format on */

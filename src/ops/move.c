@@ -33,8 +33,8 @@ void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const voi
     }
 }
 
-enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count, int64_t start, int64_t step,
-                               struct ulp_error *error)
+enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count,
+                               int64_t start, int64_t step, struct ulp_error *error)
 {
     enum ulp_status status = ulp_call_take(call, count, sizeof **table, table, error);
     for (size_t i = 0; status == ULP_OK && i < count; i++)
@@ -52,36 +52,35 @@ struct axes_job {
     const int64_t *const *tables;
     const void *fill;
     size_t row; /* of out's last axis */
-    bool contiguous; /* a row is one block, at [first, last), with places that do not exist before and behind it */
+    /* a row is one block, at [first, last), with places that do not exist before and behind it */
+    bool contiguous;
     size_t first, last;
 };
 
 /* out[i] = in[base + table[i]], i < count, specialised for the sizes that matter. */
-static void move_row(char *out, const char *in, int64_t base, const int64_t *table, size_t count, size_t bytes,
-                     const void *fill)
+static void move_row(char *out, const char *in, int64_t base, const int64_t *table, size_t count,
+                     size_t bytes, const void *fill)
 {
-#define MOVE(type)                                                                                                     \
-    for (size_t i = 0; i < count; i++)                                                                                 \
-        ((type *)out)[i] = table[i] == ULP_NOWHERE ? *(const type *)fill : ((const type *)in)[base + table[i]]
+#define MOVE(type)                     \
+    for (size_t i = 0; i < count; i++) \
+    ((type *)out)[i] =                 \
+        table[i] == ULP_NOWHERE ? *(const type *)fill : ((const type *)in)[base + table[i]]
     switch (bytes) {
-    case 1:
-        MOVE(uint8_t);
-        return;
-    case 4:
-        MOVE(word32);
-        return;
-    case 8:
-        MOVE(word64);
-        return;
+    case 1: MOVE(uint8_t); return;
+    case 4: MOVE(word32); return;
+    case 8: MOVE(word64); return;
     default:
         for (size_t i = 0; i < count; i++)
             memcpy(out + i * bytes,
-                   table[i] == ULP_NOWHERE ? fill : (const void *)(in + (size_t)(base + table[i]) * bytes), bytes);
+                   table[i] == ULP_NOWHERE ? fill
+                                           : (const void *)(in + (size_t)(base + table[i]) * bytes),
+                   bytes);
     }
 #undef MOVE
 }
 
-static enum ulp_status move_rows(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status move_rows(void *context, size_t first, size_t last, int worker,
+                                 struct ulp_error *error)
 {
     const struct axes_job *job = context;
     const struct ulp_tensor *out = job->out;
@@ -110,11 +109,11 @@ static enum ulp_status move_rows(void *context, size_t first, size_t last, int w
         else if (job->contiguous) {
             ulp_move_fill(job->out, r * job->row, job->first, job->fill);
             memcpy(to + job->first * out->element_bytes,
-                   ulp_element_at(job->in, (size_t)(base + (last_table ? last_table[job->first] : 0))),
+                   ulp_element_at(job->in,
+                                  (size_t)(base + (last_table ? last_table[job->first] : 0))),
                    (job->last - job->first) * out->element_bytes);
             ulp_move_fill(job->out, r * job->row + job->last, job->row - job->last, job->fill);
-        }
-        else if (!last_table)
+        } else if (!last_table)
             ulp_move_fill(job->out, r * job->row, job->row, ulp_element_at(job->in, (size_t)base));
         else
             move_row(to, job->in->data, base, last_table, job->row, out->element_bytes, job->fill);
@@ -138,8 +137,9 @@ static bool find_block(struct axes_job *job, const int64_t *table)
     return job->first < job->last;
 }
 
-enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *in, const int64_t *const *tables,
-                              const void *fill, struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *in,
+                              const int64_t *const *tables, const void *fill, struct ulp_pool *pool,
+                              struct ulp_error *error)
 {
     if (out->count == 0)
         return ULP_OK;
@@ -149,8 +149,9 @@ enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *i
     return ulp_parallel_for(pool, out->count / row, GRAIN / row + 1, move_rows, &job, error);
 }
 
-enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out, const struct ulp_tensor *in, int rank,
-                                  const int64_t *dims, const int *perm, struct ulp_error *error)
+enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
+                                  const struct ulp_tensor *in, int rank, const int64_t *dims,
+                                  const int *perm, struct ulp_error *error)
 {
     struct ulp_tensor from = ulp_tensor_view(in), to = ulp_tensor_view(out);
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
@@ -162,8 +163,9 @@ enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
         to.dims[d] = dims[perm[d]];
         status = ulp_move_table(call, &tables[d], (size_t)to.dims[d], 0, strides[perm[d]], error);
     }
-    return status == ULP_OK ? ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, error)
-                            : status;
+    return status == ULP_OK
+               ? ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, error)
+               : status;
 }
 
 struct blocks_job {
@@ -174,28 +176,31 @@ struct blocks_job {
     const void *fill;
 };
 
-static enum ulp_status move_blocks(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status move_blocks(void *context, size_t first, size_t last, int worker,
+                                   struct ulp_error *error)
 {
     const struct blocks_job *job = context;
     size_t bytes = job->out->element_bytes;
     (void)worker;
     (void)error;
     if (job->run == 1) {
-        move_row(ulp_element_at(job->out, first), job->in->data, 0, job->from + first, last - first, bytes, job->fill);
+        move_row(ulp_element_at(job->out, first), job->in->data, 0, job->from + first, last - first,
+                 bytes, job->fill);
         return ULP_OK;
     }
     for (size_t b = first; b < last; b++) {
         if (job->from[b] == ULP_NOWHERE)
             ulp_move_fill(job->out, b * job->run, job->run, job->fill);
         else
-            memcpy(ulp_element_at(job->out, b * job->run), ulp_element_at(job->in, (size_t)job->from[b]),
-                   job->run * bytes);
+            memcpy(ulp_element_at(job->out, b * job->run),
+                   ulp_element_at(job->in, (size_t)job->from[b]), job->run * bytes);
     }
     return ULP_OK;
 }
 
-enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor *in, const int64_t *from, size_t run,
-                                const void *fill, struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                const int64_t *from, size_t run, const void *fill,
+                                struct ulp_pool *pool, struct ulp_error *error)
 {
     if (out->count == 0 || run == 0)
         return ULP_OK;

@@ -9,19 +9,24 @@ struct pool {
     int64_t shortest, longest, skips, size;
 };
 
-static enum ulp_status read_pool(const struct ulp_call *call, struct pool *p, struct ulp_error *error)
+static enum ulp_status read_pool(const struct ulp_call *call, struct pool *p,
+                                 struct ulp_error *error)
 {
-    *p = (struct pool){ulp_call_attribute(call, "pool_int64s"), ulp_call_attribute(call, "ngram_counts"),
-                       ulp_call_attribute(call, "ngram_indexes"), ulp_call_attribute(call, "weights"),
-                       ulp_call_int(call, "min_gram_length"), ulp_call_int(call, "max_gram_length"),
-                       ulp_call_int(call, "max_skip_count"), 0};
+    *p = (struct pool){
+        ulp_call_attribute(call, "pool_int64s"),   ulp_call_attribute(call, "ngram_counts"),
+        ulp_call_attribute(call, "ngram_indexes"), ulp_call_attribute(call, "weights"),
+        ulp_call_int(call, "min_gram_length"),     ulp_call_int(call, "max_gram_length"),
+        ulp_call_int(call, "max_skip_count"),      0};
     if (!p->tokens->present)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "pools of strings are not supported");
     size_t grams = 0;
-    for (size_t n = 0; n < p->counts->count; n++) { /* grams of n + 1 tokens lie in [counts[n], counts[n + 1]) */
+    /* grams of n + 1 tokens lie in [counts[n], counts[n + 1]) */
+    for (size_t n = 0; n < p->counts->count; n++) {
         int64_t first = p->counts->ints[n];
-        int64_t last = n + 1 < p->counts->count ? p->counts->ints[n + 1] : (int64_t)p->tokens->count;
-        if (first < 0 || last < first || last > (int64_t)p->tokens->count || (last - first) % (int64_t)(n + 1) != 0)
+        int64_t last =
+            n + 1 < p->counts->count ? p->counts->ints[n + 1] : (int64_t)p->tokens->count;
+        if (first < 0 || last < first || last > (int64_t)p->tokens->count ||
+            (last - first) % (int64_t)(n + 1) != 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "ngram_counts do not fit the pool");
         grams += (size_t)(last - first) / (n + 1);
     }
@@ -30,9 +35,10 @@ static enum ulp_status read_pool(const struct ulp_call *call, struct pool *p, st
             return ulp_fail(error, ULP_ERROR_INPUT, "ngram_indexes[%zu] is out of range", i);
         p->size = p->indexes->ints[i] >= p->size ? p->indexes->ints[i] + 1 : p->size;
     }
-    if (grams != p->indexes->count || (p->weights->count && p->weights->count != grams) || p->shortest < 1 ||
-        p->longest < p->shortest || p->skips < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the pool's lists or lengths do not fit each other");
+    if (grams != p->indexes->count || (p->weights->count && p->weights->count != grams) ||
+        p->shortest < 1 || p->longest < p->shortest || p->skips < 0)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the pool's lists or lengths do not fit each other");
     return ULP_OK;
 }
 
@@ -44,12 +50,14 @@ static enum ulp_status infer_ngram(struct ulp_call *call, struct ulp_error *erro
     if (status == ULP_OK && (in->rank < 1 || in->rank > 2))
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 1 or 2", in->rank);
     const int64_t dims[2] = {in->rank == 2 ? in->dims[0] : p.size, p.size};
-    return status == ULP_OK ? ulp_call_describe(call, 0, ULP_TYPE_FLOAT, in->rank, dims, error) : status;
+    return status == ULP_OK ? ulp_call_describe(call, 0, ULP_TYPE_FLOAT, in->rank, dims, error)
+                            : status;
 }
 
-/* Occurrences in a line of `length` tokens of the gram of n tokens, skip - 1 tokens left out between them. */
-static int64_t count_gram(const struct ulp_tensor *in, size_t first, int64_t length, const int64_t *gram, int64_t n,
-                          int64_t skip)
+/* Occurrences in a line of `length` tokens of the gram of n tokens, skip - 1 tokens left out
+ * between them. */
+static int64_t count_gram(const struct ulp_tensor *in, size_t first, int64_t length,
+                          const int64_t *gram, int64_t n, int64_t skip)
 {
     int64_t found = 0;
     for (int64_t at = 0; at + (n - 1) * skip < length; at++) {
@@ -71,14 +79,15 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
         (status = ulp_tensor_describe(&counts, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
                                       (int64_t[]){(int64_t)call->out[0].count}, error)) != ULP_OK ||
         (status = ulp_call_temporary(call, &counts, error)) != ULP_OK ||
-        (status = ulp_tensor_describe(&weights, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, (int64_t[]){p.size}, error)) !=
-            ULP_OK ||
+        (status = ulp_tensor_describe(&weights, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1,
+                                      (int64_t[]){p.size}, error)) != ULP_OK ||
         (status = ulp_call_temporary(call, &weights, error)) != ULP_OK)
         return status;
     memset(counts.data, 0, counts.count * counts.element_bytes);
     for (int64_t i = 0; i < p.size; i++)
         ((float *)weights.data)[i] = 1;
-    const int64_t lines = in->rank == 2 ? in->dims[0] : 1, length = in->rank == 2 ? in->dims[1] : in->dims[0];
+    const int64_t lines = in->rank == 2 ? in->dims[0] : 1,
+                  length = in->rank == 2 ? in->dims[1] : in->dims[0];
     for (size_t n = 1, gram = 0; n <= p.counts->count; n++) {
         int64_t first = p.counts->ints[n - 1];
         int64_t last = n < p.counts->count ? p.counts->ints[n] : (int64_t)p.tokens->count;
@@ -91,7 +100,8 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
             for (int64_t line = 0; line < lines; line++)
                 for (int64_t skip = 1; skip <= (n == 1 ? 1 : p.skips + 1); skip++)
                     ((int64_t *)counts.data)[line * p.size + index] +=
-                        count_gram(in, (size_t)(line * length), length, p.tokens->ints + at, (int64_t)n, skip);
+                        count_gram(in, (size_t)(line * length), length, p.tokens->ints + at,
+                                   (int64_t)n, skip);
         }
     }
     const char *formula = ulp_call_is(call, "mode", "TF")    ? "copy(count)"
@@ -101,24 +111,28 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_named_operand operands[] = {
         {"count", {.tensor = &counts, .row_stride = p.size, .position_stride = 1}},
         {"weight", {.tensor = &weights, .position_stride = 1}}};
-    const struct ulp_named_operand result = {"y",
-                                             {.tensor = &call->out[0], .row_stride = p.size, .position_stride = 1}};
+    const struct ulp_named_operand result = {
+        "y", {.tensor = &call->out[0], .row_stride = p.size, .position_stride = 1}};
     return ulp_call_formula(call, formula, call->arithmetic, &rows, 2, operands, 1, &result, error);
 }
 
 static enum ulp_status check_ngram(struct ulp_call *call, struct ulp_error *error)
 {
-    if (!ulp_call_is(call, "mode", "TF") && !ulp_call_is(call, "mode", "IDF") && !ulp_call_is(call, "mode", "TFIDF"))
+    if (!ulp_call_is(call, "mode", "TF") && !ulp_call_is(call, "mode", "IDF") &&
+        !ulp_call_is(call, "mode", "TFIDF"))
         return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected TF, IDF or TFIDF",
                         ulp_call_attribute(call, "mode")->s);
     return ULP_OK;
 }
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_ngram[] = {
     {.name = "TfIdfVectorizer", .since = 9, .inputs = "x:i", .outputs = "y",
      .attributes = "max_gram_length:!int; max_skip_count:!int; min_gram_length:!int; mode:!string; "
                    "ngram_counts:!ints; "
-                   "ngram_indexes:!ints; pool_int64s:ints; pool_strings:strings; weights:floats", .infer = infer_ngram,
+                   "ngram_indexes:!ints; pool_int64s:ints; pool_strings:strings; weights:floats",
+                   .infer = infer_ngram,
      .run = run_ngram, .check = check_ngram},
     {0},
 };
+/* clang-format on */

@@ -6,17 +6,18 @@
 
 /* ---- which axes a row runs along ---- */
 
-static enum ulp_status lay_rows(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                struct ulp_operand *outputs, int rank, const int64_t *dims, const bool *reduced,
-                                struct ulp_error *error)
+static enum ulp_status lay_rows(struct ulp_call *call, struct ulp_rows *rows,
+                                struct ulp_operand *operands, struct ulp_operand *outputs, int rank,
+                                const int64_t *dims, const bool *reduced, struct ulp_error *error)
 {
     const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
     return ulp_layout_reduce(&layout, rank, dims, reduced, error);
 }
 
 /* The attribute axis alone. */
-static enum ulp_status rows_axis(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                 struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_axis(struct ulp_call *call, struct ulp_rows *rows,
+                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+                                 struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX] = {false};
@@ -31,21 +32,24 @@ static enum ulp_status rows_axis(struct ulp_call *call, struct ulp_rows *rows, s
 }
 
 /* Everything from the attribute axis on, as if the tensor were a matrix. axis may be the rank. */
-static enum ulp_status rows_from_axis(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                      struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_from_axis(struct ulp_call *call, struct ulp_rows *rows,
+                                      struct ulp_operand *operands, struct ulp_operand *outputs,
+                                      struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t axis = ulp_call_int(call, "axis");
     bool reduced[ULP_RANK_MAX];
     if (axis < -in->rank || axis > in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "axis %lld is outside a tensor of rank %d", (long long)axis, in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "axis %lld is outside a tensor of rank %d",
+                        (long long)axis, in->rank);
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= (axis < 0 ? axis + in->rank : axis);
     return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
 }
 
-static enum ulp_status rows_axes(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                 struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_axes(struct ulp_call *call, struct ulp_rows *rows,
+                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+                                 struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX] = {false};
@@ -56,68 +60,81 @@ static enum ulp_status rows_axes(struct ulp_call *call, struct ulp_rows *rows, s
         if ((status = ulp_call_axis(axes.values[i], in->rank, &axis, error)) == ULP_OK)
             reduced[axis] = true;
     }
-    return status == ULP_OK ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error) : status;
+    return status == ULP_OK
+               ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error)
+               : status;
 }
 
 /* Inputs after the first lie along axis 1 and are as long as it. */
-static enum ulp_status lay_channels(struct ulp_call *call, struct ulp_operand *operands, struct ulp_error *error)
+static enum ulp_status lay_channels(struct ulp_call *call, struct ulp_operand *operands,
+                                    struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     enum ulp_status status = ULP_OK;
     if (in->rank < 2)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch and channels", in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the input has rank %d: expected batch and channels", in->rank);
     for (size_t i = 1; status == ULP_OK && i < call->bound->input_slot_count; i++)
         if (call->in[i]->count != (size_t)in->dims[1])
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "input %zu, %s, has %zu elements: expected one for each of %lld channels", i,
-                            call->bound->inputs[i].name, call->in[i]->count, (long long)in->dims[1]);
+            return ulp_fail(
+                error, ULP_ERROR_INPUT,
+                "input %zu, %s, has %zu elements: expected one for each of %lld channels", i,
+                call->bound->inputs[i].name, call->in[i]->count, (long long)in->dims[1]);
         else
             status = ulp_call_along(call, &operands[i], in->rank, 1, error);
     return status;
 }
 
 /* One element at a time, channels' parameters beside it. */
-static enum ulp_status rows_channels(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                     struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_channels(struct ulp_call *call, struct ulp_rows *rows,
+                                     struct ulp_operand *operands, struct ulp_operand *outputs,
+                                     struct ulp_error *error)
 {
     enum ulp_status status = lay_channels(call, operands, error);
     return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
 }
 
 /* A row for each image and channel. */
-static enum ulp_status rows_instances(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                      struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_instances(struct ulp_call *call, struct ulp_rows *rows,
+                                      struct ulp_operand *operands, struct ulp_operand *outputs,
+                                      struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= 2;
     enum ulp_status status = lay_channels(call, operands, error);
-    return status == ULP_OK ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error) : status;
+    return status == ULP_OK
+               ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error)
+               : status;
 }
 
 /* A row for each channel of the whole batch. */
-static enum ulp_status rows_batch(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                  struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_batch(struct ulp_call *call, struct ulp_rows *rows,
+                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+                                  struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d != 1;
     enum ulp_status status = lay_channels(call, operands, error);
-    return status == ULP_OK ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error) : status;
+    return status == ULP_OK
+               ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error)
+               : status;
 }
 
-/* A row for each image and group of channels: N x groups x channels of a group x the rest. Scale and bias are per
- * channel, or (parameter 1) per group. */
-static enum ulp_status rows_groups(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                   struct ulp_operand *outputs, struct ulp_error *error)
+/* A row for each image and group of channels: N x groups x channels of a group x the rest. Scale
+ * and bias are per channel, or (parameter 1) per group. */
+static enum ulp_status rows_groups(struct ulp_call *call, struct ulp_rows *rows,
+                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+                                   struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t groups = ulp_call_int(call, "num_groups"), channels = in->rank > 1 ? in->dims[1] : 0;
     if (groups < 1 || channels % groups != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "num_groups is %lld for %lld channels", (long long)groups,
-                        (long long)channels);
+        return ulp_fail(error, ULP_ERROR_INPUT, "num_groups is %lld for %lld channels",
+                        (long long)groups, (long long)channels);
     int64_t inner = 1;
     for (int d = 2; d < in->rank; d++)
         inner *= in->dims[d];
@@ -128,13 +145,14 @@ static enum ulp_status rows_groups(struct ulp_call *call, struct ulp_rows *rows,
     outputs[0].tensor = ulp_layout_view(call->scratch, outputs[0].tensor, 4, dims);
     for (int i = 1; i < 3; i++) {
         if (call->in[i]->count != (size_t)(parameters[1] * parameters[2]))
-            return ulp_fail(error, ULP_ERROR_INPUT, "input %d has %zu elements: expected %lld", i, call->in[i]->count,
-                            (long long)(parameters[1] * parameters[2]));
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %d has %zu elements: expected %lld", i,
+                            call->in[i]->count, (long long)(parameters[1] * parameters[2]));
         operands[i].tensor = ulp_layout_view(call->scratch, call->in[i], 4, parameters);
     }
     if (!operands[0].tensor || !outputs[0].tensor || !operands[1].tensor || !operands[2].tensor)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    return lay_rows(call, rows, operands, outputs, 4, dims, (bool[]){false, false, true, true}, error);
+    return lay_rows(call, rows, operands, outputs, 4, dims, (bool[]){false, false, true, true},
+                    error);
 }
 
 /* LRN: a row for each element, its positions the channels around it. */
@@ -154,22 +172,27 @@ static size_t fill_neighbours(const void *context, size_t row, int32_t *position
     return count;
 }
 
-static enum ulp_status rows_neighbours(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                       struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_neighbours(struct ulp_call *call, struct ulp_rows *rows,
+                                       struct ulp_operand *operands, struct ulp_operand *outputs,
+                                       struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t size = ulp_call_int(call, "size");
     struct neighbours *n;
     if (in->rank < 2 || size < 1 || size > 1 << 16)
-        return ulp_fail(error, ULP_ERROR_INPUT, "size %lld, rank %d: expected a positive size and channels",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "size %lld, rank %d: expected a positive size and channels",
                         (long long)size, in->rank);
     enum ulp_status status = ulp_call_take(call, 1, sizeof *n, &n, error);
     if (status != ULP_OK)
         return status;
     const struct ulp_split split = ulp_split_at(in, 1);
-    *n = (struct neighbours){(int64_t)split.size, (int64_t)split.inner, (size - 1) / 2, (size_t)size};
-    *rows = (struct ulp_rows){
-        .row_count = in->count, .row_length = n->size, .window = fill_neighbours, .window_context = n};
+    *n = (struct neighbours){(int64_t)split.size, (int64_t)split.inner, (size - 1) / 2,
+                             (size_t)size};
+    *rows = (struct ulp_rows){.row_count = in->count,
+                              .row_length = n->size,
+                              .window = fill_neighbours,
+                              .window_context = n};
     int64_t *first;
     if ((status = ulp_call_take(call, in->count, sizeof *first, &first, error)) != ULP_OK)
         return status;
@@ -199,7 +222,8 @@ static enum ulp_status infer_layer_norm(struct ulp_call *call, struct ulp_error 
 
 static enum ulp_status infer_batch_norm(struct ulp_call *call, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, call->in[0]->dims, error);
+    enum ulp_status status =
+        ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, call->in[0]->dims, error);
     for (size_t i = 1; status == ULP_OK && i < 3 && call->bound->op->parameter; i++)
         status = ulp_call_describe(call, i, call->in[3]->type, 1, call->in[3]->dims, error);
     return status;
@@ -211,57 +235,83 @@ static enum ulp_status infer_batch_norm(struct ulp_call *call, struct ulp_error 
 #define BATCH_NORM "(x - mean) / sqrt(var + epsilon) * scale + bias"
 #define GROUP_NORM "d = x - row_mean(x); scale * (d / sqrt(row_mean(d * d) + epsilon)) + bias"
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_normalize[] = {
-    {.name = "BatchNormalization", .since = 7, .when = "spatial=0", .inputs = "x scale bias mean var", .outputs = "y",
-     .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1", .infer = infer_batch_norm,
+    {.name = "BatchNormalization", .since = 7, .when = "spatial=0",
+     .inputs = "x scale bias mean var", .outputs = "y",
+     .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1",
+     .infer = infer_batch_norm,
      .formula = BATCH_NORM},
-    {.name = "BatchNormalization", .since = 7, .when = "spatial=1", .inputs = "x scale bias mean var", .outputs = "y",
-     .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1", .infer = infer_batch_norm,
+    {.name = "BatchNormalization", .since = 7, .when = "spatial=1",
+     .inputs = "x scale bias mean var", .outputs = "y",
+     .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1",
+     .infer = infer_batch_norm,
      .rows = rows_channels, .formula = BATCH_NORM},
     {.name = "BatchNormalization", .since = 9, .inputs = "x scale bias mean var", .outputs = "y",
-     .attributes = "epsilon:float=1e-5; momentum:float=0.9", .infer = infer_batch_norm, .rows = rows_channels,
+     .attributes = "epsilon:float=1e-5; momentum:float=0.9", .infer = infer_batch_norm,
+     .rows = rows_channels,
      .formula = BATCH_NORM},
-    {.name = "BatchNormalization", .since = 14, .when = "training_mode=0", .inputs = "x scale:f bias:f mean:f var:f",
+    {.name = "BatchNormalization", .since = 14, .when = "training_mode=0",
+     .inputs = "x scale:f bias:f mean:f var:f",
      .outputs = "y", .attributes = "epsilon:float=1e-5; momentum:float=0.9; training_mode:int=0",
      .infer = infer_batch_norm, .rows = rows_channels, .formula = BATCH_NORM},
     {.name = "BatchNormalization", .since = 14, .when = "training_mode=1",
-     .inputs = "x scale:f bias:f input_mean:f input_var:f", .outputs = "y running_mean? running_var?",
-     .attributes = "epsilon:float=1e-5; momentum:float=0.9; training_mode:int=0", .infer = infer_batch_norm,
+     .inputs = "x scale:f bias:f input_mean:f input_var:f",
+     .outputs = "y running_mean? running_var?",
+     .attributes = "epsilon:float=1e-5; momentum:float=0.9; training_mode:int=0",
+     .infer = infer_batch_norm,
      .parameter = 1, .rows = rows_batch,
      .formula = "mean = row_mean(x); d = x - mean; var = row_mean(d * d); "
                 "running_mean = input_mean * momentum + mean * (1 - momentum); "
-                "running_var = input_var * momentum + var * (1 - momentum); d / sqrt(var + epsilon) * scale + bias"},
+                "running_var = input_var * momentum + var * (1 - momentum); d / sqrt(var + "
+                "epsilon) * scale + bias"},
     {.name = "GroupNormalization", .since = 18, .until = 20, .inputs = "x scale bias", SAME,
-     .attributes = "epsilon:float=1e-5; num_groups:!int", .rows = rows_groups, .parameter = 1, .formula = GROUP_NORM},
+     .attributes = "epsilon:float=1e-5; num_groups:!int", .rows = rows_groups, .parameter = 1,
+     .formula = GROUP_NORM},
     {.name = "GroupNormalization", .since = 21, .inputs = "x scale bias", SAME,
-     .attributes = "epsilon:float=1e-5; num_groups:!int; stash_type:int=1", .rows = rows_groups, .formula = GROUP_NORM},
-    {.name = "InstanceNormalization", .since = 6, .inputs = "x scale bias", SAME, .attributes = "epsilon:float=1e-5",
-     .rows = rows_instances, .formula = "d = x - row_mean(x); scale * d / sqrt(row_mean(d * d) + epsilon) + bias"},
+     .attributes = "epsilon:float=1e-5; num_groups:!int; stash_type:int=1", .rows = rows_groups,
+     .formula = GROUP_NORM},
+    {.name = "InstanceNormalization", .since = 6, .inputs = "x scale bias", SAME,
+     .attributes = "epsilon:float=1e-5",
+     .rows = rows_instances, .formula = "d = x - row_mean(x); scale * d / sqrt(row_mean(d * d) + "
+                                        "epsilon) + bias"},
     {.name = "LRN", .since = 1, .inputs = "x", SAME,
-     .attributes = "alpha:float=0.0001; beta:float=0.75; bias:float=1; size:!int", .derived = "near",
-     .rows = rows_neighbours, .formula = "x / pow(bias + alpha / size * row_sum(near * near), beta)"},
-    {.name = "LayerNormalization", .since = 17, .inputs = "x scale bias?=-0", .outputs = "y mean? inv_std_dev?",
+     .attributes = "alpha:float=0.0001; beta:float=0.75; bias:float=1; size:!int",
+     .derived = "near",
+     .rows = rows_neighbours, .formula = "x / pow(bias + alpha / size * row_sum(near * near), "
+                                        "beta)"},
+    {.name = "LayerNormalization", .since = 17, .inputs = "x scale bias?=-0",
+     .outputs = "y mean? inv_std_dev?",
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", .infer = infer_layer_norm,
      .rows = rows_from_axis,
-     .formula = "mean = row_mean(x); d = x - mean; s = sqrt(row_mean(d * d) + epsilon); inv_std_dev = 1 / s; "
+     .formula = "mean = row_mean(x); d = x - mean; s = sqrt(row_mean(d * d) + epsilon); "
+                "inv_std_dev = 1 / s; "
                 "d / s * scale + bias"},
-    {.name = "LogSoftmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1", .rows = rows_from_axis,
+    {.name = "LogSoftmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1",
+     .rows = rows_from_axis,
      .formula = LOG_SOFTMAX},
-    {.name = "LogSoftmax", .since = 13, .inputs = "x", SAME, .attributes = "axis:int=-1", .rows = rows_axis,
+    {.name = "LogSoftmax", .since = 13, .inputs = "x", SAME, .attributes = "axis:int=-1",
+     .rows = rows_axis,
      .formula = LOG_SOFTMAX},
-    {.name = "LpNormalization", .since = 1, .when = "p=1", .inputs = "x", SAME, .attributes = "axis:int=-1; p:int=2",
+    {.name = "LpNormalization", .since = 1, .when = "p=1", .inputs = "x", SAME,
+     .attributes = "axis:int=-1; p:int=2",
      .rows = rows_axis, .formula = "n = row_sum(abs(x)); n == 0 ? 0 : x / n"},
-    {.name = "LpNormalization", .since = 1, .when = "p=2", .inputs = "x", SAME, .attributes = "axis:int=-1; p:int=2",
+    {.name = "LpNormalization", .since = 1, .when = "p=2", .inputs = "x", SAME,
+     .attributes = "axis:int=-1; p:int=2",
      .rows = rows_axis, .formula = "n = sqrt(row_sum(x * x)); n == 0 ? 0 : x / n"},
-    {.name = "MeanVarianceNormalization", .since = 1 /* experimental before 9 */, .inputs = "x", SAME,
+    {.name = "MeanVarianceNormalization", .since = 1 /* experimental before 9 */,
+     .inputs = "x", SAME,
      .attributes = "axes:ints=0,2,3", .rows = rows_axes,
      .formula = "d = x - row_mean(x); d / (sqrt(row_mean(d * d)) + 1e-9)"},
     {.name = "RMSNormalization", .since = 23, .inputs = "x scale:f", SAME,
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", .rows = rows_from_axis,
      .formula = "x / sqrt(row_mean(x * x) + epsilon) * scale"},
-    {.name = "Softmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1", .rows = rows_from_axis,
+    {.name = "Softmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1",
+     .rows = rows_from_axis,
      .formula = SOFTMAX},
-    {.name = "Softmax", .since = 13, .inputs = "x", SAME, .attributes = "axis:int=-1", .rows = rows_axis,
+    {.name = "Softmax", .since = 13, .inputs = "x", SAME, .attributes = "axis:int=-1",
+     .rows = rows_axis,
      .formula = SOFTMAX},
     {0},
 };
+/* clang-format on */

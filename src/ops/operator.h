@@ -1,9 +1,11 @@
-/* One operator = one row. A row reads like the operator's text in the ONNX specification; everything else
- * (coverage tables, planning, every arithmetic) follows from it. Exactly one of formula and run is set.
+/* One operator = one row. A row reads like the operator's text in the ONNX specification;
+ * everything else (coverage tables, planning, every arithmetic) follows from it. Exactly one of
+ * formula and run is set.
  *
- * A family's file ends in `const struct ulp_operator ulp_ops_FAMILY[]`, closed by a row whose name is NULL;
- * registry.c lists the families. Several rows of one name: the newest `since` <= the model's opset counts; of several
- * with that `since`, the first whose `when` holds for the node's attributes. */
+ * A family's file ends in `const struct ulp_operator ulp_ops_FAMILY[]`, closed by a row whose name
+ * is NULL; registry.c lists the families. Several rows of one name: the newest `since` <= the
+ * model's opset counts; of several with that `since`, the first whose `when` holds for the node's
+ * attributes. */
 #ifndef ULP_OPS_OPERATOR_H
 #define ULP_OPS_OPERATOR_H
 
@@ -17,15 +19,18 @@ struct ulp_call;
 
 /* Runs a planned body of If, Loop or Scan in the lane of the call (run/block.c). */
 struct ulp_host {
-    /* block: bound->blocks[attribute's index]. inputs: the body's inputs; captured outer values are the call's inputs
-     * after the node's own. outputs[i] are described, allocated and filled; the caller frees them with ulp_tensor_free.
+    /* block: bound->blocks[attribute's index]. inputs: the body's inputs; captured outer values are
+     * the call's inputs after the node's own. outputs[i] are described, allocated and filled; the
+     * caller frees them with ulp_tensor_free.
      */
-    enum ulp_status (*run)(const struct ulp_call *call, const struct ulp_block *block, size_t input_count,
-                           const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_tensor *outputs,
+    enum ulp_status (*run)(const struct ulp_call *call, const struct ulp_block *block,
+                           size_t input_count, const struct ulp_tensor *const *inputs,
+                           size_t output_count, struct ulp_tensor *outputs,
                            struct ulp_error *error);
 };
 
-/* An attribute's value for one node: given or default. Index order is that of the row's attribute text. */
+/* An attribute's value for one node: given or default. Index order is that of the row's attribute
+ * text. */
 struct ulp_attribute_value {
     bool present; /* given by the node or by a default */
     int64_t i;
@@ -44,26 +49,29 @@ struct ulp_attribute_value {
 /* One name of a row's inputs, outputs, attributes or derived text. */
 struct ulp_slot {
     const char *name;
-    char kind;           /* inputs: the letter after ':', 0 when there is none */
+    char kind; /* inputs: the letter after ':', 0 when there is none */
     bool optional, variadic;
-    const char *text;    /* of the default, NULL when there is none */
+    const char *text; /* of the default, NULL when there is none */
 };
 
 /* A row bound to a node by the planner: immutable, shared by lanes and threads. */
 struct ulp_bound {
     const struct ulp_operator *op;
     const struct ulp_node *node;
-    int64_t opset;  /* of the node's domain */
+    int64_t opset; /* of the node's domain */
     size_t input_slot_count, attribute_count, derived_count;
-    const struct ulp_slot *inputs; /* a variadic last one is repeated as often as the node gives it: x0, x1, ... */
+    /* a variadic last one is repeated as often as the node gives it: x0, x1, ... */
+    const struct ulp_slot *inputs;
     const struct ulp_slot *attribute_slots;
     const struct ulp_slot *derived;
     const struct ulp_attribute_value *attributes; /* parallel to attribute_slots */
-    struct ulp_tape *tape; /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
+    /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
+    struct ulp_tape *tape;
     bool shares_tape; /* another's, which is freed with that one */
-    uint64_t key;   /* of the node's stochastic stream */
+    uint64_t key;     /* of the node's stochastic stream */
     struct ulp_block *const
-        *blocks; /* planned bodies of graph attributes, in attribute order; NULL when there are none */
+        /* planned bodies of graph attributes, in attribute order; NULL when there are none */
+        *blocks;
 };
 
 /* One evaluation: a node, one lane, actual inputs. */
@@ -71,69 +79,83 @@ struct ulp_call {
     const struct ulp_bound *bound;
     const struct ulp_arithmetic *arithmetic;
     size_t input_count, output_count;
-    const struct ulp_tensor *const *in; /* NULL: omitted. While planning, data may be NULL (only the shape is known) */
+    /* NULL: omitted. While planning, data may be NULL (only the shape is known) */
+    const struct ulp_tensor *const *in;
     struct ulp_tensor
-        *out; /* out[i] described by infer, allocated by the caller before run; type UNDEFINED: not wanted */
-    struct ulp_arena *scratch;          /* freed after the call */
+        /* out[i] described by infer, allocated by the caller before run; type UNDEFINED: not
+         * wanted */
+        *out;
+    struct ulp_arena *scratch; /* freed after the call */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
-    struct ulp_packed *packed;          /* forms of factors that stay as they are (kernels/packed.h); NULL: none */
-    const struct ulp_host *host;        /* runs subgraphs for If, Loop, Scan; NULL while planning */
-    struct ulp_temporary **temporaries; /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
-    uint64_t draws;                     /* stochastic streams taken so far: ulp_call_stream */
+    /* forms of factors that stay as they are (kernels/packed.h); NULL: none */
+    struct ulp_packed *packed;
+    const struct ulp_host *host; /* runs subgraphs for If, Loop, Scan; NULL while planning */
+    /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
+    struct ulp_temporary **temporaries;
+    uint64_t draws; /* stochastic streams taken so far: ulp_call_stream */
 };
 
-/* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the values of inputs
- * whose data is not NULL. Returns ULP_OK with out[i].type UNDEFINED when a needed value is not known yet (only while
- * planning). */
+/* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the
+ * values of inputs whose data is not NULL. Returns ULP_OK with out[i].type UNDEFINED when a needed
+ * value is not known yet (only while planning). */
 typedef enum ulp_status ulp_infer_fn(struct ulp_call *call, struct ulp_error *error);
 /* Compute out[]. */
 typedef enum ulp_status ulp_run_fn(struct ulp_call *call, struct ulp_error *error);
 /* Lay the tape's operands over rows: fill rows, operands and outputs (tables from call->scratch).
- * Operand order: the row's inputs, its attributes, its derived ones. Tensors and constants of inputs and attributes are
- * set already. */
-typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                    struct ulp_operand *outputs, struct ulp_error *error);
+ * Operand order: the row's inputs, its attributes, its derived ones. Tensors and constants of
+ * inputs and attributes are set already. */
+typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, struct ulp_rows *rows,
+                                    struct ulp_operand *operands, struct ulp_operand *outputs,
+                                    struct ulp_error *error);
 
 struct ulp_operator {
     const char *name, *domain; /* domain NULL: ai.onnx */
     int since, until;          /* opset versions; until 0: still valid */
-    /* "attribute=value": the row is for nodes whose attribute has that value; "outputs=N", with N outputs. NULL: for
-     * all. */
+    /* "attribute=value": the row is for nodes whose attribute has that value; "outputs=N", with N
+     * outputs. NULL: for all. */
     const char *when;
-    /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of any type, p floats
-     * that configure the operator (Resize's scales: constant ones are never rounded to the lane's storage), * any type;
-     * all inputs without a letter have one type. '?' optional; "=TEXT" the number an absent one stands for in the
-     * formula
-     * (-0 is the exact neutral element of addition); '*' the last may repeat: "f(x, ...)" in a formula stands for
-     * f(f(x0, x1), x2) over all of them, and "#x" for their number. */
+    /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of
+     * any type, p floats that configure the operator (Resize's scales: constant ones are never
+     * rounded to the lane's storage), * any type; all inputs without a letter have one type. '?'
+     * optional; "=TEXT" the number an absent one stands for in the formula
+     * (-0 is the exact neutral element of addition); '*' the last may repeat: "f(x, ...)" in a
+     * formula stands for f(f(x0, x1), x2) over all of them, and "#x" for their number. */
     const char *inputs;
-    const char *outputs;       /* "y mean? inv_std_dev?" */
-    /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!' before the kind:
-     * required. Attributes not listed are refused at planning. Floats take their exact FP32 value. Listed ones can be
-     * named in the formula. */
+    const char *outputs; /* "y mean? inv_std_dev?" */
+    /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!'
+     * before the kind: required. Attributes not listed are refused at planning. Floats take their
+     * exact FP32 value. Listed ones can be named in the formula. */
     const char *attributes;
-    const char *derived;       /* further operands of the formula, which `rows` computes: "taps position" */
+    const char
+        *derived; /* further operands of the formula, which `rows` computes: "taps position" */
     ulp_infer_fn *infer;
-    ulp_rows_fn *rows;         /* with formula; NULL: elementwise with broadcasting */
+    ulp_rows_fn *rows; /* with formula; NULL: elementwise with broadcasting */
     const char *formula;
     ulp_run_fn *run;
-    const char *epilogue;      /* with run = a contraction: formula over "acc", inputs and attributes */
-    bool mixed; /* run accepts float inputs of different elements (an F32 weight beside WIDE activations); always true
-                   of formulas, and of contractions' factors */
-    bool allocates; /* run describes and allocates the outputs itself (control flow: their shapes are known afterwards)
-                     */
+    const char *epilogue; /* with run = a contraction: formula over "acc", inputs and attributes */
+    /* run accepts float inputs of different elements (an F32 weight beside WIDE activations);
+     * always true of formulas, and of contractions' factors */
+    bool mixed;
+    /* run describes and allocates the outputs itself (control flow: their shapes are known
+     * afterwards) */
+    bool allocates;
     bool
-        shape_only; /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as they are */
-    ulp_infer_fn *check; /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED);
-                            inputs may be unknown */
-    bool quantizes; /* its integer outputs are amounts in steps of a scale: a step of difference is an error to measure, not another
-                       decision */
-    int parameter;             /* for infer, rows and run functions that serve several rows */
+        /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as
+         * they are */
+        shape_only;
+    /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED);
+     * inputs may be unknown */
+    ulp_infer_fn *check;
+    /* its integer outputs are amounts in steps of a scale: a step of difference is an error to
+     * measure, not another decision */
+    bool quantizes;
+    int parameter; /* for infer, rows and run functions that serve several rows */
 };
 
-/* How an INT8 kernel computes `op_type` ("MatMul", "Gemm", "Conv") between DequantizeLinear and what follows: an operator that is in no
- * model, so in no table. Its inputs: see integer.c. NULL: there is none. */
+/* How an INT8 kernel computes `op_type` ("MatMul", "Gemm", "Conv") between DequantizeLinear and
+ * what follows: an operator that is in no model, so in no table. Its inputs: see integer.c. NULL:
+ * there is none. */
 enum ulp_integer_end { ULP_INTEGER_FLOAT, ULP_INTEGER_QUANTIZED, ULP_INTEGER_RELU };
 const struct ulp_operator *ulp_operator_integer(const char *op_type, enum ulp_integer_end end);
 
@@ -142,24 +164,29 @@ const struct ulp_operator *ulp_operator_find(const char *domain, const char *nam
 /* All rows, by index, until NULL: for `ulpscope ops` and the harness. */
 const struct ulp_operator *ulp_operator_row(size_t index);
 
-/* Bind a node: find its row, read its attributes, parse its formula. Everything that is wrong with the node by itself
- * is found here. Memory from arena, except for the tape: ulp_unbind frees it. */
-enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
-                         struct ulp_error *error);
+/* Bind a node: find its row, read its attributes, parse its formula. Everything that is wrong with
+ * the node by itself is found here. Memory from arena, except for the tape: ulp_unbind frees it. */
+enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset,
+                         struct ulp_arena *arena, struct ulp_error *error);
 /* The same to a given row; NULL: the table's. */
-enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *row, const struct ulp_node *node,
-                             int64_t opset, struct ulp_arena *arena, struct ulp_error *error);
-/* Give up the own tape for the equal one of another node, which is unbound no sooner. False: they are not equal. */
+enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *row,
+                             const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
+                             struct ulp_error *error);
+/* Give up the own tape for the equal one of another node, which is unbound no sooner. False: they
+ * are not equal. */
 bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other);
 void ulp_unbind(struct ulp_bound *bound);
-/* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure outputs are freed. The
- * message carries the node's name and operator. */
+/* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure
+ * outputs are freed. The message carries the node's name and operator. */
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error);
-/* Its two ends, for control flow whose bodies are run by others in between (ops/control.h). Temporaries live until the close, which
- * frees outputs unless status is ULP_OK, names the node and returns status. */
+/* Its two ends, for control flow whose bodies are run by others in between (ops/control.h).
+ * Temporaries live until the close, which frees outputs unless status is ULP_OK, names the node and
+ * returns status. */
 struct ulp_temporary;
-enum ulp_status ulp_call_open(struct ulp_call *call, struct ulp_temporary **temporaries, struct ulp_error *error);
-enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status, struct ulp_error *error);
+enum ulp_status ulp_call_open(struct ulp_call *call, struct ulp_temporary **temporaries,
+                              struct ulp_error *error);
+enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status,
+                               struct ulp_error *error);
 /* Only the shapes (planning). */
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error);
 

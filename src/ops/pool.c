@@ -17,12 +17,15 @@ static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error
     memcpy(dims, in->dims, 2 * sizeof *dims);
     memcpy(dims + 2, w.out, (size_t)w.rank * sizeof *dims);
     status = ulp_call_describe(call, 0, in->type, in->rank, dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error) : status;
+    return status == ULP_OK ? ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error)
+                            : status;
 }
 
-static struct ulp_window_shape window_shape(const struct ulp_tensor *in, const struct ulp_windows *w)
+static struct ulp_window_shape window_shape(const struct ulp_tensor *in,
+                                            const struct ulp_windows *w)
 {
-    struct ulp_window_shape shape = {.spatial_rank = w->rank, .outer_count = in->dims[0] * in->dims[1]};
+    struct ulp_window_shape shape = {.spatial_rank = w->rank,
+                                     .outer_count = in->dims[0] * in->dims[1]};
     size_t bytes = (size_t)w->rank * sizeof *w->in;
     memcpy(shape.in, w->in, bytes);
     memcpy(shape.out, w->out, bytes);
@@ -34,8 +37,9 @@ static struct ulp_window_shape window_shape(const struct ulp_tensor *in, const s
 }
 
 /* The derived operand, when the row has one: elements of each window, padding included. */
-static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                   struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
+                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+                                   struct ulp_error *error)
 {
     const struct ulp_bound *bound = call->bound;
     struct ulp_windows w;
@@ -46,7 +50,8 @@ static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
     const struct ulp_window_shape shape = window_shape(call->in[0], &w);
     if (bound->derived_count) {
         if ((status = ulp_call_take(call, 1, sizeof *count, &count, error)) != ULP_OK ||
-            (status = ulp_layout_window_counts(count, &shape, w.pads_end, call->scratch, error)) != ULP_OK)
+            (status = ulp_layout_window_counts(count, &shape, w.pads_end, call->scratch, error)) !=
+                ULP_OK)
             return status;
         operands[bound->input_slot_count + bound->attribute_count].tensor = count;
     }
@@ -54,8 +59,9 @@ static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
     return ulp_layout_window(&layout, &shape, error);
 }
 
-static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                   struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows,
+                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+                                   struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
@@ -67,9 +73,10 @@ static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows,
 
 /* ---- MaxPool with indices: which element wins decides, and its value is moved ---- */
 
-/* The place of the largest element (the first of equals) of window `o` in one channel, that starts at element base; -1:
- * none. */
-static int64_t find_largest(const struct ulp_tensor *in, const struct ulp_windows *w, int64_t base, const int64_t *o)
+/* The place of the largest element (the first of equals) of window `o` in one channel, that starts
+ * at element base; -1: none. */
+static int64_t find_largest(const struct ulp_tensor *in, const struct ulp_windows *w, int64_t base,
+                            const int64_t *o)
 {
     int64_t best = -1, kernel_count = ulp_product(w->kernel, w->rank);
     for (int64_t k = 0; k < kernel_count; k++) {
@@ -82,15 +89,17 @@ static int64_t find_largest(const struct ulp_tensor *in, const struct ulp_window
             place += i * stride;
             stride *= w->in[d];
         }
-        if (inside && (best < 0 || ulp_compare(in, (size_t)(base + place), (size_t)(base + best)) > 0))
+        if (inside &&
+            (best < 0 || ulp_compare(in, (size_t)(base + place), (size_t)(base + best)) > 0))
             best = place;
     }
     return best;
 }
 
-/* The index as Indices gives it: row-major in the whole tensor, or with storage_order 1 column-major in the channel. */
-static int64_t write_index(const struct ulp_windows *w, int64_t channel, int64_t channel_size, int64_t place,
-                           bool columns)
+/* The index as Indices gives it: row-major in the whole tensor, or with storage_order 1
+ * column-major in the channel. */
+static int64_t write_index(const struct ulp_windows *w, int64_t channel, int64_t channel_size,
+                           int64_t place, bool columns)
 {
     int64_t index = 0, rest = place, stride = channel_size;
     for (int d = w->rank - 1; d >= 0 && columns; d--) {
@@ -126,10 +135,12 @@ static enum ulp_status run_max_pool(struct ulp_call *call, struct ulp_error *err
         from[i] = place < 0 ? ULP_NOWHERE : channel * channel_size + place;
         if (ulp_call_wants(call, 1))
             ulp_tensor_set_int(&call->out[1], i,
-                               place < 0 ? -1 : write_index(&w, channel, channel_size, place, columns));
+                               place < 0 ? -1
+                                         : write_index(&w, channel, channel_size, place, columns));
     }
-    return ulp_call_wants(call, 0) ? ulp_move_blocks(&call->out[0], in, from, 1, lowest.data, call->pool, error)
-                                   : ULP_OK;
+    return ulp_call_wants(call, 0)
+               ? ulp_move_blocks(&call->out[0], in, from, 1, lowest.data, call->pool, error)
+               : ULP_OK;
 }
 
 /* ---- MaxUnpool ---- */
@@ -146,11 +157,13 @@ static enum ulp_status infer_unpool(struct ulp_call *call, struct ulp_error *err
     if (status != ULP_OK || !shape.known)
         return status;
     if (shape.given && shape.count != (size_t)in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "output_shape has %zu entries: expected %d", shape.count, in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "output_shape has %zu entries: expected %d",
+                        shape.count, in->rank);
     for (int d = 0; d < in->rank; d++)
         dims[d] = shape.given ? shape.values[d]
                   : d < 2     ? in->dims[d]
-                          : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] - w.pads_end[d - 2] + w.kernel[d - 2];
+                              : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] -
+                                w.pads_end[d - 2] + w.kernel[d - 2];
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
@@ -167,11 +180,12 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
     if (status != ULP_OK)
         return status;
     if (indices->count != in->count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu indices for %zu elements", indices->count, in->count);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu indices for %zu elements", indices->count,
+                        in->count);
     for (int d = 0; d < in->rank; d++)
-        inner.dims[d] =
-            d < 2 ? in->dims[d]
-                  : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] - w.pads_end[d - 2] + w.kernel[d - 2];
+        inner.dims[d] = d < 2 ? in->dims[d]
+                              : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] -
+                                    w.pads_end[d - 2] + w.kernel[d - 2];
     ulp_strides(&inner, inner_strides);
     ulp_strides(out, strides);
     ulp_move_fill(out, 0, out->count, zero.data);
@@ -185,7 +199,8 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
             place += index * strides[d];
         }
         if (!inside)
-            return ulp_fail(error, ULP_ERROR_INPUT, "index %lld at position %zu is outside the output",
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "index %lld at position %zu is outside the output",
                             (long long)ulp_tensor_get_int(indices, i), i);
         memcpy(ulp_element_at(out, (size_t)place), ulp_element_at(in, i), in->element_bytes);
     }
@@ -197,48 +212,65 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
 #define GEOMETRY "auto_pad:string=NOTSET; kernel_shape:!ints; pads:ints; strides:ints"
 #define WITH_CEIL GEOMETRY "; ceil_mode:int=0"
 #define WITH_DILATIONS WITH_CEIL "; dilations:ints"
-#define AVERAGE(version, geometry) \
-    {.name = "AveragePool", \
-     .since = version, \
-     .when = "count_include_pad=0", \
-     POOL, \
-     .attributes = geometry "; count_include_pad:int=0", \
-     .formula = "row_mean(x)"}, \
-    { \
-        .name = "AveragePool", .since = version, .when = "count_include_pad=1", POOL, .derived = "count", \
-        .attributes = geometry "; count_include_pad:int=0", .formula = "row_sum(x) / count" \
+#define AVERAGE(version, geometry)                                                    \
+    {.name = "AveragePool",                                                           \
+     .since = version,                                                                \
+     .when = "count_include_pad=0",                                                   \
+     POOL,                                                                            \
+     .attributes = geometry "; count_include_pad:int=0",                              \
+     .formula = "row_mean(x)"},                                                       \
+    {                                                                                 \
+        .name = "AveragePool", .since = version, .when = "count_include_pad=1", POOL, \
+        .derived = "count", .attributes = geometry "; count_include_pad:int=0",       \
+        .formula = "row_sum(x) / count"                                               \
     }
-#define MAX(version, geometry) \
-    {.name = "MaxPool", \
-     .since = version, \
-     .when = "outputs=2", \
-     .inputs = "x", \
-     .outputs = "y? indices?", \
-     .attributes = geometry "; storage_order:int=0", \
-     .infer = infer_pool, \
-     .run = run_max_pool}, \
-    { \
+#define MAX(version, geometry)                                                                     \
+    {.name = "MaxPool",                                                                            \
+     .since = version,                                                                             \
+     .when = "outputs=2",                                                                          \
+     .inputs = "x",                                                                                \
+     .outputs = "y? indices?",                                                                     \
+     .attributes = geometry "; storage_order:int=0",                                               \
+     .infer = infer_pool,                                                                          \
+     .run = run_max_pool},                                                                         \
+    {                                                                                              \
         .name = "MaxPool", .since = version, POOL, .attributes = geometry "; storage_order:int=0", \
-        .formula = "row_max(x)" \
+        .formula = "row_max(x)"                                                                    \
     }
-#define LP(version, geometry) \
-    {.name = "LpPool", .since = version, .when = "p=1", POOL, .attributes = geometry "; p:int=2", .formula = L1}, \
-        {.name = "LpPool", .since = version, .when = "p=2", POOL, .attributes = geometry "; p:int=2", .formula = L2}, \
-    { \
-        .name = "LpPool", .since = version, POOL, .attributes = geometry "; p:int=2", .formula = LP_NORM \
+#define LP(version, geometry)                                                         \
+    {.name = "LpPool",                                                                \
+     .since = version,                                                                \
+     .when = "p=1",                                                                   \
+     POOL,                                                                            \
+     .attributes = geometry "; p:int=2",                                              \
+     .formula = L1},                                                                  \
+        {.name = "LpPool",                                                            \
+         .since = version,                                                            \
+         .when = "p=2",                                                               \
+         POOL,                                                                        \
+         .attributes = geometry "; p:int=2",                                          \
+         .formula = L2},                                                              \
+    {                                                                                 \
+        .name = "LpPool", .since = version, POOL, .attributes = geometry "; p:int=2", \
+        .formula = LP_NORM                                                            \
     }
 #define L1 "row_sum(abs(x))"
 #define L2 "sqrt(row_sum(x * x))"
 #define LP_NORM "pow(row_sum(pow(abs(x), p)), 1 / p)"
-#define UNPOOL .inputs = "x indices:i output_shape:i?", .outputs = "output", .infer = infer_unpool, .run = run_unpool
+#define UNPOOL                                                                           \
+    .inputs = "x indices:i output_shape:i?", .outputs = "output", .infer = infer_unpool, \
+    .run = run_unpool
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_pool[] = {
     AVERAGE(7, GEOMETRY),
     AVERAGE(10, WITH_CEIL),
     AVERAGE(19, WITH_DILATIONS),
     {.name = "GlobalAveragePool", .since = 1, GLOBAL, .formula = "row_mean(x)"},
-    {.name = "GlobalLpPool", .since = 2, .when = "p=1", GLOBAL, .attributes = "p:int=2", .formula = L1},
-    {.name = "GlobalLpPool", .since = 2, .when = "p=2", GLOBAL, .attributes = "p:int=2", .formula = L2},
+    {.name = "GlobalLpPool", .since = 2, .when = "p=1", GLOBAL, .attributes = "p:int=2",
+     .formula = L1},
+    {.name = "GlobalLpPool", .since = 2, .when = "p=2", GLOBAL, .attributes = "p:int=2",
+     .formula = L2},
     {.name = "GlobalLpPool", .since = 2, GLOBAL, .attributes = "p:int=2", .formula = LP_NORM},
     {.name = "GlobalMaxPool", .since = 1, GLOBAL, .formula = "row_max(x)"},
     LP(2, GEOMETRY),
@@ -246,6 +278,8 @@ const struct ulp_operator ulp_ops_pool[] = {
     {.name = "MaxPool", .since = 1, POOL, .attributes = GEOMETRY, .formula = "row_max(x)"},
     MAX(8, GEOMETRY),
     MAX(10, WITH_DILATIONS),
-    {.name = "MaxUnpool", .since = 9, UNPOOL, .attributes = "kernel_shape:!ints; pads:ints; strides:ints"},
+    {.name = "MaxUnpool", .since = 9, UNPOOL, .attributes = "kernel_shape:!ints; pads:ints; "
+                                        "strides:ints"},
     {0},
 };
+/* clang-format on */

@@ -8,14 +8,15 @@
 /* ---- QuantizeLinear, DequantizeLinear ---- */
 
 /* The type an attribute names; 0 or absent: `fallback`. */
-static enum ulp_status read_type(const struct ulp_call *call, enum ulp_type fallback, enum ulp_type *out,
-                                 struct ulp_error *error)
+static enum ulp_status read_type(const struct ulp_call *call, enum ulp_type fallback,
+                                 enum ulp_type *out, struct ulp_error *error)
 {
     int64_t type = ulp_call_int(call, "output_dtype");
     *out = type ? (enum ulp_type)type : fallback;
     return type >= 0 && type < ULP_TYPE_COUNT
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT, "output_dtype %lld is not an element type", (long long)type);
+               : ulp_fail(error, ULP_ERROR_INPUT, "output_dtype %lld is not an element type",
+                          (long long)type);
 }
 
 static enum ulp_status infer_quantize(struct ulp_call *call, struct ulp_error *error)
@@ -34,16 +35,18 @@ static enum ulp_status infer_dequantize(struct ulp_call *call, struct ulp_error 
     return status == ULP_OK ? ulp_call_describe(call, 0, type, x->rank, x->dims, error) : status;
 }
 
-/* A scale or zero point with one entry a block: entry i / block of the axis, for every element of x. */
-static enum ulp_status spread_blocks(struct ulp_call *call, struct ulp_operand *operand, int axis, int64_t block,
-                                     struct ulp_error *error)
+/* A scale or zero point with one entry a block: entry i / block of the axis, for every element of
+ * x. */
+static enum ulp_status spread_blocks(struct ulp_call *call, struct ulp_operand *operand, int axis,
+                                     int64_t block, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0], *in = operand->tensor;
     struct ulp_tensor *out;
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
     enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
     if (status == ULP_OK)
-        status = ulp_tensor_describe(out, in->type, in->element, in->precision, x->rank, x->dims, error);
+        status =
+            ulp_tensor_describe(out, in->type, in->element, in->precision, x->rank, x->dims, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, out, error);
     ulp_strides(in, strides);
@@ -53,11 +56,14 @@ static enum ulp_status spread_blocks(struct ulp_call *call, struct ulp_operand *
             tables[d][i] = i / block * strides[d];
     }
     operand->tensor = out;
-    return status == ULP_OK ? ulp_move_axes(out, in, (const int64_t *const *)tables, NULL, call->pool, error) : status;
+    return status == ULP_OK
+               ? ulp_move_axes(out, in, (const int64_t *const *)tables, NULL, call->pool, error)
+               : status;
 }
 
 /* One for the tensor, one for each index of axis, or one a block along it. */
-static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *operand, struct ulp_error *error)
+static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *operand,
+                                     struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0], *in = operand->tensor;
     const struct ulp_attribute_value *attribute = ulp_call_attribute(call, "axis");
@@ -66,7 +72,8 @@ static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *
     if (!in || in->count == 1 || x->rank == 0)
         return in ? ulp_call_along(call, operand, x->rank, 0, error) : ULP_OK;
     enum ulp_status status =
-        x->rank == 1 ? ULP_OK : ulp_call_axis(attribute->present ? attribute->i : 1, x->rank, &axis, error);
+        x->rank == 1 ? ULP_OK
+                     : ulp_call_axis(attribute->present ? attribute->i : 1, x->rank, &axis, error);
     if (status != ULP_OK)
         return status;
     bool blocked = block > 0 && in->rank == x->rank;
@@ -75,12 +82,14 @@ static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *
     if (blocked)
         return spread_blocks(call, operand, axis, block, error);
     if (block > 0 || in->rank != 1 || in->dims[0] != x->dims[axis])
-        return ulp_fail(error, ULP_ERROR_INPUT, "a scale or zero point does not fit axis %d of the input", axis);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "a scale or zero point does not fit axis %d of the input", axis);
     return ulp_call_along(call, operand, x->rank, axis, error);
 }
 
-static enum ulp_status rows_parameters(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                       struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_parameters(struct ulp_call *call, struct ulp_rows *rows,
+                                       struct ulp_operand *operands, struct ulp_operand *outputs,
+                                       struct ulp_error *error)
 {
     enum ulp_status status = lay_parameter(call, &operands[1], error);
     if (status == ULP_OK)
@@ -101,8 +110,9 @@ static enum ulp_status infer_dynamic(struct ulp_call *call, struct ulp_error *er
     return status == ULP_OK ? ulp_call_describe(call, 2, ULP_TYPE_UINT8, 0, NULL, error) : status;
 }
 
-static enum ulp_status rows_all(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_all(struct ulp_call *call, struct ulp_rows *rows,
+                                struct ulp_operand *operands, struct ulp_operand *outputs,
+                                struct ulp_error *error)
 {
     (void)error;
     *rows = (struct ulp_rows){.row_count = 1, .row_length = call->in[0]->count};
@@ -119,7 +129,8 @@ struct difference {
     int32_t zero;
 };
 
-static enum ulp_status subtract_bytes(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status subtract_bytes(void *context, size_t first, size_t last, int worker,
+                                      struct ulp_error *error)
 {
     (void)worker, (void)error;
     const struct difference *d = context;
@@ -139,43 +150,53 @@ static bool is_bytes(const struct ulp_tensor *tensor)
 }
 
 enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,
-                                    const struct ulp_tensor *in, const struct ulp_tensor *zero, int axis,
-                                    struct ulp_error *error)
+                                    const struct ulp_tensor *in, const struct ulp_tensor *zero,
+                                    int axis, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_tensor_describe(out, ULP_TYPE_INT32, ULP_ELEMENT_I32, 0, in->rank, in->dims, error);
+    enum ulp_status status =
+        ulp_tensor_describe(out, ULP_TYPE_INT32, ULP_ELEMENT_I32, 0, in->rank, in->dims, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, out, error);
     if (status != ULP_OK || out->count == 0)
         return status;
-    if (is_bytes(in) && (!zero || (is_bytes(zero) && zero->count == 1)) && strcmp(text, "x - zero") == 0) {
-        struct difference difference = {out->data, in, zero ? (int32_t)ulp_tensor_get_int(zero, 0) : 0};
+    if (is_bytes(in) && (!zero || (is_bytes(zero) && zero->count == 1)) &&
+        strcmp(text, "x - zero") == 0) {
+        struct difference difference = {out->data, in,
+                                        zero ? (int32_t)ulp_tensor_get_int(zero, 0) : 0};
         return ulp_parallel_for(call->pool, in->count, 65536, subtract_bytes, &difference, error);
     }
     struct ulp_rows rows;
-    struct ulp_operand operands[2] = {{.tensor = in}, {.tensor = zero, .constant = zero ? NULL : "0"}},
+    struct ulp_operand operands[2] = {{.tensor = in},
+                                      {.tensor = zero, .constant = zero ? NULL : "0"}},
                        output = {.tensor = out};
     if (zero && zero->rank <= 1)
         status = ulp_call_along(call, &operands[1], in->rank, zero->count == 1 ? 0 : axis, error);
-    const struct ulp_layout layout = {.rows = &rows, .operands = operands, .outputs = &output, .operand_count = 2,
-                                      .output_count = 1, .arena = call->scratch};
+    const struct ulp_layout layout = {.rows = &rows,
+                                      .operands = operands,
+                                      .outputs = &output,
+                                      .operand_count = 2,
+                                      .output_count = 1,
+                                      .arena = call->scratch};
     if (status == ULP_OK)
         status = ulp_layout_elementwise(&layout, error);
     if (status != ULP_OK)
         return status;
-    const struct ulp_named_operand named[] = {{"x", operands[0]}, {"zero", operands[1]}}, result = {"y", output};
+    const struct ulp_named_operand named[] = {{"x", operands[0]}, {"zero", operands[1]}},
+                                   result = {"y", output};
     return ulp_call_formula(call, text, call->arithmetic, &rows, 2, named, 1, &result, error);
 }
 
 enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
-                                 const struct ulp_tensor *const zeros[2], bool is_conv, const char *places,
-                                 struct ulp_error *error)
+                                 const struct ulp_tensor *const zeros[2], bool is_conv,
+                                 const char *places, struct ulp_error *error)
 {
     struct ulp_tensor first, second;
     struct ulp_sums sums;
-    enum ulp_status status =
-        ulp_integer_combine(call, &first, "x - zero", factors[0], zeros[0], is_conv ? 0 : factors[0]->rank - 2, error);
+    enum ulp_status status = ulp_integer_combine(call, &first, "x - zero", factors[0], zeros[0],
+                                                 is_conv ? 0 : factors[0]->rank - 2, error);
     if (status == ULP_OK)
-        status = ulp_integer_combine(call, &second, "x - zero", factors[1], zeros[1], is_conv ? 0 : factors[1]->rank - 1, error);
+        status = ulp_integer_combine(call, &second, "x - zero", factors[1], zeros[1],
+                                     is_conv ? 0 : factors[1]->rank - 1, error);
     if (status == ULP_OK)
         status = ulp_sums_begin(call, ULP_TYPE_INT32, places != NULL, &sums, error);
     if (status == ULP_OK)
@@ -185,11 +206,13 @@ enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor 
 }
 
 /* The same of the row's slots: a, b (or x, w) and the zero points. */
-static enum ulp_status multiply_integers(struct ulp_call *call, size_t a, size_t a_zero, size_t b, size_t b_zero,
-                                         bool is_conv, const char *places, struct ulp_error *error)
+static enum ulp_status multiply_integers(struct ulp_call *call, size_t a, size_t a_zero, size_t b,
+                                         size_t b_zero, bool is_conv, const char *places,
+                                         struct ulp_error *error)
 {
     return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[a], call->in[b]},
-                            (const struct ulp_tensor *[]){ulp_call_in(call, a_zero), ulp_call_in(call, b_zero)},
+                            (const struct ulp_tensor *[]){ulp_call_in(call, a_zero),
+                                                          ulp_call_in(call, b_zero)},
                             is_conv, places, error);
 }
 
@@ -229,38 +252,52 @@ static enum ulp_status run_qlinear_conv(struct ulp_call *call, struct ulp_error 
     return multiply_integers(call, 0, 2, 3, 5, true, "-b--c-bbc", error);
 }
 
-#define QUANTIZE .quantizes = true, .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y", .infer = infer_quantize, \
-    .rows = rows_parameters, .derived = "integer low high", \
-    .formula = "r = x / y_scale; q = (integer ? round(r) : r) + y_zero_point; min(max(q, low), high)"
-#define DEQUANTIZE .inputs = "x:* x_scale:p x_zero_point:*?=0", .outputs = "y", .infer = infer_dequantize, \
+#define QUANTIZE                                                                     \
+    .quantizes = true, .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y",  \
+    .infer = infer_quantize, .rows = rows_parameters, .derived = "integer low high", \
+    .formula =                                                                       \
+        "r = x / y_scale; q = (integer ? round(r) : r) + y_zero_point; min(max(q, low), high)"
+#define DEQUANTIZE                                                                          \
+    .inputs = "x:* x_scale:p x_zero_point:*?=0", .outputs = "y", .infer = infer_dequantize, \
     .rows = rows_parameters, .formula = "(x - x_zero_point) * x_scale"
-#define GEOMETRY "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; strides:ints"
-#define REQUANTIZE(sum, scale) "q = round(" sum " * (" scale ")) + y_zero_point; min(max(q, low), high)"
+#define GEOMETRY                                                                          \
+    "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; " \
+    "strides:ints"
+#define REQUANTIZE(sum, scale) \
+    "q = round(" sum " * (" scale ")) + y_zero_point; min(max(q, low), high)"
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_quantize[] = {
-    {.name = "ConvInteger", .since = 10, .quantizes = true, .inputs = "x:i w:i x_zero_point:i? w_zero_point:i?", .outputs = "y",
+    {.name = "ConvInteger", .since = 10, .quantizes = true,
+     .inputs = "x:i w:i x_zero_point:i? w_zero_point:i?", .outputs = "y",
      .attributes = GEOMETRY, .infer = infer_conv_integer, .run = run_conv_integer},
     {.name = "DequantizeLinear", .since = 10, DEQUANTIZE},
     {.name = "DequantizeLinear", .since = 13, DEQUANTIZE, .attributes = "axis:int=1"},
-    {.name = "DequantizeLinear", .since = 21, DEQUANTIZE, .attributes = "axis:int=1; block_size:int=0"},
+    {.name = "DequantizeLinear", .since = 21, DEQUANTIZE,
+     .attributes = "axis:int=1; block_size:int=0"},
     {.name = "DequantizeLinear", .since = 23, DEQUANTIZE,
      .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0"},
     {.name = "DequantizeLinear", .domain = "com.microsoft", .since = 1, DEQUANTIZE,
      .attributes = "axis:int=1; block_size:int=0"},
-    {.name = "DynamicQuantizeLinear", .since = 11, .quantizes = true, .inputs = "x", .outputs = "y y_scale y_zero_point",
+    {.name = "DynamicQuantizeLinear", .since = 11, .quantizes = true, .inputs = "x",
+     .outputs = "y y_scale y_zero_point",
      .infer = infer_dynamic, .rows = rows_all,
      .formula = "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
                 "y_scale = (top == bottom ? 1 : top - bottom) / 255; "
                 "y_zero_point = round(min(max(0 - bottom / y_scale, 0), 255)); "
                 "min(max(round(x / y_scale) + y_zero_point, 0), 255)"},
-    {.name = "MatMulInteger", .since = 10, .quantizes = true, .inputs = "a:i b:i a_zero_point:i? b_zero_point:i?", .outputs = "y",
+    {.name = "MatMulInteger", .since = 10, .quantizes = true,
+     .inputs = "a:i b:i a_zero_point:i? b_zero_point:i?", .outputs = "y",
      .infer = infer_matmul_integer, .run = run_matmul_integer},
     {.name = "QLinearConv", .since = 10, .quantizes = true,
-     .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p y_zero_point:i bias:i?=0",
+     .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p "
+               "y_zero_point:i bias:i?=0",
      .outputs = "y", .attributes = GEOMETRY, .derived = "low high", .infer = infer_qlinear_conv,
-     .run = run_qlinear_conv, .epilogue = REQUANTIZE("(acc + bias)", "x_scale * w_scale / y_scale")},
+     .run = run_qlinear_conv, .epilogue = REQUANTIZE("(acc + bias)",
+     "x_scale * w_scale / y_scale")},
     {.name = "QLinearMatMul", .since = 10, .quantizes = true,
-     .inputs = "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i y_scale:p y_zero_point:i", .outputs = "y",
+     .inputs = "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i y_scale:p "
+               "y_zero_point:i", .outputs = "y",
      .derived = "low high", .infer = infer_qlinear_matmul, .run = run_qlinear_matmul,
      .epilogue = REQUANTIZE("acc", "a_scale * b_scale / y_scale")},
     {.name = "QuantizeLinear", .since = 10, QUANTIZE},
@@ -269,8 +306,10 @@ const struct ulp_operator ulp_ops_quantize[] = {
     {.name = "QuantizeLinear", .since = 21, QUANTIZE,
      .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; saturate:int=1"},
     {.name = "QuantizeLinear", .since = 23, QUANTIZE,
-     .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; precision:int=0; saturate:int=1"},
+     .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; precision:int=0; "
+                   "saturate:int=1"},
     {.name = "QuantizeLinear", .domain = "com.microsoft", .since = 1, QUANTIZE,
      .attributes = "axis:int=1; block_size:int=0"},
     {0},
 };
+/* clang-format on */

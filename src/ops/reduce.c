@@ -5,7 +5,8 @@
 #include "ops/infer.h"
 
 /* Which axes go. An axes input that is not known yet leaves *known false. */
-static enum ulp_status read_reduced(const struct ulp_call *call, bool *reduced, bool *known, struct ulp_error *error)
+static enum ulp_status read_reduced(const struct ulp_call *call, bool *reduced, bool *known,
+                                    struct ulp_error *error)
 {
     int rank = call->in[0]->rank;
     struct ulp_list axes;
@@ -38,8 +39,9 @@ static enum ulp_status infer_reduce(struct ulp_call *call, struct ulp_error *err
     return ulp_call_describe(call, 0, in->type, rank, dims, error);
 }
 
-static enum ulp_status rows_reduce(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                   struct ulp_operand *outputs, struct ulp_error *error)
+static enum ulp_status rows_reduce(struct ulp_call *call, struct ulp_rows *rows,
+                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+                                   struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX], known;
@@ -47,29 +49,32 @@ static enum ulp_status rows_reduce(struct ulp_call *call, struct ulp_rows *rows,
     for (size_t i = 1; i < call->bound->input_slot_count; i++)
         operands[i] = (struct ulp_operand){0}; /* axes are no numbers of the formula */
     const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    return status == ULP_OK ? ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error) : status;
+    return status == ULP_OK ? ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error)
+                            : status;
 }
 
-#define REDUCE(op_name, input_since, text) \
-    {.name = op_name, \
-     .since = 1, \
-     .inputs = "x", \
-     .outputs = "reduced", \
-     .attributes = "axes:ints; keepdims:int=1", \
-     .infer = infer_reduce, \
-     .rows = rows_reduce, \
-     .formula = text}, \
-    { \
+#define REDUCE(op_name, input_since, text)                                                  \
+    {.name = op_name,                                                                       \
+     .since = 1,                                                                            \
+     .inputs = "x",                                                                         \
+     .outputs = "reduced",                                                                  \
+     .attributes = "axes:ints; keepdims:int=1",                                             \
+     .infer = infer_reduce,                                                                 \
+     .rows = rows_reduce,                                                                   \
+     .formula = text},                                                                      \
+    {                                                                                       \
         .name = op_name, .since = input_since, .inputs = "x axes:i?", .outputs = "reduced", \
-        .attributes = "keepdims:int=1; noop_with_empty_axes:int=0", .infer = infer_reduce, .rows = rows_reduce, \
-        .formula = text \
+        .attributes = "keepdims:int=1; noop_with_empty_axes:int=0", .infer = infer_reduce,  \
+        .rows = rows_reduce, .formula = text                                                \
     }
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_reduce[] = {
     REDUCE("ReduceL1", 18, "row_sum(abs(x))"),
     REDUCE("ReduceL2", 18, "sqrt(row_sum(x * x))"),
     REDUCE("ReduceLogSum", 18, "log(row_sum(x))"),
-    REDUCE("ReduceLogSumExp", 18, "m = row_max(x); s = is_inf(m) ? 0 : m; s + log(row_sum(exp(x - s)))"),
+    REDUCE("ReduceLogSumExp", 18, "m = row_max(x); s = is_inf(m) ? 0 : m; s + log(row_sum(exp(x - "
+                                  "s)))"),
     REDUCE("ReduceMax", 18, "row_max(x)"),
     REDUCE("ReduceMean", 18, "row_mean(x)"),
     REDUCE("ReduceMin", 18, "row_min(x)"),
@@ -78,3 +83,4 @@ const struct ulp_operator ulp_ops_reduce[] = {
     REDUCE("ReduceSumSquare", 18, "row_sum(x * x)"),
     {0},
 };
+/* clang-format on */

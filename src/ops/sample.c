@@ -22,10 +22,13 @@ static enum ulp_status check_grid(struct ulp_call *call, struct ulp_error *error
 {
     if (!is_mode(call, "nearest", "nearest") && !is_mode(call, "linear", "bilinear") &&
         !is_mode(call, "cubic", "bicubic"))
-        return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected " MODES, ulp_call_attribute(call, "mode")->s);
-    if (!ulp_call_is(call, "padding_mode", "zeros") && !ulp_call_is(call, "padding_mode", "border") &&
+        return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected " MODES,
+                        ulp_call_attribute(call, "mode")->s);
+    if (!ulp_call_is(call, "padding_mode", "zeros") &&
+        !ulp_call_is(call, "padding_mode", "border") &&
         !ulp_call_is(call, "padding_mode", "reflection"))
-        return ulp_fail(error, ULP_ERROR_INPUT, "padding_mode %s: expected zeros, border or reflection",
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "padding_mode %s: expected zeros, border or reflection",
                         ulp_call_attribute(call, "padding_mode")->s);
     return ULP_OK;
 }
@@ -36,17 +39,20 @@ static enum ulp_status infer_grid(struct ulp_call *call, struct ulp_error *error
     int64_t dims[ULP_RANK_MAX];
     int rank = in->rank - 2;
     char a[200], b[200];
-    if (rank < 1 || grid->rank != in->rank || grid->dims[0] != in->dims[0] || grid->dims[rank + 1] != rank)
+    if (rank < 1 || grid->rank != in->rank || grid->dims[0] != in->dims[0] ||
+        grid->dims[rank + 1] != rank)
         return ulp_fail(error, ULP_ERROR_INPUT, "grid %s does not fit input %s",
-                        ulp_tensor_describe_text(grid, a, sizeof a), ulp_tensor_describe_text(in, b, sizeof b));
+                        ulp_tensor_describe_text(grid, a, sizeof a),
+                        ulp_tensor_describe_text(in, b, sizeof b));
     memcpy(dims, in->dims, 2 * sizeof *dims);
     memcpy(dims + 2, grid->dims + 1, (size_t)rank * sizeof *dims);
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
-/* Axis d's coordinates of all grid points (the grid's last axis counts from the innermost one): from -1 .. 1 to
- * elements, then into the axis as padding_mode says. */
-static enum ulp_status grid_coordinates(struct ulp_call *call, const struct ulp_arithmetic *arithmetic, int d,
+/* Axis d's coordinates of all grid points (the grid's last axis counts from the innermost one):
+ * from -1 .. 1 to elements, then into the axis as padding_mode says. */
+static enum ulp_status grid_coordinates(struct ulp_call *call,
+                                        const struct ulp_arithmetic *arithmetic, int d,
                                         struct ulp_tensor *out, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -60,24 +66,28 @@ static enum ulp_status grid_coordinates(struct ulp_call *call, const struct ulp_
     snprintf(text, sizeof text, "u = %s; x = %s; %s",
              align ? "(g + 1) / 2 * (length - 1)" : "((g + 1) * length - 1) / 2",
              is_mode(call, "nearest", "nearest") ? "round(u)" : "u",
-             ulp_call_is(call, "padding_mode", "zeros")    ? "x"
-             : ulp_call_is(call, "padding_mode", "border") ? "x < low || x > high ? min(max(x, 0), length - 1) : x"
-                                                           : "d = x < low ? low - x : x - high; span = high - low; "
-                                                             "r = fmod(d, span); even = mod(floor(d / span), 2) == 0; "
-                                                             "x < low ? (even ? low + r : high - r) : "
-                                                             "x > high ? (even ? high - r : low + r) : x");
+             ulp_call_is(call, "padding_mode", "zeros") ? "x"
+             : ulp_call_is(call, "padding_mode", "border")
+                 ? "x < low || x > high ? min(max(x, 0), length - 1) : x"
+                 : "d = x < low ? low - x : x - high; span = high - low; "
+                   "r = fmod(d, span); even = mod(floor(d / span), 2) == 0; "
+                   "x < low ? (even ? low + r : high - r) : "
+                   "x > high ? (even ? high - r : low + r) : x");
     grid.data = ulp_element_at(&grid, (size_t)(rank - 1 - d));
     const size_t count = call->in[1]->count / (size_t)rank;
     enum ulp_status status = ulp_coordinates_make(call, arithmetic, count, out, error);
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
     const struct ulp_named_operand operands[] = {
-        {"g", {.tensor = &grid, .position_stride = rank}}, {"length", {.constant = length}},
-        {"low", {.constant = low}}, {"high", {.constant = high}},
+        {"g", {.tensor = &grid, .position_stride = rank}},
+        {"length", {.constant = length}},
+        {"low", {.constant = low}},
+        {"high", {.constant = high}},
     };
-    return status == ULP_OK
-               ? ulp_call_formula(call, text, arithmetic, &rows, 4, operands, 1,
-                                  (struct ulp_named_operand[]){{"x", {.tensor = out, .position_stride = 1}}}, error)
-               : status;
+    return status == ULP_OK ? ulp_call_formula(call, text, arithmetic, &rows, 4, operands, 1,
+                                               (struct ulp_named_operand[]){
+                                                   {"x", {.tensor = out, .position_stride = 1}}},
+                                               error)
+                            : status;
 }
 
 static ulp_pad_fn *find_padding(const struct ulp_call *call)
@@ -99,13 +109,14 @@ static void pad_positions(const struct ulp_call *call, struct ulp_taps *taps, in
 /* Taps of every axis at every point; positions are padded. */
 struct grid_taps {
     int rank;
-    size_t points;              /* of one image */
+    size_t points; /* of one image */
     struct ulp_taps axes[ULP_RANK_MAX];
     size_t combinations;
 };
 
 /* The place in the channel of combination c of taps at point p of image n, or ULP_NOWHERE. */
-static int64_t find_place(const struct ulp_call *call, const struct grid_taps *g, size_t n, size_t p, size_t c)
+static int64_t find_place(const struct ulp_call *call, const struct grid_taps *g, size_t n,
+                          size_t p, size_t c)
 {
     int64_t place = 0, stride = 1;
     for (int d = g->rank - 1; d >= 0; d--) {
@@ -120,11 +131,13 @@ static int64_t find_place(const struct ulp_call *call, const struct grid_taps *g
     return place;
 }
 
-static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g, struct ulp_error *error)
+static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g,
+                                      struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
-    const struct ulp_tap_options options = {.kernel = is_mode(call, "cubic", "bicubic") ? ULP_KERNEL_CUBIC
-                                                                                        : ULP_KERNEL_LINEAR,
+    const struct ulp_tap_options options = {.kernel = is_mode(call, "cubic", "bicubic")
+                                                          ? ULP_KERNEL_CUBIC
+                                                          : ULP_KERNEL_LINEAR,
                                             .cubic_a = -0.75,
                                             .stretch = 1};
     *g = (struct grid_taps){.rank = call->in[0]->rank - 2, .combinations = 1};
@@ -135,7 +148,8 @@ static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g
         status = grid_coordinates(call, &arithmetic, d, &x, error);
         if (status == ULP_OK && is_mode(call, "nearest", "nearest")) {
             g->axes[d] = (struct ulp_taps){.coordinate_count = x.count, .count = 1};
-            status = ulp_call_take(call, x.count, sizeof *g->axes[d].position, &g->axes[d].position, error);
+            status = ulp_call_take(call, x.count, sizeof *g->axes[d].position, &g->axes[d].position,
+                                   error);
             for (size_t i = 0; status == ULP_OK && i < x.count; i++)
                 g->axes[d].position[i] = ulp_coordinate_floor(&x, i);
         } else if (status == ULP_OK) {
@@ -148,9 +162,11 @@ static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g
     return status;
 }
 
-/* One image: rows are channels, positions the grid's points; `source` holds every channel with a zero behind it. */
+/* One image: rows are channels, positions the grid's points; `source` holds every channel with a
+ * zero behind it. */
 static enum ulp_status sample_image(struct ulp_call *call, const struct grid_taps *g, size_t n,
-                                    const struct ulp_tensor *source, const char *formula, struct ulp_error *error)
+                                    const struct ulp_tensor *source, const char *formula,
+                                    struct ulp_error *error)
 {
     const int64_t plane = source->dims[1];
     const size_t channels = (size_t)call->in[0]->dims[1];
@@ -159,7 +175,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
     size_t count = 0;
     for (int d = 0; d < g->rank; d++)
         count += g->axes[d].count;
-    enum ulp_status status = ulp_call_take(call, g->combinations + count, sizeof *operands, &operands, error);
+    enum ulp_status status =
+        ulp_call_take(call, g->combinations + count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, count, sizeof *weights, &weights, error);
     from.data = ulp_element_at(source, n * channels * (size_t)plane);
@@ -175,8 +192,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
             offset[p] = place == ULP_NOWHERE ? plane - 1 : place;
         }
         snprintf(name, 24, "x%zu", c);
-        operands[c] =
-            (struct ulp_named_operand){name, {.tensor = &from, .row_stride = plane, .position_offset = offset}};
+        operands[c] = (struct ulp_named_operand){
+            name, {.tensor = &from, .row_stride = plane, .position_offset = offset}};
     }
     for (int d = 0, k = 0; status == ULP_OK && d < g->rank; d++)
         for (size_t t = 0; status == ULP_OK && t < g->axes[d].count; t++, k++) {
@@ -185,15 +202,19 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
                 break;
             snprintf(name, 48, "w%d_%zu", d, t);
             weights[k] = g->axes[d].weights;
-            weights[k].data = ulp_element_at(&g->axes[d].weights, n * g->points * g->axes[d].count + t);
+            weights[k].data =
+                ulp_element_at(&g->axes[d].weights, n * g->points * g->axes[d].count + t);
             operands[g->combinations + (size_t)k] = (struct ulp_named_operand){
                 name, {.tensor = &weights[k], .position_stride = (int64_t)g->axes[d].count}};
         }
     const struct ulp_rows rows = {.row_count = channels, .row_length = g->points};
-    const struct ulp_operand result = {.tensor = &to, .row_stride = (int64_t)g->points, .position_stride = 1};
-    return status == ULP_OK ? ulp_call_formula(call, formula, call->arithmetic, &rows, g->combinations + count,
-                                               operands, 1, (struct ulp_named_operand[]){{"y", result}}, error)
-                            : status;
+    const struct ulp_operand result = {.tensor = &to,
+                                       .row_stride = (int64_t)g->points,
+                                       .position_stride = 1};
+    return status == ULP_OK
+               ? ulp_call_formula(call, formula, call->arithmetic, &rows, g->combinations + count,
+                                  operands, 1, (struct ulp_named_operand[]){{"y", result}}, error)
+               : status;
 }
 
 /* "w0_0 * w1_0 * x0 + w0_0 * w1_1 * x1 + ..." */
@@ -212,7 +233,8 @@ static void write_sum(struct ulp_text *text, const struct grid_taps *g)
     }
 }
 
-static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_taps *g, struct ulp_error *error)
+static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_taps *g,
+                                    struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     const size_t images = (size_t)in->dims[0], channels = (size_t)in->dims[1];
@@ -228,7 +250,9 @@ static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_tap
             for (size_t c = n * channels; c < (n + 1) * channels; c++)
                 from[c * g->points + p] = place == ULP_NOWHERE ? place : (int64_t)c * plane + place;
         }
-    return status == ULP_OK ? ulp_move_blocks(&call->out[0], in, from, 1, zero.data, call->pool, error) : status;
+    return status == ULP_OK
+               ? ulp_move_blocks(&call->out[0], in, from, 1, zero.data, call->pool, error)
+               : status;
 }
 
 static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
@@ -243,13 +267,13 @@ static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
         return status == ULP_OK ? move_nearest(call, &g, error) : status;
     const int64_t planes = in->dims[0] * in->dims[1], plane = ulp_product(in->dims + 2, g.rank);
     if ((status = ulp_call_scalar(call, &zero, in->type, 0, error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &source, in->type, 2, (int64_t[]){planes, plane + 1}, error)) !=
-            ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &source, in->type, 2,
+                                           (int64_t[]){planes, plane + 1}, error)) != ULP_OK ||
         (status = ulp_call_temporary(call, &source, error)) != ULP_OK)
         return status;
     for (int64_t i = 0; i < planes; i++) {
-        memcpy(ulp_element_at(&source, (size_t)(i * (plane + 1))), ulp_element_at(in, (size_t)(i * plane)),
-               (size_t)plane * in->element_bytes);
+        memcpy(ulp_element_at(&source, (size_t)(i * (plane + 1))),
+               ulp_element_at(in, (size_t)(i * plane)), (size_t)plane * in->element_bytes);
         ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
     }
     struct ulp_text text = {0};
@@ -272,23 +296,26 @@ static enum ulp_status infer_affine(struct ulp_call *call, struct ulp_error *err
     if (status != ULP_OK || !size.known)
         return status;
     int rank = (int)size.count - 2;
-    if (rank < 2 || rank > 3 || theta->rank != 3 || theta->dims[0] != size.values[0] || theta->dims[1] != rank ||
-        theta->dims[2] != rank + 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "theta does not fit size: expected N x 2 x 3 or N x 3 x 4");
+    if (rank < 2 || rank > 3 || theta->rank != 3 || theta->dims[0] != size.values[0] ||
+        theta->dims[1] != rank || theta->dims[2] != rank + 1)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "theta does not fit size: expected N x 2 x 3 or N x 3 x 4");
     dims[0] = size.values[0];
     memcpy(dims + 1, size.values + 2, (size_t)rank * sizeof *dims);
     dims[rank + 1] = rank;
     return ulp_call_describe(call, 0, theta->type, rank + 2, dims, error);
 }
 
-/* Derived: i0 i1 i2, a point's index along x, y and z, and t0 .. t3, the columns of theta. A plane has z = 0 in a row
- * of length 1. */
-static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows, struct ulp_operand *operands,
-                                   struct ulp_operand *outputs, struct ulp_error *error)
+/* Derived: i0 i1 i2, a point's index along x, y and z, and t0 .. t3, the columns of theta. A plane
+ * has z = 0 in a row of length 1. */
+static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
+                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+                                   struct ulp_error *error)
 {
     const struct ulp_tensor *theta = call->in[0], *out = &call->out[0];
     const int rank = out->rank - 2;
-    const size_t points = out->count / (size_t)rank, first = (size_t)call->bound->tape->operand_count - 10;
+    const size_t points = out->count / (size_t)rank,
+                 first = (size_t)call->bound->tape->operand_count - 10;
     struct ulp_tensor *numbers, *columns;
     char *lengths;
     int64_t *theta_row;
@@ -318,7 +345,8 @@ static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
         bool exists = column < rank || c == 3;
         columns[c] = *theta;
         columns[c].data = ulp_element_at(theta, exists ? (size_t)column : 0);
-        operands[first + 6 + (size_t)c] = exists ? (struct ulp_operand){.tensor = &columns[c], .row_offset = theta_row,
+        operands[first + 6 + (size_t)c] = exists ? (struct ulp_operand){.tensor = &columns[c],
+                                                                        .row_offset = theta_row,
                                                                         .position_stride = rank + 1}
                                                  : (struct ulp_operand){.constant = "0"};
     }
@@ -327,22 +355,30 @@ static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
     return ULP_OK;
 }
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_sample[] = {
-    {.name = "AffineGrid", .since = 20, .when = "align_corners=0", .inputs = "theta size:i", .outputs = "grid",
-     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3", .infer = infer_affine,
+    {.name = "AffineGrid", .since = 20, .when = "align_corners=0", .inputs = "theta size:i",
+     .outputs = "grid",
+     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3",
+     .infer = infer_affine,
      .rows = rows_affine,
      .formula = "x = (2 * i0 + 1) / n0 - 1; y = (2 * i1 + 1) / n1 - 1; z = (2 * i2 + 1) / n2 - 1; "
                 "t0 * x + t1 * y + t2 * z + t3"},
-    {.name = "AffineGrid", .since = 20, .when = "align_corners=1", .inputs = "theta size:i", .outputs = "grid",
-     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3", .infer = infer_affine,
+    {.name = "AffineGrid", .since = 20, .when = "align_corners=1", .inputs = "theta size:i",
+     .outputs = "grid",
+     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3",
+     .infer = infer_affine,
      .rows = rows_affine,
      .formula = "x = n0 > 1 ? 2 * i0 / (n0 - 1) - 1 : 0; y = n1 > 1 ? 2 * i1 / (n1 - 1) - 1 : 0; "
                 "z = n2 > 1 ? 2 * i2 / (n2 - 1) - 1 : 0; t0 * x + t1 * y + t2 * z + t3"},
     {.name = "GridSample", .since = 16, .inputs = "x grid:f", .outputs = "y",
-     .attributes = "align_corners:int=0; mode:string=bilinear; padding_mode:string=zeros", .infer = infer_grid,
+     .attributes = "align_corners:int=0; mode:string=bilinear; padding_mode:string=zeros",
+     .infer = infer_grid,
      .check = check_grid, .run = run_grid},
     {.name = "GridSample", .since = 20, .inputs = "x grid:f", .outputs = "y",
-     .attributes = "align_corners:int=0; mode:string=linear; padding_mode:string=zeros", .infer = infer_grid,
+     .attributes = "align_corners:int=0; mode:string=linear; padding_mode:string=zeros",
+     .infer = infer_grid,
      .check = check_grid, .run = run_grid},
     {0},
 };
+/* clang-format on */

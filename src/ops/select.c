@@ -1,5 +1,5 @@
-/* Operators that choose elements by their values. The choice is made on the lane's own values, exactly; lanes may
- * differ. */
+/* Operators that choose elements by their values. The choice is made on the lane's own values,
+ * exactly; lanes may differ. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,10 @@
 
 /* ---- ArgMax, ArgMin (parameter 1, -1) and Hardmax ---- */
 
-/* The winning position of a line of `size` elements, `step` apart; the last of equals when `last`. */
-static size_t find_extreme(const struct ulp_tensor *in, size_t base, size_t step, size_t size, int sign, bool last)
+/* The winning position of a line of `size` elements, `step` apart; the last of equals when
+ * `last`. */
+static size_t find_extreme(const struct ulp_tensor *in, size_t base, size_t step, size_t size,
+                           int sign, bool last)
 {
     size_t best = 0;
     for (size_t i = 1; i < size; i++) {
@@ -49,7 +51,8 @@ static enum ulp_status run_arg(struct ulp_call *call, struct ulp_error *error)
     bool last = ulp_call_int(call, "select_last_index");
     for (size_t i = 0; i < call->out[0].count; i++) {
         size_t base = i / split.inner * split.size * split.inner + i % split.inner;
-        size_t best = find_extreme(in, base, split.inner, split.size, call->bound->op->parameter, last);
+        size_t best =
+            find_extreme(in, base, split.inner, split.size, call->bound->op->parameter, last);
         ulp_tensor_set_int(&call->out[0], i, (int64_t)best);
     }
     return ULP_OK;
@@ -87,10 +90,12 @@ static enum ulp_status read_k(const struct ulp_call *call, int64_t size, int64_t
 {
     const struct ulp_tensor *tensor = ulp_call_input(call, "k");
     *known = !tensor || tensor->data;
-    *k = !tensor ? ulp_call_int(call, "k") : tensor->data && tensor->count == 1 ? ulp_tensor_get_int(tensor, 0) : 0;
+    *k = !tensor                              ? ulp_call_int(call, "k")
+         : tensor->data && tensor->count == 1 ? ulp_tensor_get_int(tensor, 0)
+                                              : 0;
     if (*k < 0 || *k > size || (tensor && tensor->count != 1))
-        return ulp_fail(error, ULP_ERROR_INPUT, "k is %lld for an axis of %lld elements", (long long)*k,
-                        (long long)size);
+        return ulp_fail(error, ULP_ERROR_INPUT, "k is %lld for an axis of %lld elements",
+                        (long long)*k, (long long)size);
     return ULP_OK;
 }
 
@@ -108,7 +113,8 @@ static enum ulp_status infer_top_k(struct ulp_call *call, struct ulp_error *erro
     memcpy(dims, in->dims, sizeof dims);
     dims[axis] = k;
     status = ulp_call_describe(call, 0, in->type, in->rank, dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error) : status;
+    return status == ULP_OK ? ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error)
+                            : status;
 }
 
 struct line {
@@ -122,11 +128,13 @@ static int order_line(const void *a, const void *b, void *context)
 {
     const struct line *line = context;
     size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    int order = line->sign * ulp_compare(line->tensor, line->base + j * line->step, line->base + i * line->step);
+    int order = line->sign *
+                ulp_compare(line->tensor, line->base + j * line->step, line->base + i * line->step);
     return order ? order : (i > j) - (i < j);
 }
 
-/* A heap of `count` positions with the last in order_line's order on top: order[top] sinks to where it belongs. */
+/* A heap of `count` positions with the last in order_line's order on top: order[top] sinks to where
+ * it belongs. */
 static void sift(size_t *order, size_t top, size_t count, struct line *line)
 {
     const size_t moved = order[top];
@@ -140,7 +148,8 @@ static void sift(size_t *order, size_t top, size_t count, struct line *line)
     order[top] = moved;
 }
 
-/* The first k positions of the line of `size` in order: a heap keeps the best seen, and most others only meet its top. */
+/* The first k positions of the line of `size` in order: a heap keeps the best seen, and most others
+ * only meet its top. */
 static void find_best(size_t *order, size_t k, size_t size, struct line *line)
 {
     for (size_t i = 0; i < k; i++)
@@ -179,8 +188,8 @@ static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
         for (size_t i = 0; i < (size_t)k; i++) {
             size_t to = (outer * (size_t)k + i) * split.inner + inner;
             if (ulp_call_wants(call, 0))
-                memcpy(ulp_element_at(&call->out[0], to), ulp_element_at(in, line.base + order[i] * line.step),
-                       in->element_bytes);
+                memcpy(ulp_element_at(&call->out[0], to),
+                       ulp_element_at(in, line.base + order[i] * line.step), in->element_bytes);
             if (ulp_call_wants(call, 1))
                 ulp_tensor_set_int(&call->out[1], to, (int64_t)order[i]);
         }
@@ -212,7 +221,8 @@ static enum ulp_status run_non_zero(struct ulp_call *call, struct ulp_error *err
             continue;
         size_t rest = i;
         for (int d = in->rank - 1; d >= 0; d--) {
-            ulp_tensor_set_int(out, (size_t)d * count + found, (int64_t)(rest % (size_t)in->dims[d]));
+            ulp_tensor_set_int(out, (size_t)d * count + found,
+                               (int64_t)(rest % (size_t)in->dims[d]));
             rest /= (size_t)in->dims[d];
         }
         found++;
@@ -221,8 +231,8 @@ static enum ulp_status run_non_zero(struct ulp_call *call, struct ulp_error *err
 }
 
 /* Without an axis the tensor is one line. */
-static enum ulp_status compress_split(const struct ulp_call *call, struct ulp_split *split, int *axis,
-                                      struct ulp_error *error)
+static enum ulp_status compress_split(const struct ulp_call *call, struct ulp_split *split,
+                                      int *axis, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     *axis = -1;
@@ -271,7 +281,9 @@ static enum ulp_status run_compress(struct ulp_call *call, struct ulp_error *err
         for (size_t i = 0; i < condition->count && i < split.size; i++)
             if (ulp_tensor_get_int(condition, i))
                 from[b++] = (int64_t)((o * split.size + i) * split.inner);
-    return status == ULP_OK ? ulp_move_blocks(&call->out[0], in, from, split.inner, NULL, call->pool, error) : status;
+    return status == ULP_OK
+               ? ulp_move_blocks(&call->out[0], in, from, split.inner, NULL, call->pool, error)
+               : status;
 }
 
 /* ---- Unique: slices along an axis (or elements), first occurrences ---- */
@@ -288,7 +300,8 @@ static int order_slices(const void *a, const void *b, void *context)
     for (size_t o = 0; o < s->split.outer; o++)
         for (size_t n = 0; n < s->split.inner; n++) {
             size_t base = o * s->split.size * s->split.inner + n;
-            int order = ulp_compare(s->tensor, base + i * s->split.inner, base + j * s->split.inner);
+            int order =
+                ulp_compare(s->tensor, base + i * s->split.inner, base + j * s->split.inner);
             if (order)
                 return order;
         }
@@ -316,14 +329,16 @@ static int order_numbers(const void *a, const void *b, void *context)
     return (i > j) - (i < j);
 }
 
-static enum ulp_status find_unique(const struct ulp_call *call, struct unique *u, struct ulp_error *error)
+static enum ulp_status find_unique(const struct ulp_call *call, struct unique *u,
+                                   struct ulp_error *error)
 {
     size_t *order, *rank, *place;
     enum ulp_status status = compress_split(call, &u->slices.split, &u->axis, error);
     size_t size = u->slices.split.size;
     u->slices.tensor = call->in[0];
     u->count = 0;
-    if (status != ULP_OK || (status = ulp_call_take(call, size, sizeof *order, &order, error)) != ULP_OK ||
+    if (status != ULP_OK ||
+        (status = ulp_call_take(call, size, sizeof *order, &order, error)) != ULP_OK ||
         (status = ulp_call_take(call, size, sizeof *rank, &rank, error)) != ULP_OK ||
         (status = ulp_call_take(call, size, sizeof *place, &place, error)) != ULP_OK ||
         (status = ulp_call_take(call, size, sizeof *u->first, &u->first, error)) != ULP_OK ||
@@ -396,30 +411,39 @@ static enum ulp_status run_unique(struct ulp_call *call, struct ulp_error *error
     for (size_t i = 1; i < 4; i++)
         for (size_t j = 0; ulp_call_wants(call, i) && j < call->out[i].count; j++)
             ulp_tensor_set_int(&call->out[i], j, (int64_t)lists[i][j]);
-    return ulp_call_wants(call, 0) ? ulp_move_blocks(&call->out[0], call->in[0], from, s.inner, NULL, call->pool, error)
-                                   : ULP_OK;
+    return ulp_call_wants(call, 0)
+               ? ulp_move_blocks(&call->out[0], call->in[0], from, s.inner, NULL, call->pool, error)
+               : ULP_OK;
 }
 
 #define ARG .inputs = "data", .outputs = "reduced", .infer = infer_arg, .run = run_arg
 #define WITH_LAST "axis:int=0; keepdims:int=1; select_last_index:int=0"
 #define TOP_K .outputs = "values indices", .infer = infer_top_k, .run = run_top_k
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_select[] = {
     {.name = "ArgMax", .since = 1, ARG, .attributes = "axis:int=0; keepdims:int=1", .parameter = 1},
     {.name = "ArgMax", .since = 12, ARG, .attributes = WITH_LAST, .parameter = 1},
-    {.name = "ArgMin", .since = 1, ARG, .attributes = "axis:int=0; keepdims:int=1", .parameter = -1},
+    {.name = "ArgMin", .since = 1, ARG, .attributes = "axis:int=0; keepdims:int=1",
+     .parameter = -1},
     {.name = "ArgMin", .since = 12, ARG, .attributes = WITH_LAST, .parameter = -1},
-    {.name = "Compress", .since = 9, .inputs = "input condition:b", .outputs = "output", .attributes = "axis:int",
+    {.name = "Compress", .since = 9, .inputs = "input condition:b", .outputs = "output",
+     .attributes = "axis:int",
      .infer = infer_compress, .run = run_compress},
-    {.name = "Hardmax", .since = 1, .inputs = "input", .outputs = "output", .attributes = "axis:int=1",
+    {.name = "Hardmax", .since = 1, .inputs = "input", .outputs = "output",
+     .attributes = "axis:int=1",
      .infer = ulp_infer_first, .run = run_hardmax, .parameter = 1},
-    {.name = "Hardmax", .since = 13, .inputs = "input", .outputs = "output", .attributes = "axis:int=-1",
+    {.name = "Hardmax", .since = 13, .inputs = "input", .outputs = "output",
+     .attributes = "axis:int=-1",
      .infer = ulp_infer_first, .run = run_hardmax},
-    {.name = "NonZero", .since = 9, .inputs = "x", .outputs = "y", .infer = infer_non_zero, .run = run_non_zero},
+    {.name = "NonZero", .since = 9, .inputs = "x", .outputs = "y", .infer = infer_non_zero,
+     .run = run_non_zero},
     {.name = "TopK", .since = 1, .inputs = "x", TOP_K, .attributes = "axis:int=-1; k:!int"},
     {.name = "TopK", .since = 10, .inputs = "x k:i", TOP_K, .attributes = "axis:int=-1"},
-    {.name = "TopK", .since = 11, .inputs = "x k:i", TOP_K, .attributes = "axis:int=-1; largest:int=1; sorted:int=1"},
+    {.name = "TopK", .since = 11, .inputs = "x k:i", TOP_K,
+     .attributes = "axis:int=-1; largest:int=1; sorted:int=1"},
     {.name = "Unique", .since = 11, .inputs = "x", .outputs = "y indices? inverse_indices? counts?",
      .attributes = "axis:int; sorted:int=1", .infer = infer_unique, .run = run_unique},
     {0},
 };
+/* clang-format on */

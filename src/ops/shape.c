@@ -21,7 +21,8 @@ static enum ulp_status infer_reshape(struct ulp_call *call, struct ulp_error *er
     if (status != ULP_OK || !shape.known)
         return status;
     if (shape.count > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "shape has %zu dimensions: at most %d are supported", shape.count,
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "shape has %zu dimensions: at most %d are supported", shape.count,
                         ULP_RANK_MAX);
     int64_t dims[ULP_RANK_MAX], known = 1;
     int rest = -1;
@@ -30,7 +31,8 @@ static enum ulp_status infer_reshape(struct ulp_call *call, struct ulp_error *er
         dims[d] = shape.values[d];
         if (dims[d] == 0 && !zero_is_zero) {
             if (d >= in->rank)
-                return ulp_fail(error, ULP_ERROR_INPUT, "shape[%d] is 0, but the data has rank %d", d, in->rank);
+                return ulp_fail(error, ULP_ERROR_INPUT, "shape[%d] is 0, but the data has rank %d",
+                                d, in->rank);
             dims[d] = in->dims[d];
         }
         if (dims[d] == -1 && rest < 0)
@@ -38,15 +40,17 @@ static enum ulp_status infer_reshape(struct ulp_call *call, struct ulp_error *er
         else if (dims[d] < 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "shape[%d] is %lld", d, (long long)dims[d]);
         else if (__builtin_mul_overflow(known, dims[d], &known))
-            return ulp_fail(error, ULP_ERROR_INPUT, "shape asks for more elements than fit in memory");
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "shape asks for more elements than fit in memory");
     }
     if (rest >= 0 && (known == 0 || in->count % (size_t)known != 0))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not divide into shape's %lld", in->count,
-                        (long long)known);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not divide into shape's %lld",
+                        in->count, (long long)known);
     if (rest >= 0)
         dims[rest] = (int64_t)in->count / known;
     else if ((size_t)known != in->count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not fit shape's %lld", in->count, (long long)known);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not fit shape's %lld", in->count,
+                        (long long)known);
     return ulp_call_describe(call, 0, in->type, (int)shape.count, dims, error);
 }
 
@@ -55,7 +59,8 @@ static enum ulp_status infer_flatten(struct ulp_call *call, struct ulp_error *er
     const struct ulp_tensor *in = call->in[0];
     int64_t axis = ulp_call_int(call, "axis"), dims[2] = {1, 1};
     if (axis < -in->rank || axis > in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "axis %lld is outside a tensor of rank %d", (long long)axis, in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "axis %lld is outside a tensor of rank %d",
+                        (long long)axis, in->rank);
     for (int d = 0; d < in->rank; d++)
         dims[d >= (axis < 0 ? axis + in->rank : axis)] *= in->dims[d];
     return ulp_call_describe(call, 0, in->type, 2, dims, error);
@@ -64,7 +69,8 @@ static enum ulp_status infer_flatten(struct ulp_call *call, struct ulp_error *er
 /* ---- Squeeze, Unsqueeze ---- */
 
 /* The attribute or input `axes` as marks on `rank` axes. */
-static enum ulp_status read_marks(const struct ulp_list *axes, int rank, bool *marks, struct ulp_error *error)
+static enum ulp_status read_marks(const struct ulp_list *axes, int rank, bool *marks,
+                                  struct ulp_error *error)
 {
     memset(marks, 0, ULP_RANK_MAX * sizeof *marks);
     for (size_t i = 0; i < axes->count; i++) {
@@ -87,11 +93,13 @@ static enum ulp_status infer_squeeze(struct ulp_call *call, struct ulp_error *er
     int64_t dims[ULP_RANK_MAX];
     int rank = 0;
     enum ulp_status status = ulp_call_list(call, "axes", &axes, error);
-    if (status != ULP_OK || !axes.known || (status = read_marks(&axes, in->rank, marks, error)) != ULP_OK)
+    if (status != ULP_OK || !axes.known ||
+        (status = read_marks(&axes, in->rank, marks, error)) != ULP_OK)
         return status;
     for (int d = 0; d < in->rank; d++) {
         if (axes.given && marks[d] && in->dims[d] != 1)
-            return ulp_fail(error, ULP_ERROR_INPUT, "axis %d has %lld elements and cannot be squeezed", d,
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "axis %d has %lld elements and cannot be squeezed", d,
                             (long long)in->dims[d]);
         if (axes.given ? !marks[d] : in->dims[d] != 1)
             dims[rank++] = in->dims[d];
@@ -109,7 +117,8 @@ static enum ulp_status infer_unsqueeze(struct ulp_call *call, struct ulp_error *
     if (status != ULP_OK || !axes.known)
         return status;
     if (axes.count > ULP_RANK_MAX - (size_t)in->rank)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported", ULP_RANK_MAX);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
+                        ULP_RANK_MAX);
     int rank = in->rank + (int)axes.count;
     if ((status = read_marks(&axes, rank, marks, error)) != ULP_OK)
         return status;
@@ -124,7 +133,8 @@ static enum ulp_status infer_unsqueeze(struct ulp_call *call, struct ulp_error *
 static void read_range(const struct ulp_call *call, int64_t *first, int64_t *last)
 {
     int64_t rank = call->in[0]->rank;
-    const struct ulp_attribute_value *start = ulp_call_attribute(call, "start"), *end = ulp_call_attribute(call, "end");
+    const struct ulp_attribute_value *start = ulp_call_attribute(call, "start"),
+                                     *end = ulp_call_attribute(call, "end");
     *first = start->present ? start->i : 0;
     *last = end->present ? end->i : rank;
     for (int i = 0; i < 2; i++) {
@@ -170,15 +180,18 @@ static enum ulp_status infer_dropout(struct ulp_call *call, struct ulp_error *er
 {
     const struct ulp_tensor *in = call->in[0];
     enum ulp_status status = ulp_call_describe(call, 0, in->type, in->rank, in->dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, ULP_TYPE_BOOL, in->rank, in->dims, error) : status;
+    return status == ULP_OK ? ulp_call_describe(call, 1, ULP_TYPE_BOOL, in->rank, in->dims, error)
+                            : status;
 }
 
 static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *error)
 {
-    const struct ulp_tensor *training = ulp_call_input(call, "training_mode"), *ratio = ulp_call_input(call, "ratio");
+    const struct ulp_tensor *training = ulp_call_input(call, "training_mode"),
+                            *ratio = ulp_call_input(call, "ratio");
     if (training && ulp_tensor_get_int(training, 0) && !(ratio && ulp_tensor_get(ratio, 0) == 0))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "training_mode true is not supported: Dropout is only computed at inference");
+        return ulp_fail(
+            error, ULP_ERROR_UNSUPPORTED,
+            "training_mode true is not supported: Dropout is only computed at inference");
     ulp_move_all(&call->out[0], call->in[0]);
     if (ulp_call_wants(call, 1))
         memset(call->out[1].data, 1, call->out[1].count);
@@ -187,30 +200,43 @@ static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *erro
 
 #define SAME .inputs = "x:*", .outputs = "y", .run = run_copy
 
+/* clang-format off */
 const struct ulp_operator ulp_ops_shape[] = {
-    {.name = "Dropout", .since = 7, .inputs = "data", .outputs = "output mask?", .attributes = "ratio:float=0.5",
+    {.name = "Dropout", .since = 7, .inputs = "data", .outputs = "output mask?",
+     .attributes = "ratio:float=0.5",
      .infer = infer_dropout, .run = run_dropout},
-    {.name = "Dropout", .since = 12, .inputs = "data ratio:f? training_mode:b?", .outputs = "output mask?",
+    {.name = "Dropout", .since = 12, .inputs = "data ratio:f? training_mode:b?",
+     .outputs = "output mask?",
      .attributes = "seed:int", .infer = infer_dropout, .run = run_dropout},
     {.name = "Flatten", .since = 1, SAME, .attributes = "axis:int=1", .infer = infer_flatten},
     {.name = "Identity", .since = 1, SAME, .infer = ulp_infer_first},
-    {.name = "Reshape", .since = 5, .inputs = "data shape:i", .outputs = "reshaped", .infer = infer_reshape,
+    {.name = "Reshape", .since = 5, .inputs = "data shape:i", .outputs = "reshaped",
+     .infer = infer_reshape,
      .run = run_copy},
-    {.name = "Reshape", .since = 14, .inputs = "data shape:i", .outputs = "reshaped", .attributes = "allowzero:int=0",
+    {.name = "Reshape", .since = 14, .inputs = "data shape:i", .outputs = "reshaped",
+     .attributes = "allowzero:int=0",
      .infer = infer_reshape, .run = run_copy},
-    {.name = "Shape", .since = 1, .inputs = "data", .outputs = "shape", .infer = infer_shape, .run = run_shape,
+    {.name = "Shape", .since = 1, .inputs = "data", .outputs = "shape", .infer = infer_shape,
+     .run = run_shape,
      .shape_only = true},
-    {.name = "Shape", .since = 15, .inputs = "data", .outputs = "shape", .attributes = "start:int=0; end:int",
+    {.name = "Shape", .since = 15, .inputs = "data", .outputs = "shape",
+     .attributes = "start:int=0; end:int",
      .infer = infer_shape, .run = run_shape, .shape_only = true},
-    {.name = "Size", .since = 1, .inputs = "data", .outputs = "size", .infer = infer_size, .run = run_size,
+    {.name = "Size", .since = 1, .inputs = "data", .outputs = "size", .infer = infer_size,
+     .run = run_size,
      .shape_only = true},
-    {.name = "Squeeze", .since = 1, .inputs = "data", .outputs = "squeezed", .attributes = "axes:ints",
+    {.name = "Squeeze", .since = 1, .inputs = "data", .outputs = "squeezed",
+     .attributes = "axes:ints",
      .infer = infer_squeeze, .run = run_copy},
-    {.name = "Squeeze", .since = 13, .inputs = "data axes:i?", .outputs = "squeezed", .infer = infer_squeeze,
+    {.name = "Squeeze", .since = 13, .inputs = "data axes:i?", .outputs = "squeezed",
+     .infer = infer_squeeze,
      .run = run_copy},
-    {.name = "Unsqueeze", .since = 1, .inputs = "data", .outputs = "expanded", .attributes = "axes:!ints",
+    {.name = "Unsqueeze", .since = 1, .inputs = "data", .outputs = "expanded",
+     .attributes = "axes:!ints",
      .infer = infer_unsqueeze, .run = run_copy},
-    {.name = "Unsqueeze", .since = 13, .inputs = "data axes:i", .outputs = "expanded", .infer = infer_unsqueeze,
+    {.name = "Unsqueeze", .since = 13, .inputs = "data axes:i", .outputs = "expanded",
+     .infer = infer_unsqueeze,
      .run = run_copy},
     {0},
 };
+/* clang-format on */

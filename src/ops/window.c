@@ -17,18 +17,21 @@ int64_t ulp_product(const int64_t *numbers, int count)
 }
 
 enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struct ulp_tensor *in,
-                                        const struct ulp_tensor *weights, struct ulp_windows *windows,
-                                        struct ulp_error *error)
+                                        const struct ulp_tensor *weights,
+                                        struct ulp_windows *windows, struct ulp_error *error)
 {
     int rank = windows->rank = in->rank - 2;
     int64_t pads[2 * ULP_RANK_MAX];
     if (rank < 1)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the input has rank %d: expected batch, channels and at least one axis more", in->rank);
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "the input has rank %d: expected batch, channels and at least one axis more", in->rank);
     if (weights && weights->rank != in->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "the weights have rank %d, the input %d", weights->rank, in->rank);
+        return ulp_fail(error, ULP_ERROR_INPUT, "the weights have rank %d, the input %d",
+                        weights->rank, in->rank);
     memcpy(windows->in, in->dims + 2, (size_t)rank * sizeof *windows->in);
-    enum ulp_status status = ulp_call_numbers(call, "kernel_shape", (size_t)rank, 1, windows->kernel, error);
+    enum ulp_status status =
+        ulp_call_numbers(call, "kernel_shape", (size_t)rank, 1, windows->kernel, error);
     if (status == ULP_OK)
         status = ulp_call_numbers(call, "strides", (size_t)rank, 1, windows->strides, error);
     if (status == ULP_OK)
@@ -38,19 +41,22 @@ enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struc
     if (status != ULP_OK)
         return status;
     for (int d = 0; d < rank; d++) {
-        if (weights && ulp_call_attribute(call, "kernel_shape")->count && windows->kernel[d] != weights->dims[2 + d])
-            return ulp_fail(error, ULP_ERROR_INPUT, "kernel_shape[%d] is %lld, the weights have %lld", d,
+        if (weights && ulp_call_attribute(call, "kernel_shape")->count &&
+            windows->kernel[d] != weights->dims[2 + d])
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "kernel_shape[%d] is %lld, the weights have %lld", d,
                             (long long)windows->kernel[d], (long long)weights->dims[2 + d]);
         if (weights)
             windows->kernel[d] = weights->dims[2 + d];
         windows->pads[d] = pads[d];
         windows->pads_end[d] = pads[rank + d];
-        const int64_t numbers[] = {windows->kernel[d] - 1, windows->strides[d] - 1, windows->dilations[d] - 1, pads[d],
-                                   pads[rank + d]};
+        const int64_t numbers[] = {windows->kernel[d] - 1, windows->strides[d] - 1,
+                                   windows->dilations[d] - 1, pads[d], pads[rank + d]};
         for (int i = 0; i < 5; i++)
             if (numbers[i] < 0 || numbers[i] >= NUMBER_MAX)
-                return ulp_fail(error, ULP_ERROR_INPUT,
-                                "kernel, stride, dilation or pads of spatial axis %d are out of range", d);
+                return ulp_fail(
+                    error, ULP_ERROR_INPUT,
+                    "kernel, stride, dilation or pads of spatial axis %d are out of range", d);
     }
     return ULP_OK;
 }
@@ -66,12 +72,14 @@ static void pad_same(struct ulp_windows *w, int d, bool upper)
 }
 
 enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_tensor *in,
-                                 const struct ulp_tensor *weights, struct ulp_windows *windows, struct ulp_error *error)
+                                 const struct ulp_tensor *weights, struct ulp_windows *windows,
+                                 struct ulp_error *error)
 {
     enum ulp_status status = ulp_windows_read_kernel(call, in, weights, windows, error);
     if (status != ULP_OK)
         return status;
-    bool upper = ulp_call_is(call, "auto_pad", "SAME_UPPER"), lower = ulp_call_is(call, "auto_pad", "SAME_LOWER");
+    bool upper = ulp_call_is(call, "auto_pad", "SAME_UPPER"),
+         lower = ulp_call_is(call, "auto_pad", "SAME_LOWER");
     bool none = ulp_call_is(call, "auto_pad", "VALID"), ceil_mode = ulp_call_int(call, "ceil_mode");
     for (int d = 0; d < windows->rank; d++) {
         if (none)
@@ -82,8 +90,8 @@ enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_t
         int64_t room = windows->in[d] + windows->pads[d] + windows->pads_end[d] -
                        (windows->kernel[d] - 1) * windows->dilations[d] - 1;
         if (room < 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "the window is larger than the padded input along spatial axis %d",
-                            d);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "the window is larger than the padded input along spatial axis %d", d);
         windows->out[d] = room / stride + 1 + (ceil_mode && room % stride != 0);
         /* a window that would start in the padding behind the input does not exist */
         if (ceil_mode && (windows->out[d] - 1) * stride >= windows->in[d] + windows->pads[d])

@@ -4,29 +4,34 @@
 #include "base/error.h"
 #include "run/lane.h"
 
-static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block, size_t input_count,
-                                const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_tensor *outputs,
+static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block,
+                                size_t input_count, const struct ulp_tensor *const *inputs,
+                                size_t output_count, struct ulp_tensor *outputs,
                                 struct ulp_error *error);
 
 static const struct ulp_host host = {.run = run_body};
 
 /* "model": the arithmetic of the first float input's type, still obeying declared types. */
-static enum ulp_status find_declared(const struct ulp_arithmetic *lane, const struct ulp_tensor *const *inputs, size_t input_count,
+static enum ulp_status find_declared(const struct ulp_arithmetic *lane,
+                                     const struct ulp_tensor *const *inputs, size_t input_count,
                                      struct ulp_arithmetic *out, struct ulp_error *error)
 {
     *out = *lane;
     for (size_t i = 0; i < input_count; i++) {
-        if (!inputs[i] || !ulp_type_is_float(inputs[i]->type) || ulp_type_rows[inputs[i]->type].file_bits <= 8)
+        if (!inputs[i] || !ulp_type_is_float(inputs[i]->type) ||
+            ulp_type_rows[inputs[i]->type].file_bits <= 8)
             continue;
-        enum ulp_status status = ulp_arithmetic_find(ulp_type_rows[inputs[i]->type].format, out, error);
+        enum ulp_status status =
+            ulp_arithmetic_find(ulp_type_rows[inputs[i]->type].format, out, error);
         out->as_declared = true;
         return status;
     }
     return ULP_OK;
 }
 
-enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step, const struct ulp_lane *lane,
-                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs, struct ulp_error *error)
+enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step,
+                              const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
+                              struct ulp_tensor *outputs, struct ulp_error *error)
 {
     const struct ulp_arithmetic *arithmetic = lane->arithmetic;
     const struct ulp_integer_form *form = arithmetic->schedule.qdq_integer ? step->integer : NULL;
@@ -46,8 +51,8 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .host = &host};
     memset(outputs, 0, step->output_count * sizeof *outputs);
     enum ulp_status status = ULP_OK;
-    if (arithmetic->as_declared &&
-        (status = find_declared(arithmetic, inputs, step->input_count, &out->declared, error)) == ULP_OK)
+    if (arithmetic->as_declared && (status = find_declared(arithmetic, inputs, step->input_count,
+                                                           &out->declared, error)) == ULP_OK)
         out->call.arithmetic = &out->declared;
     return status == ULP_OK ? ulp_arena_create(&out->call.scratch, error) : status;
 }
@@ -58,8 +63,9 @@ void ulp_step_close(struct ulp_step_call *call)
     call->call.scratch = NULL;
 }
 
-enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
-                             struct ulp_tensor *outputs, struct ulp_error *error)
+enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
+                             const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
+                             struct ulp_error *error)
 {
     struct ulp_step_call call;
     memset(outputs, 0, step->output_count * sizeof *outputs);
@@ -73,8 +79,8 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
     return status;
 }
 
-static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_step *step, struct ulp_arena *arena,
-                                     struct ulp_error *error)
+static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_step *step,
+                                     struct ulp_arena *arena, struct ulp_error *error)
 {
     const struct ulp_tensor **inputs = ulp_arena_take(arena, step->input_count + 1, sizeof *inputs);
     struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
@@ -93,9 +99,10 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
     return status;
 }
 
-/* The body's result i into *out, owned by the caller: moved when the lane computed it, copied when it is a constant, an input or
- * already given. */
-static enum ulp_status take_output(struct ulp_lane *lane, int slot, struct ulp_tensor *out, struct ulp_error *error)
+/* The body's result i into *out, owned by the caller: moved when the lane computed it, copied when
+ * it is a constant, an input or already given. */
+static enum ulp_status take_output(struct ulp_lane *lane, int slot, struct ulp_tensor *out,
+                                   struct ulp_error *error)
 {
     struct ulp_tensor *value = &lane->values[slot];
     if (value->owned) {
@@ -108,16 +115,20 @@ static enum ulp_status take_output(struct ulp_lane *lane, int slot, struct ulp_t
     return status == ULP_OK ? ulp_tensor_copy(out, from, lane->budget, error) : status;
 }
 
-enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call, size_t input_count,
-                               const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_error *error)
+enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call,
+                               size_t input_count, const struct ulp_tensor *const *inputs,
+                               size_t output_count, struct ulp_error *error)
 {
     const struct ulp_block *block = lane->block;
     if (input_count != block->input_count || output_count > block->output_count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "body '%s' has %zu inputs and %zu outputs; the node gives %zu and takes %zu", block->name,
-                        block->input_count, block->output_count, input_count, output_count);
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "body '%s' has %zu inputs and %zu outputs; the node gives %zu and takes %zu",
+            block->name, block->input_count, block->output_count, input_count, output_count);
     for (size_t i = 0; i < input_count; i++)
         lane->values[block->inputs[i]] = ulp_tensor_view(inputs[i]);
-    /* Captured values follow the node's own inputs; with several bodies (If) each has its own run of them. */
+    /* Captured values follow the node's own inputs; with several bodies (If) each has its own run
+     * of them. */
     size_t captured = call->bound->node->input_count;
     for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
         const struct ulp_block *other = call->bound->blocks[a];
@@ -128,7 +139,8 @@ enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *cal
     return ULP_OK;
 }
 
-enum ulp_status ulp_body_leave(struct ulp_lane *lane, size_t output_count, struct ulp_tensor *outputs, struct ulp_error *error)
+enum ulp_status ulp_body_leave(struct ulp_lane *lane, size_t output_count,
+                               struct ulp_tensor *outputs, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < output_count && status == ULP_OK; i++)
@@ -138,14 +150,16 @@ enum ulp_status ulp_body_leave(struct ulp_lane *lane, size_t output_count, struc
     return status;
 }
 
-static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block, size_t input_count,
-                                const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_tensor *outputs,
+static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block,
+                                size_t input_count, const struct ulp_tensor *const *inputs,
+                                size_t output_count, struct ulp_tensor *outputs,
                                 struct ulp_error *error)
 {
     struct ulp_lane lane;
     struct ulp_arena *arena = NULL;
     memset(outputs, 0, output_count * sizeof *outputs);
-    enum ulp_status status = ulp_lane_create(&lane, call->arithmetic, block, call->budget, call->pool, error);
+    enum ulp_status status =
+        ulp_lane_create(&lane, call->arithmetic, block, call->budget, call->pool, error);
     lane.packed = call->packed;
     if (status == ULP_OK)
         status = ulp_arena_create(&arena, error);

@@ -1,4 +1,5 @@
-/* One step in one lane: on its own inputs, on the reference's, and in the reference's arithmetic on the lane's. */
+/* One step in one lane: on its own inputs, on the reference's, and in the reference's arithmetic on
+ * the lane's. */
 #include <string.h>
 
 #include "base/error.h"
@@ -9,8 +10,8 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
 
-enum ulp_status ulp_own_inputs(struct ulp_lane *lane, const struct ulp_step *step, const struct ulp_tensor **inputs,
-                               struct ulp_error *error)
+enum ulp_status ulp_own_inputs(struct ulp_lane *lane, const struct ulp_step *step,
+                               const struct ulp_tensor **inputs, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
@@ -18,7 +19,8 @@ enum ulp_status ulp_own_inputs(struct ulp_lane *lane, const struct ulp_step *ste
     return status;
 }
 
-/* Is the value one of the model's inputs, used as a parameter alone? Every lane has such a one as it was given. */
+/* Is the value one of the model's inputs, used as a parameter alone? Every lane has such a one as
+ * it was given. */
 static bool is_as_given(const struct ulp_block *block, int slot)
 {
     for (; block->slots[slot].outer >= 0; block = block->parent)
@@ -29,9 +31,11 @@ static bool is_as_given(const struct ulp_block *block, int slot)
     return false;
 }
 
-/* The inputs of `source` for a step run in the arithmetic of `lane`: constants are lane's own. Conversions are kept in temporaries. */
-static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *source, const struct ulp_step *step,
-                                      struct ulp_tensor *temporaries, const struct ulp_tensor **inputs, struct ulp_error *error)
+/* The inputs of `source` for a step run in the arithmetic of `lane`: constants are lane's own.
+ * Conversions are kept in temporaries. */
+static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *source,
+                                      const struct ulp_step *step, struct ulp_tensor *temporaries,
+                                      const struct ulp_tensor **inputs, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
@@ -49,8 +53,8 @@ static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *so
         if (ulp_element_is_float(value->element))
             status = ulp_lane_format(source->arithmetic, value->type, &from, error);
         if (status == ULP_OK)
-            status = ulp_adapt(&temporaries[i], value, &from, lane->arithmetic, ulp_takes_mixed(step->bound.op), lane->budget, lane->pool,
-                               error);
+            status = ulp_adapt(&temporaries[i], value, &from, lane->arithmetic,
+                               ulp_takes_mixed(step->bound.op), lane->budget, lane->pool, error);
         inputs[i] = &temporaries[i];
     }
     return status;
@@ -64,11 +68,14 @@ static void free_tensors(struct ulp_tensor *tensors, size_t count)
 
 static bool same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)
 {
-    return a == b || (a && b && a->element == b->element && a->precision == b->precision && ulp_tensor_same_shape(a, b) &&
-                      (a->data == b->data || memcmp(a->data, b->data, a->count * a->element_bytes) == 0));
+    return a == b ||
+           (a && b && a->element == b->element && a->precision == b->precision &&
+            ulp_tensor_same_shape(a, b) &&
+            (a->data == b->data || memcmp(a->data, b->data, a->count * a->element_bytes) == 0));
 }
 
-static bool all_same(const struct ulp_tensor *const *a, const struct ulp_tensor *const *b, size_t count)
+static bool all_same(const struct ulp_tensor *const *a, const struct ulp_tensor *const *b,
+                     size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (!same_bits(a[i], b[i]))
@@ -76,32 +83,39 @@ static bool all_same(const struct ulp_tensor *const *a, const struct ulp_tensor 
     return true;
 }
 
-static bool any_float_computed(const struct ulp_step *step, const struct ulp_tensor *const *inputs, const struct ulp_block *block)
+static bool any_float_computed(const struct ulp_step *step, const struct ulp_tensor *const *inputs,
+                               const struct ulp_block *block)
 {
     for (size_t i = 0; i < step->input_count; i++)
-        if (inputs[i] && ulp_element_is_float(inputs[i]->element) && !block->slots[step->inputs[i]].constant)
+        if (inputs[i] && ulp_element_is_float(inputs[i]->element) &&
+            !block->slots[step->inputs[i]].constant)
             return true;
     return false;
 }
 
-enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step, struct ulp_arena *arena,
-                                      struct ulp_error *error)
+enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
+                                      struct ulp_arena *arena, struct ulp_error *error)
 {
     struct ulp_tensor *tensors = ulp_arena_take(arena, 3 * step->output_count + 1, sizeof *tensors);
     if (!tensors)
         return out_of_memory(error);
-    *out = (struct ulp_evaluation){
-        .entire = tensors, .single = tensors + step->output_count, .here = tensors + 2 * step->output_count};
+    *out = (struct ulp_evaluation){.entire = tensors,
+                                   .single = tensors + step->output_count,
+                                   .here = tensors + 2 * step->output_count};
     return ULP_OK;
 }
 
-enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step, size_t lane_index,
-                             const struct ulp_tensor *const *reference_inputs, struct ulp_evaluation *out, struct ulp_arena *arena,
+enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
+                             const struct ulp_step *step, size_t lane_index,
+                             const struct ulp_tensor *const *reference_inputs,
+                             struct ulp_evaluation *out, struct ulp_arena *arena,
                              struct ulp_error *error)
 {
     const struct ulp_tensor **own = ulp_arena_take(arena, step->input_count + 1, sizeof *own);
-    const struct ulp_tensor **foreign = ulp_arena_take(arena, step->input_count + 1, sizeof *foreign);
-    struct ulp_tensor *temporaries = ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
+    const struct ulp_tensor **foreign =
+        ulp_arena_take(arena, step->input_count + 1, sizeof *foreign);
+    struct ulp_tensor *temporaries =
+        ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
     if (!own || !foreign || !temporaries)
         return out_of_memory(error);
     struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];

@@ -5,9 +5,10 @@
 #include "base/error.h"
 #include "run/walk.h"
 
-/* Give the lanes the model's inputs, rounded once to each one's storage unless they are parameters alone (the scales of
- * Resize and QuantizeLinear, thresholds). */
-static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame, const struct ulp_tensor_set *inputs, struct ulp_error *error)
+/* Give the lanes the model's inputs, rounded once to each one's storage unless they are parameters
+ * alone (the scales of Resize and QuantizeLinear, thresholds). */
+static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame,
+                                  const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     const struct ulp_block *block = walk->plan->main;
     for (size_t i = 0; i < block->input_count; i++) {
@@ -15,10 +16,11 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
         if (!ulp_tensor_same_shape(given, &slot->shape)) {
             char found[200], planned[200];
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "input '%s' is %s, but the plan was made for %s; plan again for other shapes", slot->name,
-                            ulp_tensor_describe_text(given, found, sizeof found),
-                            ulp_tensor_describe_text(&slot->shape, planned, sizeof planned));
+            return ulp_fail(
+                error, ULP_ERROR_INPUT,
+                "input '%s' is %s, but the plan was made for %s; plan again for other shapes",
+                slot->name, ulp_tensor_describe_text(given, found, sizeof found),
+                ulp_tensor_describe_text(&slot->shape, planned, sizeof planned));
         }
         struct ulp_format from = {0};
         enum ulp_status status = ULP_OK;
@@ -27,8 +29,8 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
         for (size_t l = 0; l < walk->plan->lane_count && !slot->data; l++)
             frame->lanes[l].values[block->inputs[i]] = ulp_tensor_view(given);
         for (size_t l = 0; l < walk->plan->lane_count && slot->data && status == ULP_OK; l++)
-            status = ulp_adapt(&frame->lanes[l].values[block->inputs[i]], given, &from, frame->lanes[l].arithmetic, false, &walk->budget,
-                               walk->pool, error);
+            status = ulp_adapt(&frame->lanes[l].values[block->inputs[i]], given, &from,
+                               frame->lanes[l].arithmetic, false, &walk->budget, walk->pool, error);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "input '%s'", slot->name);
     }
@@ -36,8 +38,8 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
 }
 
 /* A copy of the value under the graph output's name. */
-static enum ulp_status keep_output(struct ulp_lane *lane, int slot, const char *name, struct ulp_tensor_set *outputs,
-                                   struct ulp_error *error)
+static enum ulp_status keep_output(struct ulp_lane *lane, int slot, const char *name,
+                                   struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
     const struct ulp_tensor *value;
     struct ulp_tensor copy = {0};
@@ -50,8 +52,8 @@ static enum ulp_status keep_output(struct ulp_lane *lane, int slot, const char *
     return status;
 }
 
-static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_set *inputs, struct ulp_tensor_set *outputs,
-                                struct ulp_error *error)
+static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_set *inputs,
+                                struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
     const struct ulp_plan *plan = walk->plan;
     struct ulp_frame frame = {0};
@@ -69,23 +71,30 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         status = ulp_walk_block(walk, &frame, error);
     for (size_t l = 0; l < plan->lane_count && outputs && status == ULP_OK; l++)
         for (size_t i = 0; i < plan->main->output_count && status == ULP_OK; i++)
-            status = keep_output(&frame.lanes[l], plan->main->outputs[i], ulp_model_output(plan->model, i).name, &outputs[l], error);
+            status = keep_output(&frame.lanes[l], plan->main->outputs[i],
+                                 ulp_model_output(plan->model, i).name, &outputs[l], error);
     ulp_frame_free(&frame, walk);
     return status;
 }
 
-enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, const struct ulp_run_options *options,
-                             const struct ulp_observer *observers, size_t observer_count, struct ulp_tensor_set *outputs,
-                             struct ulp_run_cost *cost, struct ulp_error *error)
+enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+                             const struct ulp_run_options *options,
+                             const struct ulp_observer *observers, size_t observer_count,
+                             struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
+                             struct ulp_error *error)
 {
     static const struct ulp_run_options defaults;
     static const struct ulp_tensor_set no_inputs;
     if (!inputs)
         inputs = &no_inputs;
-    struct ulp_walk walk = {.plan = plan, .options = options ? options : &defaults, .observers = observers,
-                            .observer_count = observer_count, .cost_limit = plan->main->cost};
+    struct ulp_walk walk = {.plan = plan,
+                            .options = options ? options : &defaults,
+                            .observers = observers,
+                            .observer_count = observer_count,
+                            .cost_limit = plan->main->cost};
     double started = ulp_seconds_now();
-    walk.budget.limit_bytes = walk.options->max_memory_bytes ? walk.options->max_memory_bytes : plan->max_memory_bytes;
+    walk.budget.limit_bytes =
+        walk.options->max_memory_bytes ? walk.options->max_memory_bytes : plan->max_memory_bytes;
     walk.budget.keeps_blocks = true;
     walk.budget.used_bytes = walk.budget.peak_bytes = plan->budget.used_bytes;
     for (size_t l = 0; outputs && l < plan->lane_count; l++)
@@ -101,7 +110,8 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     ulp_budget_clear(&walk.budget);
     ulp_pool_free(walk.pool);
     if (cost)
-        *cost = (struct ulp_run_cost){ulp_seconds_now() - started, walk.budget.peak_bytes, packed.made, packed.used};
+        *cost = (struct ulp_run_cost){ulp_seconds_now() - started, walk.budget.peak_bytes,
+                                      packed.made, packed.used};
     for (size_t l = 0; outputs && status != ULP_OK && l < plan->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;

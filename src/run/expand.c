@@ -1,5 +1,6 @@
-/* From the model's graph to blocks of bound steps: functions are expanded in place, bodies of control-flow operators become
- * nested blocks, and everything unsupported is collected before the first error is returned. */
+/* From the model's graph to blocks of bound steps: functions are expanded in place, bodies of
+ * control-flow operators become nested blocks, and everything unsupported is collected before the
+ * first error is returned. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +41,8 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
 }
 
-bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity, size_t bytes)
+bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
+                   size_t bytes)
 {
     if (count < *capacity)
         return true;
@@ -61,13 +63,20 @@ static const struct ulp_value_info undeclared = {.rank = -1};
 int ulp_block_add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *name)
 {
     if (block->slot_count >= INT_MAX ||
-        !ulp_plan_grow(plan->arena, &block->slots, block->slot_count, &block->slot_capacity, sizeof *block->slots))
+        !ulp_plan_grow(plan->arena, &block->slots, block->slot_count, &block->slot_capacity,
+                       sizeof *block->slots))
         return -1;
-    block->slots[block->slot_count] = (struct ulp_plan_slot){.name = name, .info = &undeclared, .outer = -1, .same_as = -1, .producer = -1, .last_use = -1};
+    block->slots[block->slot_count] = (struct ulp_plan_slot){.name = name,
+                                                             .info = &undeclared,
+                                                             .outer = -1,
+                                                             .same_as = -1,
+                                                             .producer = -1,
+                                                             .last_use = -1};
     return (int)block->slot_count++;
 }
 
-/* "call/inner", "if/inner". Outside functions a name with a leading '/' is a path of its own, as PyTorch's exporter writes them. */
+/* "call/inner", "if/inner". Outside functions a name with a leading '/' is a path of its own, as
+ * PyTorch's exporter writes them. */
 static const char *join_name(const struct scope *scope, const char *name)
 {
     if (!scope->prefix || (!scope->call && name[0] == '/'))
@@ -79,7 +88,8 @@ static const char *join_name(const struct scope *scope, const char *name)
     return joined;
 }
 
-static enum ulp_status add_problem(struct ulp_plan *plan, const char *text, const char *node, struct ulp_error *error)
+static enum ulp_status add_problem(struct ulp_plan *plan, const char *text, const char *node,
+                                   struct ulp_error *error)
 {
     struct ulp_problem **end = &plan->problems;
     for (; *end; end = &(*end)->next) {
@@ -97,31 +107,39 @@ static enum ulp_status add_problem(struct ulp_plan *plan, const char *text, cons
     return ULP_OK;
 }
 
-/* What ulp_bind said of a node, without the node's name: nodes of the same trouble are one problem. */
-static enum ulp_status add_bind_problem(struct ulp_plan *plan, const struct ulp_step *step, const struct ulp_node *node,
-                                        const char *message, struct ulp_error *error)
+/* What ulp_bind said of a node, without the node's name: nodes of the same trouble are one
+ * problem. */
+static enum ulp_status add_bind_problem(struct ulp_plan *plan, const struct ulp_step *step,
+                                        const struct ulp_node *node, const char *message,
+                                        struct ulp_error *error)
 {
     char place[1024];
-    size_t length = (size_t)snprintf(place, sizeof place, "node %s (%s): ", node->name, node->op_type);
+    size_t length =
+        (size_t)snprintf(place, sizeof place, "node %s (%s): ", node->name, node->op_type);
     if (length < sizeof place && strncmp(message, place, length) == 0)
         message += length;
     if (strncmp(message, "operator ", 9) == 0)
         return add_problem(plan, message, step->name, error);
     struct ulp_text text = {0};
     ulp_text_add(&text, "%s: %s", node->op_type, message);
-    enum ulp_status status = text.failed ? out_of_memory(error) : add_problem(plan, text.data, step->name, error);
+    enum ulp_status status =
+        text.failed ? out_of_memory(error) : add_problem(plan, text.data, step->name, error);
     ulp_text_free(&text);
     return status;
 }
 
-/* Types without a number format or an element in memory: a problem of the first node that meets one. */
-static enum ulp_status check_type(struct ulp_plan *plan, const struct ulp_plan_slot *slot, const char *where, struct ulp_error *error)
+/* Types without a number format or an element in memory: a problem of the first node that meets
+ * one. */
+static enum ulp_status check_type(struct ulp_plan *plan, const struct ulp_plan_slot *slot,
+                                  const char *where, struct ulp_error *error)
 {
     enum ulp_type type = slot->constant ? slot->constant->type : slot->info->type;
-    const struct ulp_type_row *row = &ulp_type_rows[(unsigned)type < ULP_TYPE_COUNT ? type : ULP_TYPE_STRING];
+    const struct ulp_type_row *row =
+        &ulp_type_rows[(unsigned)type < ULP_TYPE_COUNT ? type : ULP_TYPE_STRING];
     struct ulp_format format;
-    if (type == ULP_TYPE_UNDEFINED || (row->element != ULP_ELEMENT_COUNT &&
-                                       (!row->format || ulp_format_find(row->format, &format, NULL) == ULP_OK)))
+    if (type == ULP_TYPE_UNDEFINED ||
+        (row->element != ULP_ELEMENT_COUNT &&
+         (!row->format || ulp_format_find(row->format, &format, NULL) == ULP_OK)))
         return ULP_OK;
     char text[100];
     snprintf(text, sizeof text, "tensors of type %s", ulp_type_name(type));
@@ -152,15 +170,16 @@ static enum ulp_status check_types(struct ulp_plan *plan, struct ulp_error *erro
 static enum ulp_status report_problems(const struct ulp_plan *plan, struct ulp_error *error)
 {
     struct ulp_text text = {0};
-    ulp_text_add(&text, "%s: %zu thing%s this version does not compute:", plan->model->path, plan->problem_count,
-                 plan->problem_count == 1 ? "" : "s");
+    ulp_text_add(&text, "%s: %zu thing%s this version does not compute:", plan->model->path,
+                 plan->problem_count, plan->problem_count == 1 ? "" : "s");
     for (const struct ulp_problem *problem = plan->problems; problem; problem = problem->next) {
         ulp_text_add(&text, "\n  %s (node '%s'", problem->text, problem->first_node);
         if (problem->count > 1)
             ulp_text_add(&text, " and %zu more", problem->count - 1);
         ulp_text_add(&text, ")");
     }
-    enum ulp_status status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", text.failed ? "unsupported model" : text.data);
+    enum ulp_status status =
+        ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", text.failed ? "unsupported model" : text.data);
     ulp_text_free(&text);
     return status;
 }
@@ -173,17 +192,20 @@ static int64_t find_opset(const struct scope *scope, const char *domain)
     return 0;
 }
 
-static const struct ulp_function *find_function(const struct ulp_model *model, const struct ulp_node *node)
+static const struct ulp_function *find_function(const struct ulp_model *model,
+                                                const struct ulp_node *node)
 {
     for (size_t i = 0; i < model->function_count; i++) {
         const struct ulp_function *function = &model->functions[i];
-        if (strcmp(function->name, node->op_type) == 0 && strcmp(function->domain, node->domain) == 0)
+        if (strcmp(function->name, node->op_type) == 0 &&
+            strcmp(function->domain, node->domain) == 0)
             return function;
     }
     return NULL;
 }
 
-static const struct ulp_attribute *find_default(const struct ulp_function *function, const char *name)
+static const struct ulp_attribute *find_default(const struct ulp_function *function,
+                                                const char *name)
 {
     for (size_t i = 0; i < function->attribute_default_count; i++)
         if (strcmp(function->attribute_defaults[i].name, name) == 0)
@@ -192,7 +214,8 @@ static const struct ulp_attribute *find_default(const struct ulp_function *funct
 }
 
 /* The node with its attribute references replaced by the calling node's attributes. */
-static const struct ulp_node *resolve_references(const struct scope *scope, const struct ulp_node *node)
+static const struct ulp_node *resolve_references(const struct scope *scope,
+                                                 const struct ulp_node *node)
 {
     bool any = false;
     for (size_t i = 0; i < node->attribute_count; i++)
@@ -200,7 +223,8 @@ static const struct ulp_node *resolve_references(const struct scope *scope, cons
     if (!any || !scope->call)
         return node;
     struct ulp_node *copy = ulp_arena_take(scope->plan->arena, 1, sizeof *copy);
-    struct ulp_attribute *attributes = ulp_arena_take(scope->plan->arena, node->attribute_count, sizeof *attributes);
+    struct ulp_attribute *attributes =
+        ulp_arena_take(scope->plan->arena, node->attribute_count, sizeof *attributes);
     if (!copy || !attributes)
         return NULL;
     size_t count = 0;
@@ -225,11 +249,14 @@ static const struct ulp_node *resolve_references(const struct scope *scope, cons
 }
 
 static enum ulp_status expand_nodes(struct scope *scope, struct ulp_error *error);
-static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *graph, const char *name,
-                                  struct ulp_block **out, struct ulp_error *error);
+static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *graph,
+                                  const char *name, struct ulp_block **out,
+                                  struct ulp_error *error);
 
-/* Slots for every value of the scope's graph that has none yet (function parameters are given by the caller). */
-static enum ulp_status add_slots(struct scope *scope, const int *outer_slots, struct ulp_error *error)
+/* Slots for every value of the scope's graph that has none yet (function parameters are given by
+ * the caller). */
+static enum ulp_status add_slots(struct scope *scope, const int *outer_slots,
+                                 struct ulp_error *error)
 {
     const struct ulp_graph *graph = scope->graph;
     struct ulp_block *block = scope->block;
@@ -250,7 +277,8 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots, st
         block->slots[slot].constant = value->initializer;
         if (value->outer >= 0 && outer_slots) {
             block->slots[slot].outer = outer_slots[value->outer];
-            if (!ulp_plan_grow(scope->plan->arena, &block->captured, block->captured_count, &block->captured_capacity, sizeof(int)))
+            if (!ulp_plan_grow(scope->plan->arena, &block->captured, block->captured_count,
+                               &block->captured_capacity, sizeof(int)))
                 return out_of_memory(error);
             block->captured[block->captured_count++] = slot;
         }
@@ -258,19 +286,27 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots, st
     return ULP_OK;
 }
 
-static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *node, const struct ulp_function *function,
-                                   struct ulp_error *error)
+static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *node,
+                                   const struct ulp_function *function, struct ulp_error *error)
 {
     if (outer->depth >= CALL_DEPTH_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT, "node '%s': function '%s' calls functions more than %d deep", node->name,
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "node '%s': function '%s' calls functions more than %d deep", node->name,
                         function->name, CALL_DEPTH_MAX);
     const struct ulp_graph *body = function->body;
     if (node->input_count > function->input_count || node->output_count > function->output_count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "node '%s': function '%s' takes %zu inputs and gives %zu outputs", node->name,
-                        function->name, function->input_count, function->output_count);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "node '%s': function '%s' takes %zu inputs and gives %zu outputs",
+                        node->name, function->name, function->input_count, function->output_count);
     struct scope scope = {
-        .plan = outer->plan, .block = outer->block, .graph = body, .call = node, .function = function,
-        .opsets = function->opsets, .opset_count = function->opset_count, .depth = outer->depth + 1,
+        .plan = outer->plan,
+        .block = outer->block,
+        .graph = body,
+        .call = node,
+        .function = function,
+        .opsets = function->opsets,
+        .opset_count = function->opset_count,
+        .depth = outer->depth + 1,
         .prefix = join_name(outer, node->name),
         .slots = ulp_arena_take(outer->plan->arena, body->value_count + 1, sizeof(int)),
     };
@@ -288,7 +324,8 @@ static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *n
     enum ulp_status status = add_slots(&scope, NULL, error);
     if (status == ULP_OK)
         status = expand_nodes(&scope, error);
-    /* A body output that is also a body input, or given twice, is the same slot under a further name. */
+    /* A body output that is also a body input, or given twice, is the same slot under a further
+     * name. */
     for (size_t i = 0; i < body->output_count && i < node->output_count && status == ULP_OK; i++)
         if (node->outputs[i] >= 0)
             outer->slots[node->outputs[i]] = scope.slots[body->outputs[i]];
@@ -301,23 +338,27 @@ static int slot_of(const struct scope *scope, int value)
 }
 
 /* Bodies of graph attributes: nested blocks, whose captured values become inputs of the step. */
-static enum ulp_status bind_bodies(struct scope *scope, struct ulp_step *step, const struct ulp_node *node, int *inputs,
-                                   size_t input_capacity, struct ulp_error *error)
+static enum ulp_status bind_bodies(struct scope *scope, struct ulp_step *step,
+                                   const struct ulp_node *node, int *inputs, size_t input_capacity,
+                                   struct ulp_error *error)
 {
     struct ulp_block **blocks = NULL;
     for (size_t a = 0; a < step->bound.attribute_count; a++) {
         const struct ulp_graph *graph = step->bound.attributes[a].graph;
         if (!graph)
             continue;
-        if (!blocks && !(blocks = ulp_arena_take(scope->plan->arena, ULP_ATTRIBUTES_MAX, sizeof *blocks)))
+        if (!blocks &&
+            !(blocks = ulp_arena_take(scope->plan->arena, ULP_ATTRIBUTES_MAX, sizeof *blocks)))
             return out_of_memory(error);
         const char *name = join_name(scope, node->name);
-        enum ulp_status status = name ? make_block(scope, graph, name, &blocks[a], error) : out_of_memory(error);
+        enum ulp_status status =
+            name ? make_block(scope, graph, name, &blocks[a], error) : out_of_memory(error);
         if (status != ULP_OK)
             return status;
         for (size_t i = 0; i < blocks[a]->captured_count; i++) {
             if (step->input_count >= input_capacity)
-                return ulp_fail(error, ULP_ERROR_INPUT, "node '%s': its bodies use too many outer values", node->name);
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "node '%s': its bodies use too many outer values", node->name);
             inputs[step->input_count++] = blocks[a]->slots[blocks[a]->captured[i]].outer;
         }
         step->bound.blocks = blocks;
@@ -346,7 +387,8 @@ static void share_tape(const struct ulp_block *block, struct ulp_bound *bound)
             return;
 }
 
-static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *node, struct ulp_error *error)
+static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *node,
+                                   struct ulp_error *error)
 {
     struct ulp_plan *plan = scope->plan;
     const struct ulp_function *function = find_function(plan->model, node);
@@ -357,16 +399,22 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
         return expand_call(scope, node, function, error);
     struct ulp_block *block = scope->block;
     if (block->step_count >= STEP_COUNT_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT, "functions expand to more than %d nodes", STEP_COUNT_MAX);
-    if (!ulp_plan_grow(plan->arena, &block->steps, block->step_count, &block->step_capacity, sizeof *block->steps))
+        return ulp_fail(error, ULP_ERROR_INPUT, "functions expand to more than %d nodes",
+                        STEP_COUNT_MAX);
+    if (!ulp_plan_grow(plan->arena, &block->steps, block->step_count, &block->step_capacity,
+                       sizeof *block->steps))
         return out_of_memory(error);
     size_t input_capacity = node->input_count + count_captured(node);
     int *inputs = ulp_arena_take(plan->arena, input_capacity + 1, sizeof *inputs);
     int *outputs = ulp_arena_take(plan->arena, node->output_count + 1, sizeof *outputs);
     struct ulp_step step = {
-        .name = join_name(scope, node->name), .opset = find_opset(scope, node->domain),
-        .input_count = node->input_count, .own_input_count = node->input_count, .output_count = node->output_count,
-        .inputs = inputs, .outputs = outputs,
+        .name = join_name(scope, node->name),
+        .opset = find_opset(scope, node->domain),
+        .input_count = node->input_count,
+        .own_input_count = node->input_count,
+        .output_count = node->output_count,
+        .inputs = inputs,
+        .outputs = outputs,
     };
     if (!inputs || !outputs || !step.name)
         return out_of_memory(error);
@@ -396,12 +444,13 @@ static enum ulp_status expand_nodes(struct scope *scope, struct ulp_error *error
     return status;
 }
 
-static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *graph, const char *name,
-                                  struct ulp_block **out, struct ulp_error *error)
+static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *graph,
+                                  const char *name, struct ulp_block **out, struct ulp_error *error)
 {
     struct ulp_plan *plan = outer->plan;
     struct ulp_block *block = ulp_arena_take(plan->arena, 1, sizeof *block);
-    if (!block || !ulp_plan_grow(plan->arena, &plan->blocks, plan->block_count, &plan->block_capacity, sizeof *plan->blocks))
+    if (!block || !ulp_plan_grow(plan->arena, &plan->blocks, plan->block_count,
+                                 &plan->block_capacity, sizeof *plan->blocks))
         return out_of_memory(error);
     *block = (struct ulp_block){.name = name, .parent = outer->block};
     plan->blocks[plan->block_count++] = block;
@@ -412,7 +461,8 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     scope.prefix = outer->block ? name : NULL;
     scope.slots = ulp_arena_take(plan->arena, graph->value_count + 1, sizeof(int));
     if (scope.depth > CALL_DEPTH_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT, "graph '%s': nested more than %d deep", graph->name, CALL_DEPTH_MAX);
+        return ulp_fail(error, ULP_ERROR_INPUT, "graph '%s': nested more than %d deep", graph->name,
+                        CALL_DEPTH_MAX);
     int *inputs = ulp_arena_take(plan->arena, graph->input_count + 1, sizeof(int));
     int *outputs = ulp_arena_take(plan->arena, graph->output_count + 1, sizeof(int));
     if (!scope.slots || !inputs || !outputs)
@@ -436,7 +486,8 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     for (size_t i = 0; i < graph->output_count && status == ULP_OK; i++) {
         outputs[block->output_count++] = slot_of(&scope, graph->outputs[i]);
         if (outputs[i] < 0)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "graph '%s': output '%s' is an input that the call omits", name,
+            status = ulp_fail(error, ULP_ERROR_INPUT,
+                              "graph '%s': output '%s' is an input that the call omits", name,
                               graph->values[graph->outputs[i]].name);
     }
     block->inputs = inputs;
@@ -447,8 +498,11 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
 
 enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error)
 {
-    struct scope scope = {.plan = plan, .opsets = plan->model->opsets, .opset_count = plan->model->opset_count};
-    enum ulp_status status = make_block(&scope, plan->model->graph, plan->model->graph->name, &plan->main, error);
+    struct scope scope = {.plan = plan,
+                          .opsets = plan->model->opsets,
+                          .opset_count = plan->model->opset_count};
+    enum ulp_status status =
+        make_block(&scope, plan->model->graph, plan->model->graph->name, &plan->main, error);
     if (status == ULP_OK)
         status = check_types(plan, error);
     if (status == ULP_OK && plan->problem_count)

@@ -1,9 +1,10 @@
-/* What is known before the run: shapes, the values of integer chains such as Shape -> Gather -> Concat -> Reshape, and the branches
- * of Ifs that such values pick.
+/* What is known before the run: shapes, the values of integer chains such as Shape -> Gather ->
+ * Concat -> Reshape, and the branches of Ifs that such values pick.
  *
- * A step whose inputs are all known is run here, once, in FP32. Integer and boolean results become constants of every lane: a
- * shape computed through FP16 would be another shape, and no deployment computes shapes in the engine's precision. Float results
- * only serve further shape inference; lanes compute them in their own arithmetic. */
+ * A step whose inputs are all known is run here, once, in FP32. Integer and boolean results become
+ * constants of every lane: a shape computed through FP16 would be another shape, and no deployment
+ * computes shapes in the engine's precision. Float results only serve further shape inference;
+ * lanes compute them in their own arithmetic. */
 #include <limits.h>
 #include <string.h>
 
@@ -23,8 +24,9 @@ struct inputs {
     bool shapes_known, values_known;
 };
 
-static enum ulp_status gather_inputs(const struct ulp_block *block, const struct ulp_step *step, struct ulp_arena *scratch,
-                                     struct inputs *out, struct ulp_error *error)
+static enum ulp_status gather_inputs(const struct ulp_block *block, const struct ulp_step *step,
+                                     struct ulp_arena *scratch, struct inputs *out,
+                                     struct ulp_error *error)
 {
     *out = (struct inputs){.count = step->input_count, .shapes_known = true, .values_known = true};
     out->views = ulp_arena_take(scratch, out->count + 1, sizeof *out->views);
@@ -44,12 +46,14 @@ static enum ulp_status gather_inputs(const struct ulp_block *block, const struct
     return ULP_OK;
 }
 
-static bool worth_folding(const struct ulp_step *step, const struct inputs *inputs, const struct ulp_tensor *outputs)
+static bool worth_folding(const struct ulp_step *step, const struct inputs *inputs,
+                          const struct ulp_tensor *outputs)
 {
     if (step->bound.blocks || (!inputs->values_known && !step->bound.op->shape_only))
         return false;
     for (size_t i = 0; i < step->output_count; i++)
-        if (step->outputs[i] >= 0 && (outputs[i].type == ULP_TYPE_UNDEFINED || outputs[i].count > FOLD_COUNT_MAX))
+        if (step->outputs[i] >= 0 &&
+            (outputs[i].type == ULP_TYPE_UNDEFINED || outputs[i].count > FOLD_COUNT_MAX))
             return false;
     return true;
 }
@@ -59,12 +63,13 @@ static bool is_constant_node(const struct ulp_step *step)
     return strcmp(step->bound.op->name, "Constant") == 0 && !step->bound.op->domain;
 }
 
-/* ConstantOfShape of a known shape is a constant as an initializer is: its value stands in the model, and each lane rounds it once.
- * One in FP64 is not, because planning computes in FP32. */
+/* ConstantOfShape of a known shape is a constant as an initializer is: its value stands in the
+ * model, and each lane rounds it once. One in FP64 is not, because planning computes in FP32. */
 static bool is_constant_fill(const struct ulp_step *step, const struct ulp_tensor *output)
 {
-    return strcmp(step->bound.op->name, "ConstantOfShape") == 0 && !step->bound.op->domain && output->type != ULP_TYPE_UNDEFINED &&
-           output->type != ULP_TYPE_DOUBLE && output->count <= FILL_COUNT_MAX;
+    return strcmp(step->bound.op->name, "ConstantOfShape") == 0 && !step->bound.op->domain &&
+           output->type != ULP_TYPE_UNDEFINED && output->type != ULP_TYPE_DOUBLE &&
+           output->count <= FILL_COUNT_MAX;
 }
 
 /* The tensor a Constant node holds as the model has it, or NULL. */
@@ -76,8 +81,10 @@ static const struct ulp_tensor *constant_tensor(const struct ulp_step *step)
     return tensor;
 }
 
-/* Keep a computed output in its slot; it becomes a constant of all lanes when it holds integers or the node is one. */
-static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *slot, struct ulp_tensor *output, bool constant,
+/* Keep a computed output in its slot; it becomes a constant of all lanes when it holds integers or
+ * the node is one. */
+static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *slot,
+                                   struct ulp_tensor *output, bool constant,
                                    struct ulp_error *error)
 {
     slot->folded = ulp_arena_take(plan->arena, 1, sizeof *slot->folded);
@@ -91,7 +98,8 @@ static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *
     return ULP_OK;
 }
 
-static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block, struct ulp_step *step, struct ulp_error *error)
+static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
+                                 struct ulp_step *step, struct ulp_error *error)
 {
     struct ulp_arena *scratch;
     enum ulp_status status = ulp_arena_create(&scratch, error);
@@ -101,8 +109,13 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
     struct ulp_tensor *outputs = ulp_arena_take(scratch, step->output_count + 1, sizeof *outputs);
     status = outputs ? gather_inputs(block, step, scratch, &inputs, error)
                      : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
-    struct ulp_call call = {.bound = &step->bound, .arithmetic = &plan->exact, .input_count = status == ULP_OK ? inputs.count : 0,
-                            .output_count = step->output_count, .out = outputs, .scratch = scratch, .budget = &plan->budget};
+    struct ulp_call call = {.bound = &step->bound,
+                            .arithmetic = &plan->exact,
+                            .input_count = status == ULP_OK ? inputs.count : 0,
+                            .output_count = step->output_count,
+                            .out = outputs,
+                            .scratch = scratch,
+                            .budget = &plan->budget};
     if (status == ULP_OK && inputs.shapes_known) {
         call.in = inputs.pointers;
         status = ulp_call_infer(&call, error);
@@ -112,9 +125,11 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
                 block->slots[step->outputs[i]].shape.data = NULL;
             }
     }
-    step->constant = status == ULP_OK && inputs.shapes_known &&
-                     (is_constant_node(step) || (inputs.values_known && is_constant_fill(step, &outputs[0])));
-    bool folds = status == ULP_OK && inputs.shapes_known && (step->constant || worth_folding(step, &inputs, outputs));
+    step->constant =
+        status == ULP_OK && inputs.shapes_known &&
+        (is_constant_node(step) || (inputs.values_known && is_constant_fill(step, &outputs[0])));
+    bool folds = status == ULP_OK && inputs.shapes_known &&
+                 (step->constant || worth_folding(step, &inputs, outputs));
     if (folds && constant_tensor(step) && step->outputs[0] >= 0) {
         struct ulp_plan_slot *slot = &block->slots[step->outputs[0]];
         slot->known = slot->constant = constant_tensor(step);
@@ -162,20 +177,28 @@ static int64_t dim_value(const struct ulp_plan_options *options, const char *nam
 }
 
 /* Shapes of the model's inputs: those given, else declared with `dims` for the symbolic ones. */
-static enum ulp_status describe_inputs(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error)
+static enum ulp_status describe_inputs(struct ulp_plan *plan,
+                                       const struct ulp_plan_options *options,
+                                       struct ulp_error *error)
 {
     for (size_t i = 0; i < plan->main->input_count; i++) {
         struct ulp_plan_slot *slot = &plan->main->slots[plan->main->inputs[i]];
-        const struct ulp_tensor *given = options->inputs ? ulp_tensor_set_find(options->inputs, slot->name) : NULL;
+        const struct ulp_tensor *given =
+            options->inputs ? ulp_tensor_set_find(options->inputs, slot->name) : NULL;
         int64_t dims[ULP_RANK_MAX] = {0};
         int rank = given ? given->rank : slot->info->rank;
         if (rank < 0)
-            return ulp_fail(error, ULP_ERROR_USAGE, "%s: input '%s' has no declared shape: give inputs with --inputs",
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "%s: input '%s' has no declared shape: give inputs with --inputs",
                             plan->model->path, slot->name);
         for (int d = 0; d < rank; d++)
-            dims[d] = given ? given->dims[d] : slot->info->dims[d] >= 0 ? slot->info->dims[d] : dim_value(options, slot->info->dim_names[d]);
-        enum ulp_type type = slot->info->type == ULP_TYPE_UNDEFINED && given ? given->type : slot->info->type;
-        enum ulp_status status = ulp_tensor_describe(&slot->shape, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
+            dims[d] = given                      ? given->dims[d]
+                      : slot->info->dims[d] >= 0 ? slot->info->dims[d]
+                                                 : dim_value(options, slot->info->dim_names[d]);
+        enum ulp_type type =
+            slot->info->type == ULP_TYPE_UNDEFINED && given ? given->type : slot->info->type;
+        enum ulp_status status =
+            ulp_tensor_describe(&slot->shape, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "%s: input '%s'", plan->model->path, slot->name);
     }
@@ -187,8 +210,10 @@ struct step_list {
     size_t count, capacity;
 };
 
-/* Fold steps in order into a list. The branch that a known condition picks takes the place of its If. */
-static enum ulp_status fold_steps(struct ulp_plan *plan, struct ulp_block *block, const struct ulp_block *from, struct step_list *list,
+/* Fold steps in order into a list. The branch that a known condition picks takes the place of its
+ * If. */
+static enum ulp_status fold_steps(struct ulp_plan *plan, struct ulp_block *block,
+                                  const struct ulp_block *from, struct step_list *list,
                                   struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
@@ -201,7 +226,8 @@ static enum ulp_status fold_steps(struct ulp_plan *plan, struct ulp_block *block
             status = ulp_plan_inline(plan, block, &step, branch, error);
             if (status == ULP_OK)
                 status = fold_steps(plan, block, branch, list, error);
-        } else if (!ulp_plan_grow(plan->arena, &list->steps, list->count, &list->capacity, sizeof *list->steps)) {
+        } else if (!ulp_plan_grow(plan->arena, &list->steps, list->count, &list->capacity,
+                                  sizeof *list->steps)) {
             status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
         } else {
             list->steps[list->count] = step;
@@ -219,7 +245,8 @@ static bool has_bodies(const struct ulp_block *block)
     return false;
 }
 
-static enum ulp_status fold_block_steps(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+static enum ulp_status fold_block_steps(struct ulp_plan *plan, struct ulp_block *block,
+                                        struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     if (has_bodies(block)) {
@@ -237,8 +264,10 @@ static enum ulp_status fold_block_steps(struct ulp_plan *plan, struct ulp_block 
     return status;
 }
 
-/* What a body captures is in it what it is outside. A constant is the body's own then, and no input of the step any more. */
-static enum ulp_status give_captured(struct ulp_plan *plan, const struct ulp_block *block, struct ulp_step *step, struct ulp_error *error)
+/* What a body captures is in it what it is outside. A constant is the body's own then, and no input
+ * of the step any more. */
+static enum ulp_status give_captured(struct ulp_plan *plan, const struct ulp_block *block,
+                                     struct ulp_step *step, struct ulp_error *error)
 {
     int *inputs = ulp_arena_take(plan->arena, step->input_count + 1, sizeof *inputs);
     if (!inputs)
@@ -261,7 +290,8 @@ static enum ulp_status give_captured(struct ulp_plan *plan, const struct ulp_blo
     return ULP_OK;
 }
 
-static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block,
+                                  struct ulp_error *error)
 {
     for (size_t v = 0; v < block->slot_count; v++)
         ulp_slot_set_constant(&block->slots[v], block->slots[v].constant);
@@ -282,11 +312,13 @@ static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block
     return status == ULP_OK ? ulp_plan_order(plan, block, error) : status;
 }
 
-enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error)
+enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options,
+                              struct ulp_error *error)
 {
     enum ulp_status status = describe_inputs(plan, options, error);
     if (status != ULP_OK)
         return status;
     status = fold_block(plan, plan->main, error);
-    return status == ULP_OK ? ulp_plan_number(plan, error) : ulp_fail_at(error, status, "%s", plan->model->path);
+    return status == ULP_OK ? ulp_plan_number(plan, error)
+                            : ulp_fail_at(error, status, "%s", plan->model->path);
 }

@@ -1,8 +1,9 @@
-/* Finding the products a Q/DQ graph lets an INT8 kernel compute: DequantizeLinear on both factors of a MatMul, Gemm or
- * Conv, and the QuantizeLinear after it, a Relu between taken along. In lanes with qdq=integer such a step reads the
- * quantised values: they become further inputs of it, so that they live long enough. The QuantizeLinear sums again from
- * them: its result is rounded once, and the product's own output stays a value that can be reported. Other lanes
- * compute the graph as it is written. */
+/* Finding the products a Q/DQ graph lets an INT8 kernel compute: DequantizeLinear on both factors
+ * of a MatMul, Gemm or Conv, and the QuantizeLinear after it, a Relu between taken along. In lanes
+ * with qdq=integer such a step reads the quantised values: they become further inputs of it, so
+ * that they live long enough. The QuantizeLinear sums again from them: its result is rounded once,
+ * and the product's own output stays a value that can be reported. Other lanes compute the graph as
+ * it is written. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +16,20 @@ struct fuse {
 };
 
 /* The integer operator's inputs, in its row's order; slots. */
-enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, INTEGER_BIAS, BIAS, FACTOR_COUNT, Y_SCALE = FACTOR_COUNT, Y_ZERO, INPUT_COUNT };
+enum {
+    X,
+    X_SCALE,
+    X_ZERO,
+    W,
+    W_SCALE,
+    W_ZERO,
+    INTEGER_BIAS,
+    BIAS,
+    FACTOR_COUNT,
+    Y_SCALE = FACTOR_COUNT,
+    Y_ZERO,
+    INPUT_COUNT
+};
 
 static int input_slot(const struct ulp_step *step, size_t i)
 {
@@ -41,25 +55,31 @@ static int64_t int_attribute(const struct ulp_step *step, const char *name, int6
     return attribute && attribute->kind == ULP_ATTRIBUTE_INT ? attribute->i : fallback;
 }
 
-/* A DequantizeLinear of 8-bit integers into FLOAT with known scales, one or (axis >= 0) one for each index of that axis. */
+/* A DequantizeLinear of 8-bit integers into FLOAT with known scales, one or (axis >= 0) one for
+ * each index of that axis. */
 static bool is_quantised(const struct fuse *fuse, const struct ulp_step *dequantize, int axis)
 {
-    if (!dequantize || int_attribute(dequantize, "block_size", 0) || int_attribute(dequantize, "output_dtype", 0))
+    if (!dequantize || int_attribute(dequantize, "block_size", 0) ||
+        int_attribute(dequantize, "output_dtype", 0))
         return false;
-    const struct ulp_tensor *scale = known_value(fuse, input_slot(dequantize, 1)), *zero = known_value(fuse, input_slot(dequantize, 2));
+    const struct ulp_tensor *scale = known_value(fuse, input_slot(dequantize, 1)),
+                            *zero = known_value(fuse, input_slot(dequantize, 2));
     const struct ulp_tensor *x = &fuse->block->slots[input_slot(dequantize, 0)].shape;
-    if (!scale || scale->type != ULP_TYPE_FLOAT || (x->type != ULP_TYPE_INT8 && x->type != ULP_TYPE_UINT8) ||
+    if (!scale || scale->type != ULP_TYPE_FLOAT ||
+        (x->type != ULP_TYPE_INT8 && x->type != ULP_TYPE_UINT8) ||
         (input_slot(dequantize, 2) >= 0 && !zero))
         return false;
     if (scale->count == 1)
         return !zero || zero->count == 1;
     int64_t along = int_attribute(dequantize, "axis", 1);
     along += along < 0 ? x->rank : 0;
-    return axis >= 0 && scale->rank == 1 && along == axis && axis < x->rank && scale->count == (size_t)x->dims[axis] &&
+    return axis >= 0 && scale->rank == 1 && along == axis && axis < x->rank &&
+           scale->count == (size_t)x->dims[axis] &&
            (!zero || zero->count == 1 || zero->count == scale->count);
 }
 
-/* Which axis of the weights is the output's; -1: one this does not fuse (batches of weights, a transposed or scaled Gemm). */
+/* Which axis of the weights is the output's; -1: one this does not fuse (batches of weights, a
+ * transposed or scaled Gemm). */
 static int output_axis(const struct fuse *fuse, const struct ulp_step *step)
 {
     const struct ulp_tensor *w = &fuse->block->slots[step->inputs[1]].shape;
@@ -67,30 +87,40 @@ static int output_axis(const struct fuse *fuse, const struct ulp_step *step)
         return 0;
     if (strcmp(step->bound.op->name, "MatMul") == 0)
         return w->rank == 2 ? 1 : -1;
-    const struct ulp_attribute *alpha = ulp_node_attribute(step->bound.node, "alpha"), *beta = ulp_node_attribute(step->bound.node, "beta");
+    const struct ulp_attribute *alpha = ulp_node_attribute(step->bound.node, "alpha"),
+                               *beta = ulp_node_attribute(step->bound.node, "beta");
     if (int_attribute(step, "transA", 0) || (alpha && alpha->f != 1) || (beta && beta->f != 1))
         return -1;
     return int_attribute(step, "transB", 0) ? 0 : 1;
 }
 
-/* The slot of an INT32 bias whose scale is x_scale * w_scale (within two roundings, of FP32 products), so that it adds to the sum; -1:
- * the bias is a float. */
-static int integer_bias(const struct fuse *fuse, const struct ulp_step *step, const int slots[INPUT_COUNT])
+/* The slot of an INT32 bias whose scale is x_scale * w_scale (within two roundings, of FP32
+ * products), so that it adds to the sum; -1: the bias is a float. */
+static int integer_bias(const struct fuse *fuse, const struct ulp_step *step,
+                        const int slots[INPUT_COUNT])
 {
-    const struct ulp_step *dequantize = find_producer(fuse, input_slot(step, 2), "DequantizeLinear");
-    const struct ulp_tensor *scale = dequantize ? known_value(fuse, input_slot(dequantize, 1)) : NULL;
-    const struct ulp_tensor *bias = dequantize ? &fuse->block->slots[input_slot(dequantize, 0)].shape : NULL;
-    const struct ulp_tensor *zero = dequantize ? known_value(fuse, input_slot(dequantize, 2)) : NULL;
-    const struct ulp_tensor *x = known_value(fuse, slots[X_SCALE]), *w = known_value(fuse, slots[W_SCALE]);
-    if (!scale || bias->type != ULP_TYPE_INT32 || bias->rank != 1 || (input_slot(dequantize, 2) >= 0 && !zero) ||
+    const struct ulp_step *dequantize =
+        find_producer(fuse, input_slot(step, 2), "DequantizeLinear");
+    const struct ulp_tensor *scale =
+        dequantize ? known_value(fuse, input_slot(dequantize, 1)) : NULL;
+    const struct ulp_tensor *bias =
+        dequantize ? &fuse->block->slots[input_slot(dequantize, 0)].shape : NULL;
+    const struct ulp_tensor *zero =
+        dequantize ? known_value(fuse, input_slot(dequantize, 2)) : NULL;
+    const struct ulp_tensor *x = known_value(fuse, slots[X_SCALE]),
+                            *w = known_value(fuse, slots[W_SCALE]);
+    if (!scale || bias->type != ULP_TYPE_INT32 || bias->rank != 1 ||
+        (input_slot(dequantize, 2) >= 0 && !zero) ||
         (scale->count != 1 && scale->count != (size_t)bias->dims[0]))
         return -1;
     for (size_t i = 0; zero && i < zero->count; i++)
         if (ulp_tensor_get(zero, i) != 0)
             return -1;
     for (size_t i = 0; i < (size_t)bias->dims[0]; i++) {
-        const double product = ulp_tensor_get(x, 0) * ulp_tensor_get(w, w->count == 1 ? 0 : i % w->count);
-        if (!(fabs(ulp_tensor_get(scale, scale->count == 1 ? 0 : i) - product) <= 0x1p-22 * fabs(product)))
+        const double product =
+            ulp_tensor_get(x, 0) * ulp_tensor_get(w, w->count == 1 ? 0 : i % w->count);
+        if (!(fabs(ulp_tensor_get(scale, scale->count == 1 ? 0 : i) - product) <=
+              0x1p-22 * fabs(product)))
             return -1;
     }
     return input_slot(dequantize, 0);
@@ -102,13 +132,15 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
 }
 
 /* Give the step the form `row` of `product`'s node, reading slots[0 .. count). */
-static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step, const struct ulp_step *product,
-                                enum ulp_integer_end end, const int *slots, size_t count, struct ulp_error *error)
+static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
+                                const struct ulp_step *product, enum ulp_integer_end end,
+                                const int *slots, size_t count, struct ulp_error *error)
 {
     struct ulp_arena *arena = fuse->plan->arena;
     struct ulp_integer_form *form = ulp_arena_take(arena, 1, sizeof *form);
     struct ulp_node *node = ulp_arena_take(arena, 1, sizeof *node);
-    int *inputs = ulp_arena_take(arena, step->input_count + count, sizeof *inputs), *from = ulp_arena_take(arena, count, sizeof *from);
+    int *inputs = ulp_arena_take(arena, step->input_count + count, sizeof *inputs),
+        *from = ulp_arena_take(arena, count, sizeof *from);
     int *numbers = ulp_arena_take(arena, count, sizeof *numbers);
     if (!form || !node || !inputs || !from || !numbers)
         return out_of_memory(error);
@@ -129,8 +161,9 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step, 
     node->inputs = numbers;
     node->output_count = 1;
     *form = (struct ulp_integer_form){.input_count = count, .from = from};
-    enum ulp_status status = ulp_bind_row(&form->bound, ulp_operator_integer(product->bound.op->name, end), node,
-                                          product->opset, arena, error);
+    enum ulp_status status =
+        ulp_bind_row(&form->bound, ulp_operator_integer(product->bound.op->name, end), node,
+                     product->opset, arena, error);
     if (status != ULP_OK)
         return status;
     form->bound.key = step->bound.key;
@@ -141,10 +174,12 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step, 
 }
 
 /* A MatMul, Gemm or Conv of two dequantised factors. */
-static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *step, struct ulp_error *error)
+static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *step,
+                                    struct ulp_error *error)
 {
     int slots[INPUT_COUNT];
-    if ((step->bound.op->domain && *step->bound.op->domain) || !ulp_operator_integer(step->bound.op->name, ULP_INTEGER_FLOAT))
+    if ((step->bound.op->domain && *step->bound.op->domain) ||
+        !ulp_operator_integer(step->bound.op->name, ULP_INTEGER_FLOAT))
         return ULP_OK;
     const struct ulp_step *x = find_producer(fuse, input_slot(step, 0), "DequantizeLinear");
     const struct ulp_step *w = find_producer(fuse, input_slot(step, 1), "DequantizeLinear");
@@ -161,27 +196,34 @@ static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *st
 }
 
 /* A QuantizeLinear to 8 bits with one known scale, after such a product or its Relu. */
-static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *step, struct ulp_error *error)
+static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *step,
+                                     struct ulp_error *error)
 {
     int slots[INPUT_COUNT];
     if (strcmp(step->bound.op->name, "QuantizeLinear") != 0)
         return ULP_OK;
     const struct ulp_step *relu = find_producer(fuse, step->inputs[0], "Relu");
-    const struct ulp_step *product = ulp_block_producer(fuse->block, relu ? relu->inputs[0] : step->inputs[0]);
-    const struct ulp_tensor *scale = known_value(fuse, input_slot(step, 1)), *zero = known_value(fuse, input_slot(step, 2));
+    const struct ulp_step *product =
+        ulp_block_producer(fuse->block, relu ? relu->inputs[0] : step->inputs[0]);
+    const struct ulp_tensor *scale = known_value(fuse, input_slot(step, 1)),
+                            *zero = known_value(fuse, input_slot(step, 2));
     const enum ulp_type type = fuse->block->slots[step->outputs[0]].shape.type;
-    if (!product || !product->integer || !scale || scale->count != 1 || scale->type != ULP_TYPE_FLOAT ||
-        (input_slot(step, 2) >= 0 && (!zero || zero->count != 1)) || int_attribute(step, "block_size", 0) ||
-        int_attribute(step, "output_dtype", 0) || (type != ULP_TYPE_INT8 && type != ULP_TYPE_UINT8))
+    if (!product || !product->integer || !scale || scale->count != 1 ||
+        scale->type != ULP_TYPE_FLOAT ||
+        (input_slot(step, 2) >= 0 && (!zero || zero->count != 1)) ||
+        int_attribute(step, "block_size", 0) || int_attribute(step, "output_dtype", 0) ||
+        (type != ULP_TYPE_INT8 && type != ULP_TYPE_UINT8))
         return ULP_OK;
     for (size_t i = 0; i < FACTOR_COUNT; i++)
         slots[i] = product->integer->from[i] < 0 ? -1 : product->inputs[product->integer->from[i]];
     slots[Y_SCALE] = input_slot(step, 1);
     slots[Y_ZERO] = input_slot(step, 2);
-    return add_form(fuse, step, product, relu ? ULP_INTEGER_RELU : ULP_INTEGER_QUANTIZED, slots, INPUT_COUNT, error);
+    return add_form(fuse, step, product, relu ? ULP_INTEGER_RELU : ULP_INTEGER_QUANTIZED, slots,
+                    INPUT_COUNT, error);
 }
 
-enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
+                              struct ulp_error *error)
 {
     bool wanted = false;
     for (size_t l = 0; l < plan->lane_count; l++)

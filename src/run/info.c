@@ -14,8 +14,11 @@ bool ulp_operator_info(size_t index, struct ulp_operator_info *out)
     const struct ulp_operator *row = ulp_operator_row(index);
     if (!row)
         return false;
-    *out = (struct ulp_operator_info){.name = row->name, .domain = row->domain ? row->domain : "", .since = row->since,
-                                      .until = row->until, .formula = row->formula != NULL,
+    *out = (struct ulp_operator_info){.name = row->name,
+                                      .domain = row->domain ? row->domain : "",
+                                      .since = row->since,
+                                      .until = row->until,
+                                      .formula = row->formula != NULL,
                                       .text = row->formula ? row->formula : row->epilogue};
     return true;
 }

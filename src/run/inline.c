@@ -1,5 +1,6 @@
-/* An If whose condition planning knows is its branch: the branch's steps take its place in the enclosing block, as those of a
- * function do. Exporters leave such Ifs wherever a script asked for a shape. */
+/* An If whose condition planning knows is its branch: the branch's steps take its place in the
+ * enclosing block, as those of a function do. Exporters leave such Ifs wherever a script asked for
+ * a shape. */
 #include <string.h>
 
 #include "base/error.h"
@@ -18,21 +19,24 @@ static int find_slot(const struct ulp_block *block, int slot)
 }
 
 /* The slots renumbered: by `map`, or (NULL) what a block's own slots stand for. */
-static enum ulp_status renumber(struct ulp_plan *plan, const struct ulp_block *block, const int *map, const int **slots, size_t count,
+static enum ulp_status renumber(struct ulp_plan *plan, const struct ulp_block *block,
+                                const int *map, const int **slots, size_t count,
                                 struct ulp_error *error)
 {
     int *renumbered = ulp_arena_take(plan->arena, count + 1, sizeof *renumbered);
     if (!renumbered)
         return out_of_memory(error);
     for (size_t i = 0; i < count; i++)
-        renumbered[i] = (*slots)[i] < 0 ? -1 : map ? map[(*slots)[i]] : find_slot(block, (*slots)[i]);
+        renumbered[i] = (*slots)[i] < 0 ? -1
+                        : map           ? map[(*slots)[i]]
+                                        : find_slot(block, (*slots)[i]);
     *slots = renumbered;
     return ULP_OK;
 }
 
 /* The step and what its bodies capture, in terms of `block`. */
-static enum ulp_status move_step(struct ulp_plan *plan, struct ulp_block *block, const int *map, struct ulp_step *step,
-                                 struct ulp_error *error)
+static enum ulp_status move_step(struct ulp_plan *plan, struct ulp_block *block, const int *map,
+                                 struct ulp_step *step, struct ulp_error *error)
 {
     enum ulp_status status = renumber(plan, block, map, &step->inputs, step->input_count, error);
     if (status == ULP_OK)
@@ -49,19 +53,22 @@ static enum ulp_status move_step(struct ulp_plan *plan, struct ulp_block *block,
     return status;
 }
 
-enum ulp_status ulp_plan_resolve(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+enum ulp_status ulp_plan_resolve(struct ulp_plan *plan, struct ulp_block *block,
+                                 struct ulp_error *error)
 {
     return renumber(plan, block, NULL, &block->outputs, block->output_count, error);
 }
 
-enum ulp_status ulp_plan_resolve_step(struct ulp_plan *plan, struct ulp_block *block, struct ulp_step *step, struct ulp_error *error)
+enum ulp_status ulp_plan_resolve_step(struct ulp_plan *plan, struct ulp_block *block,
+                                      struct ulp_step *step, struct ulp_error *error)
 {
     return move_step(plan, block, NULL, step, error);
 }
 
 struct ulp_block *ulp_plan_known_branch(const struct ulp_block *block, const struct ulp_step *step)
 {
-    if (!step->bound.blocks || step->bound.op->domain || strcmp(step->bound.op->name, "If") != 0 || step->inputs[0] < 0)
+    if (!step->bound.blocks || step->bound.op->domain || strcmp(step->bound.op->name, "If") != 0 ||
+        step->inputs[0] < 0)
         return NULL;
     const struct ulp_tensor *condition = block->slots[step->inputs[0]].constant;
     if (!condition || condition->count != 1 || ulp_element_is_float(condition->element))
@@ -70,14 +77,17 @@ struct ulp_block *ulp_plan_known_branch(const struct ulp_block *block, const str
     for (size_t a = 0; a < step->bound.attribute_count; a++) {
         struct ulp_block *branch = step->bound.blocks[a];
         if (branch && strcmp(step->bound.attribute_slots[a].name, wanted) == 0)
-            return branch->input_count == 0 && branch->output_count == step->output_count ? branch : NULL;
+            return branch->input_count == 0 && branch->output_count == step->output_count ? branch
+                                                                                          : NULL;
     }
     return NULL;
 }
 
-/* Where each of the branch's values lives in the block. What the branch computes for an output takes the If's own slot; the If's
- * slot of a captured value, a constant or a value given twice comes to stand for another. */
-static int *place_values(struct ulp_plan *plan, struct ulp_block *block, const struct ulp_step *step, const struct ulp_block *branch)
+/* Where each of the branch's values lives in the block. What the branch computes for an output
+ * takes the If's own slot; the If's slot of a captured value, a constant or a value given twice
+ * comes to stand for another. */
+static int *place_values(struct ulp_plan *plan, struct ulp_block *block,
+                         const struct ulp_step *step, const struct ulp_block *branch)
 {
     int *map = ulp_arena_take(plan->arena, branch->slot_count + 1, sizeof *map);
     if (!map)
@@ -85,7 +95,8 @@ static int *place_values(struct ulp_plan *plan, struct ulp_block *block, const s
     for (size_t v = 0; v < branch->slot_count; v++)
         map[v] = branch->slots[v].outer;
     for (size_t o = 0; o < step->output_count; o++)
-        if (step->outputs[o] >= 0 && map[branch->outputs[o]] < 0 && !branch->slots[branch->outputs[o]].constant)
+        if (step->outputs[o] >= 0 && map[branch->outputs[o]] < 0 &&
+            !branch->slots[branch->outputs[o]].constant)
             map[branch->outputs[o]] = step->outputs[o];
     for (size_t v = 0; v < branch->slot_count; v++) {
         if (map[v] >= 0)
@@ -103,7 +114,8 @@ static int *place_values(struct ulp_plan *plan, struct ulp_block *block, const s
     return map;
 }
 
-enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block, const struct ulp_step *step, struct ulp_block *branch,
+enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block,
+                                const struct ulp_step *step, struct ulp_block *branch,
                                 struct ulp_error *error)
 {
     const int *map = place_values(plan, block, step, branch);

@@ -5,19 +5,23 @@
 
 #include "base/error.h"
 
-enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic, const struct ulp_block *block,
-                                struct ulp_budget *budget, struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic,
+                                const struct ulp_block *block, struct ulp_budget *budget,
+                                struct ulp_pool *pool, struct ulp_error *error)
 {
-    *out = (struct ulp_lane){.arithmetic = arithmetic, .block = block, .budget = budget, .pool = pool};
+    *out =
+        (struct ulp_lane){.arithmetic = arithmetic, .block = block, .budget = budget, .pool = pool};
     out->values = calloc(block->slot_count + 1, sizeof *out->values);
     out->kept = calloc(block->slot_count + 1, sizeof *out->kept);
-    return out->values && out->kept ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a lane");
+    return out->values && out->kept ? ULP_OK
+                                    : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a lane");
 }
 
 /* The slot's constant as the lane uses it. */
 static const struct ulp_tensor *own_constant(const struct ulp_lane *lane, int slot)
 {
-    return lane->values[slot].type == ULP_TYPE_UNDEFINED ? lane->block->slots[slot].constant : &lane->values[slot];
+    return lane->values[slot].type == ULP_TYPE_UNDEFINED ? lane->block->slots[slot].constant
+                                                         : &lane->values[slot];
 }
 
 static void drop_slot(struct ulp_lane *lane, int slot)
@@ -30,11 +34,13 @@ static void drop_slot(struct ulp_lane *lane, int slot)
 
 static bool is_factor(const struct ulp_plan_slot *slot)
 {
-    return slot->constant && ulp_element_is_float(slot->constant->element) && slot->constant->count > 1;
+    return slot->constant && ulp_element_is_float(slot->constant->element) &&
+           slot->constant->count > 1;
 }
 
 /* Keep (or drop) the constants of a step's bodies, and of bodies in them. */
-static enum ulp_status keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, bool keep, struct ulp_error *error)
+static enum ulp_status keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, bool keep,
+                                   struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (int a = 0; a < ULP_ATTRIBUTES_MAX && status == ULP_OK; a++) {
@@ -58,7 +64,8 @@ static void drop_bodies(struct ulp_lane *lane)
     lane->bodies_of = NULL;
 }
 
-enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, struct ulp_error *error)
+enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,
+                                     struct ulp_error *error)
 {
     if (!step->bound.blocks || lane->bodies_of == step)
         return ULP_OK;
@@ -102,12 +109,13 @@ bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format
 {
     int outer_lowest = outer->emin - (outer->subnormals ? outer->precision - 1 : 0);
     int inner_lowest = inner->emin - (inner->subnormals ? inner->precision - 1 : 0);
-    return outer->precision >= inner->precision && outer_lowest <= inner_lowest && outer->max_finite >= inner->max_finite &&
-           outer->emax >= inner->emax && outer->overflow == ULP_OVERFLOW_INFINITY && outer->signed_zero >= inner->signed_zero;
+    return outer->precision >= inner->precision && outer_lowest <= inner_lowest &&
+           outer->max_finite >= inner->max_finite && outer->emax >= inner->emax &&
+           outer->overflow == ULP_OVERFLOW_INFINITY && outer->signed_zero >= inner->signed_zero;
 }
 
-enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type, struct ulp_format *out,
-                                struct ulp_error *error)
+enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type,
+                                struct ulp_format *out, struct ulp_error *error)
 {
     if (arithmetic->as_declared)
         return ulp_format_find(ulp_type_rows[type].format, out, error);
@@ -121,15 +129,18 @@ static bool is_narrow(const struct ulp_tensor *value)
     return ulp_type_rows[value->type].file_bits <= 8;
 }
 
-bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_format *from, const struct ulp_format *storage, bool mixed)
+bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_format *from,
+                          const struct ulp_format *storage, bool mixed)
 {
     enum ulp_element element = ulp_storage_element(storage);
-    bool same = value->element == element && (element != ULP_ELEMENT_WIDE || value->precision == storage->precision);
+    bool same = value->element == element &&
+                (element != ULP_ELEMENT_WIDE || value->precision == storage->precision);
     return !(is_narrow(value) || ulp_format_contains(storage, from)) || !(same || mixed);
 }
 
-enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value, const struct ulp_format *from,
-                          const struct ulp_arithmetic *arithmetic, bool mixed, struct ulp_budget *budget, struct ulp_pool *pool,
+enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value,
+                          const struct ulp_format *from, const struct ulp_arithmetic *arithmetic,
+                          bool mixed, struct ulp_budget *budget, struct ulp_pool *pool,
                           struct ulp_error *error)
 {
     struct ulp_format storage;
@@ -141,17 +152,20 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
         return status;
     if (!ulp_needs_conversion(value, from, &storage, mixed))
         return ULP_OK;
-    status = ulp_tensor_describe(out, value->type, ulp_storage_element(&storage), storage.precision, value->rank, value->dims, error);
+    status = ulp_tensor_describe(out, value->type, ulp_storage_element(&storage), storage.precision,
+                                 value->rank, value->dims, error);
     if (status == ULP_OK)
         status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
-        status = ulp_tensor_convert(out, value, is_narrow(value) ? NULL : &storage, arithmetic->rounding, arithmetic->seed, pool, error);
+        status = ulp_tensor_convert(out, value, is_narrow(value) ? NULL : &storage,
+                                    arithmetic->rounding, arithmetic->seed, pool, error);
     if (status != ULP_OK)
         ulp_tensor_free(out);
     return status;
 }
 
-enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed, const struct ulp_tensor **out, struct ulp_error *error)
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed,
+                               const struct ulp_tensor **out, struct ulp_error *error)
 {
     *out = NULL;
     if (slot < 0)
@@ -162,14 +176,16 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed, cons
     if (value->type != ULP_TYPE_UNDEFINED)
         return ULP_OK;
     if (!constant)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "value '%s' has not been computed", lane->block->slots[slot].name);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "value '%s' has not been computed",
+                        lane->block->slots[slot].name);
     *out = constant;
     if (!ulp_element_is_float(constant->element))
         return ULP_OK;
     struct ulp_format from;
     enum ulp_status status = ulp_format_find(ulp_type_rows[constant->type].format, &from, error);
     if (status == ULP_OK)
-        status = ulp_adapt(value, constant, &from, lane->arithmetic, mixed, lane->budget, lane->pool, error);
+        status = ulp_adapt(value, constant, &from, lane->arithmetic, mixed, lane->budget,
+                           lane->pool, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "constant '%s'", lane->block->slots[slot].name);
     if (value->owned)
@@ -185,15 +201,17 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed, cons
 
 bool ulp_is_parameter(const struct ulp_step *step, size_t i)
 {
-    return (i < step->bound.input_slot_count && i < step->own_input_count && step->bound.inputs[i].kind == 'p') ||
+    return (i < step->bound.input_slot_count && i < step->own_input_count &&
+            step->bound.inputs[i].kind == 'p') ||
            (i >= step->own_input_count && !step->bound.blocks);
 }
 
-enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i, const struct ulp_tensor **out,
-                               struct ulp_error *error)
+enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i,
+                               const struct ulp_tensor **out, struct ulp_error *error)
 {
     int slot = step->inputs[i];
-    const struct ulp_tensor *constant = slot >= 0 && ulp_is_parameter(step, i) ? lane->block->slots[slot].constant : NULL;
+    const struct ulp_tensor *constant =
+        slot >= 0 && ulp_is_parameter(step, i) ? lane->block->slots[slot].constant : NULL;
     if (!constant)
         return ulp_lane_value(lane, slot, ulp_takes_mixed(step->bound.op), out, error);
     *out = constant;

@@ -8,47 +8,58 @@
 struct ulp_lane {
     const struct ulp_arithmetic *arithmetic;
     const struct ulp_block *block;
-    struct ulp_tensor *values; /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use */
+    /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last
+     * use */
+    struct ulp_tensor *values;
     bool keeps_constants; /* converted constants stay, for the block runs again */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
-    /* Packed forms of factors, shared by the walk's lanes and their bodies; NULL: none. Constants of the lane are among them until
-     * their last use when it meets them more than once (repeats), those of a step's bodies until the step is done. */
+    /* Packed forms of factors, shared by the walk's lanes and their bodies; NULL: none. Constants
+     * of the lane are among them until their last use when it meets them more than once (repeats),
+     * those of a step's bodies until the step is done. */
     struct ulp_packed *packed;
     bool repeats;
-    bool *kept;                      /* per slot: its constant is */
+    bool *kept;                       /* per slot: its constant is */
     const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
 };
 
-enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic, const struct ulp_block *block,
-                                struct ulp_budget *budget, struct ulp_pool *pool, struct ulp_error *error);
+enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic,
+                                const struct ulp_block *block, struct ulp_budget *budget,
+                                struct ulp_pool *pool, struct ulp_error *error);
 void ulp_lane_free(struct ulp_lane *lane);
 /* Free everything but constants that are kept: the block will run again. */
 void ulp_lane_clear(struct ulp_lane *lane);
 /* Free what no later step needs. */
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 
-/* The slot's value in this lane: the lane's own, or the slot's constant in the lane's storage (converted once; `mixed`: for a
- * reader of mixed elements, as in ulp_adapt). NULL with ULP_OK for an omitted input. Valid until the slot's last use. */
-enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed, const struct ulp_tensor **out, struct ulp_error *error);
+/* The slot's value in this lane: the lane's own, or the slot's constant in the lane's storage
+ * (converted once; `mixed`: for a reader of mixed elements, as in ulp_adapt). NULL with ULP_OK for
+ * an omitted input. Valid until the slot's last use. */
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed,
+                               const struct ulp_tensor **out, struct ulp_error *error);
 
-/* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form reads? */
+/* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form
+ * reads? */
 bool ulp_is_parameter(const struct ulp_step *step, size_t i);
 /* Input i of a step, as ulp_lane_value; a constant parameter is given as the model has it. */
-enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i, const struct ulp_tensor **out,
-                               struct ulp_error *error);
+enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i,
+                               const struct ulp_tensor **out, struct ulp_error *error);
 
 /* The format in which a lane of that arithmetic holds a tensor of a float type. */
-enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type, struct ulp_format *out,
-                                struct ulp_error *error);
+enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type,
+                                struct ulp_format *out, struct ulp_error *error);
 
-/* Whether an operator in an arithmetic of that storage needs *value, of a float type held in format `from`, converted. */
-bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_format *from, const struct ulp_format *storage, bool mixed);
-/* *value, which is held in format `from`, for an operator in `arithmetic`: *out is a view when the arithmetic can use it as it is
- * (integers; a value its storage contains, in the same element or for an operator that takes mixed elements), else an
- * owned conversion, rounded once to the storage. Freed with ulp_tensor_free in either case. */
-enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value, const struct ulp_format *from,
-                          const struct ulp_arithmetic *arithmetic, bool mixed, struct ulp_budget *budget, struct ulp_pool *pool,
+/* Whether an operator in an arithmetic of that storage needs *value, of a float type held in format
+ * `from`, converted. */
+bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_format *from,
+                          const struct ulp_format *storage, bool mixed);
+/* *value, which is held in format `from`, for an operator in `arithmetic`: *out is a view when the
+ * arithmetic can use it as it is (integers; a value its storage contains, in the same element or
+ * for an operator that takes mixed elements), else an owned conversion, rounded once to the
+ * storage. Freed with ulp_tensor_free in either case. */
+enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value,
+                          const struct ulp_format *from, const struct ulp_arithmetic *arithmetic,
+                          bool mixed, struct ulp_budget *budget, struct ulp_pool *pool,
                           struct ulp_error *error);
 /* Whether the operator's inputs may be floats of different elements. */
 static inline bool ulp_takes_mixed(const struct ulp_operator *op)
@@ -59,11 +70,14 @@ static inline bool ulp_takes_mixed(const struct ulp_operator *op)
 bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format *inner);
 
 /* For the time until the step is dropped, the constants of its bodies stay as they are. */
-enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, struct ulp_error *error);
+enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,
+                                     struct ulp_error *error);
 
-/* One step in the lane's arithmetic on given inputs (explicit, then captured). outputs: output_count tensors, filled. */
-enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
-                             struct ulp_tensor *outputs, struct ulp_error *error);
+/* One step in the lane's arithmetic on given inputs (explicit, then captured). outputs:
+ * output_count tensors, filled. */
+enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
+                             const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
+                             struct ulp_error *error);
 
 /* A call of a step and what it points to: it must stay where it is. */
 struct ulp_step_call {
@@ -71,13 +85,17 @@ struct ulp_step_call {
     struct ulp_arithmetic declared;
     const struct ulp_tensor *integers[12];
 };
-enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step, const struct ulp_lane *lane,
-                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs, struct ulp_error *error);
+enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step,
+                              const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
+                              struct ulp_tensor *outputs, struct ulp_error *error);
 void ulp_step_close(struct ulp_step_call *call);
 
-/* Give a lane of a body its inputs and captured values, as views of the call's; and take the results out, owned by the caller. */
-enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call, size_t input_count,
-                               const struct ulp_tensor *const *inputs, size_t output_count, struct ulp_error *error);
-enum ulp_status ulp_body_leave(struct ulp_lane *lane, size_t output_count, struct ulp_tensor *outputs, struct ulp_error *error);
+/* Give a lane of a body its inputs and captured values, as views of the call's; and take the
+ * results out, owned by the caller. */
+enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call,
+                               size_t input_count, const struct ulp_tensor *const *inputs,
+                               size_t output_count, struct ulp_error *error);
+enum ulp_status ulp_body_leave(struct ulp_lane *lane, size_t output_count,
+                               struct ulp_tensor *outputs, struct ulp_error *error);
 
 #endif

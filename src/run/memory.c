@@ -1,16 +1,19 @@
-/* How much memory a plan will need: the largest set of values alive at one step, over all lanes, with the audit's extra evaluations. */
+/* How much memory a plan will need: the largest set of values alive at one step, over all lanes,
+ * with the audit's extra evaluations. */
 #include <string.h>
 
 #include "base/error.h"
 #include "run/lane.h"
 
-/* Bytes of a slot's value in a lane; 0 for constants, which are the model's, and for shapes not known yet. */
+/* Bytes of a slot's value in a lane; 0 for constants, which are the model's, and for shapes not
+ * known yet. */
 static double slot_bytes(const struct ulp_plan_slot *slot, const struct ulp_arithmetic *lane)
 {
     if (slot->constant || slot->shape.type == ULP_TYPE_UNDEFINED)
         return 0;
     bool is_float = ulp_type_is_float(slot->shape.type);
-    enum ulp_element element = is_float && !lane->as_declared ? ulp_storage_element(&lane->storage) : slot->shape.element;
+    enum ulp_element element =
+        is_float && !lane->as_declared ? ulp_storage_element(&lane->storage) : slot->shape.element;
     return (double)slot->shape.count * (double)ulp_element_bytes(element, lane->storage.precision);
 }
 
@@ -22,25 +25,31 @@ static double lanes_bytes(const struct ulp_plan *plan, const struct ulp_plan_slo
     return bytes;
 }
 
-/* The lane's own copies of constants that the step uses and the lane cannot take as the model has them. */
-static double converted_bytes(const struct ulp_block *block, const struct ulp_step *step, const struct ulp_arithmetic *lane)
+/* The lane's own copies of constants that the step uses and the lane cannot take as the model has
+ * them. */
+static double converted_bytes(const struct ulp_block *block, const struct ulp_step *step,
+                              const struct ulp_arithmetic *lane)
 {
     double bytes = 0;
     for (size_t i = 0; i < step->input_count; i++) {
-        const struct ulp_tensor *constant = step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
+        const struct ulp_tensor *constant =
+            step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
         struct ulp_format from, storage;
         if (!constant || ulp_is_parameter(step, i) || !ulp_element_is_float(constant->element) ||
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
             ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)
             continue;
         if (ulp_needs_conversion(constant, &from, &storage, ulp_takes_mixed(step->bound.op)))
-            bytes += (double)constant->count * (double)ulp_element_bytes(ulp_storage_element(&storage), storage.precision);
+            bytes += (double)constant->count *
+                     (double)ulp_element_bytes(ulp_storage_element(&storage), storage.precision);
     }
     return bytes;
 }
 
-/* What auditing lane 1, 2, ... adds while a step is observed: single in the lane's storage, here in the reference's. */
-static double audit_bytes(const struct ulp_plan *plan, const struct ulp_block *block, const struct ulp_step *step)
+/* What auditing lane 1, 2, ... adds while a step is observed: single in the lane's storage, here in
+ * the reference's. */
+static double audit_bytes(const struct ulp_plan *plan, const struct ulp_block *block,
+                          const struct ulp_step *step)
 {
     double bytes = 0;
     for (size_t o = 0; o < step->output_count; o++)
@@ -55,8 +64,10 @@ struct peak {
     const char *node;
 };
 
-/* The most that is alive at one step of the block, or of the branches in it, beside `live` bytes that are there throughout. */
-static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block *block, bool audit, double live)
+/* The most that is alive at one step of the block, or of the branches in it, beside `live` bytes
+ * that are there throughout. */
+static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block *block, bool audit,
+                             double live)
 {
     struct peak peak = {0};
     for (size_t s = 0; s < block->step_count; s++) {
@@ -78,13 +89,15 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
         if (now > peak.bytes || !peak.node)
             peak = (struct peak){now, least.bytes == now && least.node ? least.node : step->name};
         for (size_t d = 0; d < step->dead_count; d++)
-            if (block->slots[step->dead[d]].outer < 0) /* what is captured is the enclosing block's */
+            /* what is captured is the enclosing block's */
+            if (block->slots[step->dead[d]].outer < 0)
                 live -= lanes_bytes(plan, &block->slots[step->dead[d]]);
     }
     return peak;
 }
 
-enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes, struct ulp_error *error)
+enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes,
+                                      struct ulp_error *error)
 {
     double live = (double)plan->budget.used_bytes;
     const struct ulp_block *block = plan->main;
@@ -96,9 +109,11 @@ enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, s
     if (peak.bytes <= (double)limit_bytes)
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_MEMORY,
-                    "%s: at node '%s' the values of %zu lane%s need %.1f MiB, more than the limit of %.1f MiB; raise "
+                    "%s: at node '%s' the values of %zu lane%s need %.1f MiB, more than the limit "
+                    "of %.1f MiB; raise "
                     "--max-memory or audit fewer "
                     "arithmetics at once",
-                    plan->model->path, peak.node, plan->lane_count, plan->lane_count == 1 ? "" : "s", peak.bytes / 0x1p20,
+                    plan->model->path, peak.node, plan->lane_count,
+                    plan->lane_count == 1 ? "" : "s", peak.bytes / 0x1p20,
                     (double)limit_bytes / 0x1p20);
 }

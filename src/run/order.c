@@ -1,4 +1,5 @@
-/* What a walk needs to know of a block whose steps are final: last uses, costs, and the numbers its nodes are reported under. */
+/* What a walk needs to know of a block whose steps are final: last uses, costs, and the numbers its
+ * nodes are reported under. */
 #include <limits.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ static bool uses_data(const struct ulp_step *step, size_t i)
     return true;
 }
 
-static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block,
+                                     struct ulp_error *error)
 {
     size_t *dead_counts = ulp_arena_take(plan->arena, block->step_count + 1, sizeof *dead_counts);
     int *dead = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *dead);
@@ -65,23 +67,29 @@ static double estimate_node(const struct ulp_block *block, const struct ulp_step
     for (size_t i = 0; i < step->output_count; i++)
         if (step->outputs[i] >= 0)
             elements += (double)block->slots[step->outputs[i]].shape.count;
-    if (!(step->bound.op->epilogue || step->bound.op->mixed) || step->input_count < 2 || step->inputs[1] < 0)
+    if (!(step->bound.op->epilogue || step->bound.op->mixed) || step->input_count < 2 ||
+        step->inputs[1] < 0)
         return elements;
     const struct ulp_plan_slot *slot = &block->slots[step->inputs[1]];
     const struct ulp_tensor *weight = slot->constant ? slot->constant : &slot->shape;
-    int64_t lines = weight->rank == 0 ? 1 : weight->rank <= 2 ? weight->dims[weight->rank - 1] : weight->dims[0];
+    int64_t lines = weight->rank == 0   ? 1
+                    : weight->rank <= 2 ? weight->dims[weight->rank - 1]
+                                        : weight->dims[0];
     return elements * (1 + (double)weight->count / (double)(lines > 0 ? lines : 1));
 }
 
 /* How often a body will run, as far as planning knows; at least once. */
 static double estimate_rounds(const struct ulp_block *block, const struct ulp_step *step)
 {
-    const struct ulp_plan_slot *slot = step->own_input_count && step->inputs[0] >= 0 ? &block->slots[step->inputs[0]] : NULL;
+    const struct ulp_plan_slot *slot =
+        step->own_input_count && step->inputs[0] >= 0 ? &block->slots[step->inputs[0]] : NULL;
     double rounds = 1;
-    if (slot && strcmp(step->bound.op->name, "Loop") == 0 && slot->constant && slot->constant->count == 1)
+    if (slot && strcmp(step->bound.op->name, "Loop") == 0 && slot->constant &&
+        slot->constant->count == 1)
         rounds = (double)ulp_tensor_get_int(slot->constant, 0);
     if (strcmp(step->bound.op->name, "Scan") == 0 && step->inputs[step->own_input_count - 1] >= 0) {
-        const struct ulp_tensor *scanned = &block->slots[step->inputs[step->own_input_count - 1]].shape;
+        const struct ulp_tensor *scanned =
+            &block->slots[step->inputs[step->own_input_count - 1]].shape;
         rounds = scanned->rank > 0 ? (double)scanned->dims[0] : 1;
     }
     return rounds >= 1 && rounds <= 1e6 ? rounds : 1;
@@ -97,7 +105,8 @@ static double estimate_bodies(const struct ulp_block *block, const struct ulp_st
     return most * (step->bound.blocks ? estimate_rounds(block, step) : 1);
 }
 
-enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error)
+enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
+                               struct ulp_error *error)
 {
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
@@ -119,7 +128,8 @@ static size_t count_nodes(const struct ulp_block *block)
     return count;
 }
 
-/* The nodes of bodies, of an If's then_branch first, come before the node that has them, as they run. */
+/* The nodes of bodies, of an If's then_branch first, come before the node that has them, as they
+ * run. */
 static void number_nodes(struct ulp_plan *plan, struct ulp_block *block)
 {
     for (size_t s = 0; s < block->step_count; s++) {

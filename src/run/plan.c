@@ -7,8 +7,9 @@
 #include "base/error.h"
 #include "base/text.h"
 
-static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithmetic *lanes, size_t lane_count,
-                                 const struct ulp_plan_options *options, struct ulp_error *error)
+static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithmetic *lanes,
+                                 size_t lane_count, const struct ulp_plan_options *options,
+                                 struct ulp_error *error)
 {
     enum ulp_status status = ulp_arena_create(&plan->arena, error);
     if (status != ULP_OK)
@@ -26,11 +27,13 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_check_inputs(plan, options->inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_fold(plan, options, error);
-    return status == ULP_OK ? ulp_plan_check_memory(plan, false, plan->max_memory_bytes, error) : status;
+    return status == ULP_OK ? ulp_plan_check_memory(plan, false, plan->max_memory_bytes, error)
+                            : status;
 }
 
-enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes, size_t lane_count,
-                                const struct ulp_plan_options *options, struct ulp_plan **out, struct ulp_error *error)
+enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
+                                size_t lane_count, const struct ulp_plan_options *options,
+                                struct ulp_plan **out, struct ulp_error *error)
 {
     static const struct ulp_plan_options defaults;
     *out = NULL;
@@ -40,7 +43,8 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
     if (!plan)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
     plan->model = model;
-    enum ulp_status status = fill_plan(plan, lanes, lane_count, options ? options : &defaults, error);
+    enum ulp_status status =
+        fill_plan(plan, lanes, lane_count, options ? options : &defaults, error);
     if (status == ULP_OK)
         *out = plan;
     else
@@ -102,15 +106,16 @@ static const char *declared_text(const struct ulp_value_info *info, char *buffer
 }
 
 /* Symbolic dimensions of one name have one value. */
-static bool same_everywhere(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, const char *name, int64_t value,
-                            const char **other, int64_t *other_value)
+static bool same_everywhere(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+                            const char *name, int64_t value, const char **other,
+                            int64_t *other_value)
 {
     for (size_t i = 0; i < plan->main->input_count; i++) {
         const struct ulp_plan_slot *slot = &plan->main->slots[plan->main->inputs[i]];
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
         for (int d = 0; given && d < slot->info->rank && d < given->rank; d++)
-            if (slot->info->dims[d] < 0 && slot->info->dim_names[d] && strcmp(slot->info->dim_names[d], name) == 0 &&
-                given->dims[d] != value) {
+            if (slot->info->dims[d] < 0 && slot->info->dim_names[d] &&
+                strcmp(slot->info->dim_names[d], name) == 0 && given->dims[d] != value) {
                 *other = slot->name;
                 *other_value = given->dims[d];
                 return false;
@@ -119,8 +124,8 @@ static bool same_everywhere(const struct ulp_plan *plan, const struct ulp_tensor
     return true;
 }
 
-static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp_plan_slot *slot, const struct ulp_tensor_set *inputs,
-                                   struct ulp_error *error)
+static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp_plan_slot *slot,
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     const struct ulp_value_info *info = slot->info;
     const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
@@ -130,46 +135,59 @@ static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp
         struct ulp_text names = {0};
         for (size_t i = 0; i < inputs->count; i++)
             ulp_text_add(&names, "%s'%s'", i ? ", " : "", inputs->items[i].name);
-        enum ulp_status status = ulp_fail(error, ULP_ERROR_INPUT, "input '%s' (%s) is not among the arrays given: %s", slot->name,
-                                          declared, names.length ? names.data : "none");
+        enum ulp_status status =
+            ulp_fail(error, ULP_ERROR_INPUT, "input '%s' (%s) is not among the arrays given: %s",
+                     slot->name, declared, names.length ? names.data : "none");
         ulp_text_free(&names);
         return status;
     }
     ulp_tensor_describe_text(given, found, sizeof found);
     if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type)
-        return ulp_fail(error, ULP_ERROR_INPUT, "input '%s': the model declares %s, the array is %s; convert it first", slot->name,
-                        declared, found);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "input '%s': the model declares %s, the array is %s; convert it first",
+                        slot->name, declared, found);
     if (info->rank >= 0 && given->rank != info->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT, "input '%s': the model declares %s, the array is %s", slot->name, declared, found);
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "input '%s': the model declares %s, the array is %s", slot->name, declared,
+                        found);
     for (int d = 0; d < info->rank; d++) {
         const char *other;
         int64_t other_value;
         if (info->dims[d] >= 0 && given->dims[d] != info->dims[d])
-            return ulp_fail(error, ULP_ERROR_INPUT, "input '%s': the model declares %s, the array is %s (dimension %d)", slot->name,
-                            declared, found, d);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input '%s': the model declares %s, the array is %s (dimension %d)",
+                            slot->name, declared, found, d);
         if (info->dims[d] < 0 && info->dim_names[d] &&
-            !same_everywhere(plan, inputs, info->dim_names[d], given->dims[d], &other, &other_value))
-            return ulp_fail(error, ULP_ERROR_INPUT, "dimension '%s' is %lld in input '%s' and %lld in input '%s'", info->dim_names[d],
-                            (long long)given->dims[d], slot->name, (long long)other_value, other);
+            !same_everywhere(plan, inputs, info->dim_names[d], given->dims[d], &other,
+                             &other_value))
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "dimension '%s' is %lld in input '%s' and %lld in input '%s'",
+                            info->dim_names[d], (long long)given->dims[d], slot->name,
+                            (long long)other_value, other);
     }
     return ULP_OK;
 }
 
-enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, struct ulp_error *error)
+enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,
+                                      const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     for (size_t i = 0; i < plan->main->input_count; i++) {
-        enum ulp_status status = check_input(plan, &plan->main->slots[plan->main->inputs[i]], inputs, error);
+        enum ulp_status status =
+            check_input(plan, &plan->main->slots[plan->main->inputs[i]], inputs, error);
         if (status != ULP_OK)
             return status;
     }
     for (size_t n = 0; n < inputs->count; n++) {
         bool known = false;
         for (size_t i = 0; i < plan->main->input_count; i++)
-            known |= strcmp(plan->main->slots[plan->main->inputs[i]].name, inputs->items[n].name) == 0;
+            known |=
+                strcmp(plan->main->slots[plan->main->inputs[i]].name, inputs->items[n].name) == 0;
         if (!known)
-            return ulp_fail(error, ULP_ERROR_INPUT, "array '%s' is not an input of the model (its first input is '%s')",
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "array '%s' is not an input of the model (its first input is '%s')",
                             inputs->items[n].name,
-                            plan->main->input_count ? plan->main->slots[plan->main->inputs[0]].name : "none: it has no inputs");
+                            plan->main->input_count ? plan->main->slots[plan->main->inputs[0]].name
+                                                    : "none: it has no inputs");
     }
     return ULP_OK;
 }

@@ -1,5 +1,6 @@
-/* The plan inside: blocks of steps over slots. A block is a graph after its functions are expanded; the bodies of If, Loop
- * and Scan are blocks of their own, whose captured outer values are extra inputs of the step that owns them. */
+/* The plan inside: blocks of steps over slots. A block is a graph after its functions are expanded;
+ * the bodies of If, Loop and Scan are blocks of their own, whose captured outer values are extra
+ * inputs of the step that owns them. */
 #ifndef ULP_RUN_PLAN_H
 #define ULP_RUN_PLAN_H
 
@@ -13,15 +14,23 @@
 struct ulp_plan_slot {
     const char *name;
     const struct ulp_value_info *info; /* as declared; type UNDEFINED when it is not */
-    const struct ulp_tensor *constant; /* the same in every lane: initializer, or integers known at planning; NULL: lanes compute it */
-    const struct ulp_tensor *known;    /* its value in FP32 when that is known at planning, for shapes only; NULL: not known */
-    struct ulp_tensor *folded;         /* owns what constant or known point to when planning computed it */
-    struct ulp_tensor shape;           /* inferred; type UNDEFINED while unknown. data is never set */
-    int outer;                         /* slot of the enclosing block this one stands for; -1: none */
-    int same_as;                       /* slot of this block it stands for since an If became its branch; -1: none */
-    bool data;                         /* it has a use that is no parameter (ulp_is_parameter) */
-    int producer;                      /* step that computes it, once the block is folded; -1: none */
-    int last_use;                      /* step after which no one needs it; INT_MAX: block output; -1: never used */
+    /* the same in every lane: initializer, or integers known at planning; NULL: lanes compute it */
+    const struct ulp_tensor *constant;
+    /* its value in FP32 when that is known at planning, for shapes only; NULL: not known */
+    const struct ulp_tensor *known;
+    /* owns what constant or known point to when planning computed it */
+    struct ulp_tensor *folded;
+    /* inferred; type UNDEFINED while unknown. data is never set */
+    struct ulp_tensor shape;
+    /* slot of the enclosing block this one stands for; -1: none */
+    int outer;
+    /* slot of this block it stands for since an If became its branch; -1: none */
+    int same_as;
+    bool data; /* it has a use that is no parameter (ulp_is_parameter) */
+    /* step that computes it, once the block is folded; -1: none */
+    int producer;
+    /* step after which no one needs it; INT_MAX: block output; -1: never used */
+    int last_use;
 };
 
 /* What a step computes in arithmetics with qdq=integer instead: a row of ops/integer.c. */
@@ -33,19 +42,21 @@ struct ulp_integer_form {
 
 struct ulp_step {
     struct ulp_bound bound;
-    const char *name;              /* functions expanded: "call/inner" */
+    const char *name; /* functions expanded: "call/inner" */
     int64_t opset;
-    size_t input_count;            /* with captured values, and those only the integer form reads */
-    size_t own_input_count;        /* the node's own */
+    size_t input_count;     /* with captured values, and those only the integer form reads */
+    size_t own_input_count; /* the node's own */
     size_t output_count;
-    const int *inputs, *outputs;   /* slots; -1: omitted */
-    const int *dead;               /* slots whose last use this is */
+    const int *inputs, *outputs; /* slots; -1: omitted */
+    const int *dead;             /* slots whose last use this is */
     size_t dead_count;
-    bool folded;                   /* every output is a constant slot: nothing to run */
-    bool constant;                 /* a value, not work: Constant, or ConstantOfShape of a known shape */
+    bool folded; /* every output is a constant slot: nothing to run */
+    /* a value, not work: Constant, or ConstantOfShape of a known shape */
+    bool constant;
     struct ulp_integer_form *integer; /* NULL: none */
-    double cost;                   /* estimated multiply-adds and element operations, those of bodies included */
-    size_t number;                 /* among all nodes of the plan: what it is reported under */
+    /* estimated multiply-adds and element operations, those of bodies included */
+    double cost;
+    size_t number; /* among all nodes of the plan: what it is reported under */
 };
 
 struct ulp_block {
@@ -57,15 +68,18 @@ struct ulp_block {
     size_t slot_count, slot_capacity;
     const int *inputs, *outputs;
     size_t input_count, output_count;
-    int *captured;                 /* slots whose outer >= 0, in the order of the owning step's extra inputs */
+    /* slots whose outer >= 0, in the order of the owning step's extra inputs */
+    int *captured;
     size_t captured_count, captured_capacity;
-    const struct ulp_block *inlined_in; /* the block that has the steps of this branch now; NULL: runs by itself, if at all */
-    double cost;                   /* of its steps */
-    bool folded;                   /* steps are final, those of inlined branches included */
+    /* the block that has the steps of this branch now; NULL: runs by itself, if at all */
+    const struct ulp_block *inlined_in;
+    double cost; /* of its steps */
+    bool folded; /* steps are final, those of inlined branches included */
 };
 
 /* The same in every lane; NULL: nothing happens. */
-static inline void ulp_slot_set_constant(struct ulp_plan_slot *slot, const struct ulp_tensor *constant)
+static inline void ulp_slot_set_constant(struct ulp_plan_slot *slot,
+                                         const struct ulp_tensor *constant)
 {
     if (!constant)
         return;
@@ -77,7 +91,9 @@ static inline void ulp_slot_set_constant(struct ulp_plan_slot *slot, const struc
 /* The step that computes the slot; NULL: none does, or no slot (-1). */
 static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *block, int slot)
 {
-    return slot >= 0 && block->slots[slot].producer >= 0 ? &block->steps[block->slots[slot].producer] : NULL;
+    return slot >= 0 && block->slots[slot].producer >= 0
+               ? &block->steps[block->slots[slot].producer]
+               : NULL;
 }
 
 /* Where a node of the plan is. */
@@ -93,7 +109,7 @@ struct ulp_plan {
     size_t lane_count;
     struct ulp_arithmetic exact; /* fp32: what constants are folded in */
     struct ulp_block *main;
-    struct ulp_block **blocks;   /* every block, for freeing */
+    struct ulp_block **blocks; /* every block, for freeing */
     size_t block_count, block_capacity;
     size_t max_memory_bytes;
     struct ulp_budget budget;    /* of constants computed while planning */
@@ -103,35 +119,47 @@ struct ulp_plan {
     size_t problem_count;
 };
 
-/* expand.c: the graph and everything nested in it as blocks, functions expanded, nodes bound to operators. Every node that cannot be
- * bound is collected and reported in one error. */
+/* expand.c: the graph and everything nested in it as blocks, functions expanded, nodes bound to
+ * operators. Every node that cannot be bound is collected and reported in one error. */
 enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error);
 /* A value of the block that has none yet; -1: out of memory. */
 int ulp_block_add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *name);
 /* Room for one more element in an arena array that doubles. */
-bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity, size_t bytes);
+bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
+                   size_t bytes);
 
 /* inline.c. The branch an If with a known condition takes; NULL: the step is no such If. */
 struct ulp_block *ulp_plan_known_branch(const struct ulp_block *block, const struct ulp_step *step);
-/* The branch's values become the block's and its steps are put in terms of them; the caller puts them where the If was. */
-enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block, const struct ulp_step *step, struct ulp_block *branch,
+/* The branch's values become the block's and its steps are put in terms of them; the caller puts
+ * them where the If was. */
+enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block,
+                                const struct ulp_step *step, struct ulp_block *branch,
                                 struct ulp_error *error);
 /* A step's slots, and the block's outputs, after Ifs before them have been replaced. */
-enum ulp_status ulp_plan_resolve_step(struct ulp_plan *plan, struct ulp_block *block, struct ulp_step *step, struct ulp_error *error);
-enum ulp_status ulp_plan_resolve(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error);
+enum ulp_status ulp_plan_resolve_step(struct ulp_plan *plan, struct ulp_block *block,
+                                      struct ulp_step *step, struct ulp_error *error);
+enum ulp_status ulp_plan_resolve(struct ulp_plan *plan, struct ulp_block *block,
+                                 struct ulp_error *error);
 
 /* fold.c: shapes, constants known before the run, last uses and costs. */
-enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options, struct ulp_error *error);
-/* order.c: costs and last uses of a block whose steps are final, after those of its bodies; then the numbers of all nodes. */
-enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error);
+enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options,
+                              struct ulp_error *error);
+/* order.c: costs and last uses of a block whose steps are final, after those of its bodies; then
+ * the numbers of all nodes. */
+enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
+                               struct ulp_error *error);
 enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error);
-/* fuse.c: find the block's quantised contractions and give their steps integer forms, when a lane wants them. After
- * folding, before last uses. */
-enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block, struct ulp_error *error);
-/* memory.c: ULP_ERROR_MEMORY when the values known to be alive at one step exceed the limit (0: none). A lower bound of the run's need:
- * scratch, converted weights and shapes unknown before the run come on top, and are charged as they come. */
-enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes, struct ulp_error *error);
+/* fuse.c: find the block's quantised contractions and give their steps integer forms, when a lane
+ * wants them. After folding, before last uses. */
+enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
+                              struct ulp_error *error);
+/* memory.c: ULP_ERROR_MEMORY when the values known to be alive at one step exceed the limit (0:
+ * none). A lower bound of the run's need: scratch, converted weights and shapes unknown before the
+ * run come on top, and are charged as they come. */
+enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes,
+                                      struct ulp_error *error);
 /* plan.c: check given inputs against the model's declarations; bind symbolic dimensions by name. */
-enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, struct ulp_error *error);
+enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,
+                                      const struct ulp_tensor_set *inputs, struct ulp_error *error);
 
 #endif

@@ -1,6 +1,7 @@
-/* If, Loop and Scan in all lanes. Lanes that take the reference's branches and rounds go through the bodies side by side with it, so that
- * every node inside is seen as those outside are. The node itself then only hands its bodies' results on: it introduces nothing. A lane
- * that leaves the reference's way computes the node by itself, as one. */
+/* If, Loop and Scan in all lanes. Lanes that take the reference's branches and rounds go through
+ * the bodies side by side with it, so that every node inside is seen as those outside are. The node
+ * itself then only hands its bodies' results on: it introduces nothing. A lane that leaves the
+ * reference's way computes the node by itself, as one. */
 #include "base/error.h"
 #include "ops/control.h"
 #include "run/walk.h"
@@ -34,22 +35,26 @@ static bool is_driven(const struct rounds *r, size_t lane)
     return !r->absent[lane] && (lane == 0 || !r->walk->options->isolated);
 }
 
-static enum ulp_status begin_lane(struct rounds *r, size_t lane, struct ulp_evaluation *evaluation, struct ulp_error *error)
+static enum ulp_status begin_lane(struct rounds *r, size_t lane, struct ulp_evaluation *evaluation,
+                                  struct ulp_error *error)
 {
     struct lane_rounds *rounds = &r->lanes[lane];
-    const struct ulp_tensor **inputs = ulp_arena_take(r->arena, r->step->input_count + 1, sizeof *inputs);
+    const struct ulp_tensor **inputs =
+        ulp_arena_take(r->arena, r->step->input_count + 1, sizeof *inputs);
     if (!inputs)
         return out_of_memory(error);
     enum ulp_status status = ulp_own_inputs(&r->frame->lanes[lane], r->step, inputs, error);
     if (status == ULP_OK)
         status = ulp_evaluation_create(evaluation, r->step, r->arena, error);
     if (status == ULP_OK)
-        status = ulp_step_open(&rounds->call, r->step, &r->frame->lanes[lane], inputs, evaluation->entire, error);
+        status = ulp_step_open(&rounds->call, r->step, &r->frame->lanes[lane], inputs,
+                               evaluation->entire, error);
     if (status != ULP_OK)
         return status;
     rounds->open = true;
     status = ulp_call_open(&rounds->call.call, &rounds->temporaries, error);
-    return status == ULP_OK ? ulp_control_begin(&rounds->control, &rounds->call.call, error) : status;
+    return status == ULP_OK ? ulp_control_begin(&rounds->control, &rounds->call.call, error)
+                            : status;
 }
 
 static void close_lane(struct lane_rounds *rounds)
@@ -77,7 +82,8 @@ static void part_lanes(struct rounds *r)
     }
 }
 
-/* What observers know a value by: a result of the body, or an input of the step. NULL: a constant, or nothing. */
+/* What observers know a value by: a result of the body, or an input of the step. NULL: a constant,
+ * or nothing. */
 static const char *find_name(const struct rounds *r, struct ulp_control_source source)
 {
     bool inside = source.result >= 0;
@@ -94,7 +100,9 @@ static enum ulp_status open_body(struct rounds *r, struct ulp_error *error)
     enum ulp_status status = ULP_OK;
     if (r->inner.block != control->body) {
         status = ulp_frame_create(&r->inner, r->walk, control->body, r->frame, r->absent, error);
-        for (size_t l = 0; l < r->walk->plan->lane_count && status == ULP_OK && control->kind != ULP_CONTROL_IF; l++)
+        for (size_t l = 0;
+             l < r->walk->plan->lane_count && status == ULP_OK && control->kind != ULP_CONTROL_IF;
+             l++)
             r->inner.lanes[l].keeps_constants = r->inner.lanes[l].repeats = true;
         r->names = ulp_arena_take(r->arena, control->input_count + 1, sizeof *r->names);
         if (status != ULP_OK || !r->names)
@@ -103,7 +111,8 @@ static enum ulp_status open_body(struct rounds *r, struct ulp_error *error)
     for (size_t l = 0; l < r->walk->plan->lane_count && status == ULP_OK; l++) {
         const struct ulp_control *own = &r->lanes[l].control;
         if (is_driven(r, l))
-            status = ulp_body_enter(&r->inner.lanes[l], &r->lanes[l].call.call, own->input_count, own->inputs, own->result_count, error);
+            status = ulp_body_enter(&r->inner.lanes[l], &r->lanes[l].call.call, own->input_count,
+                                    own->inputs, own->result_count, error);
     }
     for (size_t i = 0; i < control->input_count && status == ULP_OK; i++)
         r->names[i] = find_name(r, ulp_control_input_source(control, i));
@@ -122,7 +131,8 @@ static enum ulp_status walk_round(struct rounds *r, struct ulp_error *error)
         if (r->absent[l])
             continue;
         if (is_driven(r, l))
-            status = ulp_body_leave(&r->inner.lanes[l], control->result_count, control->results, error);
+            status =
+                ulp_body_leave(&r->inner.lanes[l], control->result_count, control->results, error);
         ulp_lane_clear(&r->inner.lanes[l]);
         if (status == ULP_OK && is_driven(r, l))
             status = ulp_control_take(control, error);
@@ -134,8 +144,10 @@ static enum ulp_status walk_round(struct rounds *r, struct ulp_error *error)
     return status;
 }
 
-/* P(r) and R(p) of a node that only hands on: the values themselves, rounded where the other arithmetic's storage is narrower. */
-static enum ulp_status hand_on(const struct rounds *r, size_t lane, const struct ulp_evaluation *reference,
+/* P(r) and R(p) of a node that only hands on: the values themselves, rounded where the other
+ * arithmetic's storage is narrower. */
+static enum ulp_status hand_on(const struct rounds *r, size_t lane,
+                               const struct ulp_evaluation *reference,
                                struct ulp_evaluation *evaluation, struct ulp_error *error)
 {
     const struct ulp_arithmetic *lanes = r->walk->plan->lanes;
@@ -149,15 +161,16 @@ static enum ulp_status hand_on(const struct rounds *r, size_t lane, const struct
             if (ulp_element_is_float(from[i]->element))
                 status = ulp_lane_format(&lanes[from_lane[i]], from[i]->type, &format, error);
             if (status == ULP_OK)
-                status = ulp_adapt(to[i], from[i], &format, &lanes[to_lane[i]], true, &r->walk->budget, r->walk->pool, error);
+                status = ulp_adapt(to[i], from[i], &format, &lanes[to_lane[i]], true,
+                                   &r->walk->budget, r->walk->pool, error);
         }
     }
     return status;
 }
 
 /* The node's outputs in every lane. */
-static enum ulp_status end_lanes(struct rounds *r, const struct ulp_tensor *const *reference_inputs, struct ulp_evaluation *evaluations,
-                                 struct ulp_error *error)
+static enum ulp_status end_lanes(struct rounds *r, const struct ulp_tensor *const *reference_inputs,
+                                 struct ulp_evaluation *evaluations, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < r->walk->plan->lane_count && status == ULP_OK; l++) {
@@ -168,7 +181,8 @@ static enum ulp_status end_lanes(struct rounds *r, const struct ulp_tensor *cons
             if (status == ULP_OK && l && r->walk->options->audit)
                 status = hand_on(r, l, &evaluations[0], &evaluations[l], error);
         } else if (r->absent[l]) {
-            status = ulp_evaluate(r->walk, r->frame, r->step, l, reference_inputs, &evaluations[l], r->arena, error);
+            status = ulp_evaluate(r->walk, r->frame, r->step, l, reference_inputs, &evaluations[l],
+                                  r->arena, error);
         }
         if (status != ULP_OK)
             ulp_fail_at(error, status, "in %s", r->walk->plan->lanes[l].name);
@@ -176,9 +190,10 @@ static enum ulp_status end_lanes(struct rounds *r, const struct ulp_tensor *cons
     return status;
 }
 
-/* Of lanes on a way of their own the step's inputs; of the others what is handed on, under the names it has in the body. */
-static enum ulp_status list_handed(const struct rounds *r, const struct ulp_evaluation *evaluations, struct ulp_told_inputs *told,
-                                   struct ulp_error *error)
+/* Of lanes on a way of their own the step's inputs; of the others what is handed on, under the
+ * names it has in the body. */
+static enum ulp_status list_handed(const struct rounds *r, const struct ulp_evaluation *evaluations,
+                                   struct ulp_told_inputs *told, struct ulp_error *error)
 {
     size_t lanes = r->walk->plan->lane_count, count = 0;
     struct ulp_told_inputs own = {0};
@@ -187,9 +202,10 @@ static enum ulp_status list_handed(const struct rounds *r, const struct ulp_eval
         apart |= r->absent[l] && !r->frame->absent[l];
     if (apart && ulp_list_inputs(r->walk, r->frame, r->step, &own, r->arena, error) != ULP_OK)
         return ULP_ERROR_MEMORY;
-    *told = (struct ulp_told_inputs){
-        .apart = apart ? r->absent : NULL,
-        .names = ulp_arena_take(r->arena, own.count + r->step->output_count + 1, sizeof *told->names)};
+    *told = (struct ulp_told_inputs){.apart = apart ? r->absent : NULL,
+                                     .names = ulp_arena_take(r->arena,
+                                                             own.count + r->step->output_count + 1,
+                                                             sizeof *told->names)};
     int *outputs = ulp_arena_take(r->arena, r->step->output_count + 1, sizeof *outputs);
     if (!told->names || !outputs)
         return out_of_memory(error);
@@ -209,18 +225,25 @@ static enum ulp_status list_handed(const struct rounds *r, const struct ulp_eval
         for (size_t i = 0; i < own.count && (l == 0 || r->absent[l]); i++)
             told->values[l * told->count + i] = own.values[l * own.count + i];
         for (size_t i = 0; i < count && is_driven(r, l); i++)
-            told->values[l * told->count + own.count + i].entire = &evaluations[l].entire[outputs[i]];
+            told->values[l * told->count + own.count + i].entire =
+                &evaluations[l].entire[outputs[i]];
     }
     return ULP_OK;
 }
 
-enum ulp_status ulp_walk_rounds(struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step,
-                                const struct ulp_tensor *const *reference_inputs, struct ulp_evaluation *evaluations,
-                                struct ulp_told_inputs *told, struct ulp_arena *arena, struct ulp_error *error)
+enum ulp_status ulp_walk_rounds(struct ulp_walk *walk, const struct ulp_frame *frame,
+                                const struct ulp_step *step,
+                                const struct ulp_tensor *const *reference_inputs,
+                                struct ulp_evaluation *evaluations, struct ulp_told_inputs *told,
+                                struct ulp_arena *arena, struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count;
-    struct rounds r = {.walk = walk, .frame = frame, .step = step, .lanes = ulp_arena_take(arena, lanes, sizeof *r.lanes),
-                       .absent = ulp_arena_take(arena, lanes, sizeof *r.absent), .arena = arena};
+    struct rounds r = {.walk = walk,
+                       .frame = frame,
+                       .step = step,
+                       .lanes = ulp_arena_take(arena, lanes, sizeof *r.lanes),
+                       .absent = ulp_arena_take(arena, lanes, sizeof *r.absent),
+                       .arena = arena};
     if (!r.lanes || !r.absent)
         return out_of_memory(error);
     enum ulp_status status = ULP_OK;
@@ -240,5 +263,7 @@ enum ulp_status ulp_walk_rounds(struct ulp_walk *walk, const struct ulp_frame *f
     for (size_t l = 0; l < lanes; l++)
         close_lane(&r.lanes[l]);
     ulp_frame_free(&r.inner, walk);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "node %s (%s)", step->name, step->bound.node->op_type);
+    return status == ULP_OK
+               ? ULP_OK
+               : ulp_fail_at(error, status, "node %s (%s)", step->name, step->bound.node->op_type);
 }

@@ -7,17 +7,20 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
 
-enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step,
-                                struct ulp_told_inputs *out, struct ulp_arena *arena, struct ulp_error *error)
+enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                                const struct ulp_step *step, struct ulp_told_inputs *out,
+                                struct ulp_arena *arena, struct ulp_error *error)
 {
     const struct ulp_block *block = frame->block;
-    size_t all = step->bound.blocks ? step->input_count : step->own_input_count, lanes = walk->plan->lane_count;
+    size_t all = step->bound.blocks ? step->input_count : step->own_input_count,
+           lanes = walk->plan->lane_count;
     *out = (struct ulp_told_inputs){.names = ulp_arena_take(arena, all + 1, sizeof *out->names)};
     int *slots = ulp_arena_take(arena, all + 1, sizeof *slots);
     if (!out->names || !slots)
         return out_of_memory(error);
     for (size_t i = 0; i < all; i++)
-        if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant && frame->names[step->inputs[i]]) {
+        if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant &&
+            frame->names[step->inputs[i]]) {
             out->names[out->count] = frame->names[step->inputs[i]];
             slots[out->count++] = step->inputs[i];
         }
@@ -31,11 +34,14 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
 }
 
 /* The values of one lane's output. */
-static struct ulp_lane_value find_value(const struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step,
-                                        const struct ulp_evaluation *evaluations, size_t lane, int position)
+static struct ulp_lane_value find_value(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                                        const struct ulp_step *step,
+                                        const struct ulp_evaluation *evaluations, size_t lane,
+                                        int position)
 {
     const struct ulp_evaluation *evaluation = &evaluations[lane];
-    const struct ulp_tensor *constant = step->folded ? frame->block->slots[step->outputs[position]].constant : NULL;
+    const struct ulp_tensor *constant =
+        step->folded ? frame->block->slots[step->outputs[position]].constant : NULL;
     if (constant && !frame->absent[lane])
         return (struct ulp_lane_value){constant, lane ? constant : NULL, lane ? constant : NULL};
     if (!evaluation->entire || evaluation->skipped)
@@ -44,18 +50,21 @@ static struct ulp_lane_value find_value(const struct ulp_walk *walk, const struc
     if (lane == 0 || !walk->options->audit)
         return value;
     value.single = evaluation->single_is_entire ? value.entire : &evaluation->single[position];
-    value.here = evaluation->here_is_reference ? &evaluations[0].entire[position] : &evaluation->here[position];
+    value.here = evaluation->here_is_reference ? &evaluations[0].entire[position]
+                                               : &evaluation->here[position];
     return value;
 }
 
-enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step,
-                         const struct ulp_evaluation *evaluations, const struct ulp_told_inputs *inputs, double seconds,
+enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame,
+                         const struct ulp_step *step, const struct ulp_evaluation *evaluations,
+                         const struct ulp_told_inputs *inputs, double seconds,
                          struct ulp_arena *arena, struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count, outputs = 0;
     const char **output_names = ulp_arena_take(arena, step->output_count + 1, sizeof *output_names);
     int *positions = ulp_arena_take(arena, step->output_count + 1, sizeof *positions);
-    struct ulp_lane_value *values = ulp_arena_take(arena, lanes * step->output_count + 1, sizeof *values);
+    struct ulp_lane_value *values =
+        ulp_arena_take(arena, lanes * step->output_count + 1, sizeof *values);
     if (!output_names || !positions || !values)
         return out_of_memory(error);
     for (size_t o = 0; o < step->output_count; o++)

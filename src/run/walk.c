@@ -13,22 +13,28 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
 
-enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk, const struct ulp_block *block,
-                                 const struct ulp_frame *outer, const bool *absent, struct ulp_error *error)
+enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
+                                 const struct ulp_block *block, const struct ulp_frame *outer,
+                                 const bool *absent, struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count;
-    *out = (struct ulp_frame){.block = block, .outer = outer, .lanes = calloc(lanes, sizeof *out->lanes),
+    *out = (struct ulp_frame){.block = block,
+                              .outer = outer,
+                              .lanes = calloc(lanes, sizeof *out->lanes),
                               .absent = calloc(lanes, sizeof *out->absent),
                               .names = calloc(block->slot_count + 1, sizeof *out->names)};
-    enum ulp_status status = out->lanes && out->absent && out->names ? ULP_OK : out_of_memory(error);
+    enum ulp_status status =
+        out->lanes && out->absent && out->names ? ULP_OK : out_of_memory(error);
     for (size_t v = 0; v < block->slot_count && status == ULP_OK; v++)
-        out->names[v] = outer && block->slots[v].outer >= 0 ? outer->names[block->slots[v].outer] : block->slots[v].name;
+        out->names[v] = outer && block->slots[v].outer >= 0 ? outer->names[block->slots[v].outer]
+                                                            : block->slots[v].name;
     if (status == ULP_OK && absent)
         memcpy(out->absent, absent, lanes * sizeof *absent);
     for (size_t l = 0; l < lanes && status == ULP_OK; l++) {
         if (out->absent[l])
             continue;
-        status = ulp_lane_create(&out->lanes[l], &walk->plan->lanes[l], block, &walk->budget, walk->pool, error);
+        status = ulp_lane_create(&out->lanes[l], &walk->plan->lanes[l], block, &walk->budget,
+                                 walk->pool, error);
         out->lanes[l].packed = walk->packed;
         out->lanes[l].repeats = walk->options->audit;
     }
@@ -48,29 +54,35 @@ void ulp_frame_free(struct ulp_frame *frame, const struct ulp_walk *walk)
 static bool is_cancelled(const struct ulp_walk *walk)
 {
     for (size_t i = 0; i < walk->observer_count; i++)
-        if (walk->observers[i].cancelled && walk->observers[i].cancelled(walk->observers[i].context))
+        if (walk->observers[i].cancelled &&
+            walk->observers[i].cancelled(walk->observers[i].context))
             return true;
     return false;
 }
 
 /* The step in every lane that is here. */
-static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step,
-                                      struct ulp_evaluation *evaluations, struct ulp_told_inputs *told, struct ulp_arena *arena,
+static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_frame *frame,
+                                      const struct ulp_step *step,
+                                      struct ulp_evaluation *evaluations,
+                                      struct ulp_told_inputs *told, struct ulp_arena *arena,
                                       struct ulp_error *error)
 {
-    const struct ulp_tensor **reference_inputs = ulp_arena_take(arena, step->input_count + 1, sizeof *reference_inputs);
+    const struct ulp_tensor **reference_inputs =
+        ulp_arena_take(arena, step->input_count + 1, sizeof *reference_inputs);
     if (!reference_inputs)
         return out_of_memory(error);
     enum ulp_status status = ulp_own_inputs(&frame->lanes[0], step, reference_inputs, error);
     if (status == ULP_OK && step->bound.blocks)
-        return ulp_walk_rounds(walk, frame, step, reference_inputs, evaluations, told, arena, error);
+        return ulp_walk_rounds(walk, frame, step, reference_inputs, evaluations, told, arena,
+                               error);
     for (size_t l = 0; l < walk->plan->lane_count && !step->folded && status == ULP_OK; l++) {
         if (frame->absent[l])
             continue;
         status = ulp_evaluation_create(&evaluations[l], step, arena, error);
         if (status != ULP_OK)
             break;
-        status = ulp_evaluate(walk, frame, step, l, reference_inputs, &evaluations[l], arena, error);
+        status =
+            ulp_evaluate(walk, frame, step, l, reference_inputs, &evaluations[l], arena, error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "in %s", walk->plan->lanes[l].name);
     }
@@ -78,7 +90,8 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
 }
 
 /* The lane's results become its values; what else was computed goes. */
-static void keep_results(struct ulp_lane *lane, const struct ulp_step *step, struct ulp_evaluation *evaluation, bool keeps)
+static void keep_results(struct ulp_lane *lane, const struct ulp_step *step,
+                         struct ulp_evaluation *evaluation, bool keeps)
 {
     struct ulp_tensor *const results[] = {evaluation->entire, evaluation->single, evaluation->here};
     if (!evaluation->entire)
@@ -93,7 +106,8 @@ static void keep_results(struct ulp_lane *lane, const struct ulp_step *step, str
             ulp_tensor_free(&results[i][o]);
 }
 
-static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame, const struct ulp_step *step, struct ulp_arena *arena,
+static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
+                                 const struct ulp_step *step, struct ulp_arena *arena,
                                  struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count;
@@ -114,14 +128,16 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     }
     for (size_t l = 0; l < lanes; l++)
         if (!frame->absent[l]) {
-            keep_results(&frame->lanes[l], step, &evaluations[l], status == ULP_OK && (l == 0 || !walk->options->isolated));
+            keep_results(&frame->lanes[l], step, &evaluations[l],
+                         status == ULP_OK && (l == 0 || !walk->options->isolated));
             ulp_lane_drop(&frame->lanes[l], step);
         }
     return status;
 }
 
 /* The main graph's steps have an arena each; a body's share one, for rounds are many and short. */
-enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame, struct ulp_error *error)
+enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
+                               struct ulp_error *error)
 {
     struct ulp_arena *arena = NULL;
     enum ulp_status status = ULP_OK;

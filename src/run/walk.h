@@ -1,4 +1,5 @@
-/* The walk inside: a block is gone through by all lanes side by side, and so are the bodies of its If, Loop and Scan. */
+/* The walk inside: a block is gone through by all lanes side by side, and so are the bodies of its
+ * If, Loop and Scan. */
 #ifndef ULP_RUN_WALK_H
 #define ULP_RUN_WALK_H
 
@@ -12,8 +13,8 @@ struct ulp_walk {
     struct ulp_budget budget;
     struct ulp_pool *pool;
     struct ulp_packed *packed;
-    size_t *rounds;           /* how often each node has been told of, by number */
-    double seconds_told;      /* sum of what observers were told */
+    size_t *rounds;               /* how often each node has been told of, by number */
+    double seconds_told;          /* sum of what observers were told */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
 
@@ -22,29 +23,37 @@ struct ulp_frame {
     const struct ulp_block *block;
     const struct ulp_frame *outer; /* of the node whose body this is; NULL: the main graph */
     struct ulp_lane *lanes;
-    bool *absent;                  /* lanes that do not go through this body: nothing of them is here */
-    const char **names;            /* by slot: what observers know the value by; NULL: they do not */
+    /* lanes that do not go through this body: nothing of them is here */
+    bool *absent;
+    /* by slot: what observers know the value by; NULL: they do not */
+    const char **names;
 };
 /* Lanes that `absent` (may be NULL) marks get no values. */
-enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk, const struct ulp_block *block,
-                                 const struct ulp_frame *outer, const bool *absent, struct ulp_error *error);
+enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
+                                 const struct ulp_block *block, const struct ulp_frame *outer,
+                                 const bool *absent, struct ulp_error *error);
 void ulp_frame_free(struct ulp_frame *frame, const struct ulp_walk *walk);
 
-/* Evaluations of one step by one lane; tensors are owned here until they move to the lane or are freed. */
+/* Evaluations of one step by one lane; tensors are owned here until they move to the lane or are
+ * freed. */
 struct ulp_evaluation {
-    struct ulp_tensor *entire, *single, *here; /* output_count each; NULL: the lane is absent, or the step is folded */
-    bool single_is_entire, here_is_reference;  /* views of others: inputs were equal */
-    bool skipped;                              /* nothing was computed */
+    /* output_count each; NULL: the lane is absent, or the step is folded */
+    struct ulp_tensor *entire, *single, *here;
+    bool single_is_entire, here_is_reference; /* views of others: inputs were equal */
+    bool skipped;                             /* nothing was computed */
 };
-enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step, struct ulp_arena *arena,
-                                      struct ulp_error *error);
+enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
+                                      struct ulp_arena *arena, struct ulp_error *error);
 
 /* evaluate.c: the inputs a step has in one lane. */
-enum ulp_status ulp_own_inputs(struct ulp_lane *lane, const struct ulp_step *step, const struct ulp_tensor **inputs,
-                               struct ulp_error *error);
-/* Entire, single and here of one lane, in which the step is one node. The reference's inputs and results are known. */
-enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step, size_t lane,
-                             const struct ulp_tensor *const *reference_inputs, struct ulp_evaluation *out, struct ulp_arena *arena,
+enum ulp_status ulp_own_inputs(struct ulp_lane *lane, const struct ulp_step *step,
+                               const struct ulp_tensor **inputs, struct ulp_error *error);
+/* Entire, single and here of one lane, in which the step is one node. The reference's inputs and
+ * results are known. */
+enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
+                             const struct ulp_step *step, size_t lane,
+                             const struct ulp_tensor *const *reference_inputs,
+                             struct ulp_evaluation *out, struct ulp_arena *arena,
                              struct ulp_error *error);
 
 /* What observers are told of a node's inputs: values[lane * count + input]. */
@@ -55,18 +64,23 @@ struct ulp_told_inputs {
     struct ulp_lane_value *values;
 };
 /* tell.c: the step's own and captured inputs that are no constants. */
-enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step,
-                                struct ulp_told_inputs *out, struct ulp_arena *arena, struct ulp_error *error);
-enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step,
-                         const struct ulp_evaluation *evaluations, const struct ulp_told_inputs *inputs, double seconds,
+enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                                const struct ulp_step *step, struct ulp_told_inputs *out,
+                                struct ulp_arena *arena, struct ulp_error *error);
+enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame,
+                         const struct ulp_step *step, const struct ulp_evaluation *evaluations,
+                         const struct ulp_told_inputs *inputs, double seconds,
                          struct ulp_arena *arena, struct ulp_error *error);
 
-/* rounds.c: an If, Loop or Scan. Lanes that take the reference's branches and rounds go through the bodies with it, and the node only
- * hands the results on; for another lane it is one node. */
-enum ulp_status ulp_walk_rounds(struct ulp_walk *walk, const struct ulp_frame *frame, const struct ulp_step *step,
-                                const struct ulp_tensor *const *reference_inputs, struct ulp_evaluation *evaluations,
-                                struct ulp_told_inputs *told, struct ulp_arena *arena, struct ulp_error *error);
+/* rounds.c: an If, Loop or Scan. Lanes that take the reference's branches and rounds go through the
+ * bodies with it, and the node only hands the results on; for another lane it is one node. */
+enum ulp_status ulp_walk_rounds(struct ulp_walk *walk, const struct ulp_frame *frame,
+                                const struct ulp_step *step,
+                                const struct ulp_tensor *const *reference_inputs,
+                                struct ulp_evaluation *evaluations, struct ulp_told_inputs *told,
+                                struct ulp_arena *arena, struct ulp_error *error);
 /* walk.c: every step of the block, in order. */
-enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame, struct ulp_error *error);
+enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
+                               struct ulp_error *error);
 
 #endif

@@ -1,9 +1,10 @@
-/* ONNX multidirectional broadcasting (Broadcasting in ONNX, doc/Broadcasting.md of the specification). */
+/* ONNX multidirectional broadcasting (Broadcasting in ONNX, doc/Broadcasting.md of the
+ * specification). */
 #include "base/error.h"
 #include "tensor/tensor.h"
 
-enum ulp_status ulp_broadcast_shape(int count, const struct ulp_tensor *const *tensors, int *rank, int64_t *dims,
-                                    struct ulp_error *error)
+enum ulp_status ulp_broadcast_shape(int count, const struct ulp_tensor *const *tensors, int *rank,
+                                    int64_t *dims, struct ulp_error *error)
 {
     *rank = 0;
     for (int t = 0; t < count; t++)
@@ -25,10 +26,11 @@ enum ulp_status ulp_broadcast_shape(int count, const struct ulp_tensor *const *t
             }
             char shape[200];
             return ulp_fail(error, ULP_ERROR_INPUT,
-                            "input %d, %s, does not broadcast with the inputs before it: dimension %d from the end is "
+                            "input %d, %s, does not broadcast with the inputs before it: dimension "
+                            "%d from the end is "
                             "%lld there and %lld here",
-                            t, ulp_tensor_describe_text(tensors[t], shape, sizeof shape), *rank - shift - d,
-                            (long long)*wanted, (long long)size);
+                            t, ulp_tensor_describe_text(tensors[t], shape, sizeof shape),
+                            *rank - shift - d, (long long)*wanted, (long long)size);
         }
     }
     return ULP_OK;

@@ -1,9 +1,10 @@
 /* Converting elements between memory forms, each value rounded once.
  *
- * Values on their way to a format of at most 51 bits pass through a double rounded to odd (truncated, last bit set when
- * anything was cut), from which every rounding mode still gives the single correct rounding (number/README.md).
- * Floats to integers go toward zero; a value beyond the integer's range goes to its nearest end and NaN to 0, as CUDA's
- * cvt.rzi does (ONNX Cast leaves these cases undefined). Anything to BOOL is value != 0 (NaN is true). */
+ * Values on their way to a format of at most 51 bits pass through a double rounded to odd
+ * (truncated, last bit set when anything was cut), from which every rounding mode still gives the
+ * single correct rounding (number/README.md). Floats to integers go toward zero; a value beyond the
+ * integer's range goes to its nearest end and NaN to 0, as CUDA's cvt.rzi does (ONNX Cast leaves
+ * these cases undefined). Anything to BOOL is value != 0 (NaN is true). */
 #include <math.h>
 #include <string.h>
 
@@ -46,7 +47,8 @@ static double wide_to_odd(const struct ulp_tensor *tensor, size_t i)
         for (size_t l = 0; l < top; l++)
             below |= record->limbs[l];
         const uint64_t sign = record->kind < 0, exponent = (uint64_t)(record->exponent - 1 + 1023);
-        const uint64_t bits = sign << 63 | exponent << 52 | (limb >> 11 & (((uint64_t)1 << 52) - 1)) | (below != 0);
+        const uint64_t bits =
+            sign << 63 | exponent << 52 | (limb >> 11 & (((uint64_t)1 << 52) - 1)) | (below != 0);
         double odd;
         memcpy(&odd, &bits, sizeof odd);
         return odd;
@@ -79,9 +81,7 @@ static void read_odd(const struct ulp_tensor *in, size_t first, size_t count, do
         for (size_t i = 0; i < count; i++)
             out[i] = (double)((const float *)in->data)[first + i];
         break;
-    case ULP_ELEMENT_F64:
-        memcpy(out, (const double *)in->data + first, count * sizeof *out);
-        break;
+    case ULP_ELEMENT_F64: memcpy(out, (const double *)in->data + first, count * sizeof *out); break;
     case ULP_ELEMENT_WIDE:
         for (size_t i = 0; i < count; i++)
             out[i] = wide_to_odd(in, first + i);
@@ -117,7 +117,8 @@ struct exact {
 static void read_exact(struct exact *x, const struct ulp_tensor *in, size_t i)
 {
     if (in->element == ULP_ELEMENT_WIDE) {
-        ulp_record_open_const(x->value, ulp_record_at_const(in->data, i, in->precision), in->precision);
+        ulp_record_open_const(x->value, ulp_record_at_const(in->data, i, in->precision),
+                              in->precision);
         return;
     }
     mpfr_custom_init_set(x->value, MPFR_NAN_KIND, 0, 64, x->limbs);
@@ -133,7 +134,8 @@ static void widen_floats(const struct conversion *c, size_t first, size_t last)
 {
     const int precision = c->out->precision;
     for (size_t i = first; i < last; i++) {
-        const double x = c->in->element == ULP_ELEMENT_F32 ? (double)((const float *)c->in->data)[i] : ((const double *)c->in->data)[i];
+        const double x = c->in->element == ULP_ELEMENT_F32 ? (double)((const float *)c->in->data)[i]
+                                                           : ((const double *)c->in->data)[i];
         ulp_record_set_double(ulp_record_at(c->out->data, i, precision), x, precision);
     }
 }
@@ -141,7 +143,8 @@ static void widen_floats(const struct conversion *c, size_t first, size_t last)
 static void convert_to_wide(const struct conversion *c, size_t first, size_t last)
 {
     int precision = c->out->precision;
-    if (precision >= 53 && GMP_NUMB_BITS == 64 && (c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64) &&
+    if (precision >= 53 && GMP_NUMB_BITS == 64 &&
+        (c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64) &&
         !(c->storage && c->storage->precision < precision)) {
         widen_floats(c, first, last);
         return;
@@ -193,11 +196,17 @@ static void convert_to_bool(const struct conversion *c, size_t first, size_t las
 /* The ends of each integer element's range. */
 static void integer_range(const struct ulp_tensor *tensor, double *low, double *high)
 {
-    static const struct { double low, high; } ranges[ULP_ELEMENT_COUNT] = {
-        [ULP_ELEMENT_I8] = {-128, 127}, [ULP_ELEMENT_U8] = {0, 255},
-        [ULP_ELEMENT_I16] = {-32768, 32767}, [ULP_ELEMENT_U16] = {0, 65535},
-        [ULP_ELEMENT_I32] = {-0x1p31, 0x1p31 - 1}, [ULP_ELEMENT_U32] = {0, 0x1p32 - 1},
-        [ULP_ELEMENT_I64] = {-0x1p63, 0x1p63}, [ULP_ELEMENT_U64] = {0, 0x1p64},
+    static const struct {
+        double low, high;
+    } ranges[ULP_ELEMENT_COUNT] = {
+        [ULP_ELEMENT_I8] = {-128, 127},
+        [ULP_ELEMENT_U8] = {0, 255},
+        [ULP_ELEMENT_I16] = {-32768, 32767},
+        [ULP_ELEMENT_U16] = {0, 65535},
+        [ULP_ELEMENT_I32] = {-0x1p31, 0x1p31 - 1},
+        [ULP_ELEMENT_U32] = {0, 0x1p32 - 1},
+        [ULP_ELEMENT_I64] = {-0x1p63, 0x1p63},
+        [ULP_ELEMENT_U64] = {0, 0x1p64},
     };
     *low = ranges[tensor->element].low;
     *high = ranges[tensor->element].high;
@@ -225,7 +234,8 @@ static int64_t wrap_small(enum ulp_type type, int64_t value)
 static void convert_integers(const struct conversion *c, size_t first, size_t last)
 {
     const enum ulp_element in = c->in->element, out = c->out->element;
-    const bool in_byte = in == ULP_ELEMENT_I8 || in == ULP_ELEMENT_U8, out_byte = out == ULP_ELEMENT_I8 || out == ULP_ELEMENT_U8;
+    const bool in_byte = in == ULP_ELEMENT_I8 || in == ULP_ELEMENT_U8,
+               out_byte = out == ULP_ELEMENT_I8 || out == ULP_ELEMENT_U8;
     if (in_byte && out_byte && (c->out->type == ULP_TYPE_INT8 || c->out->type == ULP_TYPE_UINT8)) {
         memcpy((char *)c->out->data + first, (const char *)c->in->data + first, last - first);
     } else if (in == ULP_ELEMENT_I8 && out == ULP_ELEMENT_I32) {
@@ -250,13 +260,16 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
     integer_range(c->out, &low, &high);
     for (size_t i = first; i < last; i++) {
         double value;
-        read_odd(c->in, i, 1, &value); /* truncation of a value rounded to odd is truncation of the value below 2^52 */
+        /* truncation of a value rounded to odd is truncation of the value below 2^52 */
+        read_odd(c->in, i, 1, &value);
         value = trunc(value);
         int64_t integer;
         if (isnan(value))
             integer = 0;
         else if (value >= high)
-            integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)UINT64_MAX : high >= 0x1p63 ? INT64_MAX : (int64_t)high;
+            integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)UINT64_MAX
+                      : high >= 0x1p63                   ? INT64_MAX
+                                                         : (int64_t)high;
         else if (value <= low)
             integer = (int64_t)low;
         else if (fabs(value) >= 0x1p52 && c->in->element == ULP_ELEMENT_WIDE) {
@@ -265,7 +278,8 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
             integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)mpfr_get_ui(x.value, MPFR_RNDZ)
                                                          : mpfr_get_si(x.value, MPFR_RNDZ);
         } else
-            integer = c->out->element == ULP_ELEMENT_U64 ? (int64_t)(uint64_t)value : (int64_t)value;
+            integer =
+                c->out->element == ULP_ELEMENT_U64 ? (int64_t)(uint64_t)value : (int64_t)value;
         ulp_tensor_set_int(c->out, i, integer);
     }
 }
@@ -273,20 +287,19 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
 static convert_fn *choose(const struct conversion *c)
 {
     switch (c->out->element) {
-    case ULP_ELEMENT_F32:
-        return convert_to_narrow_float;
+    case ULP_ELEMENT_F32: return convert_to_narrow_float;
     case ULP_ELEMENT_F64:
-        return c->storage ? c->storage->precision <= ODD_PRECISION_MAX || (c->in->element == ULP_ELEMENT_F32 && c->storage->precision == 53)
-                              ? convert_to_narrow_float
-                              : convert_to_double
-               : c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64 ? convert_to_narrow_float
-                                                                                          : convert_to_double;
-    case ULP_ELEMENT_WIDE:
-        return convert_to_wide;
-    case ULP_ELEMENT_BOOL:
-        return convert_to_bool;
-    default:
-        return convert_to_integer;
+        return c->storage
+                   ? c->storage->precision <= ODD_PRECISION_MAX ||
+                             (c->in->element == ULP_ELEMENT_F32 && c->storage->precision == 53)
+                         ? convert_to_narrow_float
+                         : convert_to_double
+               : c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64
+                   ? convert_to_narrow_float
+                   : convert_to_double;
+    case ULP_ELEMENT_WIDE: return convert_to_wide;
+    case ULP_ELEMENT_BOOL: return convert_to_bool;
+    default: return convert_to_integer;
     }
 }
 
@@ -295,7 +308,8 @@ struct convert_job {
     convert_fn *convert;
 };
 
-static enum ulp_status convert_range(void *context, size_t first, size_t last, int worker, struct ulp_error *error)
+static enum ulp_status convert_range(void *context, size_t first, size_t last, int worker,
+                                     struct ulp_error *error)
 {
     const struct convert_job *job = context;
     (void)worker;
@@ -304,15 +318,18 @@ static enum ulp_status convert_range(void *context, size_t first, size_t last, i
     return ULP_OK;
 }
 
-enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tensor *in, const struct ulp_format *storage,
-                                   enum ulp_rounding rounding, uint64_t seed, struct ulp_pool *pool,
-                                   struct ulp_error *error)
+enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                   const struct ulp_format *storage, enum ulp_rounding rounding,
+                                   uint64_t seed, struct ulp_pool *pool, struct ulp_error *error)
 {
     if (out->count != in->count)
-        return ulp_fail(error, ULP_ERROR_USAGE, "converting %zu elements into a tensor of %zu", in->count, out->count);
-    if (out->element == ULP_ELEMENT_COUNT || in->element == ULP_ELEMENT_COUNT || (in->count && !in->data))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s cannot be converted to %s",
-                        ulp_type_name(in->type), ulp_type_name(out->type));
+        return ulp_fail(error, ULP_ERROR_USAGE, "converting %zu elements into a tensor of %zu",
+                        in->count, out->count);
+    if (out->element == ULP_ELEMENT_COUNT || in->element == ULP_ELEMENT_COUNT ||
+        (in->count && !in->data))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "tensors of type %s cannot be converted to %s", ulp_type_name(in->type),
+                        ulp_type_name(out->type));
     struct convert_job job = {{out, in, storage, rounding, seed}, NULL};
     job.convert = choose(&job.conversion);
     const bool wide = out->element == ULP_ELEMENT_WIDE || in->element == ULP_ELEMENT_WIDE;

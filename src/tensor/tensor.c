@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "number/mpfr_record.h"
 
+/* clang-format off */
 const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT] = {
     [ULP_TYPE_UNDEFINED] = {"UNDEFINED", NULL, ULP_ELEMENT_COUNT, 0},
     [ULP_TYPE_FLOAT] = {"FLOAT", "fp32", ULP_ELEMENT_F32, 32},
@@ -37,6 +38,7 @@ const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT] = {
     [ULP_TYPE_UINT2] = {"UINT2", NULL, ULP_ELEMENT_U8, 2},
     [ULP_TYPE_INT2] = {"INT2", NULL, ULP_ELEMENT_I8, 2},
 };
+/* clang-format on */
 
 static const unsigned char element_bytes[ULP_ELEMENT_COUNT] = {
     [ULP_ELEMENT_F32] = 4, [ULP_ELEMENT_F64] = 8, [ULP_ELEMENT_WIDE] = 0, [ULP_ELEMENT_I8] = 1,
@@ -74,8 +76,9 @@ enum ulp_element ulp_storage_element(const struct ulp_format *storage)
     return elements[storage->carrier];
 }
 
-enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type, enum ulp_element element, int precision,
-                                    int rank, const int64_t *dims, struct ulp_error *error)
+enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
+                                    enum ulp_element element, int precision, int rank,
+                                    const int64_t *dims, struct ulp_error *error)
 {
     *out = (struct ulp_tensor){.type = type};
     if ((unsigned)type >= ULP_TYPE_COUNT)
@@ -83,14 +86,17 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type, 
     if (element == ULP_ELEMENT_COUNT)
         element = ulp_type_rows[type].element;
     if (element == ULP_ELEMENT_COUNT)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported", ulp_type_name(type));
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported",
+                        ulp_type_name(type));
     if (rank < 0 || rank > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "rank %d: at most %d dimensions are supported", rank, ULP_RANK_MAX);
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "rank %d: at most %d dimensions are supported", rank, ULP_RANK_MAX);
     size_t count = 1, bytes;
     bool empty = false, fits = true;
     for (int d = 0; d < rank; d++) {
         if (dims[d] < 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "dimension %d is %lld: expected 0 or more", d, (long long)dims[d]);
+            return ulp_fail(error, ULP_ERROR_INPUT, "dimension %d is %lld: expected 0 or more", d,
+                            (long long)dims[d]);
         empty |= dims[d] == 0;
         if (dims[d] != 0)
             fits = fits && ulp_size_mul(count, (size_t)dims[d], &count);
@@ -98,7 +104,8 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type, 
     }
     out->element_bytes = ulp_element_bytes(element, precision);
     if (!fits || !ulp_size_mul(count, out->element_bytes, &bytes) || bytes > PTRDIFF_MAX)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "a %s tensor of these dimensions is larger than memory can address",
+        return ulp_fail(error, ULP_ERROR_MEMORY,
+                        "a %s tensor of these dimensions is larger than memory can address",
                         ulp_type_name(type));
     out->element = element;
     out->precision = element == ULP_ELEMENT_WIDE ? precision : 0;
@@ -107,17 +114,20 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type, 
     return ULP_OK;
 }
 
-enum ulp_status ulp_tensor_allocate(struct ulp_tensor *tensor, struct ulp_budget *budget, struct ulp_error *error)
+enum ulp_status ulp_tensor_allocate(struct ulp_tensor *tensor, struct ulp_budget *budget,
+                                    struct ulp_error *error)
 {
     char what[200];
-    enum ulp_status status = ulp_allocate(&tensor->data, tensor->count, tensor->element_bytes, budget,
-                                          ulp_tensor_describe_text(tensor, what, sizeof what), error);
+    enum ulp_status status =
+        ulp_allocate(&tensor->data, tensor->count, tensor->element_bytes, budget,
+                     ulp_tensor_describe_text(tensor, what, sizeof what), error);
     tensor->owned = status == ULP_OK;
     return status;
 }
 
-enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type, enum ulp_element element, int precision,
-                                  int rank, const int64_t *dims, struct ulp_error *error)
+enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type,
+                                  enum ulp_element element, int precision, int rank,
+                                  const int64_t *dims, struct ulp_error *error)
 {
     enum ulp_status status = ulp_tensor_describe(out, type, element, precision, rank, dims, error);
     return status == ULP_OK ? ulp_tensor_allocate(out, NULL, error) : status;
@@ -129,12 +139,13 @@ struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t f
     view.count = first < tensor->count ? tensor->count - first : 0;
     view.rank = 1;
     view.dims[0] = (int64_t)view.count;
-    view.data = view.count && tensor->data ? (char *)tensor->data + first * tensor->element_bytes : NULL;
+    view.data =
+        view.count && tensor->data ? (char *)tensor->data + first * tensor->element_bytes : NULL;
     return view;
 }
 
-enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in, struct ulp_budget *budget,
-                                struct ulp_error *error)
+enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                struct ulp_budget *budget, struct ulp_error *error)
 {
     *out = *in;
     enum ulp_status status = ulp_tensor_allocate(out, budget, error);
@@ -152,7 +163,8 @@ void ulp_tensor_free(struct ulp_tensor *tensor)
     *tensor = (struct ulp_tensor){0};
 }
 
-void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps, int64_t first)
+void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps,
+                     int64_t first)
 {
     const int64_t row = rank > 0 ? dims[rank - 1] : 1, step = rank > 0 ? steps[rank - 1] : 0;
     int64_t index[ULP_RANK_MAX] = {0}, row_count = row > 0;
@@ -181,15 +193,17 @@ const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buff
     size_t used = 0;
     for (int d = -1; d <= tensor->rank && used < size; d++) {
         int length = d < 0 ? snprintf(buffer, size, "%s[", ulp_type_name(tensor->type))
-                   : d == tensor->rank ? snprintf(buffer + used, size - used, "]")
-                                       : snprintf(buffer + used, size - used, d ? ",%lld" : "%lld",
-                                                  (long long)tensor->dims[d]);
+                     : d == tensor->rank
+                         ? snprintf(buffer + used, size - used, "]")
+                         : snprintf(buffer + used, size - used, d ? ",%lld" : "%lld",
+                                    (long long)tensor->dims[d]);
         used += (size_t)length;
     }
     return buffer;
 }
 
-/* To the nearest double, ties to even. The common case by hand: 53 bits of the highest limb, a half bit, and whether anything follows. */
+/* To the nearest double, ties to even. The common case by hand: 53 bits of the highest limb, a half
+ * bit, and whether anything follows. */
 static double wide_to_double(const struct ulp_record *record, int precision)
 {
     const bool regular = record->kind == MPFR_REGULAR_KIND || record->kind == -MPFR_REGULAR_KIND;
@@ -213,16 +227,13 @@ static double wide_to_double(const struct ulp_record *record, int precision)
 double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
 {
     switch (tensor->element) {
-    case ULP_ELEMENT_F32:
-        return (double)((const float *)tensor->data)[i];
-    case ULP_ELEMENT_F64:
-        return ((const double *)tensor->data)[i];
+    case ULP_ELEMENT_F32: return (double)((const float *)tensor->data)[i];
+    case ULP_ELEMENT_F64: return ((const double *)tensor->data)[i];
     case ULP_ELEMENT_WIDE:
-        return wide_to_double(ulp_record_at_const(tensor->data, i, tensor->precision), tensor->precision);
-    case ULP_ELEMENT_U64:
-        return (double)((const uint64_t *)tensor->data)[i];
-    default:
-        return (double)ulp_tensor_get_int(tensor, i);
+        return wide_to_double(ulp_record_at_const(tensor->data, i, tensor->precision),
+                              tensor->precision);
+    case ULP_ELEMENT_U64: return (double)((const uint64_t *)tensor->data)[i];
+    default: return (double)ulp_tensor_get_int(tensor, i);
     }
 }
 
@@ -230,23 +241,15 @@ int64_t ulp_tensor_get_int(const struct ulp_tensor *tensor, size_t i)
 {
     const void *data = tensor->data;
     switch (tensor->element) {
-    case ULP_ELEMENT_I8:
-        return ((const int8_t *)data)[i];
+    case ULP_ELEMENT_I8: return ((const int8_t *)data)[i];
     case ULP_ELEMENT_U8:
-    case ULP_ELEMENT_BOOL:
-        return ((const uint8_t *)data)[i];
-    case ULP_ELEMENT_I16:
-        return ((const int16_t *)data)[i];
-    case ULP_ELEMENT_U16:
-        return ((const uint16_t *)data)[i];
-    case ULP_ELEMENT_I32:
-        return ((const int32_t *)data)[i];
-    case ULP_ELEMENT_U32:
-        return ((const uint32_t *)data)[i];
-    case ULP_ELEMENT_I64:
-        return ((const int64_t *)data)[i];
-    case ULP_ELEMENT_U64:
-        return (int64_t)((const uint64_t *)data)[i];
+    case ULP_ELEMENT_BOOL: return ((const uint8_t *)data)[i];
+    case ULP_ELEMENT_I16: return ((const int16_t *)data)[i];
+    case ULP_ELEMENT_U16: return ((const uint16_t *)data)[i];
+    case ULP_ELEMENT_I32: return ((const int32_t *)data)[i];
+    case ULP_ELEMENT_U32: return ((const uint32_t *)data)[i];
+    case ULP_ELEMENT_I64: return ((const int64_t *)data)[i];
+    case ULP_ELEMENT_U64: return (int64_t)((const uint64_t *)data)[i];
     default: {
         double x = trunc(ulp_tensor_get(tensor, i));
         return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : 0;
@@ -259,30 +262,16 @@ void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value)
     void *data = tensor->data;
     switch (tensor->element) {
     case ULP_ELEMENT_I8:
-    case ULP_ELEMENT_U8:
-        ((uint8_t *)data)[i] = (uint8_t)value;
-        break;
-    case ULP_ELEMENT_BOOL:
-        ((uint8_t *)data)[i] = value != 0;
-        break;
+    case ULP_ELEMENT_U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
+    case ULP_ELEMENT_BOOL: ((uint8_t *)data)[i] = value != 0; break;
     case ULP_ELEMENT_I16:
-    case ULP_ELEMENT_U16:
-        ((uint16_t *)data)[i] = (uint16_t)value;
-        break;
+    case ULP_ELEMENT_U16: ((uint16_t *)data)[i] = (uint16_t)value; break;
     case ULP_ELEMENT_I32:
-    case ULP_ELEMENT_U32:
-        ((uint32_t *)data)[i] = (uint32_t)value;
-        break;
+    case ULP_ELEMENT_U32: ((uint32_t *)data)[i] = (uint32_t)value; break;
     case ULP_ELEMENT_I64:
-    case ULP_ELEMENT_U64:
-        ((uint64_t *)data)[i] = (uint64_t)value;
-        break;
-    case ULP_ELEMENT_F32:
-        ((float *)data)[i] = (float)value;
-        break;
-    case ULP_ELEMENT_F64:
-        ((double *)data)[i] = (double)value;
-        break;
+    case ULP_ELEMENT_U64: ((uint64_t *)data)[i] = (uint64_t)value; break;
+    case ULP_ELEMENT_F32: ((float *)data)[i] = (float)value; break;
+    case ULP_ELEMENT_F64: ((double *)data)[i] = (double)value; break;
     case ULP_ELEMENT_WIDE: {
         struct ulp_record *record = ulp_record_at(data, i, tensor->precision);
         mpfr_t x;
@@ -291,7 +280,6 @@ void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value)
         ulp_record_close(record, x);
         break;
     }
-    case ULP_ELEMENT_COUNT:
-        break;
+    case ULP_ELEMENT_COUNT: break;
     }
 }

@@ -9,10 +9,10 @@
 
 /* One ONNX element type. */
 struct ulp_type_row {
-    const char *name;          /* "FLOAT16" */
-    const char *format;        /* "fp16": the number format of a float type, else NULL */
-    enum ulp_element element;  /* how the type lies in memory in its own arithmetic */
-    int file_bits;             /* of one element in raw_data; 0: not stored as numbers (STRING) */
+    const char *name;         /* "FLOAT16" */
+    const char *format;       /* "fp16": the number format of a float type, else NULL */
+    enum ulp_element element; /* how the type lies in memory in its own arithmetic */
+    int file_bits;            /* of one element in raw_data; 0: not stored as numbers (STRING) */
 };
 extern const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT];
 
@@ -21,13 +21,15 @@ size_t ulp_element_bytes(enum ulp_element element, int precision);
 bool ulp_element_is_float(enum ulp_element element);
 
 /* Set type, element, shape, count and element_bytes; data stays NULL. */
-enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type, enum ulp_element element, int precision,
-                                    int rank, const int64_t *dims, struct ulp_error *error);
+enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
+                                    enum ulp_element element, int precision, int rank,
+                                    const int64_t *dims, struct ulp_error *error);
 /* Allocate data for a described tensor, charged to budget (may be NULL). */
-enum ulp_status ulp_tensor_allocate(struct ulp_tensor *tensor, struct ulp_budget *budget, struct ulp_error *error);
+enum ulp_status ulp_tensor_allocate(struct ulp_tensor *tensor, struct ulp_budget *budget,
+                                    struct ulp_error *error);
 /* A copy with data of its own, charged to budget (may be NULL). */
-enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in, struct ulp_budget *budget,
-                                struct ulp_error *error);
+enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                struct ulp_budget *budget, struct ulp_error *error);
 /* A view: same type and data, not owned. */
 static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
 {
@@ -35,7 +37,8 @@ static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
     view.owned = false;
     return view;
 }
-/* The elements from `first` on as one dimension; not beyond the tensor's end, which kernels that look over a whole factor rely on. */
+/* The elements from `first` on as one dimension; not beyond the tensor's end, which kernels that
+ * look over a whole factor rely on. */
 struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t first);
 bool ulp_tensor_same_shape(const struct ulp_tensor *a, const struct ulp_tensor *b);
 /* "FLOAT[1,3,224,224]" into buffer; returns buffer. For messages. */
@@ -45,21 +48,26 @@ const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buff
 int64_t ulp_tensor_get_int(const struct ulp_tensor *tensor, size_t i);
 void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value);
 
-/* What a float tensor of the lane looks like in memory: the element (and precision) that carries arithmetic->storage. */
+/* What a float tensor of the lane looks like in memory: the element (and precision) that carries
+ * arithmetic->storage. */
 enum ulp_element ulp_storage_element(const struct ulp_format *storage);
 
-/* Convert every element into *out (described and allocated by the caller, same count): floats to a float element
- * are rounded once to `storage` (NULL: to the nearest value of the element, exact when it widens), integers to floats
- * are rounded once, floats to integers follow ONNX Cast (toward zero; out of range and NaN: see convert.c). */
-enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tensor *in, const struct ulp_format *storage,
-                                   enum ulp_rounding rounding, uint64_t seed, struct ulp_pool *pool,
-                                   struct ulp_error *error);
+/* Convert every element into *out (described and allocated by the caller, same count): floats to a
+ * float element are rounded once to `storage` (NULL: to the nearest value of the element, exact
+ * when it widens), integers to floats are rounded once, floats to integers follow ONNX Cast (toward
+ * zero; out of range and NaN: see convert.c). */
+enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                   const struct ulp_format *storage, enum ulp_rounding rounding,
+                                   uint64_t seed, struct ulp_pool *pool, struct ulp_error *error);
 
-/* Where the elements of a box lie, its indices in row-major order: first + sum of index[d] * steps[d], for all of dims, into offsets. */
-void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps, int64_t first);
+/* Where the elements of a box lie, its indices in row-major order: first + sum of index[d] *
+ * steps[d], for all of dims, into offsets. */
+void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps,
+                     int64_t first);
 
-/* ONNX multidirectional (numpy) broadcasting of `count` shapes into *rank and dims. ULP_ERROR_INPUT when they do not fit. */
-enum ulp_status ulp_broadcast_shape(int count, const struct ulp_tensor *const *tensors, int *rank, int64_t *dims,
-                                    struct ulp_error *error);
+/* ONNX multidirectional (numpy) broadcasting of `count` shapes into *rank and dims. ULP_ERROR_INPUT
+ * when they do not fit. */
+enum ulp_status ulp_broadcast_shape(int count, const struct ulp_tensor *const *tensors, int *rank,
+                                    int64_t *dims, struct ulp_error *error);
 
 #endif

@@ -5,7 +5,8 @@
  *       the thing;
  *   timer.best or timer.total / timer.run_count: seconds of one
  *
- * Seconds are this process's on a processor, so that other processes do not count, or by the wall when it has several threads. */
+ * Seconds are this process's on a processor, so that other processes do not count, or by the wall
+ * when it has several threads. */
 #ifndef ULP_TESTS_BENCH_H
 #define ULP_TESTS_BENCH_H
 
@@ -17,8 +18,10 @@
 
 struct bench_timer {
     int run_min, run_max;
-    double seconds;       /* no further run (after run_min) when these are used; 0: no limit */
-    double batch_seconds; /* things shorter than this are timed several together after the first; one such batch is a run */
+    double seconds; /* no further run (after run_min) when these are used; 0: no limit */
+    /* things shorter than this are timed several together after the first; one such batch is a
+     * run */
+    double batch_seconds;
     bool wall;
 
     int run_count;
@@ -44,9 +47,12 @@ static inline bool bench_next(struct bench_timer *timer)
         timer->best = timer->run_count++ && timer->best < one ? timer->best : one;
     }
     if (timer->run_count >= timer->run_max ||
-        (timer->seconds > 0 && timer->total >= timer->seconds && timer->run_count >= timer->run_min))
+        (timer->seconds > 0 && timer->total >= timer->seconds &&
+         timer->run_count >= timer->run_min))
         return false;
-    timer->batch = timer->run_count && timer->best < timer->batch_seconds ? (int)(timer->batch_seconds / (timer->best + 1e-7)) + 1 : 1;
+    timer->batch = timer->run_count && timer->best < timer->batch_seconds
+                       ? (int)(timer->batch_seconds / (timer->best + 1e-7)) + 1
+                       : 1;
     timer->batch_done = 0;
     timer->start = bench_now(timer);
     return true;

@@ -1,10 +1,12 @@
-/* Speed of contractions on one core, each beside OpenBLAS sgemm of 1024 x 1024 x 1024 in the same run.
+/* Speed of contractions on one core, each beside OpenBLAS sgemm of 1024 x 1024 x 1024 in the same
+ * run.
  *
  *   bench_contract [--json] [--threads N] [WORD]     rows whose name contains WORD
  *
- * A case is a row of the table below: an arithmetic by name and a problem. Time is the best of several runs, and
- * processor time when one thread is used, so that other work on the machine counts least. An own harness of this size:
- * the figures are whole contractions of milliseconds, for which a benchmark library has nothing to add. */
+ * A case is a row of the table below: an arithmetic by name and a problem. Time is the best of
+ * several runs, and processor time when one thread is used, so that other work on the machine
+ * counts least. An own harness of this size: the figures are whole contractions of milliseconds,
+ * for which a benchmark library has nothing to add. */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -26,7 +28,9 @@
 enum kind {
     MATRIX, /* a(m, k) * b(k, n), all row-major */
     LINEAR, /* a(m, k) * b(n, k): b's k is contiguous */
-    IMAGE,  /* a convolution: batch images of `channels`, output m = side * side, n filters, k = channels * kernel^2 */
+    /* a convolution: batch images of `channels`, output m = side * side, n filters, k = channels *
+     * kernel^2 */
+    IMAGE,
     PEER_SGEMM,
     PEER_DGEMM,
 };
@@ -109,11 +113,13 @@ static void fill(struct ulp_tensor *tensor, const struct ulp_arithmetic *arithme
     int64_t dim = (int64_t)count;
     enum ulp_element element = ulp_storage_element(&arithmetic->storage);
     if (ulp_tensor_create(&plain, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, &dim, &error) != ULP_OK ||
-        ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, arithmetic->storage.precision, 1, &dim, &error) != ULP_OK)
+        ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, arithmetic->storage.precision, 1, &dim,
+                          &error) != ULP_OK)
         bench_stop(error.message);
     for (size_t i = 0; i < count; i++)
         ((float *)plain.data)[i] = (float)(2 * ulp_random_uniform(1, i) - 1);
-    if (ulp_tensor_convert(tensor, &plain, &arithmetic->storage, ULP_ROUND_NEAREST_EVEN, 0, NULL, &error) != ULP_OK)
+    if (ulp_tensor_convert(tensor, &plain, &arithmetic->storage, ULP_ROUND_NEAREST_EVEN, 0, NULL,
+                           &error) != ULP_OK)
         bench_stop(error.message);
     ulp_tensor_free(&plain);
 }
@@ -131,20 +137,31 @@ static void lay_out_image(struct instance *instance, const struct row *row)
     for (size_t i = 0; i < row->m; i++)
         lines[i] = (int64_t)(i / side * row->stride * in_side + i % side * row->stride);
     for (size_t k = 0; k < row->k; k++)
-        ks[k] = (int64_t)(k / (kernel * kernel) * in_side * in_side + k / kernel % kernel * in_side + k % kernel);
-    instance->problem.a = (struct ulp_factor){.tensor = &instance->a, .line_offset = lines, .k_offset = ks,
-                                              .batch_offset = offsets(row->batch, (int64_t)(channels * in_side * in_side))};
+        ks[k] = (int64_t)(k / (kernel * kernel) * in_side * in_side +
+                          k / kernel % kernel * in_side + k % kernel);
+    instance->problem.a =
+        (struct ulp_factor){.tensor = &instance->a,
+                            .line_offset = lines,
+                            .k_offset = ks,
+                            .batch_offset =
+                                offsets(row->batch, (int64_t)(channels * in_side * in_side))};
 }
 
-static void instance_create(struct instance *instance, const struct row *row, const struct ulp_arithmetic *arithmetic)
+static void instance_create(struct instance *instance, const struct row *row,
+                            const struct ulp_arithmetic *arithmetic)
 {
     size_t m = row->m, n = row->n, k = row->k, batch = row->batch;
     bool image = row->kind == IMAGE, linear = row->kind == LINEAR || image;
-    *instance = (struct instance){.problem = {.batch_count = batch, .m = m, .n = n, .k = k, .out = &instance->out, .store = true}};
+    *instance = (struct instance){
+        .problem = {
+            .batch_count = batch, .m = m, .n = n, .k = k, .out = &instance->out, .store = true}};
     struct ulp_contraction *problem = &instance->problem;
-    problem->a = (struct ulp_factor){.tensor = &instance->a, .batch_offset = offsets(batch, (int64_t)(m * k)),
-                                     .line_offset = offsets(m, (int64_t)k), .k_offset = offsets(k, 1)};
-    problem->b = (struct ulp_factor){.tensor = &instance->b, .batch_offset = offsets(batch, (int64_t)(n * k)),
+    problem->a = (struct ulp_factor){.tensor = &instance->a,
+                                     .batch_offset = offsets(batch, (int64_t)(m * k)),
+                                     .line_offset = offsets(m, (int64_t)k),
+                                     .k_offset = offsets(k, 1)};
+    problem->b = (struct ulp_factor){.tensor = &instance->b,
+                                     .batch_offset = offsets(batch, (int64_t)(n * k)),
                                      .line_offset = offsets(n, linear ? (int64_t)k : 1),
                                      .k_offset = offsets(k, linear ? 1 : (int64_t)n)};
     size_t a_count = batch * m * k;
@@ -177,21 +194,21 @@ static void instance_free(struct instance *instance)
     ulp_tensor_free(&instance->out);
 }
 
-static void run_once(const struct row *row, const struct ulp_arithmetic *arithmetic, struct instance *instance,
-                     struct ulp_pool *pool)
+static void run_once(const struct row *row, const struct ulp_arithmetic *arithmetic,
+                     struct instance *instance, struct ulp_pool *pool)
 {
     struct ulp_error error = {0};
     int m = (int)row->m, n = (int)row->n, k = (int)row->k;
     (void)m, (void)n, (void)k;
 #ifdef HAVE_CBLAS
     if (row->kind == PEER_SGEMM) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, instance->a.data, k, instance->b.data, n, 0,
-                    instance->out.data, n);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, instance->a.data, k,
+                    instance->b.data, n, 0, instance->out.data, n);
         return;
     }
     if (row->kind == PEER_DGEMM) {
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, instance->a.data, k, instance->b.data, n, 0,
-                    instance->out.data, n);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, instance->a.data, k,
+                    instance->b.data, n, 0, instance->out.data, n);
         return;
     }
 #endif
@@ -204,19 +221,26 @@ static double measure(const struct row *row, struct ulp_pool *pool)
 {
     struct ulp_arithmetic arithmetic;
     struct ulp_error error = {0};
-    const char *name = row->kind == PEER_SGEMM ? "fp32" : row->kind == PEER_DGEMM ? "fp64" : row->arithmetic;
+    const char *name = row->kind == PEER_SGEMM   ? "fp32"
+                       : row->kind == PEER_DGEMM ? "fp64"
+                                                 : row->arithmetic;
     if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
         bench_stop(error.message);
     struct instance instance;
     instance_create(&instance, row, &arithmetic);
-    struct bench_timer timer = {.run_max = 31, .seconds = 0.5, .batch_seconds = 0.01, .wall = ulp_pool_thread_count(pool) != 1};
+    struct bench_timer timer = {.run_max = 31,
+                                .seconds = 0.5,
+                                .batch_seconds = 0.01,
+                                .wall = ulp_pool_thread_count(pool) != 1};
     while (bench_next(&timer))
         run_once(row, &arithmetic, &instance, pool);
     instance_free(&instance);
-    return (double)row->batch * (double)row->m * (double)row->n * (double)row->k / timer.best * 1e-9;
+    return (double)row->batch * (double)row->m * (double)row->n * (double)row->k / timer.best *
+           1e-9;
 }
 
-/* OpenBLAS takes a processor newer than itself for its oldest one, and reads the better name when it is loaded. */
+/* OpenBLAS takes a processor newer than itself for its oldest one, and reads the better name when
+ * it is loaded. */
 static void name_processor(char **argv)
 {
     if (getenv("OPENBLAS_CORETYPE") || !(ulp_cpu_features() & ULP_CPU_AVX2))
@@ -246,7 +270,8 @@ int main(int argc, char **argv)
     openblas_set_num_threads(thread_count);
 #endif
     double peer = 0;
-    printf(json ? "[" : "%-30s %6s %8s %6s %6s %9s %9s\n", "case", "batch", "m", "n", "k", "GMAC/s", "of sgemm");
+    printf(json ? "[" : "%-30s %6s %8s %6s %6s %9s %9s\n", "case", "batch", "m", "n", "k", "GMAC/s",
+           "of sgemm");
     for (size_t i = 0, printed = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *row = &rows[i];
         bool is_peer = row->kind == PEER_SGEMM || row->kind == PEER_DGEMM;
@@ -260,12 +285,14 @@ int main(int argc, char **argv)
         if (row->kind == PEER_SGEMM)
             peer = speed;
         if (json)
-            printf("%s\n  {\"case\": \"%s\", \"batch\": %zu, \"m\": %zu, \"n\": %zu, \"k\": %zu, \"gmac_per_s\": %.4f, "
-                   "\"of_sgemm\": %.4f}", printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k, speed,
+            printf("%s\n  {\"case\": \"%s\", \"batch\": %zu, \"m\": %zu, \"n\": %zu, \"k\": %zu, "
+                   "\"gmac_per_s\": %.4f, "
+                   "\"of_sgemm\": %.4f}",
+                   printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k, speed,
                    peer > 0 ? speed / peer : 0);
         else
-            printf("%-30s %6zu %8zu %6zu %6zu %9.3f %8.3f\n", row->name, row->batch, row->m, row->n, row->k, speed,
-                   peer > 0 ? speed / peer : 0);
+            printf("%-30s %6zu %8zu %6zu %6zu %9.3f %8.3f\n", row->name, row->batch, row->m, row->n,
+                   row->k, speed, peer > 0 ? speed / peer : 0);
         fflush(stdout);
     }
     printf(json ? "\n]\n" : "");

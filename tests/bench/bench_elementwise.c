@@ -1,10 +1,10 @@
-/* Elementwise formulas of the reference on one core, through a tape over a tensor, each beside a loop of plain MPFR
- * calls on the same operands in the same run.
+/* Elementwise formulas of the reference on one core, through a tape over a tensor, each beside a
+ * loop of plain MPFR calls on the same operands in the same run.
  *
  *   bench_elementwise [--json] [WORD]     rows whose name contains WORD
  *
- * Operands have full significands: a normal about 0 with deviation 2, b between 1/2 and 4. Time is this process's on a
- * processor, the best of several runs. */
+ * Operands have full significands: a normal about 0 with deviation 2, b between 1/2 and 4. Time is
+ * this process's on a processor, the best of several runs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +24,22 @@ static const struct row {
     enum ulp_primitive primitive;
     bool positive; /* on b instead of a */
 } rows[] = {
-    {"exp(a)", ULP_PRIMITIVE_EXP, false},         {"expm1(a)", ULP_PRIMITIVE_EXPM1, false},
-    {"tanh(a)", ULP_PRIMITIVE_TANH, false},       {"sigmoid(a)", ULP_PRIMITIVE_SIGMOID, false},
-    {"softplus(a)", ULP_PRIMITIVE_SOFTPLUS, false}, {"erf(a)", ULP_PRIMITIVE_ERF, false},
-    {"sin(a)", ULP_PRIMITIVE_SIN, false},         {"cos(a)", ULP_PRIMITIVE_COS, false},
-    {"log(b)", ULP_PRIMITIVE_LOG, true},          {"log1p(b)", ULP_PRIMITIVE_LOG1P, true},
-    {"sqrt(b)", ULP_PRIMITIVE_SQRT, true},        {"a / b", ULP_PRIMITIVE_DIV, false},
-    {"a * b", ULP_PRIMITIVE_MUL, false},          {"a + b", ULP_PRIMITIVE_ADD, false},
-    {"a - b", ULP_PRIMITIVE_SUB, false},          {"max(a, b)", ULP_PRIMITIVE_MAX, false},
+    {"exp(a)", ULP_PRIMITIVE_EXP, false},
+    {"expm1(a)", ULP_PRIMITIVE_EXPM1, false},
+    {"tanh(a)", ULP_PRIMITIVE_TANH, false},
+    {"sigmoid(a)", ULP_PRIMITIVE_SIGMOID, false},
+    {"softplus(a)", ULP_PRIMITIVE_SOFTPLUS, false},
+    {"erf(a)", ULP_PRIMITIVE_ERF, false},
+    {"sin(a)", ULP_PRIMITIVE_SIN, false},
+    {"cos(a)", ULP_PRIMITIVE_COS, false},
+    {"log(b)", ULP_PRIMITIVE_LOG, true},
+    {"log1p(b)", ULP_PRIMITIVE_LOG1P, true},
+    {"sqrt(b)", ULP_PRIMITIVE_SQRT, true},
+    {"a / b", ULP_PRIMITIVE_DIV, false},
+    {"a * b", ULP_PRIMITIVE_MUL, false},
+    {"a + b", ULP_PRIMITIVE_ADD, false},
+    {"a - b", ULP_PRIMITIVE_SUB, false},
+    {"max(a, b)", ULP_PRIMITIVE_MAX, false},
 };
 static const int precisions[] = {128, 256};
 
@@ -39,7 +47,8 @@ static void create(struct ulp_tensor *tensor, int precision)
 {
     struct ulp_error error = {0};
     const int64_t dim = COUNT;
-    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, precision, 1, &dim, &error) != ULP_OK)
+    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, precision, 1, &dim, &error) !=
+        ULP_OK)
         bench_stop(error.message);
 }
 
@@ -48,13 +57,15 @@ static void fill(struct ulp_tensor *tensor, int precision, bool positive, uint64
     create(tensor, precision);
     for (size_t i = 0; i < COUNT; i++) {
         const double u = ulp_random_uniform(key, 2 * i), v = ulp_random_uniform(key, 2 * i + 1);
-        const double value = positive ? 0.5 + 3.5 * u : 2 * sqrt(-2 * log(1 - u)) * cos(6.28318530717958648 * v);
+        const double value =
+            positive ? 0.5 + 3.5 * u : 2 * sqrt(-2 * log(1 - u)) * cos(6.28318530717958648 * v);
         struct ulp_record *record = ulp_record_at(tensor->data, i, precision);
         mpfr_t x;
         ulp_record_begin(x, record, precision);
         mpfr_set_d(x, value, MPFR_RNDN);
         for (size_t limb = 0; limb < (size_t)precision / 64; limb++)
-            record->limbs[limb] |= ulp_random_bits(key + 1, 8 * i + limb) >> (limb + 1 == (size_t)precision / 64 ? 53 : 0);
+            record->limbs[limb] |= ulp_random_bits(key + 1, 8 * i + limb) >>
+                                   (limb + 1 == (size_t)precision / 64 ? 53 : 0);
         ulp_record_close(record, x);
     }
 }
@@ -72,13 +83,16 @@ static void call(const struct row *row, mpfr_t z, mpfr_t x, mpfr_t y)
 }
 
 /* Nanoseconds an element: MPFR's on an array of mpfr_t. */
-static double time_mpfr(const struct row *row, const struct ulp_tensor *a, const struct ulp_tensor *b, int precision)
+static double time_mpfr(const struct row *row, const struct ulp_tensor *a,
+                        const struct ulp_tensor *b, int precision)
 {
     mpfr_t *x = malloc(3 * COUNT * sizeof *x), *y = x + COUNT, *z = y + COUNT;
     if (!x)
         bench_stop("out of memory");
     for (size_t i = 0; i < COUNT; i++) {
-        ulp_record_open_const(x[i], ulp_record_at_const((row->positive ? b : a)->data, i, precision), precision);
+        ulp_record_open_const(x[i],
+                              ulp_record_at_const((row->positive ? b : a)->data, i, precision),
+                              precision);
         ulp_record_open_const(y[i], ulp_record_at_const(b->data, i, precision), precision);
         mpfr_init2(z[i], precision);
     }
@@ -92,8 +106,8 @@ static double time_mpfr(const struct row *row, const struct ulp_tensor *a, const
     return timer.best * 1e9 / COUNT;
 }
 
-static double time_tape(const struct row *row, const struct ulp_tensor *a, const struct ulp_tensor *b,
-                        struct ulp_tensor *out, int precision)
+static double time_tape(const struct row *row, const struct ulp_tensor *a,
+                        const struct ulp_tensor *b, struct ulp_tensor *out, int precision)
 {
     static const char *const names[] = {"a", "b"}, *const results[] = {"y"};
     struct ulp_error error = {0};
@@ -105,7 +119,8 @@ static double time_tape(const struct row *row, const struct ulp_tensor *a, const
         ulp_tape_create(&tape, row->formula, names, 2, results, 1, &error) != ULP_OK)
         bench_stop(error.message);
     const struct ulp_rows shape = {.row_count = 1, .row_length = COUNT};
-    const struct ulp_operand operands[] = {{.tensor = a, .position_stride = 1}, {.tensor = b, .position_stride = 1}},
+    const struct ulp_operand operands[] = {{.tensor = a, .position_stride = 1},
+                                           {.tensor = b, .position_stride = 1}},
                              output = {.tensor = out, .position_stride = 1};
     struct bench_timer timer = {.run_max = RUNS};
     while (bench_next(&timer))
@@ -119,7 +134,8 @@ int main(int argc, char **argv)
 {
     bool json;
     const char *word = bench_word(argc, argv, &json);
-    printf(json ? "[" : "%-14s %5s %12s %12s %8s\n", "formula", "bits", "ns/element", "MPFR's ns", "ratio");
+    printf(json ? "[" : "%-14s %5s %12s %12s %8s\n", "formula", "bits", "ns/element", "MPFR's ns",
+           "ratio");
     int printed = 0;
     for (size_t p = 0; p < sizeof precisions / sizeof precisions[0]; p++) {
         const int precision = precisions[p];
@@ -133,10 +149,12 @@ int main(int argc, char **argv)
             const double own = time_tape(&rows[i], &a, &b, &out, precision),
                          peer = time_mpfr(&rows[i], &a, &b, precision);
             if (json)
-                printf("%s\n  {\"formula\": \"%s\", \"bits\": %d, \"ns\": %.2f, \"mpfr_ns\": %.2f, \"ratio\": %.2f}",
+                printf("%s\n  {\"formula\": \"%s\", \"bits\": %d, \"ns\": %.2f, \"mpfr_ns\": %.2f, "
+                       "\"ratio\": %.2f}",
                        printed++ ? "," : "", rows[i].formula, precision, own, peer, peer / own);
             else
-                printf("%-14s %5d %12.1f %12.1f %8.1f\n", rows[i].formula, precision, own, peer, peer / own);
+                printf("%-14s %5d %12.1f %12.1f %8.1f\n", rows[i].formula, precision, own, peer,
+                       peer / own);
             fflush(stdout);
         }
         ulp_tensor_free(&a);

@@ -1,9 +1,10 @@
-/* Speed of the reference's contractions on one core, each beside a loop of mpfr_fma and, when FLINT is there,
- * arb_dot and arb_approx_dot on the same operands in the same run.
+/* Speed of the reference's contractions on one core, each beside a loop of mpfr_fma and, when FLINT
+ * is there, arb_dot and arb_approx_dot on the same operands in the same run.
  *
  *   bench_wide [--json] [WORD]     rows whose name contains WORD
  *
- * Peers are timed on as many outputs as take about a tenth of a second. Time is this process's on a processor. */
+ * Peers are timed on as many outputs as take about a tenth of a second. Time is this process's on a
+ * processor. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -64,12 +65,13 @@ static double normal(uint64_t key, uint64_t i)
 }
 
 /* Normal random numbers with all significand bits random. */
-static void fill(struct ulp_tensor *tensor, enum ulp_element element, int precision, size_t count, uint64_t key)
+static void fill(struct ulp_tensor *tensor, enum ulp_element element, int precision, size_t count,
+                 uint64_t key)
 {
     struct ulp_error error = {0};
     int64_t dim = (int64_t)count;
-    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element, element == ULP_ELEMENT_WIDE ? precision : 0, 1, &dim,
-                          &error) != ULP_OK)
+    if (ulp_tensor_create(tensor, ULP_TYPE_FLOAT, element,
+                          element == ULP_ELEMENT_WIDE ? precision : 0, 1, &dim, &error) != ULP_OK)
         bench_stop(error.message);
     const int unused = -precision & 63;
     for (size_t i = 0; i < count; i++) {
@@ -83,7 +85,8 @@ static void fill(struct ulp_tensor *tensor, enum ulp_element element, int precis
         mpfr_set_d(x, normal(key, i), MPFR_RNDN);
         size_t limbs = ((size_t)precision + 63) / 64;
         for (size_t limb = 0; limb < limbs; limb++)
-            record->limbs[limb] |= ulp_random_bits(key + 1, i * limbs + limb) >> (limb + 1 == limbs ? 53 : 0);
+            record->limbs[limb] |=
+                ulp_random_bits(key + 1, i * limbs + limb) >> (limb + 1 == limbs ? 53 : 0);
         record->limbs[0] &= ~(mp_limb_t)0 << unused;
         ulp_record_close(record, x);
     }
@@ -99,22 +102,34 @@ static void create(struct bench *bench, const struct row *row)
 {
     *bench = (struct bench){.row = row};
     fill(&bench->a, ULP_ELEMENT_WIDE, row->precision, row->batch * row->m * row->k, 1);
-    fill(&bench->b, row->weights ? ULP_ELEMENT_F32 : ULP_ELEMENT_WIDE, row->precision, row->batch * row->n * row->k, 3);
+    fill(&bench->b, row->weights ? ULP_ELEMENT_F32 : ULP_ELEMENT_WIDE, row->precision,
+         row->batch * row->n * row->k, 3);
     fill(&bench->out, ULP_ELEMENT_WIDE, row->precision, row->batch * row->m * row->n, 5);
     bench->problem = (struct ulp_contraction){
-        .batch_count = row->batch, .m = row->m, .n = row->n, .k = row->k, .out = &bench->out, .store = true,
-        .a = {.tensor = &bench->a, .batch_offset = offsets(row->batch, (int64_t)(row->m * row->k)),
-              .line_offset = offsets(row->m, (int64_t)row->k), .k_offset = offsets(row->k, 1)},
-        .b = {.tensor = &bench->b, .batch_offset = offsets(row->batch, (int64_t)(row->n * row->k)),
-              .line_offset = offsets(row->n, (int64_t)row->k), .k_offset = offsets(row->k, 1)},
+        .batch_count = row->batch,
+        .m = row->m,
+        .n = row->n,
+        .k = row->k,
+        .out = &bench->out,
+        .store = true,
+        .a = {.tensor = &bench->a,
+              .batch_offset = offsets(row->batch, (int64_t)(row->m * row->k)),
+              .line_offset = offsets(row->m, (int64_t)row->k),
+              .k_offset = offsets(row->k, 1)},
+        .b = {.tensor = &bench->b,
+              .batch_offset = offsets(row->batch, (int64_t)(row->n * row->k)),
+              .line_offset = offsets(row->n, (int64_t)row->k),
+              .k_offset = offsets(row->k, 1)},
         .out_batch_offset = offsets(row->batch, (int64_t)(row->m * row->n)),
-        .out_row_offset = offsets(row->m, (int64_t)row->n), .out_column_offset = offsets(row->n, 1)};
+        .out_row_offset = offsets(row->m, (int64_t)row->n),
+        .out_column_offset = offsets(row->n, 1)};
 }
 
 static void destroy(struct bench *bench)
 {
-    const int64_t *tables[] = {bench->problem.a.batch_offset, bench->problem.a.line_offset, bench->problem.a.k_offset,
-                               bench->problem.b.batch_offset, bench->problem.b.line_offset, bench->problem.b.k_offset,
+    const int64_t *tables[] = {bench->problem.a.batch_offset,   bench->problem.a.line_offset,
+                               bench->problem.a.k_offset,       bench->problem.b.batch_offset,
+                               bench->problem.b.line_offset,    bench->problem.b.k_offset,
                                bench->problem.out_batch_offset, bench->problem.out_row_offset,
                                bench->problem.out_column_offset};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
@@ -134,7 +149,8 @@ static double time_contraction(struct bench *bench)
     if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
         bench_stop(error.message);
     struct ulp_packed *packed = NULL;
-    if (ulp_packed_create(&packed, NULL, &error) != ULP_OK || (bench->row->kept && ulp_packed_keep(packed, &bench->b, &error) != ULP_OK))
+    if (ulp_packed_create(&packed, NULL, &error) != ULP_OK ||
+        (bench->row->kept && ulp_packed_keep(packed, &bench->b, &error) != ULP_OK))
         bench_stop(error.message);
     bench->problem.packed = packed;
     struct bench_timer timer = {.run_min = 2, .run_max = 20, .seconds = 0.5};
@@ -150,14 +166,16 @@ static double time_contraction(struct bench *bench)
 static void open_element(mpfr_t x, const struct ulp_tensor *tensor, size_t i, mp_limb_t *limb)
 {
     if (tensor->element == ULP_ELEMENT_WIDE) {
-        ulp_record_open_const(x, ulp_record_at_const(tensor->data, i, tensor->precision), tensor->precision);
+        ulp_record_open_const(x, ulp_record_at_const(tensor->data, i, tensor->precision),
+                              tensor->precision);
         return;
     }
     mpfr_custom_init_set(x, MPFR_ZERO_KIND, 0, 24, limb);
     mpfr_set_flt(x, ((const float *)tensor->data)[i], MPFR_RNDN);
 }
 
-/* The loop this all replaces, over the first row's outputs again and again; operands are opened beforehand. */
+/* The loop this all replaces, over the first row's outputs again and again; operands are opened
+ * beforehand. */
 static double time_fma(const struct bench *bench)
 {
     const size_t k_count = bench->row->k;
@@ -219,29 +237,29 @@ int main(int argc, char **argv)
 {
     bool json;
     const char *word = bench_word(argc, argv, &json);
-    printf(json ? "[" : "%-30s %5s %5s %5s %5s %9s %10s %10s %10s\n", "case", "batch", "m", "n", "k", "GMAC/s",
-           "x mpfr_fma",
-           "x arb_dot", "x approx");
+    printf(json ? "[" : "%-30s %5s %5s %5s %5s %9s %10s %10s %10s\n", "case", "batch", "m", "n",
+           "k", "GMAC/s", "x mpfr_fma", "x arb_dot", "x approx");
     for (size_t i = 0, printed = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *row = &rows[i];
         if (!strstr(row->name, word))
             continue;
         struct bench bench;
         create(&bench, row);
-        double own = time_contraction(&bench), fma = time_fma(&bench) / own, dot = time_arb(&bench, false) / own,
-               approximate = time_arb(&bench, true) / own;
+        double own = time_contraction(&bench), fma = time_fma(&bench) / own,
+               dot = time_arb(&bench, false) / own, approximate = time_arb(&bench, true) / own;
         destroy(&bench);
         if (json) {
-            printf("%s\n  {\"case\": \"%s\", \"batch\": %zu, \"m\": %zu, \"n\": %zu, \"k\": %zu, \"gmac_per_s\": %.4f, "
-                   "\"of_mpfr_fma\": %.2f", printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k,
-                   1 / own, fma);
+            printf("%s\n  {\"case\": \"%s\", \"batch\": %zu, \"m\": %zu, \"n\": %zu, \"k\": %zu, "
+                   "\"gmac_per_s\": %.4f, "
+                   "\"of_mpfr_fma\": %.2f",
+                   printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k, 1 / own,
+                   fma);
             if (!isnan(dot))
                 printf(", \"of_arb_dot\": %.2f, \"of_arb_approx_dot\": %.2f", dot, approximate);
             printf("}");
         } else {
-            printf("%-30s %5zu %5zu %5zu %5zu %9.3f %10.1f %10.1f %10.1f\n", row->name, row->batch, row->m, row->n,
-                   row->k,
-                   1 / own, fma, dot, approximate);
+            printf("%-30s %5zu %5zu %5zu %5zu %9.3f %10.1f %10.1f %10.1f\n", row->name, row->batch,
+                   row->m, row->n, row->k, 1 / own, fma, dot, approximate);
         }
         fflush(stdout);
     }

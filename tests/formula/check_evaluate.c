@@ -1,14 +1,31 @@
-/* Evaluation against the oracle, every element and every bit: arithmetics, orders, lengths around a strip, both ways of
- * walking rows; then threads, stochastic rounding, empty rows, refusals. */
+/* Evaluation against the oracle, every element and every bit: arithmetics, orders, lengths around a
+ * strip, both ways of walking rows; then threads, stochastic rounding, empty rows, refusals. */
 #include <stdio.h>
 #include <string.h>
 
 #include "laid.h"
 
 static const char *const arithmetics[] = {
-    "fp32", "fp16", "fp16-strict", "bf16", "bf16-strict", "tf32", "fp64", "fp8-e4m3-strict", "fp8-e5m2", "e5m7",
-    "mpfr:128", "mpfr:20", "fp16-strict,acc=fp32", "fp16,acc=fp16", "fp32,acc=fp64", "e6m9,round=rz", "fp16-strict,round=ru",
-    "fp32,round=rd", "fp16,round=rna", "fp32,subnormals=flush",
+    "fp32",
+    "fp16",
+    "fp16-strict",
+    "bf16",
+    "bf16-strict",
+    "tf32",
+    "fp64",
+    "fp8-e4m3-strict",
+    "fp8-e5m2",
+    "e5m7",
+    "mpfr:128",
+    "mpfr:20",
+    "fp16-strict,acc=fp32",
+    "fp16,acc=fp16",
+    "fp32,acc=fp64",
+    "e6m9,round=rz",
+    "fp16-strict,round=ru",
+    "fp32,round=rd",
+    "fp16,round=rna",
+    "fp32,subnormals=flush",
 };
 #define ARITHMETICS (sizeof arithmetics / sizeof *arithmetics)
 
@@ -46,26 +63,30 @@ static const char *const row_formulas[] = {
     "row_sum(x) / row_size() * c",
 };
 
-/* Few long rows go through strips, many short ones through columns: both with each order and accumulator. */
+/* Few long rows go through strips, many short ones through columns: both with each order and
+ * accumulator. */
 START_TEST(test_rows)
 {
     static const struct {
         size_t row_count, row_length;
-    } shapes[] = {{1, 1}, {3, 2}, {2, 511}, {1, 512}, {2, 513}, {1, 1025}, {40, 7}, {530, 2}, {17, 31}};
+    } shapes[] = {{1, 1},    {3, 2},  {2, 511}, {1, 512}, {2, 513},
+                  {1, 1025}, {40, 7}, {530, 2}, {17, 31}};
     for (size_t f = 0; f < sizeof row_formulas / sizeof *row_formulas; f++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
             if (shapes[i].row_count * shapes[i].row_length < 300 || (f + i + (size_t)_i) % 4 == 0)
-                laid_check(arithmetics[_i], row_formulas[f], shapes[i].row_count, shapes[i].row_length, i % 2);
+                laid_check(arithmetics[_i], row_formulas[f], shapes[i].row_count,
+                           shapes[i].row_length, i % 2);
 }
 END_TEST
 
-static const char *const orders[] = {"order=pairwise", "order=blocked:3", "order=blocked:64", "reduce=warp",
-                                     "order=blocked:7,reduce=pairwise"};
+static const char *const orders[] = {"order=pairwise", "order=blocked:3", "order=blocked:64",
+                                     "reduce=warp", "order=blocked:7,reduce=pairwise"};
 
 START_TEST(test_orders)
 {
     static const char *const bases[] = {"fp32", "fp16-strict", "bf16", "fp64"};
-    static const size_t lengths[] = {1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1025};
+    static const size_t lengths[] = {1,  2,  3,  4,   5,   7,   8,   9,   31,  32,  33,
+                                     63, 64, 65, 127, 128, 129, 511, 512, 513, 1025};
     for (size_t b = 0; b < sizeof bases / sizeof *bases; b++) {
         char name[64];
         snprintf(name, sizeof name, "%s,%s", bases[b], orders[_i]);
@@ -101,12 +122,19 @@ START_TEST(test_order_matters)
 }
 END_TEST
 
-static const char *const threaded[] = {"fp32", "fp16-strict", "mpfr:70", "fp16,round=sr,seed=3", "fp16-strict,round=sr",
-                                       "fp32,order=pairwise", "fp32,reduce=warp", "fp16"};
+static const char *const threaded[] = {"fp32",
+                                       "fp16-strict",
+                                       "mpfr:70",
+                                       "fp16,round=sr,seed=3",
+                                       "fp16-strict,round=sr",
+                                       "fp32,order=pairwise",
+                                       "fp32,reduce=warp",
+                                       "fp16"};
 
 START_TEST(test_threads)
 {
-    static const char *const formulas[] = {"x*y+y", "x*z+w", "e = exp(x - row_max(x)); e / row_sum(e)", "row_sum(x)"};
+    static const char *const formulas[] = {"x*y+y", "x*z+w",
+                                           "e = exp(x - row_max(x)); e / row_sum(e)", "row_sum(x)"};
     static const struct {
         size_t row_count, row_length;
     } shapes[] = {{1, 20011}, {50, 700}, {3000, 4}, {300, 64}};
@@ -115,16 +143,21 @@ START_TEST(test_threads)
             struct laid laid;
             struct ulp_tape *tape = make_tape(formulas[f], laid_names, LAID_OPERANDS, 1);
             laid_create(&laid, threaded[_i], shapes[i].row_count, shapes[i].row_length, true, 11);
-            struct ulp_tensor one = laid_run(&laid, tape, 1, 7), two = laid_run(&laid, tape, 2, 7), seven = laid_run(&laid, tape, 7, 7);
+            struct ulp_tensor one = laid_run(&laid, tape, 1, 7), two = laid_run(&laid, tape, 2, 7),
+                              seven = laid_run(&laid, tape, 7, 7);
             const size_t bytes = one.count * one.element_bytes;
-            if (one.element == ULP_ELEMENT_WIDE) /* limbs of zeros and NaNs are whatever memory held */
+            /* limbs of zeros and NaNs are whatever memory held */
+            if (one.element == ULP_ELEMENT_WIDE)
                 for (size_t k = 0; k < one.count; k++) {
-                    ck_assert(memcmp(&(double){ulp_tensor_get(&one, k)}, &(double){ulp_tensor_get(&two, k)}, 8) == 0);
-                    ck_assert(memcmp(&(double){ulp_tensor_get(&one, k)}, &(double){ulp_tensor_get(&seven, k)}, 8) == 0);
+                    ck_assert(memcmp(&(double){ulp_tensor_get(&one, k)},
+                                     &(double){ulp_tensor_get(&two, k)}, 8) == 0);
+                    ck_assert(memcmp(&(double){ulp_tensor_get(&one, k)},
+                                     &(double){ulp_tensor_get(&seven, k)}, 8) == 0);
                 }
             else
-                ck_assert_msg(!memcmp(one.data, two.data, bytes) && !memcmp(one.data, seven.data, bytes), "%s: %s",
-                              threaded[_i], formulas[f]);
+                ck_assert_msg(!memcmp(one.data, two.data, bytes) &&
+                                  !memcmp(one.data, seven.data, bytes),
+                              "%s: %s", threaded[_i], formulas[f]);
             ulp_tensor_free(&one);
             ulp_tensor_free(&two);
             ulp_tensor_free(&seven);
@@ -134,15 +167,19 @@ START_TEST(test_threads)
 }
 END_TEST
 
-/* Stochastic rounding: nodes, instructions, strips and rows draw unlike numbers, and a fraction of 1/4 goes up a quarter
- * of the time: of n = 4096 draws n/4 +- 5 sigma, sigma = sqrt(n * 3/16) = 27.7. */
+/* Stochastic rounding: nodes, instructions, strips and rows draw unlike numbers, and a fraction of
+ * 1/4 goes up a quarter of the time: of n = 4096 draws n/4 +- 5 sigma, sigma = sqrt(n * 3/16) =
+ * 27.7. */
 START_TEST(test_stochastic)
 {
     struct laid laid;
     struct ulp_tape *once = make_tape("x * 0 + 1 + 0x1p-12", laid_names, LAID_OPERANDS, 1);
-    struct ulp_tape *twice = make_tape("(1 + (x * 0 + 0x1p-12)) - ((1 + 0x1p-10) + (x * 0 + 0x1p-12))", laid_names, LAID_OPERANDS, 1);
+    struct ulp_tape *twice =
+        make_tape("(1 + (x * 0 + 0x1p-12)) - ((1 + 0x1p-10) + (x * 0 + 0x1p-12))", laid_names,
+                  LAID_OPERANDS, 1);
     laid_create(&laid, "fp16-strict,round=sr,seed=9", 1, 4096, false, 5);
-    struct ulp_tensor a = laid_run(&laid, once, 1, 7), b = laid_run(&laid, once, 1, 8), c = laid_run(&laid, twice, 1, 7);
+    struct ulp_tensor a = laid_run(&laid, once, 1, 7), b = laid_run(&laid, once, 1, 8),
+                      c = laid_run(&laid, twice, 1, 7);
     int up = 0, other = 0, different = 0, strips = 0;
     for (size_t i = 0; i < 4096; i++) {
         const double x = ulp_tensor_get(&a, i), y = ulp_tensor_get(&b, i);
@@ -160,7 +197,8 @@ START_TEST(test_stochastic)
     laid.rows = (struct ulp_rows){.row_count = 64, .row_length = 64};
     laid.operands[0].row_stride = 64;
     struct ulp_tensor d = laid_run(&laid, once, 1, 7);
-    ck_assert_int_eq(memcmp(a.data, d.data, a.count * a.element_bytes), 0); /* the place in the tensor is the same */
+    /* the place in the tensor is the same */
+    ck_assert_int_eq(memcmp(a.data, d.data, a.count * a.element_bytes), 0);
     ulp_tensor_free(&d);
     ulp_tensor_free(&a);
     ulp_tensor_free(&b);
@@ -192,11 +230,14 @@ START_TEST(test_refusals)
     laid_create(&laid, "fp32", 2, 3, false, 3);
     struct ulp_tensor out = make_tensor(&laid.arithmetic, 1, (int64_t[]){2}, NULL);
     const struct ulp_operand output = {.tensor = &out, .row_stride = 1};
-    ck_assert_int_eq(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7, NULL, &error),
+    ck_assert_int_eq(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7,
+                                  NULL, &error),
                      ULP_ERROR_USAGE);
-    ck_assert_str_eq(error.message, "formula:12: an output with one element a row is given one value per position");
+    ck_assert_str_eq(error.message, "formula:12: an output with one element a row is given one "
+                                    "value per position");
     laid.operands[0] = (struct ulp_operand){.tensor = NULL};
-    ck_assert_int_eq(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7, NULL, &error),
+    ck_assert_int_eq(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7,
+                                  NULL, &error),
                      ULP_ERROR_USAGE);
     ck_assert_str_eq(error.message, "formula:9: operand 0 has no value");
     ulp_tape_free(tape);

@@ -1,4 +1,5 @@
-/* Formulas of integers, which are exact in every arithmetic, and of integers and booleans beside floats. */
+/* Formulas of integers, which are exact in every arithmetic, and of integers and booleans beside
+ * floats. */
 #include <math.h>
 
 #include "laid.h"
@@ -14,8 +15,9 @@ static struct ulp_tensor make_integers(enum ulp_type type, size_t count, const i
     return tensor;
 }
 
-static enum ulp_status run_integers(const char *formula, enum ulp_type type, enum ulp_type out_type, size_t count,
-                                    const int64_t *x, const int64_t *y, int64_t *out, struct ulp_error *error)
+static enum ulp_status run_integers(const char *formula, enum ulp_type type, enum ulp_type out_type,
+                                    size_t count, const int64_t *x, const int64_t *y, int64_t *out,
+                                    struct ulp_error *error)
 {
     const struct ulp_arithmetic arithmetic = find_arithmetic("fp16");
     struct ulp_tape *tape = make_tape(formula, laid_names, 2, 1);
@@ -23,9 +25,11 @@ static enum ulp_status run_integers(const char *formula, enum ulp_type type, enu
     const bool per_row = is_per_row(tape, 0);
     struct ulp_tensor c = make_integers(out_type, per_row ? 1 : count, NULL);
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
-    const struct ulp_operand operands[] = {{.tensor = &a, .position_stride = 1}, {.tensor = &b, .position_stride = 1}};
+    const struct ulp_operand operands[] = {{.tensor = &a, .position_stride = 1},
+                                           {.tensor = &b, .position_stride = 1}};
     const struct ulp_operand output = {.tensor = &c, .position_stride = !per_row};
-    const enum ulp_status status = ulp_tape_run(tape, &arithmetic, &rows, operands, &output, 1, NULL, error);
+    const enum ulp_status status =
+        ulp_tape_run(tape, &arithmetic, &rows, operands, &output, 1, NULL, error);
     for (size_t i = 0; i < c.count; i++)
         out[i] = ulp_tensor_get_int(&c, i);
     ulp_tensor_free(&a);
@@ -37,30 +41,42 @@ static enum ulp_status run_integers(const char *formula, enum ulp_type type, enu
 
 START_TEST(test_integers)
 {
-    static const int64_t x[] = {5, -7, INT64_C(9007199254740993), INT64_MAX, 0}, y[] = {3, 2, 1, 2, -1};
+    static const int64_t x[] = {5, -7, INT64_C(9007199254740993), INT64_MAX, 0},
+                         y[] = {3, 2, 1, 2, -1};
     int64_t out[5];
     struct ulp_error error = {.status = ULP_OK};
-    ck_ulp_ok(run_integers("x * y + 1", ULP_TYPE_INT64, ULP_TYPE_INT64, 5, x, y, out, &error), error);
+    ck_ulp_ok(run_integers("x * y + 1", ULP_TYPE_INT64, ULP_TYPE_INT64, 5, x, y, out, &error),
+              error);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(out[i], (int64_t)((uint64_t)x[i] * (uint64_t)y[i] + 1));
-    ck_ulp_ok(run_integers("x < y || x == 0", ULP_TYPE_INT64, ULP_TYPE_BOOL, 5, x, y, out, &error), error);
+    ck_ulp_ok(run_integers("x < y || x == 0", ULP_TYPE_INT64, ULP_TYPE_BOOL, 5, x, y, out, &error),
+              error);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(out[i], x[i] < y[i] || x[i] == 0);
     /* Exact although the arithmetic is fp16: 2^53 + 1 is no double. */
-    ck_ulp_ok(run_integers("x - 9007199254740992", ULP_TYPE_INT64, ULP_TYPE_INT64, 3, x, y, out, &error), error);
+    ck_ulp_ok(run_integers("x - 9007199254740992", ULP_TYPE_INT64, ULP_TYPE_INT64, 3, x, y, out,
+                           &error),
+              error);
     ck_assert_int_eq(out[2], 1);
-    ck_ulp_ok(run_integers("row_sum(x * y)", ULP_TYPE_INT32, ULP_TYPE_INT32, 3, (int64_t[]){1, 2, 1000000},
-                           (int64_t[]){3, 4, 1000000}, out, &error), error);
+    ck_ulp_ok(run_integers("row_sum(x * y)", ULP_TYPE_INT32, ULP_TYPE_INT32, 3,
+                           (int64_t[]){1, 2, 1000000}, (int64_t[]){3, 4, 1000000}, out, &error),
+              error);
     ck_assert_int_eq(out[0], (int32_t)(3 + 8 + 1000000000000));
-    ck_ulp_ok(run_integers("row_max(x)", ULP_TYPE_UINT64, ULP_TYPE_UINT64, 3, (int64_t[]){1, -1, 7}, y, out, &error), error);
+    ck_ulp_ok(run_integers("row_max(x)", ULP_TYPE_UINT64, ULP_TYPE_UINT64, 3, (int64_t[]){1, -1, 7},
+                           y, out, &error),
+              error);
     ck_assert_int_eq(out[0], -1);
-    ck_ulp_ok(run_integers("x && !y", ULP_TYPE_BOOL, ULP_TYPE_BOOL, 4, (int64_t[]){0, 1, 0, 1}, (int64_t[]){0, 0, 1, 1},
-                           out, &error), error);
+    ck_ulp_ok(run_integers("x && !y", ULP_TYPE_BOOL, ULP_TYPE_BOOL, 4, (int64_t[]){0, 1, 0, 1},
+                           (int64_t[]){0, 0, 1, 1}, out, &error),
+              error);
     ck_assert(!out[0] && out[1] && !out[2] && !out[3]);
-    ck_assert_int_eq(run_integers("x + exp(y)", ULP_TYPE_INT64, ULP_TYPE_INT64, 5, x, y, out, &error),
+    ck_assert_int_eq(run_integers("x + exp(y)", ULP_TYPE_INT64, ULP_TYPE_INT64, 5, x, y, out,
+                                  &error),
                      ULP_ERROR_UNSUPPORTED);
     ck_assert_str_eq(error.message, "formula:5: 'exp' has no meaning for integers");
-    ck_assert_int_eq(run_integers("row_sum(x) + y", ULP_TYPE_INT64, ULP_TYPE_INT64, 5, x, y, out, NULL), ULP_OK);
+    ck_assert_int_eq(run_integers("row_sum(x) + y", ULP_TYPE_INT64, ULP_TYPE_INT64, 5, x, y, out,
+                                  NULL),
+                     ULP_OK);
 }
 END_TEST
 
@@ -76,19 +92,26 @@ START_TEST(test_mixed)
     struct ulp_tensor big = make_integers(ULP_TYPE_INT32, 4, (int64_t[]){2049, 2051, -65520, 3});
     const struct ulp_operand output = {.tensor = &out, .position_stride = 1};
     laid.operands[0].tensor = &flags;
-    ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7, NULL, &error), error);
+    ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7, NULL,
+                           &error),
+              error);
     const struct ulp_format *half = &laid.arithmetic.storage;
     const double tenth = ulp_format_round(half, ULP_ROUND_NEAREST_EVEN, 0.1, 0, 0);
     for (size_t i = 0; i < 4; i++) {
         const double y = ulp_tensor_get(&laid.tensors[1], i);
-        ck_assert(ulp_tensor_get(&out, i) == (i % 2 ? -y : ulp_format_round(half, ULP_ROUND_NEAREST_EVEN, y * tenth, 0, 0)));
+        ck_assert(ulp_tensor_get(&out, i) ==
+                  (i % 2 ? -y : ulp_format_round(half, ULP_ROUND_NEAREST_EVEN, y * tenth, 0, 0)));
     }
     ulp_tape_free(tape);
-    /* An integer that FP16 lacks is rounded when it is stored, even when no primitive rounded it. */
+    /* An integer that FP16 lacks is rounded when it is stored, even when no primitive rounded
+     * it. */
     tape = make_tape("max(x, x)", laid_names, LAID_OPERANDS, 1);
     laid.operands[0].tensor = &big;
-    ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7, NULL, &error), error);
-    ck_assert(ulp_tensor_get(&out, 0) == 2048 && ulp_tensor_get(&out, 1) == 2052 && ulp_tensor_get(&out, 2) == -INFINITY);
+    ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7, NULL,
+                           &error),
+              error);
+    ck_assert(ulp_tensor_get(&out, 0) == 2048 && ulp_tensor_get(&out, 1) == 2052 &&
+              ulp_tensor_get(&out, 2) == -INFINITY);
     ulp_tape_free(tape);
     ulp_tensor_free(&flags);
     ulp_tensor_free(&big);

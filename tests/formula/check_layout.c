@@ -1,5 +1,5 @@
-/* Layouts against naive index loops over random shapes, in plain C float arithmetic: a walk over the whole multi-index,
- * nothing collapsed. */
+/* Layouts against naive index loops over random shapes, in plain C float arithmetic: a walk over
+ * the whole multi-index, nothing collapsed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,8 @@ static const char *text_of(int rank, const int64_t *dims)
     static char text[400];
     size_t used = 0;
     for (int i = 0; i < rank; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", i ? "," : "", (long long)dims[i]);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", i ? "," : "",
+                                 (long long)dims[i]);
     text[used] = 0;
     return text;
 }
@@ -84,18 +85,23 @@ struct problem {
     struct ulp_layout layout;
 };
 
-static void open_problem(struct problem *problem, struct source *source, int rank, const int64_t *dims)
+static void open_problem(struct problem *problem, struct source *source, int rank,
+                         const int64_t *dims)
 {
     struct ulp_error error = {.status = ULP_OK};
     *problem = (struct problem){.rows = {0}};
     ck_ulp_ok(ulp_arena_create(&problem->arena, &error), error);
     for (int i = 0; i < OPERANDS; i++) {
-        problem->tensors[i] =
-            i == 0 ? random_tensor(source, rank, dims) : random_operand(source, i == 3 ? 0 : rank, dims);
-        problem->operands[i] = (struct ulp_operand){.tensor = &problem->tensors[i], .row_stride = 77};
+        problem->tensors[i] = i == 0 ? random_tensor(source, rank, dims)
+                                     : random_operand(source, i == 3 ? 0 : rank, dims);
+        problem->operands[i] =
+            (struct ulp_operand){.tensor = &problem->tensors[i], .row_stride = 77};
     }
-    problem->layout = (struct ulp_layout){.rows = &problem->rows, .operands = problem->operands, .operand_count = OPERANDS,
-                                          .outputs = problem->outputs, .arena = problem->arena};
+    problem->layout = (struct ulp_layout){.rows = &problem->rows,
+                                          .operands = problem->operands,
+                                          .operand_count = OPERANDS,
+                                          .outputs = problem->outputs,
+                                          .arena = problem->arena};
 }
 
 static void run_problem(struct problem *problem, const char *formula, const char *arithmetic)
@@ -103,7 +109,9 @@ static void run_problem(struct problem *problem, const char *formula, const char
     struct ulp_error error = {.status = ULP_OK};
     const struct ulp_arithmetic found = find_arithmetic(arithmetic);
     struct ulp_tape *tape = make_tape(formula, names, OPERANDS, problem->layout.output_count);
-    ck_ulp_ok(ulp_tape_run(tape, &found, &problem->rows, problem->operands, problem->outputs, 1, NULL, &error), error);
+    ck_ulp_ok(ulp_tape_run(tape, &found, &problem->rows, problem->operands, problem->outputs, 1,
+                           NULL, &error),
+              error);
     ulp_tape_free(tape);
 }
 
@@ -138,8 +146,8 @@ START_TEST(test_elementwise)
             const struct ulp_tensor *t = problem.tensors;
             const float expected = at(&t[0], rank, index) * at(&t[1], rank, index) +
                                    at(&t[2], rank, index) / at(&t[3], rank, index);
-            ck_assert_msg(((float *)problem.out.data)[i] == expected, "round %d, [%s]: element %zu", round,
-                          text_of(rank, dims), i);
+            ck_assert_msg(((float *)problem.out.data)[i] == expected, "round %d, [%s]: element %zu",
+                          round, text_of(rank, dims), i);
             i++;
         } while (next_index(index, rank, dims));
         close_problem(&problem);
@@ -158,15 +166,16 @@ START_TEST(test_row_lengths)
         {{8, 64, 56, 56}, {8, 64, 56, 56}, 1, 8 * 64 * 56 * 56},
         {{8, 64, 56, 56}, {1, 64, 1, 1}, 8 * 64, 56 * 56},
         {{4, 8, 16, 768}, {1, 1, 1, 768}, 4 * 8 * 16, 768},
-        {{1, 1, 100000, 3}, {1, 1, 1, 3}, 160, 1875},      /* 625 divides 100000 */
-        {{1, 1, 99991, 3}, {1, 1, 1, 3}, 3, 99991},        /* a prime: rows along it */
+        {{1, 1, 100000, 3}, {1, 1, 1, 3}, 160, 1875}, /* 625 divides 100000 */
+        {{1, 1, 99991, 3}, {1, 1, 1, 3}, 3, 99991},   /* a prime: rows along it */
         {{1, 1, 99991, 3}, {1, 1, 99991, 1}, 3, 99991},
         {{16, 8, 2, 2}, {1, 8, 1, 2}, 1, 512},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct source source = {.key = 3};
         struct ulp_error error = {.status = ULP_OK};
-        struct ulp_tensor x = random_tensor(&source, 4, cases[i].x), y = random_tensor(&source, 4, cases[i].y);
+        struct ulp_tensor x = random_tensor(&source, 4, cases[i].x),
+                          y = random_tensor(&source, 4, cases[i].y);
         struct ulp_rows rows;
         struct ulp_operand operands[] = {{.tensor = &x}, {.tensor = &y}}, output = {.tensor = &x};
         struct ulp_arena *arena;
@@ -182,7 +191,8 @@ START_TEST(test_row_lengths)
 }
 END_TEST
 
-/* Sum, maximum and a normalised value along random axes. The sequential sum in index order is one loop. */
+/* Sum, maximum and a normalised value along random axes. The sequential sum in index order is one
+ * loop. */
 START_TEST(test_reduce)
 {
     struct source source = {.key = 23};
@@ -221,10 +231,11 @@ START_TEST(test_reduce)
                     sums[row] = begun[row] ? sums[row] + product : product;
                     begun[row] = true;
                 } else {
-                    ck_assert_msg(((float *)problem.reduced.data)[row] == sums[row], "round %d, [%s]: row %zu", round,
-                                  text_of(rank, dims), row);
+                    ck_assert_msg(((float *)problem.reduced.data)[row] == sums[row],
+                                  "round %d, [%s]: row %zu", round, text_of(rank, dims), row);
                     ck_assert_msg(((float *)problem.out.data)[i] ==
-                                      (x - sums[row]) * at(&t[2], rank, index) + at(&t[3], rank, index),
+                                      (x - sums[row]) * at(&t[2], rank, index) +
+                                          at(&t[3], rank, index),
                                   "round %d, [%s]: element %zu", round, text_of(rank, dims), i);
                 }
                 i++;
@@ -237,14 +248,15 @@ START_TEST(test_reduce)
 }
 END_TEST
 
-/* The usual normalisations spelled as operators will: a LayerNorm's parameters along the row, a GroupNorm's per channel
- * through a view. */
+/* The usual normalisations spelled as operators will: a LayerNorm's parameters along the row, a
+ * GroupNorm's per channel through a view. */
 START_TEST(test_group_norm)
 {
     enum { N = 3, C = 6, GROUPS = 2, HW = 35 };
     struct source source = {.key = 29};
     struct ulp_error error = {.status = ULP_OK};
-    struct ulp_tensor x = random_tensor(&source, 3, (int64_t[]){N, C, HW}), out = random_tensor(&source, 3, x.dims);
+    struct ulp_tensor x = random_tensor(&source, 3, (int64_t[]){N, C, HW}),
+                      out = random_tensor(&source, 3, x.dims);
     struct ulp_tensor scale = random_tensor(&source, 1, (int64_t[]){C});
     struct ulp_arena *arena;
     struct ulp_rows rows;
@@ -252,10 +264,13 @@ START_TEST(test_group_norm)
     const bool reduced[] = {false, false, true, true};
     ck_ulp_ok(ulp_arena_create(&arena, &error), error);
     const struct ulp_tensor *view = ulp_layout_view(arena, &x, 4, dims);
-    const struct ulp_tensor *channels = ulp_layout_view(arena, &scale, 4, (int64_t[]){1, GROUPS, C / GROUPS, 1});
+    const struct ulp_tensor *channels =
+        ulp_layout_view(arena, &scale, 4, (int64_t[]){1, GROUPS, C / GROUPS, 1});
     ck_assert_ptr_null(ulp_layout_view(arena, &scale, 2, (int64_t[]){2, 2}));
-    struct ulp_operand operands[] = {{.tensor = view}, {.tensor = channels}}, output = {.tensor = &out};
-    ck_ulp_ok(ulp_layout_reduce(&(struct ulp_layout){&rows, operands, &output, 2, 1, arena}, 4, dims, reduced, &error),
+    struct ulp_operand operands[] = {{.tensor = view}, {.tensor = channels}},
+                       output = {.tensor = &out};
+    ck_ulp_ok(ulp_layout_reduce(&(struct ulp_layout){&rows, operands, &output, 2, 1, arena}, 4,
+                                dims, reduced, &error),
               error);
     struct ulp_tape *tape = make_tape("(x - row_mean(x)) * y", names, 2, 1);
     const struct ulp_arithmetic fp32 = find_arithmetic("fp32");
@@ -268,7 +283,8 @@ START_TEST(test_group_norm)
             sum += in[first + i];
         for (int i = 0; i < count; i++)
             ck_assert(((float *)out.data)[first + i] ==
-                      (in[first + i] - sum / (float)count) * ((float *)scale.data)[(first + i) / HW % C]);
+                      (in[first + i] - sum / (float)count) *
+                          ((float *)scale.data)[(first + i) / HW % C]);
     }
     ulp_tape_free(tape);
     ulp_arena_free(arena);
@@ -278,12 +294,14 @@ START_TEST(test_group_norm)
 }
 END_TEST
 
-/* Windows of random shapes in one to three dimensions: the maximum, the mean over what exists, and the mean over what
- * exists or is padding, by loops over every kernel element with its coordinates. */
+/* Windows of random shapes in one to three dimensions: the maximum, the mean over what exists, and
+ * the mean over what exists or is padding, by loops over every kernel element with its
+ * coordinates. */
 static void check_window(struct source *source, int round)
 {
     struct ulp_error error = {.status = ULP_OK};
-    struct ulp_window_shape shape = {.spatial_rank = 1 + (int)draw(source, 3), .outer_count = (int64_t)draw(source, 5)};
+    struct ulp_window_shape shape = {.spatial_rank = 1 + (int)draw(source, 3),
+                                     .outer_count = (int64_t)draw(source, 5)};
     const int rank = shape.spatial_rank;
     int64_t in_dims[4] = {shape.outer_count}, out_dims[4] = {shape.outer_count}, ends[3];
     for (int d = 0; d < rank; d++) {
@@ -293,23 +311,32 @@ static void check_window(struct source *source, int round)
         shape.dilations[d] = 1 + (int64_t)draw(source, 3);
         shape.pads[d] = (int64_t)draw(source, 4);
         ends[d] = (int64_t)draw(source, 4);
-        const int64_t span = shape.in[d] + shape.pads[d] + ends[d] - (shape.kernel[d] - 1) * shape.dilations[d] - 1;
+        const int64_t span =
+            shape.in[d] + shape.pads[d] + ends[d] - (shape.kernel[d] - 1) * shape.dilations[d] - 1;
         shape.out[d] = span < 0 ? 0 : span / shape.strides[d] + 1 + (int64_t)draw(source, 2);
         in_dims[d + 1] = shape.in[d];
         out_dims[d + 1] = shape.out[d];
     }
-    struct ulp_tensor x = random_tensor(source, rank + 1, in_dims), out = random_tensor(source, rank + 1, out_dims);
-    struct ulp_tensor most = random_tensor(source, rank + 1, out_dims), padded = random_tensor(source, rank + 1, out_dims);
+    struct ulp_tensor x = random_tensor(source, rank + 1, in_dims),
+                      out = random_tensor(source, rank + 1, out_dims);
+    struct ulp_tensor most = random_tensor(source, rank + 1, out_dims),
+                      padded = random_tensor(source, rank + 1, out_dims);
     struct ulp_tensor counts, biases = random_tensor(source, rank + 1, out_dims);
     struct ulp_arena *arena;
     struct ulp_rows rows;
     ck_ulp_ok(ulp_arena_create(&arena, &error), error);
     ck_ulp_ok(ulp_layout_window_counts(&counts, &shape, ends, arena, &error), error);
-    struct ulp_operand operands[] = {{.tensor = &x}, {.tensor = &counts}, {.tensor = &biases}, {.constant = "2"}};
+    struct ulp_operand operands[] = {{.tensor = &x},
+                                     {.tensor = &counts},
+                                     {.tensor = &biases},
+                                     {.constant = "2"}};
     struct ulp_operand outputs[] = {{.tensor = &out}, {.tensor = &most}, {.tensor = &padded}};
-    ck_ulp_ok(ulp_layout_window(&(struct ulp_layout){&rows, operands, outputs, 4, 3, arena}, &shape, &error), error);
-    struct ulp_tape *tape = make_tape("sum = row_sum(x * s); second = row_max(x); third = sum / y; sum / row_size() + z",
-                                      names, 4, 3);
+    ck_ulp_ok(ulp_layout_window(&(struct ulp_layout){&rows, operands, outputs, 4, 3, arena}, &shape,
+                                &error),
+              error);
+    struct ulp_tape *tape = make_tape(
+        "sum = row_sum(x * s); second = row_max(x); third = sum / y; sum / row_size() + z", names,
+        4, 3);
     const struct ulp_arithmetic fp32 = find_arithmetic("fp32");
     ck_ulp_ok(ulp_tape_run(tape, &fp32, &rows, operands, outputs, 1, NULL, &error), error);
     int64_t o[4] = {0};
@@ -321,7 +348,8 @@ static void check_window(struct source *source, int round)
             int64_t offset = o[0];
             bool exists = true, in_padding = true;
             for (int d = 0; d < rank; d++) {
-                const int64_t i = o[d + 1] * shape.strides[d] - shape.pads[d] + k[d] * shape.dilations[d];
+                const int64_t i =
+                    o[d + 1] * shape.strides[d] - shape.pads[d] + k[d] * shape.dilations[d];
                 exists = exists && i >= 0 && i < shape.in[d];
                 in_padding = in_padding && i < shape.in[d] + ends[d];
                 offset = offset * shape.in[d] + i;
@@ -333,13 +361,15 @@ static void check_window(struct source *source, int round)
             sum = existing++ ? sum + value * 2 : value * 2;
             largest = fmaxf(largest, value);
         } while (next_index(k, rank, shape.kernel));
-        const float mean = sum / (float)existing + ((float *)biases.data)[row], other = sum / (float)inside;
+        const float mean = sum / (float)existing + ((float *)biases.data)[row],
+                    other = sum / (float)inside;
         const float got = ((float *)out.data)[row], third = ((float *)padded.data)[row];
-        ck_assert_msg(got == mean || (mean != mean && got != got), "round %d, row %zu: %a, expected %a", round, row,
-                      (double)got, (double)mean);
+        ck_assert_msg(got == mean || (mean != mean && got != got),
+                      "round %d, row %zu: %a, expected %a", round, row, (double)got, (double)mean);
         ck_assert_msg(((float *)most.data)[row] == largest, "round %d, row %zu", round, row);
-        ck_assert_msg(third == other || (third != third && other != other), "round %d, row %zu: %a, expected %a", round,
-                      row, (double)third, (double)other);
+        ck_assert_msg(third == other || (third != third && other != other),
+                      "round %d, row %zu: %a, expected %a", round, row, (double)third,
+                      (double)other);
         next_index(o, rank + 1, out_dims);
     }
     ulp_tape_free(tape);
@@ -363,20 +393,28 @@ START_TEST(test_refusals)
 {
     struct source source = {.key = 37};
     struct ulp_error error = {.status = ULP_OK};
-    struct ulp_tensor x = random_tensor(&source, 2, (int64_t[]){4, 6}), y = random_tensor(&source, 2, (int64_t[]){4, 5});
+    struct ulp_tensor x = random_tensor(&source, 2, (int64_t[]){4, 6}),
+                      y = random_tensor(&source, 2, (int64_t[]){4, 5});
     struct ulp_arena *arena;
     struct ulp_rows rows;
     ck_ulp_ok(ulp_arena_create(&arena, &error), error);
     struct ulp_operand operands[] = {{.tensor = &x}, {.tensor = &y}}, output = {.tensor = &x};
     const struct ulp_layout layout = {&rows, operands, &output, 2, 1, arena};
     ck_assert_int_eq(ulp_layout_elementwise(&layout, &error), ULP_ERROR_INPUT);
-    ck_assert_str_eq(error.message, "operand 1, FLOAT[4,5], does not broadcast to the shape computed");
+    ck_assert_str_eq(error.message,
+                     "operand 1, FLOAT[4,5], does not broadcast to the shape computed");
     operands[1].tensor = &x;
     output.tensor = &y;
-    ck_assert_int_eq(ulp_layout_reduce(&layout, 2, x.dims, (bool[]){true, false}, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_layout_reduce(&layout, 2, x.dims, (bool[]){true, false}, &error),
+                     ULP_ERROR_INPUT);
     ck_assert_str_eq(error.message, "output 0 has 20 elements, expected 24 or 6");
-    struct ulp_window_shape shape = {.spatial_rank = 1, .outer_count = 4, .in = {6}, .out = {5}, .kernel = {2},
-                                     .strides = {1}, .dilations = {0}};
+    struct ulp_window_shape shape = {.spatial_rank = 1,
+                                     .outer_count = 4,
+                                     .in = {6},
+                                     .out = {5},
+                                     .kernel = {2},
+                                     .strides = {1},
+                                     .dilations = {0}};
     ck_assert_int_eq(ulp_layout_window(&layout, &shape, &error), ULP_ERROR_INPUT);
     shape.dilations[0] = 1;
     shape.strides[0] = INT64_MAX;

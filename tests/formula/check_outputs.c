@@ -1,4 +1,5 @@
-/* Where results go: several outputs, folded ones, into an operand's memory, one value of a row at every position. */
+/* Where results go: several outputs, folded ones, into an operand's memory, one value of a row at
+ * every position. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,17 +16,23 @@ START_TEST(test_outputs)
         struct laid laid;
         struct ulp_error error = {.status = ULP_OK};
         struct ulp_tape *tape =
-            make_tape("second = row_mean(x); d = x - second; third = 1 / row_max(d); d * third", laid_names, LAID_OPERANDS, 3);
+            make_tape("second = row_mean(x); d = x - second; third = 1 / row_max(d); d * third",
+                      laid_names, LAID_OPERANDS, 3);
         laid_create(&laid, "fp32", shapes[i].row_count, shapes[i].row_length, false, 3);
         const size_t length = shapes[i].row_length;
         const int64_t rows = (int64_t)shapes[i].row_count;
-        struct ulp_tensor out = make_tensor(&laid.arithmetic, 1, (int64_t[]){rows * (int64_t)length}, NULL);
+        struct ulp_tensor out =
+            make_tensor(&laid.arithmetic, 1, (int64_t[]){rows * (int64_t)length}, NULL);
         struct ulp_tensor mean = make_tensor(&laid.arithmetic, 1, &rows, NULL);
         struct ulp_tensor scale = make_tensor(&laid.arithmetic, 1, &rows, NULL);
-        struct ulp_operand outputs[3] = {{.tensor = &out, .row_stride = (int64_t)length, .position_stride = 1},
+        struct ulp_operand outputs[3] = {{.tensor = &out,
+                                          .row_stride = (int64_t)length,
+                                          .position_stride = 1},
                                          {.tensor = &mean, .row_stride = 1},
                                          {.tensor = &scale, .row_stride = 1}};
-        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL, &error), error);
+        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL,
+                               &error),
+                  error);
         const float *x = laid.tensors[0].data;
         for (size_t row = 0; row < shapes[i].row_count; row++) {
             float sum = x[row * length], most = -INFINITY;
@@ -34,19 +41,24 @@ START_TEST(test_outputs)
             const float expected = sum / (float)length;
             for (size_t p = 0; p < length; p++)
                 most = fmaxf(most, x[row * length + p] - expected);
-            ck_assert(((float *)mean.data)[row] == expected && ((float *)scale.data)[row] == 1 / most);
+            ck_assert(((float *)mean.data)[row] == expected &&
+                      ((float *)scale.data)[row] == 1 / most);
             for (size_t p = 0; p < length; p++)
-                ck_assert(((float *)out.data)[row * length + p] == (x[row * length + p] - expected) * (1 / most));
+                ck_assert(((float *)out.data)[row * length + p] ==
+                          (x[row * length + p] - expected) * (1 / most));
         }
         memset(mean.data, 0, mean.count * mean.element_bytes);
         const struct ulp_tensor *unwanted = outputs[0].tensor;
         outputs[0].tensor = outputs[2].tensor = NULL;
-        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL, &error), error);
+        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL,
+                               &error),
+                  error);
         ck_assert(((float *)mean.data)[0] != 0);
         outputs[0].tensor = unwanted;
         ulp_tape_free(tape);
         tape = make_tape("x", laid_names, LAID_OPERANDS, 2);
-        ck_assert_int_eq(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL, &error),
+        ck_assert_int_eq(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1,
+                                      NULL, &error),
                          ULP_ERROR_USAGE);
         ulp_tape_free(tape);
         ulp_tensor_free(&out);
@@ -57,7 +69,8 @@ START_TEST(test_outputs)
 }
 END_TEST
 
-/* Several outputs, each with a value per position, the first of them needed no more when the last is computed. */
+/* Several outputs, each with a value per position, the first of them needed no more when the last
+ * is computed. */
 START_TEST(test_full_outputs)
 {
     static const struct {
@@ -68,7 +81,8 @@ START_TEST(test_full_outputs)
         struct laid laid;
         struct ulp_error error = {.status = ULP_OK};
         char text[200];
-        snprintf(text, sizeof text, "second = x + y; third = second * x; (x - y) * (x + 2) - (y + 3) * (x * 5 - y)%s",
+        snprintf(text, sizeof text,
+                 "second = x + y; third = second * x; (x - y) * (x + 2) - (y + 3) * (x * 5 - y)%s",
                  sums[i / 3]);
         struct ulp_tape *tape = make_tape(text, laid_names, LAID_OPERANDS, 3);
         laid_create(&laid, "fp32", shapes[i % 3].row_count, shapes[i % 3].row_length, false, 3);
@@ -77,9 +91,13 @@ START_TEST(test_full_outputs)
         struct ulp_operand outputs[3];
         for (int k = 0; k < 3; k++) {
             tensors[k] = make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)count}, NULL);
-            outputs[k] = (struct ulp_operand){.tensor = &tensors[k], .row_stride = (int64_t)length, .position_stride = 1};
+            outputs[k] = (struct ulp_operand){.tensor = &tensors[k],
+                                              .row_stride = (int64_t)length,
+                                              .position_stride = 1};
         }
-        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL, &error), error);
+        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL,
+                               &error),
+                  error);
         const float *x = laid.tensors[0].data, *y = laid.tensors[1].data;
         float sum = 0;
         for (size_t k = 0; k < count; k++) {
@@ -108,14 +126,20 @@ START_TEST(test_folded_output)
     for (size_t i = 0; i < 4; i++) {
         struct laid laid;
         struct ulp_error error = {.status = ULP_OK};
-        struct ulp_tape *tape = make_tape("d = x * y; second = row_sum(d); d", laid_names, LAID_OPERANDS, 2);
+        struct ulp_tape *tape =
+            make_tape("d = x * y; second = row_sum(d); d", laid_names, LAID_OPERANDS, 2);
         const size_t length = lengths[i % 2], rows = i < 2 ? 2 : 20;
         laid_create(&laid, "fp32", rows, length, false, 3);
-        struct ulp_tensor full = make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)(rows * length)}, NULL);
+        struct ulp_tensor full =
+            make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)(rows * length)}, NULL);
         struct ulp_tensor sums = make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)rows}, NULL);
-        const struct ulp_operand outputs[] = {{.tensor = &full, .row_stride = (int64_t)length, .position_stride = 1},
+        const struct ulp_operand outputs[] = {{.tensor = &full,
+                                               .row_stride = (int64_t)length,
+                                               .position_stride = 1},
                                               {.tensor = &sums, .row_stride = 1}};
-        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL, &error), error);
+        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL,
+                               &error),
+                  error);
         const float *x = laid.tensors[0].data, *y = laid.tensors[1].data, *products = full.data;
         for (size_t row = 0; row < rows; row++) {
             float sum = x[row * length] * y[row * length];
@@ -136,8 +160,8 @@ END_TEST
 /* The output may be an operand's memory. */
 START_TEST(test_aliasing)
 {
-    static const char *const formulas[] = {"x*y+x", "e = exp(x - row_max(x)); e / row_sum(e)", "x - row_mean(x)",
-                                           "x + row_sum(x * x)"};
+    static const char *const formulas[] = {"x*y+x", "e = exp(x - row_max(x)); e / row_sum(e)",
+                                           "x - row_mean(x)", "x + row_sum(x * x)"};
     static const struct {
         size_t row_count, row_length;
     } shapes[] = {{1, 1300}, {5, 100}, {400, 6}};
@@ -146,11 +170,14 @@ START_TEST(test_aliasing)
             struct laid laid;
             struct ulp_error error = {.status = ULP_OK};
             struct ulp_tape *tape = make_tape(formulas[f], laid_names, LAID_OPERANDS, 1);
-            laid_create(&laid, _i ? "fp16-strict" : "fp32", shapes[i].row_count, shapes[i].row_length, false, 3);
+            laid_create(&laid, _i ? "fp16-strict" : "fp32", shapes[i].row_count,
+                        shapes[i].row_length, false, 3);
             struct ulp_tensor out = laid_run(&laid, tape, 1, 7);
-            ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &laid.operands[0], 7, NULL, &error),
+            ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands,
+                                   &laid.operands[0], 7, NULL, &error),
                       error);
-            ck_assert_msg(!memcmp(out.data, laid.tensors[0].data, out.count * out.element_bytes), "%s", formulas[f]);
+            ck_assert_msg(!memcmp(out.data, laid.tensors[0].data, out.count * out.element_bytes),
+                          "%s", formulas[f]);
             ulp_tensor_free(&out);
             laid_free(&laid);
             ulp_tape_free(tape);
@@ -172,16 +199,26 @@ START_TEST(test_repeated_output)
             struct ulp_tape *tape = make_tape(formulas[f], laid_names, LAID_OPERANDS, 1);
             laid_create(&laid, "fp32", shapes[i].row_count, shapes[i].row_length, false, 3);
             const size_t count = shapes[i].row_count, length = shapes[i].row_length;
-            struct ulp_tensor full = make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)(count * length)}, NULL);
-            struct ulp_tensor each = make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)count}, NULL);
-            const struct ulp_operand to_full = {.tensor = &full, .row_stride = (int64_t)length, .position_stride = 1};
+            struct ulp_tensor full =
+                make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)(count * length)}, NULL);
+            struct ulp_tensor each =
+                make_tensor(&laid.arithmetic, 1, (int64_t[]){(int64_t)count}, NULL);
+            const struct ulp_operand to_full = {.tensor = &full,
+                                                .row_stride = (int64_t)length,
+                                                .position_stride = 1};
             const struct ulp_operand to_each = {.tensor = &each, .row_stride = 1};
-            ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &to_full, 7, NULL, &error), error);
-            ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &to_each, 7, NULL, &error), error);
+            ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &to_full, 7,
+                                   NULL, &error),
+                      error);
+            ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &to_each, 7,
+                                   NULL, &error),
+                      error);
             for (size_t k = 0; k < count * length; k++)
-                ck_assert_msg(((float *)full.data)[k] == ((float *)each.data)[k / length] && ((float *)full.data)[k] != 0,
-                              "'%s', %zu of %zu: element %zu is %a, its row's %a", formulas[f], count, length, k,
-                              (double)((float *)full.data)[k], (double)((float *)each.data)[k / length]);
+                ck_assert_msg(((float *)full.data)[k] == ((float *)each.data)[k / length] &&
+                                  ((float *)full.data)[k] != 0,
+                              "'%s', %zu of %zu: element %zu is %a, its row's %a", formulas[f],
+                              count, length, k, (double)((float *)full.data)[k],
+                              (double)((float *)each.data)[k / length]);
             ulp_tensor_free(&full);
             ulp_tensor_free(&each);
             laid_free(&laid);

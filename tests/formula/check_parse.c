@@ -1,4 +1,5 @@
-/* The parser: what each spelling means, which instructions are merged or dropped, and where errors are reported. */
+/* The parser: what each spelling means, which instructions are merged or dropped, and where errors
+ * are reported. */
 #include "formula_test.h"
 
 #include <stdio.h>
@@ -25,15 +26,9 @@ static void print_instruction(char *out, size_t size, const struct ulp_tape *tap
     const struct ulp_instruction *instruction = &tape->instructions[i];
     size_t used = 0;
     switch (instruction->kind) {
-    case ULP_TAPE_OPERAND:
-        snprintf(out, size, "%s", operand_names[instruction->index]);
-        return;
-    case ULP_TAPE_CONSTANT:
-        snprintf(out, size, "%s", tape->constants[instruction->index]);
-        return;
-    case ULP_TAPE_ROW_SIZE:
-        snprintf(out, size, "row_size()");
-        return;
+    case ULP_TAPE_OPERAND: snprintf(out, size, "%s", operand_names[instruction->index]); return;
+    case ULP_TAPE_CONSTANT: snprintf(out, size, "%s", tape->constants[instruction->index]); return;
+    case ULP_TAPE_ROW_SIZE: snprintf(out, size, "row_size()"); return;
     case ULP_TAPE_PRIMITIVE:
         used = (size_t)snprintf(out, size, "%s(", spellings[instruction->primitive]);
         break;
@@ -123,7 +118,8 @@ static const struct {
     {"x +", "formula:4: expected an expression, near 'end of formula'"},
     {"x + * y", "formula:5: expected an expression, near '* y'"},
     {"x y", "formula:3: expected an operator or the end, near 'y'"},
-    {"foo + 1", "formula:1: 'foo' is not an operand, an earlier local or a constant, near 'foo + 1'"},
+    {"foo + 1",
+     "formula:1: 'foo' is not an operand, an earlier local or a constant, near 'foo + 1'"},
     {"x + foo(1)", "formula:5: 'foo' is not a function, near 'foo(1)'"},
     {"exp(x, y)", "formula:1: 'exp' takes 1 argument, not 2, near 'exp(x, y)'"},
     {"1 + fma(x, y)", "formula:5: 'fma' takes 3 arguments, not 2, near 'fma(x, y)'"},
@@ -201,7 +197,8 @@ START_TEST(test_limits)
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         char *text = repeat("", units[i], 100000, "x");
         ck_assert_int_eq(make(&tape, text, &error), ULP_ERROR_USAGE);
-        ck_assert_msg(strstr(error.message, "nested too deeply") != NULL, "%s: %s", units[i], error.message);
+        ck_assert_msg(strstr(error.message, "nested too deeply") != NULL, "%s: %s", units[i],
+                      error.message);
         free(text);
     }
     char *text = repeat("x", "+x", 1022, "");

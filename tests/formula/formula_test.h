@@ -18,14 +18,16 @@ struct source {
     uint64_t key, counter;
 };
 size_t draw(struct source *source, size_t below);
-/* A value of the format: mostly within [-4, 4], now and then a zero of either sign, an infinity, NaN, the largest
- * number, or a subnormal, when specials is set. */
+/* A value of the format: mostly within [-4, 4], now and then a zero of either sign, an infinity,
+ * NaN, the largest number, or a subnormal, when specials is set. */
 double draw_value(struct source *source, const struct ulp_format *format, bool specials);
 
-/* A float tensor as a lane of that arithmetic stores it, elements set from values (exact) or cleared when NULL. */
-struct ulp_tensor make_tensor(const struct ulp_arithmetic *arithmetic, int rank, const int64_t *dims,
-                              const double *values);
+/* A float tensor as a lane of that arithmetic stores it, elements set from values (exact) or
+ * cleared when NULL. */
+struct ulp_tensor make_tensor(const struct ulp_arithmetic *arithmetic, int rank,
+                              const int64_t *dims, const double *values);
 struct ulp_arithmetic find_arithmetic(const char *name);
-struct ulp_tape *make_tape(const char *text, const char *const *operand_names, int operand_count, int output_count);
+struct ulp_tape *make_tape(const char *text, const char *const *operand_names, int operand_count,
+                           int output_count);
 
 #endif

@@ -7,8 +7,8 @@
 const char *const laid_names[] = {"x", "y", "z", "w", "s", "c"};
 #define CONSTANT "0.1"
 
-void laid_create(struct laid *laid, const char *arithmetic, size_t row_count, size_t row_length, bool specials,
-                 uint64_t seed)
+void laid_create(struct laid *laid, const char *arithmetic, size_t row_count, size_t row_length,
+                 bool specials, uint64_t seed)
 {
     static const int row_strides[] = {1, 1, 1, 0, 0}, position_strides[] = {1, 1, 0, 1, 0};
     struct source source = {.key = seed};
@@ -20,14 +20,16 @@ void laid_create(struct laid *laid, const char *arithmetic, size_t row_count, si
             break;
         }
         laid->values[i] = calloc(row_count * row_length + 1, sizeof(double));
-        const size_t rows = row_strides[i] ? row_count : 1, length = position_strides[i] ? row_length : 1;
+        const size_t rows = row_strides[i] ? row_count : 1,
+                     length = position_strides[i] ? row_length : 1;
         double *own = calloc(rows * length + 1, sizeof *own);
         for (size_t k = 0; k < rows * length; k++)
             own[k] = draw_value(&source, &laid->arithmetic.storage, specials);
-        laid->tensors[i] = make_tensor(&laid->arithmetic, 1, (int64_t[]){(int64_t)(rows * length)}, own);
-        laid->operands[i] = (struct ulp_operand){
-            .tensor = &laid->tensors[i], .row_stride = row_strides[i] ? (int64_t)length : 0,
-            .position_stride = position_strides[i]};
+        laid->tensors[i] =
+            make_tensor(&laid->arithmetic, 1, (int64_t[]){(int64_t)(rows * length)}, own);
+        laid->operands[i] = (struct ulp_operand){.tensor = &laid->tensors[i],
+                                                 .row_stride = row_strides[i] ? (int64_t)length : 0,
+                                                 .position_stride = position_strides[i]};
         for (size_t row = 0; row < row_count; row++)
             for (size_t p = 0; p < row_length; p++)
                 laid->values[i][row * row_length + p] =
@@ -49,25 +51,33 @@ bool is_per_row(const struct ulp_tape *tape, int output)
     return tape->instructions[tape->outputs[output]].per_row;
 }
 
-struct ulp_tensor laid_run(const struct laid *laid, const struct ulp_tape *tape, int threads, uint64_t node_key)
+struct ulp_tensor laid_run(const struct laid *laid, const struct ulp_tape *tape, int threads,
+                           uint64_t node_key)
 {
     struct ulp_error error = {.status = ULP_OK};
     const bool per_row = is_per_row(tape, 0);
     const size_t count = laid->rows.row_count * (per_row ? 1 : laid->rows.row_length);
     struct ulp_tensor out = make_tensor(&laid->arithmetic, 1, (int64_t[]){(int64_t)count}, NULL);
-    const struct ulp_operand output = {.tensor = &out, .row_stride = per_row ? 1 : (int64_t)laid->rows.row_length,
+    const struct ulp_operand output = {.tensor = &out,
+                                       .row_stride = per_row ? 1 : (int64_t)laid->rows.row_length,
                                        .position_stride = !per_row};
     struct ulp_pool *pool = test_pool(threads);
-    ck_ulp_ok(ulp_tape_run(tape, &laid->arithmetic, &laid->rows, laid->operands, &output, node_key, pool, &error), error);
+    ck_ulp_ok(ulp_tape_run(tape, &laid->arithmetic, &laid->rows, laid->operands, &output, node_key,
+                           pool, &error),
+              error);
     ulp_pool_free(pool);
     return out;
 }
 
-static void compare(const struct laid *laid, const struct ulp_tape *tape, const struct ulp_tensor *out)
+static void compare(const struct laid *laid, const struct ulp_tape *tape,
+                    const struct ulp_tensor *out)
 {
     const size_t length = laid->rows.row_length, step = is_per_row(tape, 0) ? 1 : length;
-    struct oracle oracle = {.tape = tape, .arithmetic = &laid->arithmetic, .row_length = length,
-                            .operands = (const double *const *)laid->values, .constant = CONSTANT};
+    struct oracle oracle = {.tape = tape,
+                            .arithmetic = &laid->arithmetic,
+                            .row_length = length,
+                            .operands = (const double *const *)laid->values,
+                            .constant = CONSTANT};
     mpfr_t expected;
     for (int i = 0; i < tape->instruction_count; i++)
         oracle.contiguous |= tape->instructions[i].kind == ULP_TAPE_OPERAND &&
@@ -78,8 +88,9 @@ static void compare(const struct laid *laid, const struct ulp_tape *tape, const 
         for (size_t p = 0; p < step; p++) {
             oracle_value(&oracle, expected, 0, row, p);
             if (!oracle_equal(out, row * step + p, expected))
-                ck_abort_msg("%s, '%s', %zu rows of %zu: row %zu position %zu is %a, expected %a", laid->arithmetic.name,
-                             tape->text, laid->rows.row_count, length, row, p, ulp_tensor_get(out, row * step + p),
+                ck_abort_msg("%s, '%s', %zu rows of %zu: row %zu position %zu is %a, expected %a",
+                             laid->arithmetic.name, tape->text, laid->rows.row_count, length, row,
+                             p, ulp_tensor_get(out, row * step + p),
                              mpfr_get_d(expected, MPFR_RNDN));
         }
     mpfr_clear(expected);
@@ -87,7 +98,8 @@ static void compare(const struct laid *laid, const struct ulp_tape *tape, const 
     mpfr_free_cache();
 }
 
-void laid_check(const char *arithmetic, const char *formula, size_t row_count, size_t row_length, bool specials)
+void laid_check(const char *arithmetic, const char *formula, size_t row_count, size_t row_length,
+                bool specials)
 {
     struct laid laid;
     struct ulp_tape *tape = make_tape(formula, laid_names, LAID_OPERANDS, 1);

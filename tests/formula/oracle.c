@@ -6,8 +6,8 @@
 #include "number/mpfr_record.h"
 #include "number/round.h"
 
-/* Intermediate results are truncated to so many bits with a sticky last one (rounded to odd): rounding them to any
- * format of at most WORK_BITS - 2 bits is then rounding the exact value. */
+/* Intermediate results are truncated to so many bits with a sticky last one (rounded to odd):
+ * rounding them to any format of at most WORK_BITS - 2 bits is then rounding the exact value. */
 #define WORK_BITS 700
 
 void oracle_init(struct oracle *oracle)
@@ -37,8 +37,10 @@ static void round_in_place(const struct oracle *oracle, const struct ulp_format 
     ulp_round_mpfr(format, oracle->arithmetic->rounding, x, x, 0, 0, 0);
 }
 
-/* *out = primitive(a, b, c), out not rounded to a format yet; false when the primitive passes values on unrounded. */
-static bool apply(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b, const mpfr_t c)
+/* *out = primitive(a, b, c), out not rounded to a format yet; false when the primitive passes
+ * values on unrounded. */
+static bool apply(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, const mpfr_t b,
+                  const mpfr_t c)
 {
     int ternary = 0;
     const bool unordered = mpfr_nan_p(a) || (b && mpfr_nan_p(b));
@@ -65,12 +67,19 @@ static bool apply(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, cons
             mpfr_max(out, a, b, MPFR_RNDZ);
         /* mpfr_min and mpfr_max do not order -0 below +0. */
         if (!unordered && mpfr_zero_p(a) && mpfr_zero_p(b))
-            mpfr_set_zero(out, primitive == ULP_PRIMITIVE_MIN ? (mpfr_signbit(a) || mpfr_signbit(b) ? -1 : 1)
-                                                              : (mpfr_signbit(a) && mpfr_signbit(b) ? -1 : 1));
+            mpfr_set_zero(out, primitive == ULP_PRIMITIVE_MIN
+                                   ? (mpfr_signbit(a) || mpfr_signbit(b) ? -1 : 1)
+                                   : (mpfr_signbit(a) && mpfr_signbit(b) ? -1 : 1));
         return false;
-    case ULP_PRIMITIVE_LESS: mpfr_set_si(out, !unordered && mpfr_less_p(a, b), MPFR_RNDZ); return false;
-    case ULP_PRIMITIVE_LESS_EQUAL: mpfr_set_si(out, !unordered && mpfr_lessequal_p(a, b), MPFR_RNDZ); return false;
-    case ULP_PRIMITIVE_EQUAL: mpfr_set_si(out, !unordered && mpfr_equal_p(a, b), MPFR_RNDZ); return false;
+    case ULP_PRIMITIVE_LESS:
+        mpfr_set_si(out, !unordered && mpfr_less_p(a, b), MPFR_RNDZ);
+        return false;
+    case ULP_PRIMITIVE_LESS_EQUAL:
+        mpfr_set_si(out, !unordered && mpfr_lessequal_p(a, b), MPFR_RNDZ);
+        return false;
+    case ULP_PRIMITIVE_EQUAL:
+        mpfr_set_si(out, !unordered && mpfr_equal_p(a, b), MPFR_RNDZ);
+        return false;
     case ULP_PRIMITIVE_NOT: mpfr_set_si(out, mpfr_zero_p(a), MPFR_RNDZ); return false;
     case ULP_PRIMITIVE_SELECT: mpfr_set(out, mpfr_zero_p(a) ? c : b, MPFR_RNDZ); return false;
     default: ck_abort_msg("the oracle does not know primitive %d", primitive);
@@ -82,9 +91,10 @@ static bool apply(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, cons
 /* a = a combined with b. */
 static void combine(const struct oracle *oracle, enum ulp_fold fold, mpfr_t a, const mpfr_t b)
 {
-    static const enum ulp_primitive primitives[] = {
-        [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD, [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX, [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
-        [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL};
+    static const enum ulp_primitive primitives[] = {[ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD,
+                                                    [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
+                                                    [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
+                                                    [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL};
     mpfr_t result;
     mpfr_init2(result, WORK_BITS);
     if (apply(primitives[fold], result, a, b, NULL))
@@ -93,8 +103,8 @@ static void combine(const struct oracle *oracle, enum ulp_fold fold, mpfr_t a, c
     mpfr_clear(result);
 }
 
-/* number/README.md section 5.1, as a GPU's threads would: thread t of T has `own` partial sums, of elements congruent to
- * own * t + k modulo own * T. */
+/* number/README.md section 5.1, as a GPU's threads would: thread t of T has `own` partial sums, of
+ * elements congruent to own * t + k modulo own * T. */
 static void fold_threads(const struct oracle *oracle, enum ulp_fold fold, mpfr_t *values, size_t n)
 {
     size_t threads = 1, own = 1;
@@ -118,7 +128,8 @@ static void fold_threads(const struct oracle *oracle, enum ulp_fold fold, mpfr_t
                 combine(oracle, fold, values[t * own], values[(t + half) * own]);
 }
 
-/* The orders as format.h words them, on an array of all n values, destroyed; the result is values[0]. */
+/* The orders as format.h words them, on an array of all n values, destroyed; the result is
+ * values[0]. */
 static void fold_values(const struct oracle *oracle, enum ulp_fold fold, mpfr_t *values, size_t n)
 {
     const size_t block = (size_t)oracle->arithmetic->reduce_block;
@@ -151,7 +162,8 @@ static void fold_values(const struct oracle *oracle, enum ulp_fold fold, mpfr_t 
 
 static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row, size_t position);
 
-static void find_fold(struct oracle *oracle, mpfr_t out, const struct ulp_instruction *instruction, size_t row)
+static void find_fold(struct oracle *oracle, mpfr_t out, const struct ulp_instruction *instruction,
+                      size_t row)
 {
     static const int empty_sign[] = {[ULP_FOLD_MAX] = -1, [ULP_FOLD_MIN] = 1};
     const size_t n = oracle->row_length;
@@ -183,7 +195,8 @@ static void find_constant(const struct oracle *oracle, mpfr_t out, const char *t
 static bool is_mean(const struct oracle *oracle, const struct ulp_instruction *instruction)
 {
     const struct ulp_instruction *all = oracle->tape->instructions;
-    return instruction->primitive == ULP_PRIMITIVE_DIV && all[instruction->arguments[0]].kind == ULP_TAPE_FOLD &&
+    return instruction->primitive == ULP_PRIMITIVE_DIV &&
+           all[instruction->arguments[0]].kind == ULP_TAPE_FOLD &&
            all[instruction->arguments[1]].kind == ULP_TAPE_ROW_SIZE;
 }
 
@@ -197,7 +210,8 @@ static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row,
             find_constant(oracle, out, oracle->constant);
             return;
         }
-        mpfr_set_d(out, oracle->operands[instruction->index][row * oracle->row_length + position], MPFR_RNDZ);
+        mpfr_set_d(out, oracle->operands[instruction->index][row * oracle->row_length + position],
+                   MPFR_RNDZ);
         return;
     case ULP_TAPE_CONSTANT:
         find_constant(oracle, out, oracle->tape->constants[instruction->index]);
@@ -260,10 +274,12 @@ bool oracle_equal(const struct ulp_tensor *tensor, size_t index, const mpfr_t x)
     bool equal;
     mpfr_init2(copy, 53);
     if (tensor->element == ULP_ELEMENT_WIDE) {
-        ulp_record_open_const(element, ulp_record_at_const(tensor->data, index, tensor->precision), tensor->precision);
+        ulp_record_open_const(element, ulp_record_at_const(tensor->data, index, tensor->precision),
+                              tensor->precision);
     } else {
         mpfr_set_d(copy, ulp_tensor_get(tensor, index), MPFR_RNDN);
-        mpfr_custom_init_set(element, mpfr_custom_get_kind(copy), mpfr_regular_p(copy) ? mpfr_get_exp(copy) : 0, 53,
+        mpfr_custom_init_set(element, mpfr_custom_get_kind(copy),
+                             mpfr_regular_p(copy) ? mpfr_get_exp(copy) : 0, 53,
                              mpfr_custom_get_significand(copy));
     }
     if (mpfr_nan_p(x) || mpfr_nan_p(element))

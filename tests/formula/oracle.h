@@ -1,5 +1,6 @@
-/* A formula's value one element at a time in MPFR, every rounding written out: what evaluation is compared with. It reads
- * the tape as a tree and knows nothing of strips, phases, carriers or layouts. */
+/* A formula's value one element at a time in MPFR, every rounding written out: what evaluation is
+ * compared with. It reads the tape as a tree and knows nothing of strips, phases, carriers or
+ * layouts. */
 #ifndef ULP_TESTS_FORMULA_ORACLE_H
 #define ULP_TESTS_FORMULA_ORACLE_H
 
@@ -7,7 +8,8 @@
 
 #include "formula/tape.h"
 
-/* Operand i's element (row, position) is operands[i][row * row_length + position], exact; NULL: the constant. */
+/* Operand i's element (row, position) is operands[i][row * row_length + position], exact; NULL: the
+ * constant. */
 struct oracle {
     const struct ulp_tape *tape;
     const struct ulp_arithmetic *arithmetic;
@@ -22,7 +24,8 @@ struct oracle {
 
 void oracle_init(struct oracle *oracle);
 void oracle_clear(struct oracle *oracle);
-/* Output `output` at (row, position), rounded to the arithmetic's storage. out has at least its precision. */
+/* Output `output` at (row, position), rounded to the arithmetic's storage. out has at least its
+ * precision. */
 void oracle_value(struct oracle *oracle, mpfr_t out, int output, size_t row, size_t position);
 
 /* The tensor's element equals x: same value, same sign of zero; any NaN equals any NaN. */

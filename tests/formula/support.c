@@ -12,22 +12,29 @@ size_t draw(struct source *source, size_t below)
 
 double draw_value(struct source *source, const struct ulp_format *format, bool specials)
 {
-    const double values[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, fmin(format->max_finite, 0x1p1023),
-                             ldexp(1, format->emin < -1000 ? -1000 : format->emin - 1), 1};
+    const double values[] = {0.0,
+                             -0.0,
+                             INFINITY,
+                             -INFINITY,
+                             NAN,
+                             fmin(format->max_finite, 0x1p1023),
+                             ldexp(1, format->emin < -1000 ? -1000 : format->emin - 1),
+                             1};
     double x = 8 * ulp_random_uniform(source->key, source->counter++) - 4;
     if (specials && draw(source, 8) == 0)
         x = values[draw(source, sizeof values / sizeof *values)];
     return ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
 }
 
-struct ulp_tensor make_tensor(const struct ulp_arithmetic *arithmetic, int rank, const int64_t *dims,
-                              const double *values)
+struct ulp_tensor make_tensor(const struct ulp_arithmetic *arithmetic, int rank,
+                              const int64_t *dims, const double *values)
 {
     struct ulp_tensor tensor;
     struct ulp_error error = {.status = ULP_OK};
     const enum ulp_element element = ulp_storage_element(&arithmetic->storage);
     const int precision = element == ULP_ELEMENT_WIDE ? arithmetic->storage.precision : 0;
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, element, precision, rank, dims, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, element, precision, rank, dims, &error),
+              error);
     for (size_t i = 0; i < tensor.count; i++) {
         const double x = values ? values[i] : 0;
         if (element == ULP_ELEMENT_F32) {
@@ -53,11 +60,14 @@ struct ulp_arithmetic find_arithmetic(const char *name)
     return arithmetic;
 }
 
-struct ulp_tape *make_tape(const char *text, const char *const *operand_names, int operand_count, int output_count)
+struct ulp_tape *make_tape(const char *text, const char *const *operand_names, int operand_count,
+                           int output_count)
 {
     static const char *const output_names[] = {"out", "second", "third"};
     struct ulp_tape *tape;
     struct ulp_error error = {.status = ULP_OK};
-    ck_ulp_ok(ulp_tape_create(&tape, text, operand_names, operand_count, output_names, output_count, &error), error);
+    ck_ulp_ok(ulp_tape_create(&tape, text, operand_names, operand_count, output_names, output_count,
+                              &error),
+              error);
     return tape;
 }

@@ -16,8 +16,15 @@
 
 static const char *const names[] = {"x", "y", "z", "s"};
 static const char *const output_names[] = {"out", "second"};
-static const char *const arithmetics[] = {"fp32", "fp16-strict", "fp16", "fp64", "bf16-strict,round=rz", "mpfr:64",
-                                          "fp32,order=pairwise", "fp32,order=blocked:5", "fp16-strict,acc=fp32"};
+static const char *const arithmetics[] = {"fp32",
+                                          "fp16-strict",
+                                          "fp16",
+                                          "fp64",
+                                          "bf16-strict,round=rz",
+                                          "mpfr:64",
+                                          "fp32,order=pairwise",
+                                          "fp32,order=blocked:5",
+                                          "fp16-strict,acc=fp32"};
 #define ARITHMETICS (sizeof arithmetics / sizeof *arithmetics)
 static const struct {
     size_t row_count, row_length;
@@ -47,16 +54,19 @@ static const char *check_tape(const struct ulp_tape *tape)
         if (instruction->column < 1 || (size_t)instruction->column > strlen(tape->text))
             return "a column outside the text";
         for (int j = 0; j < i; j++)
-            if (instruction->kind == tape->instructions[j].kind && instruction->index == tape->instructions[j].index &&
+            if (instruction->kind == tape->instructions[j].kind &&
+                instruction->index == tape->instructions[j].index &&
                 instruction->primitive == tape->instructions[j].primitive &&
                 instruction->fold == tape->instructions[j].fold &&
-                !memcmp(instruction->arguments, tape->instructions[j].arguments, sizeof instruction->arguments))
+                !memcmp(instruction->arguments, tape->instructions[j].arguments,
+                        sizeof instruction->arguments))
                 return "an instruction appears twice";
     }
     return NULL;
 }
 
-/* One run over rows [first, first + count) of the shape into out (one value per position) and second. */
+/* One run over rows [first, first + count) of the shape into out (one value per position) and
+ * second. */
 struct run {
     const struct ulp_tape *tape;
     const struct ulp_arithmetic *arithmetic;
@@ -64,16 +74,21 @@ struct run {
     double data[OPERANDS][ROWS_MAX * LENGTH_MAX];
 };
 
-static enum ulp_status run_rows(struct run *run, size_t first, size_t count, size_t length, double *out,
-                                struct ulp_error *error)
+static enum ulp_status run_rows(struct run *run, size_t first, size_t count, size_t length,
+                                double *out, struct ulp_error *error)
 {
     const int64_t dims = (int64_t)(count * length);
     struct ulp_rows rows = {.row_count = count, .row_length = length};
-    struct ulp_operand operands[OPERANDS], outputs[OUTPUTS] = {{.row_stride = (int64_t)length, .position_stride = 1}};
+    struct ulp_operand operands[OPERANDS],
+        outputs[OUTPUTS] = {{.row_stride = (int64_t)length, .position_stride = 1}};
     for (int i = 0; i < OPERANDS; i++) {
-        run->operands[i] = (struct ulp_tensor){.type = ULP_TYPE_DOUBLE, .element = ULP_ELEMENT_F64, .rank = 1,
-                                               .dims = {ROWS_MAX * LENGTH_MAX}, .count = ROWS_MAX * LENGTH_MAX,
-                                               .element_bytes = sizeof(double), .data = run->data[i]};
+        run->operands[i] = (struct ulp_tensor){.type = ULP_TYPE_DOUBLE,
+                                               .element = ULP_ELEMENT_F64,
+                                               .rank = 1,
+                                               .dims = {ROWS_MAX * LENGTH_MAX},
+                                               .count = ROWS_MAX * LENGTH_MAX,
+                                               .element_bytes = sizeof(double),
+                                               .data = run->data[i]};
         operands[i] = (struct ulp_operand){.tensor = &run->operands[i]};
         if (i < 2) {
             run->operands[i].data = run->data[i] + first * length;
@@ -84,8 +99,13 @@ static enum ulp_status run_rows(struct run *run, size_t first, size_t count, siz
             operands[i].row_stride = 1;
         }
     }
-    struct ulp_tensor result = {.type = ULP_TYPE_DOUBLE, .element = ULP_ELEMENT_F64, .rank = 1, .dims = {dims},
-                                .count = (size_t)dims, .element_bytes = sizeof(double), .data = out};
+    struct ulp_tensor result = {.type = ULP_TYPE_DOUBLE,
+                                .element = ULP_ELEMENT_F64,
+                                .rank = 1,
+                                .dims = {dims},
+                                .count = (size_t)dims,
+                                .element_bytes = sizeof(double),
+                                .data = out};
     outputs[0].tensor = &result;
     return ulp_tape_run(run->tape, run->arithmetic, &rows, operands, outputs, 1, NULL, error);
 }
@@ -102,7 +122,8 @@ static const char *check_run(const struct ulp_tape *tape, const char *arithmetic
     run.arithmetic = &arithmetic;
     for (int i = 0; i < OPERANDS; i++)
         for (size_t k = 0; k < ROWS_MAX * LENGTH_MAX; k++)
-            run.data[i][k] = k % 17 == 3 ? 0 : (double)((k * 2654435761u + (size_t)i * 40503u) % 256) / 64 - 2;
+            run.data[i][k] =
+                k % 17 == 3 ? 0 : (double)((k * 2654435761u + (size_t)i * 40503u) % 256) / 64 - 2;
     const size_t count = shapes[shape].row_count, length = shapes[shape].row_length;
     if (run_rows(&run, 0, count, length, together, &error) != ULP_OK)
         return "a formula that was parsed does not run";
@@ -128,7 +149,8 @@ const char *fuzz_formula(const uint8_t *bytes, size_t count)
     const size_t length = count - 2 < TEXT_MAX ? count - 2 : TEXT_MAX;
     memcpy(text, bytes + 2, length);
     text[length] = 0;
-    const enum ulp_status status = ulp_tape_create(&tape, text, names, OPERANDS, output_names, OUTPUTS, &error);
+    const enum ulp_status status =
+        ulp_tape_create(&tape, text, names, OPERANDS, output_names, OUTPUTS, &error);
     if (status != ULP_OK) {
         unsigned column = 0;
         for (const char *s = error.message + 8; *s >= '0' && *s <= '9'; s++)
@@ -168,10 +190,14 @@ static void put(struct maker *maker, const char *text)
 
 static void make_expression(struct maker *maker, int depth)
 {
-    static const char *const leaves[] = {"x", "y", "z", "s", "1", "0.5", "-2", "1e-3", "pi", "inf", "nan", "row_size()", "d"};
-    static const char *const binaries[] = {"+", "-", "*", "/", " < ", " >= ", " == ", " != ", " && ", " || ", " - "};
-    static const char *const unaries[] = {"-", "!", "abs", "sqrt", "exp", "tanh", "floor", "sigmoid", "row_sum", "row_max",
-                                          "row_min", "row_mean", "row_product", "log", "is_nan", "sign"};
+    static const char *const leaves[] = {"x",    "y",  "z",   "s",   "1",          "0.5", "-2",
+                                         "1e-3", "pi", "inf", "nan", "row_size()", "d"};
+    static const char *const binaries[] = {"+",    "-",    "*",    "/",    " < ", " >= ",
+                                           " == ", " != ", " && ", " || ", " - "};
+    static const char *const unaries[] = {"-",           "!",       "abs",     "sqrt",
+                                          "exp",         "tanh",    "floor",   "sigmoid",
+                                          "row_sum",     "row_max", "row_min", "row_mean",
+                                          "row_product", "log",     "is_nan",  "sign"};
     static const char *const pairs[] = {"min", "max", "pow", "mod", "fmod", "xor"};
     const size_t kind = depth <= 0 ? 0 : draw(maker, 8);
     if (kind < 2) {
@@ -214,7 +240,8 @@ size_t fuzz_formula_make(uint8_t *bytes, size_t size, uint64_t seed)
     const size_t local = maker.count - 4;
     make_expression(&maker, 3);
     put(&maker, "; ");
-    if (memchr(bytes + local + 1, 'd', maker.count - local - 1)) /* it might name itself: no local then */
+    /* it might name itself: no local then */
+    if (memchr(bytes + local + 1, 'd', maker.count - local - 1))
         maker.count = local;
     if (draw(&maker, 2) && maker.count > local) {
         put(&maker, "second = d * y; ");
@@ -230,9 +257,7 @@ size_t fuzz_formula_damage(uint8_t *bytes, size_t count, size_t size, uint64_t s
     for (size_t changes = 1 + draw(&maker, 4); changes > 0 && count > 2; changes--) {
         const size_t at = 2 + draw(&maker, count - 2), length = 1 + draw(&maker, count - at);
         switch (draw(&maker, 4)) {
-        case 0:
-            bytes[at] = (uint8_t)alphabet[draw(&maker, sizeof alphabet - 1)];
-            break;
+        case 0: bytes[at] = (uint8_t)alphabet[draw(&maker, sizeof alphabet - 1)]; break;
         case 1:
             memmove(bytes + at, bytes + at + length, count - at - length);
             count -= length;
@@ -243,9 +268,7 @@ size_t fuzz_formula_damage(uint8_t *bytes, size_t count, size_t size, uint64_t s
                 count += length;
             }
             break;
-        case 3:
-            bytes[at] = (uint8_t)draw(&maker, 256);
-            break;
+        case 3: bytes[at] = (uint8_t)draw(&maker, 256); break;
         }
     }
     return count;

@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Loads the bytes as a model and walks all of it. Returns NULL, or what is wrong: a status other than OK, INPUT and
- * UNSUPPORTED, a failure without a one-line message, or a model that breaks a promise of graph/graph.h. */
+/* Loads the bytes as a model and walks all of it. Returns NULL, or what is wrong: a status other
+ * than OK, INPUT and UNSUPPORTED, a failure without a one-line message, or a model that breaks a
+ * promise of graph/graph.h. */
 const char *fuzz_load(const uint8_t *bytes, size_t count);
 
 /* A damaged copy of bytes (malloc'd, its size in *out_count): a pure function of (bytes, seed). */

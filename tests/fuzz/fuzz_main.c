@@ -1,5 +1,6 @@
-/* fuzz_load FILE...: loads every file. fuzz_load -n COUNT [-s SEED] FILE...: loads COUNT damaged copies of each as
- * well, and says which seed found something. With clang -fsanitize=fuzzer leave this file out. */
+/* fuzz_load FILE...: loads every file. fuzz_load -n COUNT [-s SEED] FILE...: loads COUNT damaged
+ * copies of each as well, and says which seed found something. With clang -fsanitize=fuzzer leave
+ * this file out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,8 @@
 #include "base/text.h"
 #include "fuzz_load.h"
 
-static int try_bytes(const char *path, const uint8_t *bytes, size_t count, uint64_t seed, const char *what)
+static int try_bytes(const char *path, const uint8_t *bytes, size_t count, uint64_t seed,
+                     const char *what)
 {
     const char *wrong = fuzz_load(bytes, count);
     if (wrong)

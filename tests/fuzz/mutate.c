@@ -1,7 +1,8 @@
-/* Damage as files suffer it and as attackers write it. Half of the copies get flipped bits, changed bytes, pieces
- * removed, doubled or moved; most of those stop the protobuf parser. The other half is changed as protobuf: one field
- * somewhere in the tree is removed, repeated, renumbered or given another value, and the lengths around it are made
- * right again, so that the loader behind the parser sees the damage. */
+/* Damage as files suffer it and as attackers write it. Half of the copies get flipped bits, changed
+ * bytes, pieces removed, doubled or moved; most of those stop the protobuf parser. The other half
+ * is changed as protobuf: one field somewhere in the tree is removed, repeated, renumbered or given
+ * another value, and the lengths around it are made right again, so that the loader behind the
+ * parser sees the damage. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,25 +43,15 @@ static void damage(struct source *source, uint8_t *bytes, size_t *count)
     size_t length = 1 + draw(source, left < PIECE_MAX ? left : PIECE_MAX);
     memcpy(piece, bytes + at, length);
     switch (draw(source, 7)) {
-    case 0:
-        bytes[at] ^= (uint8_t)(1u << draw(source, 8));
-        break;
-    case 1:
-        bytes[at] = values[draw(source, sizeof values)];
-        break;
-    case 2:
-        bytes[at] = (uint8_t)draw(source, 256);
-        break;
+    case 0: bytes[at] ^= (uint8_t)(1u << draw(source, 8)); break;
+    case 1: bytes[at] = values[draw(source, sizeof values)]; break;
+    case 2: bytes[at] = (uint8_t)draw(source, 256); break;
     case 3:
         memmove(bytes + at, bytes + at + length, left - length);
         *count -= length;
         break;
-    case 4:
-        insert(bytes, count, draw(source, *count), piece, length);
-        break;
-    case 5:
-        insert(bytes, count, at, huge, 1 + draw(source, sizeof huge));
-        break;
+    case 4: insert(bytes, count, draw(source, *count), piece, length); break;
+    case 5: insert(bytes, count, at, huge, 1 + draw(source, sizeof huge)); break;
     case 6:
         if (draw(source, 8) == 0)
             *count = at;
@@ -124,8 +115,7 @@ static bool read_field(const uint8_t *bytes, size_t count, size_t at, struct fie
         field->length = 4;
         at += 4;
         break;
-    default:
-        return false;
+    default: return false;
     }
     field->end = at;
     return at <= count;
@@ -142,14 +132,17 @@ static size_t count_fields(const uint8_t *bytes, size_t count)
     return fields;
 }
 
-static void change_value(struct source *source, struct proto *out, const uint8_t *bytes, const struct field *field)
+static void change_value(struct source *source, struct proto *out, const uint8_t *bytes,
+                         const struct field *field)
 {
-    static const int64_t numbers[] = {0,   1,   -1,    2,         7,         16,        17,       64,
-                                      255, 256, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
+    static const int64_t numbers[] = {0,     1,         -1,        2,         7,
+                                      16,    17,        64,        255,       256,
+                                      65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
     if ((field->key & 7) == 0) {
         proto_varint(out, field->key);
-        proto_varint(out, draw(source, 2) ? (uint64_t)numbers[draw(source, sizeof numbers / sizeof *numbers)]
-                                          : field->value + draw(source, 9) - 4);
+        proto_varint(out, draw(source, 2)
+                              ? (uint64_t)numbers[draw(source, sizeof numbers / sizeof *numbers)]
+                              : field->value + draw(source, 9) - 4);
     } else if ((field->key & 7) == 2) {
         size_t count = field->length;
         uint8_t *copy = copy_with_room(bytes + field->end - count, count);
@@ -165,9 +158,11 @@ static void change_value(struct source *source, struct proto *out, const uint8_t
     }
 }
 
-static void change_message(struct source *source, struct proto *out, const uint8_t *bytes, size_t count, size_t fields);
+static void change_message(struct source *source, struct proto *out, const uint8_t *bytes,
+                           size_t count, size_t fields);
 
-static void change_field(struct source *source, struct proto *out, const uint8_t *bytes, const struct field *field)
+static void change_field(struct source *source, struct proto *out, const uint8_t *bytes,
+                         const struct field *field)
 {
     const uint8_t *payload = bytes + field->end - field->length;
     size_t inner = (field->key & 7) == 2 ? count_fields(payload, field->length) : 0;
@@ -178,8 +173,7 @@ static void change_field(struct source *source, struct proto *out, const uint8_t
         return;
     }
     switch (draw(source, 5)) {
-    case 0:
-        break;
+    case 0: break;
     case 1:
         proto_raw(out, bytes + field->start, field->end - field->start);
         proto_raw(out, bytes + field->start, field->end - field->start);
@@ -190,12 +184,12 @@ static void change_field(struct source *source, struct proto *out, const uint8_t
             proto_varint(out, field->length);
         proto_raw(out, payload, field->length);
         break;
-    default:
-        change_value(source, out, bytes, field);
+    default: change_value(source, out, bytes, field);
     }
 }
 
-static void change_message(struct source *source, struct proto *out, const uint8_t *bytes, size_t count, size_t fields)
+static void change_message(struct source *source, struct proto *out, const uint8_t *bytes,
+                           size_t count, size_t fields)
 {
     struct field field;
     size_t target = draw(source, fields), index = 0;
@@ -209,12 +203,13 @@ static void change_message(struct source *source, struct proto *out, const uint8
     }
 }
 
-static uint8_t *mutate_fields(struct source *source, const uint8_t *bytes, size_t count, size_t *out_count)
+static uint8_t *mutate_fields(struct source *source, const uint8_t *bytes, size_t count,
+                              size_t *out_count)
 {
     struct proto now = {0};
     proto_raw(&now, bytes, count);
-    for (size_t steps = 1 + draw(source, 3), fields; steps > 0 && (fields = count_fields(now.data, now.count));
-         steps--) {
+    for (size_t steps = 1 + draw(source, 3), fields;
+         steps > 0 && (fields = count_fields(now.data, now.count)); steps--) {
         struct proto next = {0};
         change_message(source, &next, now.data, now.count, fields);
         proto_free(&now);

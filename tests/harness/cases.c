@@ -13,14 +13,16 @@
 static const char *name_of(const struct ulp_operator *row)
 {
     static char text[128];
-    snprintf(text, sizeof text, "%s%s", row->domain && strcmp(row->domain, "com.microsoft") == 0 ? "ms." : "", row->name);
+    snprintf(text, sizeof text, "%s%s",
+             row->domain && strcmp(row->domain, "com.microsoft") == 0 ? "ms." : "", row->name);
     return text;
 }
 
 const struct hint *case_hint(const struct ulp_operator *row, size_t n)
 {
     for (const struct hint *hint = hints; hint->op; hint++)
-        if (strcmp(hint->op, name_of(row)) == 0 && (hint->since == 0 || hint->since == row->since) && n-- == 0)
+        if (strcmp(hint->op, name_of(row)) == 0 &&
+            (hint->since == 0 || hint->since == row->since) && n-- == 0)
             return hint;
     return NULL;
 }
@@ -55,13 +57,19 @@ static void set_element(struct ulp_tensor *tensor, size_t i, double value)
         ulp_tensor_set_int(tensor, i, (int64_t)value);
         return;
     }
-    struct ulp_tensor one = {.type = ULP_TYPE_DOUBLE, .element = ULP_ELEMENT_F64, .count = 1, .element_bytes = 8, .data = &value};
+    struct ulp_tensor one = {.type = ULP_TYPE_DOUBLE,
+                             .element = ULP_ELEMENT_F64,
+                             .count = 1,
+                             .element_bytes = 8,
+                             .data = &value};
     struct ulp_tensor at = *tensor;
     struct ulp_error error;
     at.rank = 0;
     at.count = 1;
     at.data = (char *)tensor->data + i * tensor->element_bytes;
-    ck_assert_msg(ulp_tensor_convert(&at, &one, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, &error) == ULP_OK, "%s", error.message);
+    ck_assert_msg(ulp_tensor_convert(&at, &one, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, &error) ==
+                      ULP_OK,
+                  "%s", error.message);
 }
 
 /* 8 significant bits, exponents from -6 to 0, so that sums round. */
@@ -72,7 +80,8 @@ static double random_float(uint64_t stream, uint64_t i)
 }
 
 /* One word of a hint. lane NULL: elements as the model has them. stream: of the random values. */
-static void make_tensor(struct ulp_tensor *out, const char *word, const struct ulp_arithmetic *lane, uint64_t stream)
+static void make_tensor(struct ulp_tensor *out, const char *word, const struct ulp_arithmetic *lane,
+                        uint64_t stream)
 {
     int64_t dims[ULP_RANK_MAX];
     int rank = 0;
@@ -84,9 +93,10 @@ static void make_tensor(struct ulp_tensor *out, const char *word, const struct u
         dims[rank++] = strtoll(p, &p, 10);
     p++;
     struct ulp_error error;
-    enum ulp_status status = is_float && lane ? ulp_tensor_create(out, type, ulp_storage_element(&lane->storage),
-                                                                  lane->storage.precision, rank, dims, &error)
-                                              : ulp_tensor_create(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, &error);
+    enum ulp_status status =
+        is_float && lane ? ulp_tensor_create(out, type, ulp_storage_element(&lane->storage),
+                                             lane->storage.precision, rank, dims, &error)
+                         : ulp_tensor_create(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, &error);
     ck_assert_msg(status == ULP_OK, "%s: %s", word, error.message);
     double low = is_float ? -2 : 0, high = is_float ? 2 : 1;
     if (*p == '(')
@@ -94,7 +104,8 @@ static void make_tensor(struct ulp_tensor *out, const char *word, const struct u
     const char *values = *p == '{' ? p + 1 : NULL, *next = values;
     for (size_t i = 0; i < out->count; i++) {
         const double unit = is_float ? 16 : 1, span = (high - low) * unit + 1;
-        double value = *word == 'g' ? random_float(stream, i) : low + floor(ulp_random_uniform(stream, i) * span) / unit;
+        double value = *word == 'g' ? random_float(stream, i)
+                                    : low + floor(ulp_random_uniform(stream, i) * span) / unit;
         if (values) {
             char *end;
             value = strtod(next, &end);
@@ -138,26 +149,32 @@ static void read_list(struct node_case *c, const char *text, struct ulp_attribut
     out->strings = strings;
 }
 
-static void give(struct node_case *c, const struct ulp_operator *row, const char *name, size_t name_length, const char *value,
-                 size_t length)
+static void give(struct node_case *c, const struct ulp_operator *row, const char *name,
+                 size_t name_length, const char *value, size_t length)
 {
     static const struct {
         const char *name;
         enum ulp_attribute_kind kind;
-    } kinds[] = {{"ints", ULP_ATTRIBUTE_INTS},       {"int", ULP_ATTRIBUTE_INT},       {"floats", ULP_ATTRIBUTE_FLOATS},
-                 {"float", ULP_ATTRIBUTE_FLOAT},     {"strings", ULP_ATTRIBUTE_STRINGS}, {"string", ULP_ATTRIBUTE_STRING},
+    } kinds[] = {{"ints", ULP_ATTRIBUTE_INTS},       {"int", ULP_ATTRIBUTE_INT},
+                 {"floats", ULP_ATTRIBUTE_FLOATS},   {"float", ULP_ATTRIBUTE_FLOAT},
+                 {"strings", ULP_ATTRIBUTE_STRINGS}, {"string", ULP_ATTRIBUTE_STRING},
                  {"tensor", ULP_ATTRIBUTE_TENSOR}};
-    const char *kind = kind_of(row, name, name_length), *text = ulp_arena_text(c->arena, value, length);
+    const char *kind = kind_of(row, name, name_length),
+               *text = ulp_arena_text(c->arena, value, length);
     if (!kind) /* older and newer rows of one hint: only what the row has */
         return;
     struct ulp_attribute *a = &c->attributes[c->node.attribute_count++];
-    *a = (struct ulp_attribute){.name = ulp_arena_text(c->arena, name, name_length), .i = atoll(text), .f = strtof(text, NULL), .s = text};
+    *a = (struct ulp_attribute){.name = ulp_arena_text(c->arena, name, name_length),
+                                .i = atoll(text),
+                                .f = strtof(text, NULL),
+                                .s = text};
     size_t k = 0;
     while (strncmp(kinds[k].name, kind, strlen(kinds[k].name)) != 0)
         ck_assert_uint_lt(++k, sizeof kinds / sizeof *kinds);
     a->kind = kinds[k].kind;
     if (a->kind == ULP_ATTRIBUTE_TENSOR) {
-        struct ulp_tensor *tensor = &c->inputs[CASE_INPUTS - 1]; /* at most one; freed with the inputs */
+        /* at most one; freed with the inputs */
+        struct ulp_tensor *tensor = &c->inputs[CASE_INPUTS - 1];
         make_tensor(tensor, text, NULL, 99);
         a->tensor = tensor;
     } else {
@@ -187,12 +204,17 @@ static size_t count_outputs(const struct ulp_operator *row)
 
 /* ---- cases ---- */
 
-/* An input word from the row's own text: "x", "rest*", "flag:b", ... Returns how many inputs it makes. */
+/* An input word from the row's own text: "x", "rest*", "flag:b", ... Returns how many inputs it
+ * makes. */
 static size_t guess_input(const char *slot, size_t length, const char **word)
 {
     const char *colon = memchr(slot, ':', length);
-    const bool optional = memchr(slot, '?', length) != NULL, variadic = slot[length - 1] == '*' && !(colon && colon[1] == '*' && length == (size_t)(colon - slot) + 2);
-    *word = colon && colon[1] == 'b' ? "b[2,3,4]" : colon && colon[1] == 'i' ? "i[2,3,4](0,3)" : DEFAULT_INPUT;
+    const bool optional = memchr(slot, '?', length) != NULL,
+               variadic = slot[length - 1] == '*' &&
+                          !(colon && colon[1] == '*' && length == (size_t)(colon - slot) + 2);
+    *word = colon && colon[1] == 'b'   ? "b[2,3,4]"
+            : colon && colon[1] == 'i' ? "i[2,3,4](0,3)"
+                                       : DEFAULT_INPUT;
     return optional ? 0 : variadic ? 2 : 1;
 }
 
@@ -207,11 +229,16 @@ static void add_input(struct node_case *c, const char *word, const struct ulp_ar
     c->in[i] = &c->inputs[i];
 }
 
-void case_make(struct node_case *out, const struct ulp_operator *row, const struct hint *hint, const struct ulp_arithmetic *lane)
+void case_make(struct node_case *out, const struct ulp_operator *row, const struct hint *hint,
+               const struct ulp_arithmetic *lane)
 {
     const char *text = hint && hint->inputs ? hint->inputs : row->inputs;
-    *out = (struct node_case){.node = {.name = row->name, .op_type = row->name, .domain = row->domain ? row->domain : "",
-                                       .attributes = out->attributes, .inputs = out->numbers, .outputs = out->outputs,
+    *out = (struct node_case){.node = {.name = row->name,
+                                       .op_type = row->name,
+                                       .domain = row->domain ? row->domain : "",
+                                       .attributes = out->attributes,
+                                       .inputs = out->numbers,
+                                       .outputs = out->outputs,
                                        .output_count = count_outputs(row)}};
     ck_assert_int_eq(ulp_arena_create(&out->arena, NULL), ULP_OK);
     for (int i = 0; i < CASE_INPUTS; i++)

@@ -1,14 +1,21 @@
-/* Cases for the harness of operators: one node and its inputs for a row of the operator table, in any arithmetic.
+/* Cases for the harness of operators: one node and its inputs for a row of the operator table, in
+ * any arithmetic.
  *
- * Most rows need nothing: every required input is a random g[2,3,4] (or BOOL), every attribute that `when` asks for is given. A hint
- * says what an operator needs beyond that.
- *   inputs: words in the order of the row: TYPE[dims], f or g FLOAT, i INT64, j INT32, u UINT8, s INT8, b BOOL; then optionally (low,high), the
- *     range of random values, or {values}; '_' is an omitted input. f are multiples of 1/16 in [-2, 2], so that short sums are exact; g has 8
- *     significant bits and exponents from -6 to 0, so that they round. Both are exact in every arithmetic that is run: all lanes
+ * Most rows need nothing: every required input is a random g[2,3,4] (or BOOL), every attribute that
+ * `when` asks for is given. A hint says what an operator needs beyond that.
+ *   inputs: words in the order of the row: TYPE[dims], f or g FLOAT, i INT64, j INT32, u UINT8, s
+ *   INT8, b BOOL; then optionally (low,high), the
+ *     range of random values, or {values}; '_' is an omitted input. f are multiples of 1/16 in [-2,
+ *     2], so that short sums are exact; g has 8
+ *     significant bits and exponents from -6 to 0, so that they round. Both are exact in every
+ *     arithmetic that is run: all lanes
  *     compute from the same numbers.
- *   attributes: "name=value; ...", of the kind that the row says; "#outputs=N": how many outputs are asked for.
- *   steps, magnitude: the bound of an operator that is no formula alone. Each of its results is a sum of terms whose magnitudes add up to
- *     `magnitude` at most, and `steps` roundings act on each: |lane - reference| <= steps * u * magnitude + the rounding to storage. 0 steps:
+ *   attributes: "name=value; ...", of the kind that the row says; "#outputs=N": how many outputs
+ *   are asked for.
+ *   steps, magnitude: the bound of an operator that is no formula alone. Each of its results is a
+ *   sum of terms whose magnitudes add up to
+ *     `magnitude` at most, and `steps` roundings act on each: |lane - reference| <= steps * u *
+ *     magnitude + the rounding to storage. 0 steps:
  *     every lane moves, selects or counts: its result is the reference's, rounded. */
 #ifndef ULP_TESTS_CASES_H
 #define ULP_TESTS_CASES_H
@@ -44,8 +51,10 @@ struct node_case {
 const struct hint *case_hint(const struct ulp_operator *row, size_t n);
 /* Why the row is not run here, or NULL. */
 const char *case_exemption(const struct ulp_operator *row);
-/* The row's node and inputs as `lane` holds them: the same values for every lane. hint NULL: made from the row's texts. */
-void case_make(struct node_case *out, const struct ulp_operator *row, const struct hint *hint, const struct ulp_arithmetic *lane);
+/* The row's node and inputs as `lane` holds them: the same values for every lane. hint NULL: made
+ * from the row's texts. */
+void case_make(struct node_case *out, const struct ulp_operator *row, const struct hint *hint,
+               const struct ulp_arithmetic *lane);
 void case_free(struct node_case *c);
 
 #endif

@@ -135,20 +135,24 @@ static const struct monotone {
     [ULP_PRIMITIVE_EXPM1] = {.run = mpfr_expm1},
     [ULP_PRIMITIVE_LOG] = {.run = mpfr_log, .has_low = true, .low = 0},
     [ULP_PRIMITIVE_LOG1P] = {.run = mpfr_log1p, .has_low = true, .low = -1},
-    [ULP_PRIMITIVE_ASIN] = {.run = mpfr_asin, .has_low = true, .has_high = true, .low = -1, .high = 1},
-    [ULP_PRIMITIVE_ACOS] = {.run = mpfr_acos, .falls = true, .has_low = true, .has_high = true, .low = -1, .high = 1},
+    [ULP_PRIMITIVE_ASIN] =
+        {.run = mpfr_asin, .has_low = true, .has_high = true, .low = -1, .high = 1},
+    [ULP_PRIMITIVE_ACOS] =
+        {.run = mpfr_acos, .falls = true, .has_low = true, .has_high = true, .low = -1, .high = 1},
     [ULP_PRIMITIVE_ATAN] = {.run = mpfr_atan},
     [ULP_PRIMITIVE_SINH] = {.run = mpfr_sinh},
     [ULP_PRIMITIVE_TANH] = {.run = mpfr_tanh},
     [ULP_PRIMITIVE_ASINH] = {.run = mpfr_asinh},
     [ULP_PRIMITIVE_ACOSH] = {.run = mpfr_acosh, .has_low = true, .low = 1},
-    [ULP_PRIMITIVE_ATANH] = {.run = mpfr_atanh, .has_low = true, .has_high = true, .low = -1, .high = 1},
+    [ULP_PRIMITIVE_ATANH] =
+        {.run = mpfr_atanh, .has_low = true, .has_high = true, .low = -1, .high = 1},
     [ULP_PRIMITIVE_ERF] = {.run = mpfr_erf},
     [ULP_PRIMITIVE_SIGMOID] = {.run = sigmoid},
     [ULP_PRIMITIVE_SOFTPLUS] = {.run = softplus},
 };
 
-static void compute_monotone(const struct monotone *f, struct interval *out, const struct interval *a)
+static void compute_monotone(const struct monotone *f, struct interval *out,
+                             const struct interval *a)
 {
     struct interval x;
     interval_init(&x);
@@ -222,7 +226,8 @@ static void compute_wave(function *f, struct interval *out, const struct interva
     mpfr_clear(width);
 }
 
-/* Rising as long as no pole, an odd multiple of pi / 2, lies between: the cosine keeps its sign and the interval is short. */
+/* Rising as long as no pole, an odd multiple of pi / 2, lies between: the cosine keeps its sign and
+ * the interval is short. */
 static void compute_tan(struct interval *out, const struct interval *a)
 {
     mpfr_t low, high;
@@ -250,9 +255,11 @@ static void compute_tan(struct interval *out, const struct interval *a)
 
 typedef int function2(mpfr_t out, const mpfr_t x, const mpfr_t y, mpfr_rnd_t rounding);
 
-/* Smallest and largest of f at the four corners: exact for f monotone in each operand. A corner that is NaN (inf - inf, 0 * inf) makes
- * NaN and everything possible, unless the operands are points. */
-static void compute_corners(function2 *f, struct interval *out, const struct interval *a, const struct interval *b)
+/* Smallest and largest of f at the four corners: exact for f monotone in each operand. A corner
+ * that is NaN (inf - inf, 0 * inf) makes NaN and everything possible, unless the operands are
+ * points. */
+static void compute_corners(function2 *f, struct interval *out, const struct interval *a,
+                            const struct interval *b)
 {
     mpfr_t value;
     mpfr_init2(value, INTERVAL_PRECISION);
@@ -309,8 +316,10 @@ static void compute_power(struct interval *out, const struct interval *a, const 
     }
 }
 
-/* The remainder of points exactly; of others only what its size says: |r| < |b|, r has the sign of b (mod) or of a (fmod), |r| <= |a|. */
-static void compute_remainder(bool floored, struct interval *out, const struct interval *a, const struct interval *b)
+/* The remainder of points exactly; of others only what its size says: |r| < |b|, r has the sign of
+ * b (mod) or of a (fmod), |r| <= |a|. */
+static void compute_remainder(bool floored, struct interval *out, const struct interval *a,
+                              const struct interval *b)
 {
     mpfr_t value;
     if (!is_point(a) || !is_point(b) || a->nan || b->nan) {
@@ -326,7 +335,8 @@ static void compute_remainder(bool floored, struct interval *out, const struct i
     mpfr_clear(value);
 }
 
-static void compute_extreme(bool max, struct interval *out, const struct interval *a, const struct interval *b)
+static void compute_extreme(bool max, struct interval *out, const struct interval *a,
+                            const struct interval *b)
 {
     out->nan = a->nan || b->nan;
     out->number = a->number && b->number;
@@ -334,7 +344,8 @@ static void compute_extreme(bool max, struct interval *out, const struct interva
     (max ? mpfr_max : mpfr_min)(out->hi, a->hi, b->hi, MPFR_RNDU);
 }
 
-static void compute_fma(struct interval *out, const struct interval *a, const struct interval *b, const struct interval *c)
+static void compute_fma(struct interval *out, const struct interval *a, const struct interval *b,
+                        const struct interval *c)
 {
     struct interval product; /* exact: factors have at most 128 bits, INTERVAL_PRECISION is 320 */
     interval_init(&product);
@@ -346,7 +357,8 @@ static void compute_fma(struct interval *out, const struct interval *a, const st
 /* ---- truth ---- */
 
 /* a OP b is certain when it holds for all pairs of values; NaN compares false. */
-static void compute_comparison(enum ulp_primitive primitive, struct interval *out, const struct interval *a, const struct interval *b)
+static void compute_comparison(enum ulp_primitive primitive, struct interval *out,
+                               const struct interval *a, const struct interval *b)
 {
     bool nan = a->nan || b->nan, can_be_false = nan, can_be_true = false;
     if (a->number && b->number) {
@@ -367,7 +379,8 @@ static void compute_comparison(enum ulp_primitive primitive, struct interval *ou
     set_truth(out, can_be_false, can_be_true);
 }
 
-static void compute_logic(enum ulp_primitive primitive, struct interval *out, const struct interval *a, const struct interval *b)
+static void compute_logic(enum ulp_primitive primitive, struct interval *out,
+                          const struct interval *a, const struct interval *b)
 {
     bool af = has_zero(a), at = a->nan || !is_zero(a), bf = has_zero(b), bt = b->nan || !is_zero(b);
     if (primitive == ULP_PRIMITIVE_AND)
@@ -378,7 +391,8 @@ static void compute_logic(enum ulp_primitive primitive, struct interval *out, co
         set_truth(out, (af && bf) || (at && bt), (af && bt) || (at && bf));
 }
 
-static void compute_select(struct interval *out, const struct interval *a, const struct interval *b, const struct interval *c)
+static void compute_select(struct interval *out, const struct interval *a, const struct interval *b,
+                           const struct interval *c)
 {
     bool can_be_true = a->nan || !is_zero(a), can_be_false = has_zero(a);
     if (can_be_true && can_be_false)
@@ -387,8 +401,8 @@ static void compute_select(struct interval *out, const struct interval *a, const
         interval_copy(out, can_be_true ? b : c);
 }
 
-void interval_compute(enum ulp_primitive primitive, struct interval *out, const struct interval *a, const struct interval *b,
-                      const struct interval *c)
+void interval_compute(enum ulp_primitive primitive, struct interval *out, const struct interval *a,
+                      const struct interval *b, const struct interval *c)
 {
     if (monotones[primitive].run) {
         compute_monotone(&monotones[primitive], out, a);
@@ -424,7 +438,9 @@ void interval_compute(enum ulp_primitive primitive, struct interval *out, const 
     case ULP_PRIMITIVE_XOR: compute_logic(primitive, out, a, b); break;
     case ULP_PRIMITIVE_FMA: compute_fma(out, a, b, c); break;
     case ULP_PRIMITIVE_SELECT: compute_select(out, a, b, c); break;
-    default: ck_abort_msg("primitive %s has no interval: add one to tests/harness/interval.c", ulp_primitive_rows[primitive].name);
+    default:
+        ck_abort_msg("primitive %s has no interval: add one to tests/harness/interval.c",
+                     ulp_primitive_rows[primitive].name);
     }
 }
 
@@ -461,7 +477,8 @@ static void round_number(mpfr_t x, const struct ulp_format *format, mpfr_rnd_t r
     }
 }
 
-void interval_round(struct interval *x, const struct ulp_format *format, enum interval_rounding rounding)
+void interval_round(struct interval *x, const struct ulp_format *format,
+                    enum interval_rounding rounding)
 {
     if (!x->number)
         return;

@@ -21,7 +21,8 @@ static void check_number(struct ulp_tensor *tensor, double x, double limit, stru
             ((float *)tensor->data)[at] = (float)x;
         else
             ((double *)tensor->data)[at] = x;
-        ck_expect(ulp_any_beyond(tensor, limit, pool) == expected, "%a at %zu, limit %a", x, at, limit);
+        ck_expect(ulp_any_beyond(tensor, limit, pool) == expected, "%a at %zu, limit %a", x, at,
+                  limit);
         if (tensor->element == ULP_ELEMENT_F32)
             ((float *)tensor->data)[at] = -1;
         else
@@ -32,14 +33,17 @@ static void check_number(struct ulp_tensor *tensor, double x, double limit, stru
 START_TEST(numbers_beyond_a_limit)
 {
     static const double limits[] = {1, 448, 65504, 65536 - 0x1p-15, 0x1.fep127, FLT_MAX, INFINITY};
-    static const double numbers[] = {0, -0.0, 0x1p-149, 1, 448, -448, 449, 65504, 65505, 65536, -65536, 0x1.fep127, FLT_MAX, -FLT_MAX,
-                                     INFINITY, -INFINITY, NAN, -NAN};
+    static const double numbers[] = {0,       -0.0,     0x1p-149, 1,         448,    -448,
+                                     449,     65504,    65505,    65536,     -65536, 0x1.fep127,
+                                     FLT_MAX, -FLT_MAX, INFINITY, -INFINITY, NAN,    -NAN};
     const enum ulp_element element = _i ? ULP_ELEMENT_F64 : ULP_ELEMENT_F32;
     struct ulp_error error;
     struct ulp_tensor tensor;
     struct ulp_pool *pool = test_pool(2);
     const int64_t count = COUNT_MAX;
-    ck_ulp_ok(ulp_tensor_create(&tensor, _i ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT, element, 0, 1, &count, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&tensor, _i ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT, element, 0, 1,
+                                &count, &error),
+              error);
     for (size_t i = 0; i < COUNT_MAX; i++)
         if (_i)
             ((double *)tensor.data)[i] = 1;
@@ -69,7 +73,9 @@ START_TEST(special_records)
     struct ulp_error error;
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
         struct ulp_tensor tensor;
-        ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, precisions[p], 1, (const int64_t[]){9000}, &error), error);
+        ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, precisions[p], 1,
+                                    (const int64_t[]){9000}, &error),
+                  error);
         for (size_t i = 0; i < tensor.count; i++)
             ulp_tensor_set_int(&tensor, i, 0);
         for (int kind = 0; kind < 6; kind++)
@@ -86,7 +92,8 @@ START_TEST(special_records)
                 else
                     mpfr_set_inf(x, kind == 4 ? 1 : -1);
                 ulp_record_close(record, x);
-                ck_expect(ulp_any_beyond(&tensor, INFINITY, NULL) == (kind >= 3), "kind %d at %zu", kind, at);
+                ck_expect(ulp_any_beyond(&tensor, INFINITY, NULL) == (kind >= 3), "kind %d at %zu",
+                          kind, at);
                 ulp_record_begin(x, record, precisions[p]);
                 mpfr_set_zero(x, 1);
                 ulp_record_close(record, x);

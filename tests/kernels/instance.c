@@ -1,5 +1,5 @@
-/* Contractions of random elements: offsets of matrices, of sliding windows and of elements anywhere, values near one, of every
- * pattern and special. See instance.h. */
+/* Contractions of random elements: offsets of matrices, of sliding windows and of elements
+ * anywhere, values near one, of every pattern and special. See instance.h. */
 #include "instance.h"
 
 #include <math.h>
@@ -7,7 +7,8 @@
 
 #include "number/round.h"
 
-static int64_t *table(struct instance *instance, int number, size_t count, int64_t base, int64_t step)
+static int64_t *table(struct instance *instance, int number, size_t count, int64_t base,
+                      int64_t step)
 {
     int64_t *offsets = malloc((count + 1) * sizeof *offsets);
     for (size_t i = 0; i < count; i++)
@@ -15,7 +16,8 @@ static int64_t *table(struct instance *instance, int number, size_t count, int64
     return instance->tables[number] = offsets;
 }
 
-static int64_t *random_table(struct instance *instance, struct stream *stream, int number, size_t count, size_t bound)
+static int64_t *random_table(struct instance *instance, struct stream *stream, int number,
+                             size_t count, size_t bound)
 {
     int64_t *offsets = table(instance, number, count, 0, 0);
     for (size_t i = 0; i < count; i++)
@@ -23,7 +25,8 @@ static int64_t *random_table(struct instance *instance, struct stream *stream, i
     return offsets;
 }
 
-static double random_value(struct stream *stream, const struct ulp_format *format, enum values values)
+static double random_value(struct stream *stream, const struct ulp_format *format,
+                           enum values values)
 {
     static const double specials[] = {INFINITY, -INFINITY, NAN, 0.0, -0.0};
     double x = (double)(int64_t)stream_draw(stream) * 0x1p-63;
@@ -32,9 +35,11 @@ static double random_value(struct stream *stream, const struct ulp_format *forma
     else if (values == WITH_SPECIALS && stream_draw_below(stream, 40) == 0)
         x = specials[stream_draw_below(stream, COUNT(specials))];
     else if (values == PATTERNS && format->storage_bits > 0 && format->storage_bits <= 32)
-        x = ulp_format_decode(format, (uint32_t)stream_draw(stream) & (uint32_t)((1ull << format->storage_bits) - 1));
+        x = ulp_format_decode(format, (uint32_t)stream_draw(stream) &
+                                          (uint32_t)((1ull << format->storage_bits) - 1));
     else if (values == PATTERNS)
-        x = ldexp(x, format->emin + (int)stream_draw_below(stream, (size_t)(format->emax - format->emin)));
+        x = ldexp(x, format->emin +
+                         (int)stream_draw_below(stream, (size_t)(format->emax - format->emin)));
     ulp_round_doubles(format, ULP_ROUND_NEAREST_EVEN, &x, 1, 0, 0, 0);
     return x;
 }
@@ -57,7 +62,8 @@ static void fill(struct ulp_tensor *tensor, const struct ulp_arithmetic *arithme
         put(tensor, i, random_value(stream, &arithmetic->storage, values));
 }
 
-/* Tables of one side: lines and k of matrices, random places, or a window that slides over a row (as a convolution). */
+/* Tables of one side: lines and k of matrices, random places, or a window that slides over a row
+ * (as a convolution). */
 static size_t lay_out(struct instance *instance, struct ulp_factor *factor, struct stream *stream,
                       const struct setup *setup, int first_table, size_t lines)
 {
@@ -72,14 +78,17 @@ static size_t lay_out(struct instance *instance, struct ulp_factor *factor, stru
     size_t line_step = columns ? 1 : k, k_step = columns ? lines : 1;
     if (first_table == 0 && (setup->layout == WINDOW || setup->layout == STRIDED_WINDOW))
         line_step = setup->layout == WINDOW ? 1 : 2;
-    factor->batch_offset = batch_count == 1 ? NULL : table(instance, first_table, batch_count, 0, (int64_t)(lines * k));
+    factor->batch_offset = batch_count == 1
+                               ? NULL
+                               : table(instance, first_table, batch_count, 0, (int64_t)(lines * k));
     factor->line_offset = table(instance, first_table + 1, lines, 0, (int64_t)line_step);
     factor->k_offset = table(instance, first_table + 2, k, 0, (int64_t)k_step);
     /* No element more than is used: what reads beyond is seen by the sanitizers. */
     return (batch_count - 1) * lines * k + (lines - 1) * line_step + (k ? k - 1 : 0) * k_step + 1;
 }
 
-void instance_create(struct instance *instance, const struct ulp_arithmetic *arithmetic, const struct setup *setup)
+void instance_create(struct instance *instance, const struct ulp_arithmetic *arithmetic,
+                     const struct setup *setup)
 {
     struct stream stream = {.key = setup->seed};
     *instance = (struct instance){0};
@@ -107,7 +116,8 @@ void instance_create(struct instance *instance, const struct ulp_arithmetic *ari
     int64_t out_count = (int64_t)(setup->batch_count * m * n);
     enum ulp_element element = setup->store ? ulp_storage_element(&arithmetic->storage)
                                             : ulp_accumulator_element(arithmetic);
-    ck_assert_int_eq(ULP_OK, ulp_tensor_create(&instance->out, ULP_TYPE_FLOAT, element, 0, 1, &out_count, NULL));
+    ck_assert_int_eq(ULP_OK, ulp_tensor_create(&instance->out, ULP_TYPE_FLOAT, element, 0, 1,
+                                               &out_count, NULL));
     problem->out_batch_offset = table(instance, 6, setup->batch_count, 0, (int64_t)(m * n));
     problem->out_row_offset = table(instance, 7, m, 0, setup->transposed_out ? 1 : (int64_t)n);
     problem->out_column_offset = table(instance, 8, n, 0, setup->transposed_out ? (int64_t)m : 1);

@@ -1,5 +1,5 @@
-/* What the parts of check_contract share: contractions of random elements that own their memory, in every layout of factors, and the
- * program's suites. */
+/* What the parts of check_contract share: contractions of random elements that own their memory, in
+ * every layout of factors, and the program's suites. */
 #ifndef ULP_TESTS_KERNELS_INSTANCE_H
 #define ULP_TESTS_KERNELS_INSTANCE_H
 
@@ -28,7 +28,8 @@ struct instance {
     int64_t *tables[9];
     uint8_t *padding;
 };
-void instance_create(struct instance *instance, const struct ulp_arithmetic *arithmetic, const struct setup *setup);
+void instance_create(struct instance *instance, const struct ulp_arithmetic *arithmetic,
+                     const struct setup *setup);
 void instance_free(struct instance *instance);
 
 /* The arithmetic of that name; fails the test when it is unknown. */

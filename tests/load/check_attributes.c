@@ -54,8 +54,10 @@ START_TEST(attributes_of_every_kind)
     struct ulp_model *model = load_proto(&message);
     const struct ulp_node *n = &model->graph->nodes[1];
     ck_assert_uint_eq(n->attribute_count, 10);
-    ck_assert(ulp_node_attribute(n, "f")->kind == ULP_ATTRIBUTE_FLOAT && ulp_node_attribute(n, "f")->f == 0.1f);
-    ck_assert(ulp_node_attribute(n, "i")->kind == ULP_ATTRIBUTE_INT && ulp_node_attribute(n, "i")->i == -7);
+    ck_assert(ulp_node_attribute(n, "f")->kind == ULP_ATTRIBUTE_FLOAT &&
+              ulp_node_attribute(n, "f")->f == 0.1f);
+    ck_assert(ulp_node_attribute(n, "i")->kind == ULP_ATTRIBUTE_INT &&
+              ulp_node_attribute(n, "i")->i == -7);
     ck_assert_str_eq(ulp_node_attribute(n, "s")->s, "text");
     ck_assert_int_eq(ulp_node_attribute(n, "zero")->kind, ULP_ATTRIBUTE_OTHER);
     const struct ulp_attribute *ints = ulp_node_attribute(n, "ints");
@@ -63,7 +65,8 @@ START_TEST(attributes_of_every_kind)
     const struct ulp_attribute *list = ulp_node_attribute(n, "floats");
     ck_assert(list->count == 2 && list->floats[0] == 0.1f && list->floats[1] == -2);
     const struct ulp_attribute *strings = ulp_node_attribute(n, "strings");
-    ck_assert(strings->count == 2 && strcmp(strings->strings[0], "p") == 0 && !*strings->strings[1]);
+    ck_assert(strings->count == 2 && strcmp(strings->strings[0], "p") == 0 &&
+              !*strings->strings[1]);
     ck_assert_uint_eq(ulp_node_attribute(n, "empty")->count, 0);
     ck_assert_int_eq(ulp_tensor_get(ulp_node_attribute(n, "t")->tensor, 0), 'a');
     ck_assert_int_eq(ulp_node_attribute(n, "graphs")->kind, ULP_ATTRIBUTE_OTHER);
@@ -96,9 +99,11 @@ START_TEST(bad_attributes_are_named)
         {"", 2, 0, "", 1, ULP_ERROR_INPUT, "attribute 0 has no name"},
         {"k", 4, 0, "", 1, ULP_ERROR_INPUT, "attribute 'k': is a tensor, but there is none"},
         {"k", 5, 0, "", 1, ULP_ERROR_INPUT, "attribute 'k': is a graph, but there is none"},
-        {"k", 5, ATTRIBUTE_G, "\xff", 1, ULP_ERROR_INPUT, "attribute 'k': the subgraph is not valid ONNX protobuf"},
+        {"k", 5, ATTRIBUTE_G, "\xff", 1, ULP_ERROR_INPUT,
+         "attribute 'k': the subgraph is not valid ONNX protobuf"},
         {"k", 77, 0, "", 1, ULP_ERROR_UNSUPPORTED, "attribute 'k': has type 77"},
-        {"k", 2, ATTRIBUTE_REFERENCE, "r", 1, ULP_ERROR_INPUT, "attribute 'k': refers to a function's attribute"},
+        {"k", 2, ATTRIBUTE_REFERENCE, "r", 1, ULP_ERROR_INPUT,
+         "attribute 'k': refers to a function's attribute"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct proto attribute = attribute_of(rows[i].name, rows[i].type);
@@ -112,7 +117,8 @@ END_TEST
 
 static struct proto scaled_function(const char *input)
 {
-    struct proto function = {0}, node = proto_node("LeakyRelu", "", input, "b"), a = attribute_of("alpha", 1);
+    struct proto function = {0}, node = proto_node("LeakyRelu", "", input, "b"),
+                 a = attribute_of("alpha", 1);
     proto_text(&a, ATTRIBUTE_REFERENCE, "slope");
     proto_message(&node, NODE_ATTRIBUTE, &a);
     proto_text(&function, FUNCTION_NAME, "Leaky");
@@ -133,7 +139,8 @@ static struct proto scaled_function(const char *input)
 
 START_TEST(functions_keep_references_and_defaults)
 {
-    struct proto graph = identity_graph(), message = proto_model(9, 18, &graph), function = scaled_function("a");
+    struct proto graph = identity_graph(), message = proto_model(9, 18, &graph),
+                 function = scaled_function("a");
     proto_message(&message, MODEL_FUNCTION, &function);
     struct ulp_model *model = load_proto(&message);
     ck_assert_uint_eq(model->function_count, 1);
@@ -155,7 +162,8 @@ START_TEST(functions_keep_references_and_defaults)
     message = proto_model(9, 18, &graph);
     function = scaled_function("x"); /* the main graph's value is not a function's */
     proto_message(&message, MODEL_FUNCTION, &function);
-    expect_failure(&message, ULP_ERROR_INPUT, "function 'local::Leaky': node 'LeakyRelu_0' (LeakyRelu): input 0, 'x'");
+    expect_failure(&message, ULP_ERROR_INPUT,
+                   "function 'local::Leaky': node 'LeakyRelu_0' (LeakyRelu): input 0, 'x'");
 }
 END_TEST
 

@@ -10,14 +10,17 @@
 #include "base/text.h"
 #include "fuzz_load.h"
 
-/* A small model with everything the loader knows: subgraphs, functions, sparse and typed tensors, declarations. */
+/* A small model with everything the loader knows: subgraphs, functions, sparse and typed tensors,
+ * declarations. */
 static struct proto rich_model(void)
 {
     static const int64_t dims[2] = {2, 2}, count = 2;
     static const float values[4] = {1, 2, 3, 4};
     static const int64_t indices[2] = {0, 3};
-    struct proto inner = {0}, graph = identity_graph(), attribute = {0}, sparse = {0}, function = {0};
-    struct proto node = proto_node("Add", "sum", "x w", "r"), tensor = proto_tensor("w", ULP_TYPE_FLOAT, 2, dims);
+    struct proto inner = {0}, graph = identity_graph(), attribute = {0}, sparse = {0},
+                 function = {0};
+    struct proto node = proto_node("Add", "sum", "x w", "r"),
+                 tensor = proto_tensor("w", ULP_TYPE_FLOAT, 2, dims);
     proto_bytes(&tensor, TENSOR_RAW, values, sizeof values);
     proto_message(&graph, GRAPH_INITIALIZER, &tensor);
     tensor = proto_tensor("h", ULP_TYPE_FLOAT16, 1, &count);
@@ -52,13 +55,15 @@ static struct proto rich_model(void)
     return model;
 }
 
-static void check_bytes(const unsigned char *bytes, size_t count, const char *what, unsigned long long number)
+static void check_bytes(const unsigned char *bytes, size_t count, const char *what,
+                        unsigned long long number)
 {
     const char *wrong = fuzz_load(bytes, count);
     ck_assert_msg(!wrong, "%s %llu: %s", what, number, wrong);
 }
 
-/* Each prefix in a block of its own size, so that a sanitizer sees the first byte read behind it. */
+/* Each prefix in a block of its own size, so that a sanitizer sees the first byte read behind
+ * it. */
 static void check_truncations(const unsigned char *bytes, size_t count)
 {
     for (size_t length = 0; length <= count; length++) {
@@ -121,7 +126,9 @@ START_TEST(files_that_are_no_models)
         {"", "the file is empty"},
         {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a Git LFS pointer"},
         {"{\"not\": \"a model\"}\n", "is not valid ONNX protobuf"},
-        {"\x12\x03" "abc", "no IR version"},
+        {"\x12\x03"
+         "abc",
+         "no IR version"},
     };
     test_folder_create();
     const char *path = test_folder("model.onnx");
@@ -132,8 +139,9 @@ START_TEST(files_that_are_no_models)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ck_ulp_ok(ulp_file_write(path, rows[i].bytes, strlen(rows[i].bytes), &error), error);
         ck_assert_int_eq(ulp_model_load(path, &model, &error), ULP_ERROR_INPUT);
-        ck_assert_msg(strstr(error.message, rows[i].text) && strstr(error.message, path) == error.message, "%s",
-                      error.message);
+        ck_assert_msg(strstr(error.message, rows[i].text) &&
+                          strstr(error.message, path) == error.message,
+                      "%s", error.message);
         ck_assert_int_eq(ulp_model_load(path, &model, NULL), ULP_ERROR_INPUT);
     }
     test_folder_remove();
@@ -182,7 +190,8 @@ START_TEST(real_models_load)
     struct ulp_error error;
     const char *invalid = test_shared("invalid/starry_night_fp16/model.onnx");
     ck_assert_int_eq(ulp_model_load(invalid, &model, &error), ULP_ERROR_INPUT);
-    ck_assert_msg(strstr(error.message, "IR version 1 cannot import operator sets"), "%s", error.message);
+    ck_assert_msg(strstr(error.message, "IR version 1 cannot import operator sets"), "%s",
+                  error.message);
 }
 END_TEST
 
@@ -193,14 +202,18 @@ START_TEST(onnx_archives_load)
         const char *name;
         size_t count;
         bool is_long;
-    } archives[] = {{"light", 9, false}, {"simple", 1, false}, {"pytorch-operator", 1, false}, {"node", 1802, true}};
+    } archives[] = {{"light", 9, false},
+                    {"simple", 1, false},
+                    {"pytorch-operator", 1, false},
+                    {"node", 1802, true}};
     const char *folder = test_shared("onnx");
     for (size_t i = 0; folder && i < sizeof archives / sizeof archives[0]; i++) {
         char command[4300];
         if (archives[i].is_long && !test_long())
             continue;
         test_folder_create();
-        snprintf(command, sizeof command, "tar xf '%s/%s.tar.xz' -C '%s'", folder, archives[i].name, test_folder(""));
+        snprintf(command, sizeof command, "tar xf '%s/%s.tar.xz' -C '%s'", folder, archives[i].name,
+                 test_folder(""));
         ck_assert_int_eq(system(command), 0);
         ck_assert_uint_ge(load_folder(test_folder(archives[i].name)), archives[i].count);
         test_folder_remove();

@@ -1,4 +1,5 @@
-/* External data: where it may lie, what is mapped and what is copied, and every way out of the model's folder. */
+/* External data: where it may lie, what is mapped and what is copied, and every way out of the
+ * model's folder. */
 #include "load_test.h"
 
 #include <stdio.h>
@@ -42,8 +43,8 @@ static void add_entry(struct proto *tensor, const char *key, const char *value)
     proto_message(tensor, TENSOR_EXTERNAL, &entry);
 }
 
-static struct proto external_model(int type, int64_t count, const char *location, const char *offset,
-                                   const char *length)
+static struct proto external_model(int type, int64_t count, const char *location,
+                                   const char *offset, const char *length)
 {
     struct proto tensor = proto_tensor("t", type, 1, &count);
     proto_int(&tensor, TENSOR_LOCATION, 1);
@@ -54,10 +55,12 @@ static struct proto external_model(int type, int64_t count, const char *location
     return model_with_tensor(&tensor);
 }
 
-static enum ulp_status load(struct proto *message, struct ulp_model **model, struct ulp_error *error)
+static enum ulp_status load(struct proto *message, struct ulp_model **model,
+                            struct ulp_error *error)
 {
     const char *path = test_folder("inner/model.onnx");
-    enum ulp_status status = ulp_model_load_bytes(path, message->data, message->count, model, error);
+    enum ulp_status status =
+        ulp_model_load_bytes(path, message->data, message->count, model, error);
     proto_free(message);
     return status;
 }
@@ -73,7 +76,8 @@ static const struct {
     {ULP_TYPE_FLOAT, 8, "weights", "0", "32", true, 0.5},
     {ULP_TYPE_FLOAT, 2, "weights", "4", NULL, true, 1},
     {ULP_TYPE_FLOAT, 1, "weights", "28", "4", true, 7},
-    {ULP_TYPE_FLOAT, 1, "weights", "3", NULL, false, -0x3fp-149}, /* bytes 3f 00 00 80, not aligned */
+    /* bytes 3f 00 00 80, not aligned */
+    {ULP_TYPE_FLOAT, 1, "weights", "3", NULL, false, -0x3fp-149},
     {ULP_TYPE_FLOAT, 2, "sub/weights", "8", "8", true, 2},
     {ULP_TYPE_FLOAT, 2, "./sub//weights", "8", "8", true, 2},
     {ULP_TYPE_FLOAT16, 1, "weights", "6", NULL, false, 1.875}, /* 3f80, the upper half of 1.0f */
@@ -86,8 +90,8 @@ START_TEST(data_inside_the_folder)
 {
     struct ulp_model *model;
     struct ulp_error error;
-    struct proto message =
-        external_model(good[_i].type, good[_i].count, good[_i].location, good[_i].offset, good[_i].length);
+    struct proto message = external_model(good[_i].type, good[_i].count, good[_i].location,
+                                          good[_i].offset, good[_i].length);
     ck_ulp_ok(load(&message, &model, &error), error);
     const struct ulp_tensor *tensor = model->tensors[0];
     ck_assert(tensor->data);
@@ -121,7 +125,8 @@ static const struct {
     {8, "weights", "4", NULL, "32 bytes at offset 4"},
     {1, "weights", "33", NULL, "4 bytes at offset 33"},
     {1, "weights", BEYOND, NULL, "at offset " BEYOND},
-    {1, "weights", "99999999999999999999", NULL, "offset is '99999999999999999999', expected a number of bytes"},
+    {1, "weights", "99999999999999999999", NULL,
+     "offset is '99999999999999999999', expected a number of bytes"},
     {1, "weights", "-4", NULL, "offset is '-4'"},
     {1, "weights", "4 ", NULL, "offset is '4 '"},
     {1, "weights", "", NULL, "offset is ''"},
@@ -135,8 +140,8 @@ START_TEST(data_outside_the_folder)
 {
     struct ulp_model *model;
     struct ulp_error error = {0};
-    struct proto message =
-        external_model(ULP_TYPE_FLOAT, bad[_i].count, bad[_i].location, bad[_i].offset, bad[_i].length);
+    struct proto message = external_model(ULP_TYPE_FLOAT, bad[_i].count, bad[_i].location,
+                                          bad[_i].offset, bad[_i].length);
     ck_assert_int_eq(load(&message, &model, &error), ULP_ERROR_INPUT);
     ck_assert_ptr_null(model);
     ck_assert_msg(strstr(error.message, bad[_i].text) &&

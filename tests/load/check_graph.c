@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_node(struct proto *graph, const char *op, const char *name, const char *inputs, const char *outputs)
+static void add_node(struct proto *graph, const char *op, const char *name, const char *inputs,
+                     const char *outputs)
 {
     struct proto node = proto_node(op, name, inputs, outputs);
     proto_message(graph, GRAPH_NODE, &node);
@@ -26,7 +27,8 @@ static const char *node_names(const struct ulp_graph *graph)
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < graph->node_count; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, i ? " %s" : "%s", graph->nodes[i].name);
+        used += (size_t)snprintf(text + used, sizeof text - used, i ? " %s" : "%s",
+                                 graph->nodes[i].name);
     return text;
 }
 
@@ -36,10 +38,12 @@ START_TEST(the_public_view)
     static const int64_t dims[2] = {-1, 3}, one[1] = {1};
     proto_text(&graph, GRAPH_NAME, "g");
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT16, 2, dims);
-    proto_value(&graph, GRAPH_INPUT, "w", ULP_TYPE_FLOAT, 1, one); /* IR 3: initializers are inputs too */
+    /* IR 3: initializers are inputs too */
+    proto_value(&graph, GRAPH_INPUT, "w", ULP_TYPE_FLOAT, 1, one);
     proto_value(&graph, GRAPH_INPUT, "free", ULP_TYPE_INT64, -1, NULL);
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 2, dims);
-    struct proto weight = proto_tensor("w", ULP_TYPE_FLOAT, 1, one), clip = proto_node("Clip", "", "x - w", "y");
+    struct proto weight = proto_tensor("w", ULP_TYPE_FLOAT, 1, one),
+                 clip = proto_node("Clip", "", "x - w", "y");
     proto_bytes(&weight, TENSOR_RAW, "\0\0\200?", 4);
     proto_message(&graph, GRAPH_INITIALIZER, &weight);
     proto_text(&clip, NODE_DOC, "why");
@@ -136,7 +140,8 @@ static void set_graph(struct proto *node, const char *name, struct proto *graph)
     proto_message(node, NODE_ATTRIBUTE, &attribute);
 }
 
-/* An If around an If around a node that reads `inner` from the main graph; both lie before what they read. */
+/* An If around an If around a node that reads `inner` from the main graph; both lie before what
+ * they read. */
 START_TEST(captures_pass_every_level)
 {
     struct proto inner = {0}, middle = {0}, graph = {0};
@@ -223,7 +228,9 @@ START_TEST(names_that_do_not_fit)
          "y",
          "node 'B' (Neg): output 'y' is already computed by node 'A'"},
         {{{"Neg", "A", "x", "x"}}, "x", "output 'x' is already an input or an initializer"},
-        {{{"Add", "A", "x w", "y"}}, "y", "node 'A' (Add): input 1, 'w', is neither an input of the graph"},
+        {{{"Add", "A", "x w", "y"}},
+         "y",
+         "node 'A' (Add): input 1, 'w', is neither an input of the graph"},
         {{{"Neg", "A", "x", "y"}}, "z", "output 0, 'z', is computed by no node"},
         {{{"", "A", "x", "y"}}, "y", "node 0 ('A') has no operator"},
         {{{"Neg", "line\nbreak", "w", "y"}}, "y", "node 'line?break' (Neg)"},
@@ -232,7 +239,8 @@ START_TEST(names_that_do_not_fit)
         struct proto graph = {0};
         add_io(&graph, "x", rows[i].output);
         for (size_t n = 0; n < 3 && rows[i].nodes[n][0]; n++)
-            add_node(&graph, rows[i].nodes[n][0], rows[i].nodes[n][1], rows[i].nodes[n][2], rows[i].nodes[n][3]);
+            add_node(&graph, rows[i].nodes[n][0], rows[i].nodes[n][1], rows[i].nodes[n][2],
+                     rows[i].nodes[n][3]);
         struct proto message = proto_model(8, 13, &graph);
         expect_failure(&message, ULP_ERROR_INPUT, rows[i].text);
     }
@@ -268,7 +276,8 @@ START_TEST(doubled_and_empty_names)
     proto_bytes(&node, NODE_OUTPUT, "a\0b", 3);
     proto_message(&graph, GRAPH_NODE, &node);
     message = proto_model(8, 13, &graph);
-    expect_failure(&message, ULP_ERROR_INPUT, "node 'Neg_1' (Neg): an output's name has a zero byte inside: 'a'");
+    expect_failure(&message, ULP_ERROR_INPUT,
+                   "node 'Neg_1' (Neg): an output's name has a zero byte inside: 'a'");
 }
 END_TEST
 
@@ -282,7 +291,8 @@ START_TEST(versions_are_checked)
         {3, 1, 0, ULP_OK, ""},
         {13, 26, 0, ULP_OK, ""},
         {13, 26, 26, ULP_OK, ""},
-        {14, 26, 0, ULP_ERROR_UNSUPPORTED, "IR version 14 is newer than 13, the newest this version knows"},
+        {14, 26, 0, ULP_ERROR_UNSUPPORTED,
+         "IR version 14 is newer than 13, the newest this version knows"},
         {INT64_MAX, 26, 0, ULP_ERROR_UNSUPPORTED, "is newer than 13"},
         {2, 7, 0, ULP_ERROR_INPUT, "IR version 2 cannot import operator sets"},
         {0, 7, 0, ULP_ERROR_INPUT, "IR version 0 is not one of ONNX's"},
@@ -291,7 +301,8 @@ START_TEST(versions_are_checked)
         {8, 13, 12, ULP_ERROR_INPUT, "operator set 'ai.onnx' is imported twice, as 13 and as 12"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct proto graph = identity_graph(), message = proto_model(rows[i].ir, rows[i].opset, &graph);
+        struct proto graph = identity_graph(),
+                     message = proto_model(rows[i].ir, rows[i].opset, &graph);
         if (rows[i].second_opset)
             proto_opset(&message, "ai.onnx", rows[i].second_opset);
         if (rows[i].status == ULP_OK)

@@ -29,8 +29,8 @@ static struct ulp_tensor parse_raw(int type, int64_t count, const void *raw, siz
     return parse(&tensor);
 }
 
-static struct ulp_tensor parse_typed(int type, int64_t count, int field, const int64_t *numbers, size_t number_count,
-                                     bool packed)
+static struct ulp_tensor parse_typed(int type, int64_t count, int field, const int64_t *numbers,
+                                     size_t number_count, bool packed)
 {
     struct proto tensor = proto_tensor("t", type, 1, &count), list = {0};
     for (size_t i = 0; i < number_count; i++)
@@ -51,11 +51,13 @@ static void check_floats(const struct ulp_tensor *a, const float *expected, size
     for (size_t i = 0; i < count; i++) {
         float x = ((const float *)a->data)[i];
         ck_assert_msg(isnan(expected[i]) ? isnan(x) : memcmp(&x, &expected[i], sizeof x) == 0,
-                      "%s code %zu: %a, expected %a", ulp_type_name(a->type), i, (double)x, (double)expected[i]);
+                      "%s code %zu: %a, expected %a", ulp_type_name(a->type), i, (double)x,
+                      (double)expected[i]);
     }
 }
 
-/* Every code of every float type of 8 and 16 bits, from raw_data and from int32_data, against number/'s decoder. */
+/* Every code of every float type of 8 and 16 bits, from raw_data and from int32_data, against
+ * number/'s decoder. */
 static void check_every_code(int type, const char *format_name)
 {
     struct ulp_format format;
@@ -77,7 +79,8 @@ static void check_every_code(int type, const char *format_name)
     check_floats(&one, expected, count - 1);
     ulp_tensor_free(&one);
     struct ulp_tensor from_raw = parse_raw(type, (int64_t)count, raw, count * (size_t)bytes);
-    struct ulp_tensor from_typed = parse_typed(type, (int64_t)count, TENSOR_INT32S, numbers, count, true);
+    struct ulp_tensor from_typed =
+        parse_typed(type, (int64_t)count, TENSOR_INT32S, numbers, count, true);
     check_floats(&from_raw, expected, count);
     check_floats(&from_typed, expected, count);
     ulp_tensor_free(&from_raw);
@@ -99,7 +102,8 @@ START_TEST(every_code_of_small_floats)
 }
 END_TEST
 
-/* Values written out from the formats' definitions, so that this does not rest on another decoder of ours. */
+/* Values written out from the formats' definitions, so that this does not rest on another decoder
+ * of ours. */
 START_TEST(known_values_of_small_floats)
 {
     static const struct {
@@ -124,7 +128,8 @@ START_TEST(known_values_of_small_floats)
         ck_assert_msg(isnan(rows[i].value) ? isnan(value) : value == rows[i].value, "%s 0x%x: %a",
                       ulp_type_name(rows[i].type), rows[i].bits, (double)value);
     }
-    static const float e2m1[16] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+    static const float e2m1[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
+                                   -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
     static const unsigned char raw[8] = {0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
     struct ulp_tensor tensor = parse_raw(ULP_TYPE_FLOAT4E2M1, 16, raw, sizeof raw);
     check_floats(&tensor, e2m1, 16);
@@ -132,12 +137,15 @@ START_TEST(known_values_of_small_floats)
 }
 END_TEST
 
-static void check_ints(struct ulp_tensor *tensor, const int64_t *expected, size_t count, const char *what)
+static void check_ints(struct ulp_tensor *tensor, const int64_t *expected, size_t count,
+                       const char *what)
 {
     ck_assert_uint_eq(tensor->count, count);
     for (size_t i = 0; i < count; i++)
-        ck_assert_msg(ulp_tensor_get_int(tensor, i) == expected[i], "%s of %s, element %zu: %lld, expected %lld", what,
-                      ulp_type_name(tensor->type), i, (long long)ulp_tensor_get_int(tensor, i), (long long)expected[i]);
+        ck_assert_msg(ulp_tensor_get_int(tensor, i) == expected[i],
+                      "%s of %s, element %zu: %lld, expected %lld", what,
+                      ulp_type_name(tensor->type), i, (long long)ulp_tensor_get_int(tensor, i),
+                      (long long)expected[i]);
     ulp_tensor_free(tensor);
 }
 
@@ -230,20 +238,25 @@ END_TEST
 struct bad_tensor {
     int type, rank;
     int64_t dims[2];
-    int field;        /* where `bytes` bytes of zeros lie; 0: nowhere */
+    int field; /* where `bytes` bytes of zeros lie; 0: nowhere */
     size_t bytes;
     int second_field; /* also 8 zero bytes here */
     enum ulp_status status;
     const char *text;
 };
 #define HUGE_DIM ((int64_t)1 << 62)
+/* clang-format off */
 static const struct bad_tensor bad_tensors[] = {
-    {ULP_TYPE_FLOAT, 1, {3}, TENSOR_RAW, 11, 0, ULP_ERROR_INPUT, "has 11 bytes in raw_data, expected 12 for FLOAT[3]"},
+    {ULP_TYPE_FLOAT, 1, {3}, TENSOR_RAW, 11, 0, ULP_ERROR_INPUT,
+     "has 11 bytes in raw_data, expected 12 for FLOAT[3]"},
     {ULP_TYPE_FLOAT, 1, {3}, TENSOR_RAW, 13, 0, ULP_ERROR_INPUT, "expected 12"},
-    {ULP_TYPE_FLOAT, 1, {3}, TENSOR_FLOATS, 16, 0, ULP_ERROR_INPUT, "has 4 elements in float_data, expected 3"},
+    {ULP_TYPE_FLOAT, 1, {3}, TENSOR_FLOATS, 16, 0, ULP_ERROR_INPUT,
+     "has 4 elements in float_data, expected 3"},
     {ULP_TYPE_FLOAT, 1, {3}, 0, 0, 0, ULP_ERROR_INPUT, "has 0 elements in float_data, expected 3"},
-    {ULP_TYPE_INT4, 1, {5}, TENSOR_RAW, 2, 0, ULP_ERROR_INPUT, "has 2 bytes in raw_data, expected 3"},
-    {ULP_TYPE_FLOAT, 1, {2}, TENSOR_RAW, 8, TENSOR_FLOATS, ULP_ERROR_INPUT, "both in raw_data and in float_data"},
+    {ULP_TYPE_INT4, 1, {5}, TENSOR_RAW, 2, 0, ULP_ERROR_INPUT,
+     "has 2 bytes in raw_data, expected 3"},
+    {ULP_TYPE_FLOAT, 1, {2}, TENSOR_RAW, 8, TENSOR_FLOATS, ULP_ERROR_INPUT,
+     "both in raw_data and in float_data"},
     {ULP_TYPE_FLOAT,
      1,
      {2},
@@ -261,10 +274,14 @@ static const struct bad_tensor bad_tensors[] = {
      ULP_ERROR_INPUT,
      "has its data in double_data, expected in float_data"},
     {ULP_TYPE_FLOAT, 1, {-1}, 0, 0, 0, ULP_ERROR_INPUT, "dimension 0 is -1"},
-    {ULP_TYPE_FLOAT, 2, {HUGE_DIM, HUGE_DIM}, TENSOR_RAW, 4, 0, ULP_ERROR_INPUT, "more than memory can address"},
-    {ULP_TYPE_UINT8, 2, {1 << 30, 1 << 30}, TENSOR_RAW, 4, 0, ULP_ERROR_INPUT, "expected 1152921504606846976"},
-    {ULP_TYPE_FLOAT, 2, {1 << 20, 1 << 20}, TENSOR_FLOATS, 4, 0, ULP_ERROR_INPUT, "expected 1099511627776"},
-    {ULP_TYPE_INT4, 2, {1 << 30, 1 << 30}, TENSOR_INT32S, 1, 0, ULP_ERROR_INPUT, "expected 576460752303423488"},
+    {ULP_TYPE_FLOAT, 2, {HUGE_DIM, HUGE_DIM}, TENSOR_RAW, 4, 0, ULP_ERROR_INPUT,
+     "more than memory can address"},
+    {ULP_TYPE_UINT8, 2, {1 << 30, 1 << 30}, TENSOR_RAW, 4, 0, ULP_ERROR_INPUT,
+     "expected 1152921504606846976"},
+    {ULP_TYPE_FLOAT, 2, {1 << 20, 1 << 20}, TENSOR_FLOATS, 4, 0, ULP_ERROR_INPUT,
+     "expected 1099511627776"},
+    {ULP_TYPE_INT4, 2, {1 << 30, 1 << 30}, TENSOR_INT32S, 1, 0, ULP_ERROR_INPUT,
+     "expected 576460752303423488"},
     {0, 1, {1}, TENSOR_RAW, 4, 0, ULP_ERROR_INPUT, "has no element type"},
     {99, 1, {1}, TENSOR_RAW, 4, 0, ULP_ERROR_UNSUPPORTED, "element type 99"},
     {-1, 1, {1}, TENSOR_RAW, 4, 0, ULP_ERROR_UNSUPPORTED, "element type -1"},
@@ -272,6 +289,7 @@ static const struct bad_tensor bad_tensors[] = {
     {ULP_TYPE_COMPLEX64, 1, {2}, TENSOR_RAW, 8, 0, ULP_ERROR_INPUT, "expected 16"},
     {ULP_TYPE_FLOAT, 1, {1}, TENSOR_RAW, 4, TENSOR_SEGMENT, ULP_ERROR_UNSUPPORTED, "segments"},
 };
+/* clang-format on */
 
 START_TEST(bad_tensors_are_named)
 {
@@ -341,13 +359,15 @@ START_TEST(strings_and_complex_are_described_only)
     tensor = proto_tensor("t", ULP_TYPE_STRING, 1, &two);
     proto_text(&tensor, TENSOR_STRINGS, "a");
     proto_text(&tensor, TENSOR_STRINGS, "b");
-    ck_assert_int_eq(ulp_tensor_parse(&out, &name, tensor.data, tensor.count, &error), ULP_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ulp_tensor_parse(&out, &name, tensor.data, tensor.count, &error),
+                     ULP_ERROR_UNSUPPORTED);
     proto_free(&tensor);
 }
 END_TEST
 
 /* indices: count of them, of width coordinates (0: linear). */
-static struct proto sparse_model(const int64_t *dims, int rank, const int64_t *indices, int64_t count, int64_t width)
+static struct proto sparse_model(const int64_t *dims, int rank, const int64_t *indices,
+                                 int64_t count, int64_t width)
 {
     static const float values[3] = {1, 2, 3};
     const int64_t index_dims[2] = {count, width};
@@ -355,7 +375,8 @@ static struct proto sparse_model(const int64_t *dims, int rank, const int64_t *i
     struct proto value = proto_tensor("t", ULP_TYPE_FLOAT, 1, &count);
     proto_bytes(&value, TENSOR_RAW, values, (size_t)count * sizeof *values);
     struct proto index = proto_tensor("", ULP_TYPE_INT64, width ? 2 : 1, index_dims);
-    proto_bytes(&index, TENSOR_RAW, indices, (size_t)(count * (width ? width : 1)) * sizeof *indices);
+    proto_bytes(&index, TENSOR_RAW, indices,
+                (size_t)(count * (width ? width : 1)) * sizeof *indices);
     proto_message(&sparse, SPARSE_VALUES, &value);
     proto_message(&sparse, SPARSE_INDICES, &index);
     for (int d = 0; d < rank; d++)
@@ -375,7 +396,8 @@ START_TEST(sparse_initializers_become_dense)
         check_floats(model->tensors[0], expected, 12);
         ulp_model_free(model);
     }
-    static const int64_t beyond[3] = {0, 5, 12}, crossed[6] = {0, 0, 1, 4, 2, 3}, huge[2] = {1 << 20, 1 << 20};
+    static const int64_t beyond[3] = {0, 5, 12}, crossed[6] = {0, 0, 1, 4, 2, 3},
+                         huge[2] = {1 << 20, 1 << 20};
     struct proto message = sparse_model(dims, 2, beyond, 3, 0);
     expect_failure(&message, ULP_ERROR_INPUT, "index 12 of value 2 outside 0 .. 11");
     message = sparse_model(dims, 2, crossed, 3, 2);
@@ -385,7 +407,8 @@ START_TEST(sparse_initializers_become_dense)
 }
 END_TEST
 
-/* A Constant's sparse_value is an attribute of type SPARSE_TENSOR (11), loaded as the dense tensor. */
+/* A Constant's sparse_value is an attribute of type SPARSE_TENSOR (11), loaded as the dense
+ * tensor. */
 START_TEST(sparse_attributes_become_dense)
 {
     static const float values[2] = {7, 8}, expected[6] = {0, 7, 0, 0, 0, 8};
@@ -425,7 +448,8 @@ Suite *load_tensor_suite(void)
     tcase_add_loop_test(tests, integers_from_every_field, 0, sizeof integers / sizeof integers[0]);
     tcase_add_test(tests, packed_integers_low_end_first);
     tcase_add_test(tests, floats_doubles_and_shapes);
-    tcase_add_loop_test(tests, bad_tensors_are_named, 0, sizeof bad_tensors / sizeof bad_tensors[0]);
+    tcase_add_loop_test(tests, bad_tensors_are_named, 0,
+                        sizeof bad_tensors / sizeof bad_tensors[0]);
     tcase_add_test(tests, numbers_beyond_their_type);
     tcase_add_test(tests, strings_and_complex_are_described_only);
     tcase_add_test(tests, sparse_initializers_become_dense);

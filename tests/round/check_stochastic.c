@@ -1,10 +1,12 @@
-/* Stochastic rounding: how often it goes up, and that its draws follow from seed, stream and place alone. */
+/* Stochastic rounding: how often it goes up, and that its draws follow from seed, stream and place
+ * alone. */
 #include <math.h>
 
 #include "round_test.h"
 
-/* The share of draws that go up is a mean of n independent bits of expectation f (up to 2^-53): Hoeffding gives
- * P(|share - f| > t) <= 2 exp(-2 n t^2), which is 1e-9 at t = sqrt(ln(2e9) / (2 n)). */
+/* The share of draws that go up is a mean of n independent bits of expectation f (up to 2^-53):
+ * Hoeffding gives P(|share - f| > t) <= 2 exp(-2 n t^2), which is 1e-9 at t = sqrt(ln(2e9) / (2
+ * n)). */
 START_TEST(stochastic_mean)
 {
     enum { N = 1 << 16 };
@@ -30,11 +32,13 @@ START_TEST(stochastic_mean)
                 ulp_round_doubles(&format, ULP_ROUND_STOCHASTIC, y, N, 99 + k, f, 0);
                 ulp_round_floats(&format, ULP_ROUND_STOCHASTIC, x, N, 99 + k, f, 0);
                 for (size_t i = 0; i < N; i++) {
-                    ck_expect(y[i] == low || y[i] == low + step, "%s: %a gives %a", format.name, in, y[i]);
+                    ck_expect(y[i] == low || y[i] == low + step, "%s: %a gives %a", format.name, in,
+                              y[i]);
                     up += y[i] != low;
                     up_float += x[i] != (float)low;
                 }
-                ck_expect(fabs(up / N - fraction) <= bound, "%s: %g of draws of %a go up", format.name, up / N, in);
+                ck_expect(fabs(up / N - fraction) <= bound, "%s: %g of draws of %a go up",
+                          format.name, up / N, in);
                 ck_assert(format.precision == 24 || up_float == up);
             }
     }

@@ -20,12 +20,17 @@ uint64_t double_bits(double x)
     return bits;
 }
 
-bool same_double(double a, double b) { return (isnan(a) && isnan(b)) || double_bits(a) == double_bits(b); }
-
-void check_double(const struct ulp_format *format, enum ulp_rounding mode, double x, double got, double want)
+bool same_double(double a, double b)
 {
-    ck_expect(same_double(got, want), "%s %s: %a gives %a, not %a", format->name, mode_names[mode], x, got, want);
+    return (isnan(a) && isnan(b)) || double_bits(a) == double_bits(b);
+}
+
+void check_double(const struct ulp_format *format, enum ulp_rounding mode, double x, double got,
+                  double want)
+{
+    ck_expect(same_double(got, want), "%s %s: %a gives %a, not %a", format->name, mode_names[mode],
+              x, got, want);
     const double alone = ulp_format_round(format, mode, x, 0, 0);
-    ck_expect(same_double(alone, want), "%s %s: ulp_format_round %a gives %a, not %a", format->name, mode_names[mode],
-              x, alone, want);
+    ck_expect(same_double(alone, want), "%s %s: ulp_format_round %a gives %a, not %a", format->name,
+              mode_names[mode], x, alone, want);
 }

@@ -1,5 +1,5 @@
-/* Graphs of a few nodes whose figures follow by hand: decisions and steps in an audit, epilogues, parameters, what stochastic
- * roundings draw. */
+/* Graphs of a few nodes whose figures follow by hand: decisions and steps in an audit, epilogues,
+ * parameters, what stochastic roundings draw. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,19 +29,22 @@ struct constant {
 static void add_constants(struct proto *graph, const struct constant *constants, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct proto tensor = proto_tensor(constants[i].name, ULP_TYPE_FLOAT, constants[i].rank, constants[i].dims);
+        struct proto tensor =
+            proto_tensor(constants[i].name, ULP_TYPE_FLOAT, constants[i].rank, constants[i].dims);
         proto_bytes(&tensor, TENSOR_RAW, constants[i].values, constants[i].bytes);
         proto_message(graph, GRAPH_INITIALIZER, &tensor);
     }
 }
 
-/* x = [1, 1 + 1e-5, 0, 0]: FP16 stores two ones, so its ArgMax is 0 where the reference's is 1, and what follows has diverged. A finite
- * wrong index is no overflow: only the graph's output crosses the limit. */
+/* x = [1, 1 + 1e-5, 0, 0]: FP16 stores two ones, so its ArgMax is 0 where the reference's is 1, and
+ * what follows has diverged. A finite wrong index is no overflow: only the graph's output crosses
+ * the limit. */
 START_TEST(another_decision_is_a_divergence)
 {
     static const int64_t dims[2] = {1, 4}, one[2] = {1, 1};
     static const float x[4] = {1, 1.00001f, 0, 0};
-    struct proto graph = {0}, argmax = proto_node("ArgMax", "decide", "x", "index"), relu = proto_node("Relu", "aside", "x", "y");
+    struct proto graph = {0}, argmax = proto_node("ArgMax", "decide", "x", "index"),
+                 relu = proto_node("Relu", "aside", "x", "y");
     struct proto where = proto_node("GatherElements", "follow", "x index", "z");
     add_axis(&argmax);
     add_axis(&where);
@@ -59,7 +62,8 @@ START_TEST(another_decision_is_a_divergence)
     struct ulp_audit audit;
     bool exceeded;
     ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, &model, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error),
+              error);
     memcpy(tensor.data, x, sizeof x);
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &tensor, &error), error);
     audit_one(model, &inputs, "fp16", &audit);
@@ -68,8 +72,10 @@ START_TEST(another_decision_is_a_divergence)
     ck_assert_int_ge(lane->first_decided, 0);
     ck_assert_str_eq(lane->nodes[lane->first_decided].name, "decide");
     ck_assert_uint_eq(lane->outputs.output_count, 2);
-    ck_assert(lane->outputs.outputs[0].entire.diverged && lane->outputs.outputs[0].carried.diverged);
-    ck_assert(!lane->outputs.outputs[0].introduced.diverged && !lane->outputs.outputs[1].entire.diverged);
+    ck_assert(lane->outputs.outputs[0].entire.diverged &&
+              lane->outputs.outputs[0].carried.diverged);
+    ck_assert(!lane->outputs.outputs[0].introduced.diverged &&
+              !lane->outputs.outputs[1].entire.diverged);
     ck_ulp_ok(ulp_audit_exceeds(&audit, "rms=1e9", &exceeded, &error), error);
     ck_assert(exceeded);
     ulp_audit_free(&audit);
@@ -79,16 +85,18 @@ START_TEST(another_decision_is_a_divergence)
 }
 END_TEST
 
-/* x = [1.4999, 1.6]: FP16 stores 1.5 and quantises to [2, 2] where the reference has [1, 2]. A step of difference, also
- * after Flatten, is an error with a size (|difference| = 1 in one of two: rms sqrt(1/2)); the ArgMax of such steps is
- * another decision all the same. */
+/* x = [1.4999, 1.6]: FP16 stores 1.5 and quantises to [2, 2] where the reference has [1, 2]. A step
+ * of difference, also after Flatten, is an error with a size (|difference| = 1 in one of two: rms
+ * sqrt(1/2)); the ArgMax of such steps is another decision all the same. */
 START_TEST(a_step_of_a_scale_is_an_error)
 {
     static const int64_t dims[2] = {1, 2}, one[2] = {1, 1};
     static const float x[2] = {1.4999f, 1.6f}, scale = 1;
     struct proto graph = {0};
-    struct proto nodes[] = {proto_node("QuantizeLinear", "q", "x s p", "steps"), proto_node("Flatten", "flat", "steps", "flat"),
-                            proto_node("DequantizeLinear", "dq", "flat s p", "y"), proto_node("ArgMax", "decide", "flat", "index")};
+    struct proto nodes[] = {proto_node("QuantizeLinear", "q", "x s p", "steps"),
+                            proto_node("Flatten", "flat", "steps", "flat"),
+                            proto_node("DequantizeLinear", "dq", "flat s p", "y"),
+                            proto_node("ArgMax", "decide", "flat", "index")};
     add_axis(&nodes[3]);
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, dims);
     proto_value(&graph, GRAPH_INPUT, "s", ULP_TYPE_FLOAT, 0, NULL);
@@ -105,9 +113,12 @@ START_TEST(a_step_of_a_scale_is_an_error)
     struct ulp_tensor_set inputs = {0};
     struct ulp_audit audit;
     ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, &model, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&values[0], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&values[1], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 0, NULL, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&values[2], ULP_TYPE_UINT8, ULP_ELEMENT_COUNT, 0, 0, NULL, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&values[0], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&values[1], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 0, NULL, &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&values[2], ULP_TYPE_UINT8, ULP_ELEMENT_COUNT, 0, 0, NULL, &error),
+              error);
     memcpy(values[0].data, x, sizeof x);
     memcpy(values[1].data, &scale, sizeof scale);
     memset(values[2].data, 0, values[2].element_bytes);
@@ -119,7 +130,8 @@ START_TEST(a_step_of_a_scale_is_an_error)
     const struct ulp_audit_output *outputs = lane->outputs.outputs;
     for (size_t o = 0; o < 2; o++) {
         ck_assert(!outputs[o].entire.diverged && outputs[o].entire.max_abs == 1);
-        ck_assert(fabs(outputs[o].entire.rms - sqrt(0.5)) <= 1e-15); /* a few roundings of doubles */
+        /* a few roundings of doubles */
+        ck_assert(fabs(outputs[o].entire.rms - sqrt(0.5)) <= 1e-15);
     }
     ck_assert(outputs[2].entire.diverged);
     ck_assert_int_ge(lane->first_decided, 0);
@@ -131,36 +143,45 @@ START_TEST(a_step_of_a_scale_is_an_error)
 }
 END_TEST
 
-/* The sum is 1 + 3 * 2^-13, FP16's neighbours are 2^-10 apart, the bias is 2^-12: together 1 + 5 * 2^-13, which is nearer to
- * 1 + 2^-10; the sum rounded first is 1, and 1 + 2^-12 is nearer to 1. */
+/* The sum is 1 + 3 * 2^-13, FP16's neighbours are 2^-10 apart, the bias is 2^-12: together 1 + 5 *
+ * 2^-13, which is nearer to 1 + 2^-10; the sum rounded first is 1, and 1 + 2^-12 is nearer to 1. */
 START_TEST(rounded_epilogues_round_twice)
 {
     static const struct {
         const char *arithmetic;
         double wanted;
-    } cases[] = {{"fp16", 1 + 0x1p-10}, {"fp16,epilogue=rounded", 1}, {"fp16,epilogue=rounded,unit=none", 1},
-                 {"fp16,unit=none", 1 + 0x1p-10}, {"fp16,epilogue=rounded,compute=fp64,acc=fp64,unit=none", 1},
-                 {"fp16,epilogue=rounded,round=ru", 1 + 0x1p-9}, {"fp32", 1 + 5 * 0x1p-13}};
+    } cases[] = {{"fp16", 1 + 0x1p-10},
+                 {"fp16,epilogue=rounded", 1},
+                 {"fp16,epilogue=rounded,unit=none", 1},
+                 {"fp16,unit=none", 1 + 0x1p-10},
+                 {"fp16,epilogue=rounded,compute=fp64,acc=fp64,unit=none", 1},
+                 {"fp16,epilogue=rounded,round=ru", 1 + 0x1p-9},
+                 {"fp32", 1 + 5 * 0x1p-13}};
     static const float a[] = {1, 0x1p-7f}, b[] = {1, 3 * 0x1p-6f}, bias = 0x1p-12f;
     /* Gemm's a and b are 1 x 2 and 2 x 1; Conv's have two channels of one pixel */
-    const struct constant constants[] = {{"a", _i ? 4 : 2, {1, 2, 1, 1}, a, sizeof a},
-                                         {"b", _i ? 4 : 2, {_i ? 1 : 2, _i ? 2 : 1, 1, 1}, b, sizeof b},
-                                         {"bias", 1, {1}, &bias, sizeof bias}};
+    const struct constant constants[] = {
+        {"a", _i ? 4 : 2, {1, 2, 1, 1}, a, sizeof a},
+        {"b", _i ? 4 : 2, {_i ? 1 : 2, _i ? 2 : 1, 1, 1}, b, sizeof b},
+        {"bias", 1, {1}, &bias, sizeof bias}};
     struct proto graph = {0}, node = proto_node(_i ? "Conv" : "Gemm", "node", "a b bias", "y");
     add_constants(&graph, constants, 3);
-    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, _i ? 4 : 2, (const int64_t[]){1, 1, 1, 1});
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, _i ? 4 : 2,
+                (const int64_t[]){1, 1, 1, 1});
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("epilogue.onnx", bytes.data, bytes.count, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("epilogue.onnx", bytes.data, bytes.count, &model, &error),
+              error);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ulp_tensor_set inputs = {0}, outputs = {0};
         const struct ulp_run_options options = {.thread_count = 1};
-        run_network(model, &inputs, &cases[i].arithmetic, 1, &options, (struct ulp_observer){0}, &outputs);
+        run_network(model, &inputs, &cases[i].arithmetic, 1, &options, (struct ulp_observer){0},
+                    &outputs);
         ck_assert_uint_eq(outputs.count, 1);
         const double y = ulp_tensor_get(&outputs.items[0].tensor, 0);
-        ck_assert_msg(y == cases[i].wanted, "%s: %a, expected %a", cases[i].arithmetic, y, cases[i].wanted);
+        ck_assert_msg(y == cases[i].wanted, "%s: %a, expected %a", cases[i].arithmetic, y,
+                      cases[i].wanted);
         ulp_tensor_set_free(&outputs);
     }
     ulp_model_free(model);
@@ -168,12 +189,13 @@ START_TEST(rounded_epilogues_round_twice)
 }
 END_TEST
 
-/* A scale that is an input of the graph keeps its value in every lane: 240 / 1.3 is 185 (nearest), 240 / 1.25 would be 192 and
- * 240 / 1.375 would be 175. Used as data too, it is rounded. */
+/* A scale that is an input of the graph keeps its value in every lane: 240 / 1.3 is 185 (nearest),
+ * 240 / 1.25 would be 192 and 240 / 1.375 would be 175. Used as data too, it is rounded. */
 START_TEST(parameters_keep_their_values)
 {
     static const char *const arithmetics[] = {"fp32", "fp8-e4m3", "mpfr:128", "fp16-strict"};
-    struct proto graph = {0}, quantize = proto_node("QuantizeLinear", "", "x scale", "y"), copy = proto_node("Neg", "", "scale", "z");
+    struct proto graph = {0}, quantize = proto_node("QuantizeLinear", "", "x scale", "y"),
+                 copy = proto_node("Neg", "", "scale", "z");
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 1, (const int64_t[]){1});
     proto_value(&graph, GRAPH_INPUT, "scale", ULP_TYPE_FLOAT, 0, NULL);
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_UINT8, 1, (const int64_t[]){1});
@@ -185,19 +207,24 @@ START_TEST(parameters_keep_their_values)
     struct proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("parameter.onnx", bytes.data, bytes.count, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("parameter.onnx", bytes.data, bytes.count, &model, &error),
+              error);
     struct ulp_tensor_set inputs = {0};
     for (int i = 0; i < 2; i++) {
         struct ulp_tensor tensor;
-        ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1 - i, (const int64_t[]){1}, &error), error);
+        ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1 - i,
+                                    (const int64_t[]){1}, &error),
+                  error);
         *(float *)tensor.data = i ? 1.3f : 240;
         ck_ulp_ok(ulp_tensor_set_add(&inputs, i ? "scale" : "x", &tensor, &error), error);
     }
     for (size_t i = 0; i < sizeof arithmetics / sizeof *arithmetics; i++) {
         struct ulp_tensor_set outputs = {0};
         const struct ulp_run_options options = {.thread_count = 1};
-        run_network(model, &inputs, &arithmetics[i], 1, &options, (struct ulp_observer){0}, &outputs);
-        const double y = ulp_tensor_get(&outputs.items[0].tensor, 0), wanted = _i && i == 1 ? 192 : 185;
+        run_network(model, &inputs, &arithmetics[i], 1, &options, (struct ulp_observer){0},
+                    &outputs);
+        const double y = ulp_tensor_get(&outputs.items[0].tensor, 0),
+                     wanted = _i && i == 1 ? 192 : 185;
         ck_assert_msg(y == wanted, "%s: %g, expected %g", arithmetics[i], y, wanted);
         ulp_tensor_set_free(&outputs);
     }
@@ -207,19 +234,25 @@ START_TEST(parameters_keep_their_values)
 }
 END_TEST
 
-/* 4096 sums of 1 + 2^-11, half way between FP16's neighbours, in two nodes: each result is either neighbour, and the two nodes
- * agree in half of them; so do a sum's rounding and that of its bias, 2^-11 (epilogue=rounded): equally often both are up, one, or
- * none. Limits are five standard deviations of 4096 fair coins, 32. */
+/* 4096 sums of 1 + 2^-11, half way between FP16's neighbours, in two nodes: each result is either
+ * neighbour, and the two nodes agree in half of them; so do a sum's rounding and that of its bias,
+ * 2^-11 (epilogue=rounded): equally often both are up, one, or none. Limits are five standard
+ * deviations of 4096 fair coins, 32. */
 START_TEST(stochastic_roundings_draw_their_own_numbers)
 {
     enum { COUNT = 4096 };
     static float a[COUNT][2];
     static const float b[] = {1, 0x1p-5f}, bias = 0x1p-11f, none = 0;
-    static const char *const arithmetics[] = {"fp16,round=sr", "fp16,round=sr,epilogue=rounded", "fp16,round=sr,unit=none"};
+    static const char *const arithmetics[] = {"fp16,round=sr", "fp16,round=sr,epilogue=rounded",
+                                              "fp16,round=sr,unit=none"};
     const char *const arithmetic = arithmetics[_i];
-    const struct constant constants[] = {{"a", 2, {COUNT, 2}, a, sizeof a}, {"b", 2, {2, 1}, b, sizeof b},
-                                         {"bias", 1, {1}, &bias, sizeof bias}, {"none", 1, {1}, &none, sizeof none}};
-    static const char *const names[][3] = {{"first", "a b none", "y"}, {"second", "a b none", "z"}, {"third", "a b bias", "w"}};
+    const struct constant constants[] = {{"a", 2, {COUNT, 2}, a, sizeof a},
+                                         {"b", 2, {2, 1}, b, sizeof b},
+                                         {"bias", 1, {1}, &bias, sizeof bias},
+                                         {"none", 1, {1}, &none, sizeof none}};
+    static const char *const names[][3] = {{"first", "a b none", "y"},
+                                           {"second", "a b none", "z"},
+                                           {"third", "a b bias", "w"}};
     for (size_t i = 0; i < COUNT; i++) {
         a[i][0] = 1;
         a[i][1] = 0x1p-6f;
@@ -228,20 +261,23 @@ START_TEST(stochastic_roundings_draw_their_own_numbers)
     add_constants(&graph, constants, 4);
     for (int i = 0; i < 3; i++) {
         struct proto node = proto_node("Gemm", names[i][0], names[i][1], names[i][2]);
-        proto_value(&graph, GRAPH_OUTPUT, names[i][2], ULP_TYPE_FLOAT, 2, (const int64_t[]){COUNT, 1});
+        proto_value(&graph, GRAPH_OUTPUT, names[i][2], ULP_TYPE_FLOAT, 2,
+                    (const int64_t[]){COUNT, 1});
         proto_message(&graph, GRAPH_NODE, &node);
     }
     struct proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("stochastic.onnx", bytes.data, bytes.count, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("stochastic.onnx", bytes.data, bytes.count, &model, &error),
+              error);
     struct ulp_tensor_set inputs = {0}, outputs = {0};
     const struct ulp_run_options options = {.thread_count = 1};
     run_network(model, &inputs, &arithmetic, 1, &options, (struct ulp_observer){0}, &outputs);
     ck_assert_uint_eq(outputs.count, 3);
     int up = 0, equal = 0, once = 0;
     for (size_t i = 0; i < COUNT; i++) {
-        const double y = ulp_tensor_get(&outputs.items[0].tensor, i), z = ulp_tensor_get(&outputs.items[1].tensor, i),
+        const double y = ulp_tensor_get(&outputs.items[0].tensor, i),
+                     z = ulp_tensor_get(&outputs.items[1].tensor, i),
                      w = ulp_tensor_get(&outputs.items[2].tensor, i);
         ck_assert(y == 1 || y == 1 + 0x1p-10);
         up += y > 1;
@@ -251,7 +287,8 @@ START_TEST(stochastic_roundings_draw_their_own_numbers)
     ck_assert_msg(abs(up - COUNT / 2) < 160, "%s: %d up", arithmetic, up);
     ck_assert_msg(abs(equal - COUNT / 2) < 160, "%s: two nodes agree in %d", arithmetic, equal);
     if (_i == 1)
-        ck_assert_msg(abs(once - COUNT / 2) < 160, "%s: sum and bias agree in %d", arithmetic, COUNT - once);
+        ck_assert_msg(abs(once - COUNT / 2) < 160, "%s: sum and bias agree in %d", arithmetic,
+                      COUNT - once);
     else
         ck_assert_int_eq(once, COUNT); /* exact */
     ulp_tensor_set_free(&outputs);

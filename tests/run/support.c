@@ -7,8 +7,9 @@ void find_lanes(struct ulp_arithmetic *lanes, const char *const *names, size_t c
         ck_ulp_ok(ulp_arithmetic_find(names[l], &lanes[l], &error), error);
 }
 
-void run_network(const struct ulp_model *model, const struct ulp_tensor_set *inputs, const char *const *names, size_t count,
-                 const struct ulp_run_options *options, struct ulp_observer observer, struct ulp_tensor_set *outputs)
+void run_network(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                 const char *const *names, size_t count, const struct ulp_run_options *options,
+                 struct ulp_observer observer, struct ulp_tensor_set *outputs)
 {
     struct ulp_arithmetic lanes[8];
     struct ulp_plan *plan;
@@ -20,7 +21,8 @@ void run_network(const struct ulp_model *model, const struct ulp_tensor_set *inp
     ulp_plan_free(plan);
 }
 
-void audit_one(const struct ulp_model *model, const struct ulp_tensor_set *inputs, const char *arithmetic, struct ulp_audit *out)
+void audit_one(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+               const char *arithmetic, struct ulp_audit *out)
 {
     const char *const names[] = {"mpfr:128", arithmetic};
     struct ulp_arithmetic lanes[2];

@@ -6,6 +6,7 @@
 #include "data/data.h"
 #include "test.h"
 
+/* clang-format off */
 const struct network networks[] = {
     {"examples/digits", false},
     {"mnist_8", false},
@@ -24,6 +25,7 @@ const struct network networks[] = {
     {"magika_v3_3", true},
     {"deimv2_atto_coco", true},
 };
+/* clang-format on */
 const int network_count = sizeof networks / sizeof *networks;
 
 static bool find_folder(int index, char *folder, size_t size)
@@ -49,7 +51,8 @@ bool network_load(int index, struct ulp_model **model, struct ulp_tensor_set *in
     return true;
 }
 
-bool network_outputs(int index, const struct ulp_model *model, struct ulp_tensor_set *inputs, struct ulp_tensor_set *outputs)
+bool network_outputs(int index, const struct ulp_model *model, struct ulp_tensor_set *inputs,
+                     struct ulp_tensor_set *outputs)
 {
     char folder[4096], path[4200];
     struct ulp_error error;

@@ -77,7 +77,8 @@ void proto_opset(struct proto *model, const char *domain, int64_t version)
     proto_message(model, MODEL_OPSET, &opset);
 }
 
-void proto_value(struct proto *graph, int field, const char *name, int type, int rank, const int64_t *dims)
+void proto_value(struct proto *graph, int field, const char *name, int type, int rank,
+                 const int64_t *dims)
 {
     struct proto shape = {0}, tensor = {0}, value_type = {0}, value = {0};
     for (int d = 0; d < rank; d++) {

@@ -1,4 +1,5 @@
-/* Writing protobuf and ONNX messages by hand, so that tests can make models, broken ones included, without any library.
+/* Writing protobuf and ONNX messages by hand, so that tests can make models, broken ones included,
+ * without any library.
  */
 #ifndef ULP_TESTS_SUPPORT_PROTO_H
 #define ULP_TESTS_SUPPORT_PROTO_H
@@ -23,25 +24,67 @@ void proto_message(struct proto *p, int field, struct proto *message);
 
 /* Field numbers of ONNX's messages, where tests need them. */
 enum {
-    MODEL_IR = 1, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_FUNCTION = 25,
-    GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12, GRAPH_VALUE_INFO = 13,
+    MODEL_IR = 1,
+    MODEL_GRAPH = 7,
+    MODEL_OPSET = 8,
+    MODEL_FUNCTION = 25,
+    GRAPH_NODE = 1,
+    GRAPH_NAME = 2,
+    GRAPH_INITIALIZER = 5,
+    GRAPH_INPUT = 11,
+    GRAPH_OUTPUT = 12,
+    GRAPH_VALUE_INFO = 13,
     GRAPH_SPARSE = 15,
-    NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5, NODE_DOC = 6, NODE_DOMAIN = 7,
-    ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_S = 4, ATTRIBUTE_T = 5, ATTRIBUTE_G = 6,
-    ATTRIBUTE_FLOATS = 7, ATTRIBUTE_INTS = 8, ATTRIBUTE_STRINGS = 9, ATTRIBUTE_TYPE = 20, ATTRIBUTE_REFERENCE = 21,
+    NODE_INPUT = 1,
+    NODE_OUTPUT = 2,
+    NODE_NAME = 3,
+    NODE_OP = 4,
+    NODE_ATTRIBUTE = 5,
+    NODE_DOC = 6,
+    NODE_DOMAIN = 7,
+    ATTRIBUTE_NAME = 1,
+    ATTRIBUTE_F = 2,
+    ATTRIBUTE_I = 3,
+    ATTRIBUTE_S = 4,
+    ATTRIBUTE_T = 5,
+    ATTRIBUTE_G = 6,
+    ATTRIBUTE_FLOATS = 7,
+    ATTRIBUTE_INTS = 8,
+    ATTRIBUTE_STRINGS = 9,
+    ATTRIBUTE_TYPE = 20,
+    ATTRIBUTE_REFERENCE = 21,
     ATTRIBUTE_SPARSE = 22,
-    TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_SEGMENT = 3, TENSOR_FLOATS = 4, TENSOR_INT32S = 5, TENSOR_STRINGS = 6,
-    TENSOR_INT64S = 7, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_DOUBLES = 10, TENSOR_UINT64S = 11, TENSOR_EXTERNAL = 13,
+    TENSOR_DIMS = 1,
+    TENSOR_TYPE = 2,
+    TENSOR_SEGMENT = 3,
+    TENSOR_FLOATS = 4,
+    TENSOR_INT32S = 5,
+    TENSOR_STRINGS = 6,
+    TENSOR_INT64S = 7,
+    TENSOR_NAME = 8,
+    TENSOR_RAW = 9,
+    TENSOR_DOUBLES = 10,
+    TENSOR_UINT64S = 11,
+    TENSOR_EXTERNAL = 13,
     TENSOR_LOCATION = 14,
-    SPARSE_VALUES = 1, SPARSE_INDICES = 2, SPARSE_DIMS = 3,
-    FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT = 5, FUNCTION_ATTRIBUTE = 6, FUNCTION_NODE = 7,
-    FUNCTION_OPSET = 9, FUNCTION_DOMAIN = 10, FUNCTION_DEFAULT = 11,
+    SPARSE_VALUES = 1,
+    SPARSE_INDICES = 2,
+    SPARSE_DIMS = 3,
+    FUNCTION_NAME = 1,
+    FUNCTION_INPUT = 4,
+    FUNCTION_OUTPUT = 5,
+    FUNCTION_ATTRIBUTE = 6,
+    FUNCTION_NODE = 7,
+    FUNCTION_OPSET = 9,
+    FUNCTION_DOMAIN = 10,
+    FUNCTION_DEFAULT = 11,
 };
 
-/* An opset_import, a value's declaration (dims -1: symbolic "N"), a node, and a TensorProto's name, type and dims.
- * Lists of names are separated by spaces; "-" is an empty name. */
+/* An opset_import, a value's declaration (dims -1: symbolic "N"), a node, and a TensorProto's name,
+ * type and dims. Lists of names are separated by spaces; "-" is an empty name. */
 void proto_opset(struct proto *model, const char *domain, int64_t version);
-void proto_value(struct proto *graph, int field, const char *name, int type, int rank, const int64_t *dims);
+void proto_value(struct proto *graph, int field, const char *name, int type, int rank,
+                 const int64_t *dims);
 struct proto proto_node(const char *op, const char *name, const char *inputs, const char *outputs);
 struct proto proto_tensor(const char *name, int type, int rank, const int64_t *dims);
 /* IR version, ai.onnx's version, and the graph, which is freed. */

@@ -1,4 +1,5 @@
-/* A reproducible stream of random numbers for tests: each draw is the library's counter-based generator at the next place. */
+/* A reproducible stream of random numbers for tests: each draw is the library's counter-based
+ * generator at the next place. */
 #ifndef ULP_TESTS_SUPPORT_STREAM_H
 #define ULP_TESTS_SUPPORT_STREAM_H
 
@@ -11,7 +12,13 @@ struct stream {
     uint64_t key, next;
 };
 
-static inline uint64_t stream_draw(struct stream *stream) { return ulp_random_bits(stream->key, stream->next++); }
-static inline uint64_t stream_draw_below(struct stream *stream, uint64_t bound) { return stream_draw(stream) % bound; }
+static inline uint64_t stream_draw(struct stream *stream)
+{
+    return ulp_random_bits(stream->key, stream->next++);
+}
+static inline uint64_t stream_draw_below(struct stream *stream, uint64_t bound)
+{
+    return stream_draw(stream) % bound;
+}
 
 #endif

@@ -17,7 +17,8 @@ int test_run(Suite *first, ...)
         srunner_add_suite(runner, suite);
     va_end(list);
     if (!test_shared(""))
-        fprintf(stderr, "ULPSCOPE_TEST_DATA is unset: tests that need the measured data are skipped\n");
+        fprintf(stderr,
+                "ULPSCOPE_TEST_DATA is unset: tests that need the measured data are skipped\n");
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -10,14 +10,16 @@
 int test_run(Suite *first, ...) __attribute__((sentinel));
 /* make check-long sets ULPSCOPE_TEST_LONG=1: add the exhaustive cases. */
 bool test_long(void);
-/* The folder of the tests' own files (tests/data in the source tree), and path joining into a static ring of buffers. */
+/* The folder of the tests' own files (tests/data in the source tree), and path joining into a
+ * static ring of buffers. */
 const char *test_data(const char *relative);
 /* The same for a path from the top of the source tree. */
 const char *test_source(const char *relative);
-/* The measured data outside the project (ULPSCOPE_TEST_DATA/relative), or NULL when that is unset (test_run says so once). */
+/* The measured data outside the project (ULPSCOPE_TEST_DATA/relative), or NULL when that is unset
+ * (test_run says so once). */
 const char *test_shared(const char *relative);
-/* A temporary folder, as a checked fixture; test_folder("") is its path, test_folder(name) that of a file in it, in a static
- * ring of buffers. */
+/* A temporary folder, as a checked fixture; test_folder("") is its path, test_folder(name) that of
+ * a file in it, in a static ring of buffers. */
 void test_folder_create(void);
 void test_folder_remove(void);
 const char *test_folder(const char *name);
@@ -25,11 +27,12 @@ const char *test_folder(const char *name);
 struct ulp_pool *test_pool(int thread_count);
 /* Fails the test with the library's message unless status is ULP_OK. */
 #define ck_ulp_ok(status, error) ck_assert_msg((status) == ULP_OK, "%s", (error).message)
-/* ck_assert_msg for loops of many iterations: Check's own macros write to a file at every call, this at failures only. */
-#define ck_expect(condition, ...)                                                                                     \
-    do {                                                                                                              \
-        if (!(condition))                                                                                             \
-            ck_abort_msg(__VA_ARGS__);                                                                                \
+/* ck_assert_msg for loops of many iterations: Check's own macros write to a file at every call,
+ * this at failures only. */
+#define ck_expect(condition, ...)      \
+    do {                               \
+        if (!(condition))              \
+            ck_abort_msg(__VA_ARGS__); \
     } while (0)
 
 #endif

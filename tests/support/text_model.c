@@ -8,7 +8,9 @@
 
 static int type_of(const char *name)
 {
-    return strncmp(name, "i_", 2) == 0 ? ULP_TYPE_INT64 : strncmp(name, "b_", 2) == 0 ? ULP_TYPE_BOOL : ULP_TYPE_FLOAT;
+    return strncmp(name, "i_", 2) == 0   ? ULP_TYPE_INT64
+           : strncmp(name, "b_", 2) == 0 ? ULP_TYPE_BOOL
+                                         : ULP_TYPE_FLOAT;
 }
 
 /* -1: no dimensions are declared. */
@@ -45,7 +47,11 @@ static struct proto write_graph(const struct text_graph *text, bool main)
         struct proto node = proto_node(from->op, from->name, from->inputs, from->outputs);
         for (int b = 0; b < 2 && from->bodies[b]; b++) {
             struct proto body = write_graph(from->bodies[b], false);
-            text_add_attribute(&node, strcmp(from->op, "If") != 0 ? "body" : b ? "else_branch" : "then_branch", &body, 0);
+            text_add_attribute(&node,
+                               strcmp(from->op, "If") != 0 ? "body"
+                               : b                         ? "else_branch"
+                                                           : "then_branch",
+                               &body, 0);
         }
         if (from->scan_inputs)
             text_add_attribute(&node, "num_scan_inputs", NULL, from->scan_inputs);
@@ -61,7 +67,8 @@ static struct proto write_graph(const struct text_graph *text, bool main)
     return graph;
 }
 
-static void add_floats(struct proto *graph, const char *name, int rank, const int64_t *dims, const float *values)
+static void add_floats(struct proto *graph, const char *name, int rank, const int64_t *dims,
+                       const float *values)
 {
     struct proto tensor = proto_tensor(name, ULP_TYPE_FLOAT, rank, dims);
     size_t count = 1;
@@ -73,7 +80,8 @@ static void add_floats(struct proto *graph, const char *name, int rank, const in
 
 struct ulp_model *text_load(const struct text_graph *text)
 {
-    struct proto graph = write_graph(text, true), yes = proto_tensor("b_yes", ULP_TYPE_BOOL, 0, NULL);
+    struct proto graph = write_graph(text, true),
+                 yes = proto_tensor("b_yes", ULP_TYPE_BOOL, 0, NULL);
     struct ulp_model *model;
     struct ulp_error error;
     float w[64];
@@ -85,7 +93,8 @@ struct ulp_model *text_load(const struct text_graph *text)
     proto_bytes(&yes, TENSOR_RAW, "\1", 1);
     proto_message(&graph, GRAPH_INITIALIZER, &yes);
     for (int64_t i = 0; i < 3; i++) {
-        struct proto number = proto_tensor((const char *[]){"i_0", "i_1", "i_2"}[i], ULP_TYPE_INT64, 0, NULL);
+        struct proto number =
+            proto_tensor((const char *[]){"i_0", "i_1", "i_2"}[i], ULP_TYPE_INT64, 0, NULL);
         proto_bytes(&number, TENSOR_RAW, &i, sizeof i);
         proto_message(&graph, GRAPH_INITIALIZER, &number);
     }
@@ -95,17 +104,21 @@ struct ulp_model *text_load(const struct text_graph *text)
     return model;
 }
 
-struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, double x0, bool truth)
+struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, double x0,
+                                  bool truth)
 {
     struct ulp_tensor_set inputs = {0};
     struct ulp_error error;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);
         struct ulp_tensor tensor;
-        ck_ulp_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, info.dims, &error), error);
+        ck_ulp_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, info.dims,
+                                    &error),
+                  error);
         for (size_t e = 0; e < tensor.count; e++) {
             if (info.type == ULP_TYPE_FLOAT)
-                ((float *)tensor.data)[e] = x0 > 0 ? (float)x0 : (float)(4 * ulp_random_uniform(seed + i, e) - 2);
+                ((float *)tensor.data)[e] =
+                    x0 > 0 ? (float)x0 : (float)(4 * ulp_random_uniform(seed + i, e) - 2);
             else if (info.type == ULP_TYPE_INT64)
                 ((int64_t *)tensor.data)[e] = 3;
             else
@@ -116,9 +129,11 @@ struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, 
     return inputs;
 }
 
-const char *const text_lanes[TEXT_LANES] = {"mpfr:128", "fp16", "fp32", "bf16-strict", "tf32", "model"};
+const char *const text_lanes[TEXT_LANES] = {"mpfr:128",    "fp16", "fp32",
+                                            "bf16-strict", "tf32", "model"};
 
-struct ulp_plan *text_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs, size_t first, size_t count)
+struct ulp_plan *text_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                           size_t first, size_t count)
 {
     struct ulp_arithmetic lanes[TEXT_LANES];
     const struct ulp_plan_options options = {.inputs = inputs};
@@ -130,10 +145,11 @@ struct ulp_plan *text_plan(const struct ulp_model *model, const struct ulp_tenso
     return plan;
 }
 
-void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_set *samples, size_t sample_count, int threads,
-                  struct ulp_audit *out)
+void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_set *samples,
+                        size_t sample_count, int threads, struct ulp_audit *out)
 {
-    const struct ulp_run_options options = {.thread_count = threads, .audit = true}, alone = {.thread_count = 1};
+    const struct ulp_run_options options = {.thread_count = threads, .audit = true},
+                                 alone = {.thread_count = 1};
     struct ulp_plan *plan = text_plan(model, &samples[0], 0, TEXT_LANES);
     struct ulp_auditor *auditor;
     struct ulp_tensor_set outputs[TEXT_LANES];
@@ -142,16 +158,20 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
     const struct ulp_observer observer = ulp_auditor_observer(auditor);
     for (size_t s = 0; s < sample_count; s++) {
         ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
-        ck_ulp_ok(ulp_plan_run(plan, &samples[s], &options, &observer, 1, outputs, NULL, &error), error);
+        ck_ulp_ok(ulp_plan_run(plan, &samples[s], &options, &observer, 1, outputs, NULL, &error),
+                  error);
         for (size_t l = 0; l < TEXT_LANES; l++) {
             struct ulp_plan *single = text_plan(model, &samples[s], l, 1);
             struct ulp_tensor_set wanted;
-            ck_ulp_ok(ulp_plan_run(single, &samples[s], &alone, NULL, 0, &wanted, NULL, &error), error);
+            ck_ulp_ok(ulp_plan_run(single, &samples[s], &alone, NULL, 0, &wanted, NULL, &error),
+                      error);
             for (size_t o = 0; o < wanted.count; o++) {
-                const struct ulp_tensor *a = &wanted.items[o].tensor, *b = &outputs[l].items[o].tensor;
+                const struct ulp_tensor *a = &wanted.items[o].tensor,
+                                        *b = &outputs[l].items[o].tensor;
                 ck_assert_msg(a->count == b->count && a->element == b->element &&
-                              memcmp(a->data, b->data, a->count * a->element_bytes) == 0, "%s of %s differs when %s is alone",
-                              wanted.items[o].name, text_lanes[l], text_lanes[l]);
+                                  memcmp(a->data, b->data, a->count * a->element_bytes) == 0,
+                              "%s of %s differs when %s is alone", wanted.items[o].name,
+                              text_lanes[l], text_lanes[l]);
             }
             ulp_tensor_set_free(&wanted);
             ulp_tensor_set_free(&outputs[l]);
@@ -163,7 +183,8 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
     ulp_plan_free(plan);
 }
 
-void text_audit(const struct text_graph *text, uint64_t seed, double x0, bool truth, int threads, struct ulp_audit *out)
+void text_audit(const struct text_graph *text, uint64_t seed, double x0, bool truth, int threads,
+                struct ulp_audit *out)
 {
     struct ulp_model *model = text_load(text);
     struct ulp_tensor_set inputs = text_inputs(model, seed, x0, truth);
@@ -172,7 +193,8 @@ void text_audit(const struct text_graph *text, uint64_t seed, double x0, bool tr
     ulp_model_free(model);
 }
 
-const struct ulp_audit_node *audit_node(const struct ulp_audit *audit, size_t lane, const char *name)
+const struct ulp_audit_node *audit_node(const struct ulp_audit *audit, size_t lane,
+                                        const char *name)
 {
     for (size_t n = 0; n < audit->lanes[lane].node_count; n++)
         if (strcmp(audit->lanes[lane].nodes[n].name, name) == 0)
@@ -186,27 +208,34 @@ static bool same_range(const struct ulp_range *a, const struct ulp_range *b)
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* memcmp of structs with padding: these come from the same assignments, but compare what is named. */
+/* memcmp of structs with padding: these come from the same assignments, but compare what is
+ * named. */
 bool audit_same_metrics(const struct ulp_metrics *a, const struct ulp_metrics *b)
 {
-    return memcmp(a, b, offsetof(struct ulp_metrics, nonfinite)) == 0 && a->nonfinite == b->nonfinite &&
-           a->worst_index == b->worst_index && a->count == b->count && a->diverged == b->diverged;
+    return memcmp(a, b, offsetof(struct ulp_metrics, nonfinite)) == 0 &&
+           a->nonfinite == b->nonfinite && a->worst_index == b->worst_index &&
+           a->count == b->count && a->diverged == b->diverged;
 }
 
 static bool same_samples(const struct ulp_audit_samples *a, const struct ulp_audit_samples *b)
 {
-    return !a == !b && (!a || (audit_same_metrics(&a->single_mean, &b->single_mean) && audit_same_metrics(&a->entire_limit, &b->entire_limit)));
+    return !a == !b && (!a || (audit_same_metrics(&a->single_mean, &b->single_mean) &&
+                               audit_same_metrics(&a->entire_limit, &b->entire_limit)));
 }
 
 void audit_expect_same(const struct ulp_audit_node *a, const struct ulp_audit_node *b)
 {
     ck_assert_uint_eq(a->output_count, b->output_count);
-    ck_assert_msg(a->born == b->born && a->poisoned == b->poisoned && a->decided == b->decided, "%s is judged otherwise", a->name);
+    ck_assert_msg(a->born == b->born && a->poisoned == b->poisoned && a->decided == b->decided,
+                  "%s is judged otherwise", a->name);
     for (size_t o = 0; o < a->output_count; o++) {
         const struct ulp_audit_output *p = &a->outputs[o], *q = &b->outputs[o];
-        ck_assert_msg(audit_same_metrics(&p->single, &q->single) && audit_same_metrics(&p->entire, &q->entire) &&
-                      audit_same_metrics(&p->introduced, &q->introduced) && audit_same_metrics(&p->carried, &q->carried) &&
-                      same_samples(p->samples, q->samples) && same_range(&p->range, &q->range), "output %zu of %s differs from that of %s: rms %g and %g", o, a->name, b->name,
-                      p->introduced.rms, q->introduced.rms);
+        ck_assert_msg(audit_same_metrics(&p->single, &q->single) &&
+                          audit_same_metrics(&p->entire, &q->entire) &&
+                          audit_same_metrics(&p->introduced, &q->introduced) &&
+                          audit_same_metrics(&p->carried, &q->carried) &&
+                          same_samples(p->samples, q->samples) && same_range(&p->range, &q->range),
+                      "output %zu of %s differs from that of %s: rms %g and %g", o, a->name,
+                      b->name, p->introduced.rms, q->introduced.rms);
     }
 }

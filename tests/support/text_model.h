@@ -1,4 +1,5 @@
-/* Small models written as text, for tests of control flow: made, run, audited, and the figures compared. */
+/* Small models written as text, for tests of control flow: made, run, audited, and the figures
+ * compared. */
 #ifndef ULP_TESTS_SUPPORT_TEXT_MODEL_H
 #define ULP_TESTS_SUPPORT_TEXT_MODEL_H
 
@@ -19,30 +20,43 @@ struct text_graph {
     struct text_node nodes[16];
 };
 
-#define NODE(OP, NAME, INPUTS, OUTPUTS) {.op = OP, .name = NAME, .inputs = INPUTS, .outputs = OUTPUTS}
-#define CONTROL(OP, NAME, INPUTS, OUTPUTS, ...) {.op = OP, .name = NAME, .inputs = INPUTS, .outputs = OUTPUTS, .bodies = {__VA_ARGS__}}
-#define SCAN(OP, NAME, INPUTS, OUTPUTS, BODY, COUNT) \
-    {.op = OP, .name = NAME, .inputs = INPUTS, .outputs = OUTPUTS, .bodies = {BODY}, .scan_inputs = COUNT}
+#define NODE(OP, NAME, INPUTS, OUTPUTS)                              \
+    {                                                                \
+        .op = OP, .name = NAME, .inputs = INPUTS, .outputs = OUTPUTS \
+    }
+#define CONTROL(OP, NAME, INPUTS, OUTPUTS, ...)                                                 \
+    {                                                                                           \
+        .op = OP, .name = NAME, .inputs = INPUTS, .outputs = OUTPUTS, .bodies = { __VA_ARGS__ } \
+    }
+#define SCAN(OP, NAME, INPUTS, OUTPUTS, BODY, COUNT)                                    \
+    {                                                                                   \
+        .op = OP, .name = NAME, .inputs = INPUTS, .outputs = OUTPUTS, .bodies = {BODY}, \
+        .scan_inputs = COUNT                                                            \
+    }
 
-/* Parts of messages: declarations of the names (unless `shaped` without dimensions; floats are [3,8], others scalars), and an attribute
- * that is a graph (freed) or a number. */
+/* Parts of messages: declarations of the names (unless `shaped` without dimensions; floats are
+ * [3,8], others scalars), and an attribute that is a graph (freed) or a number. */
 void text_add_values(struct proto *graph, int field, const char *names, bool shaped);
 void text_add_attribute(struct proto *node, const char *name, struct proto *graph, int64_t number);
 
 /* The text's model, with the constants w [8,8], two, big (300), b_yes, and i_0, i_1, i_2. */
 struct ulp_model *text_load(const struct text_graph *text);
 /* x random (or all x0), integers 3, truth as told. */
-struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, double x0, bool truth);
+struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, double x0,
+                                  bool truth);
 
 #define TEXT_LANES 6
 extern const char *const text_lanes[TEXT_LANES];
-struct ulp_plan *text_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs, size_t first, size_t count);
+struct ulp_plan *text_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                           size_t first, size_t count);
 /* Audit with the samples; the outputs that each lane gives must be those it gives alone. */
-void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_set *samples, size_t sample_count, int threads,
-                        struct ulp_audit *out);
-void text_audit(const struct text_graph *text, uint64_t seed, double x0, bool truth, int threads, struct ulp_audit *out);
+void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_set *samples,
+                        size_t sample_count, int threads, struct ulp_audit *out);
+void text_audit(const struct text_graph *text, uint64_t seed, double x0, bool truth, int threads,
+                struct ulp_audit *out);
 
-const struct ulp_audit_node *audit_node(const struct ulp_audit *audit, size_t lane, const char *name);
+const struct ulp_audit_node *audit_node(const struct ulp_audit *audit, size_t lane,
+                                        const char *name);
 bool audit_same_metrics(const struct ulp_metrics *a, const struct ulp_metrics *b);
 /* The same judgement, and figures of equal bits. */
 void audit_expect_same(const struct ulp_audit_node *a, const struct ulp_audit_node *b);

@@ -1,12 +1,14 @@
-/* Factors that stay as they are between calls: the packed forms that earlier calls left change no bit, are made once, and give their
- * memory up to tensors. */
+/* Factors that stay as they are between calls: the packed forms that earlier calls left change no
+ * bit, are made once, and give their memory up to tensors. */
 #include "world.h"
 
 #include "kernels/packed.h"
 
-/* What earlier calls left of a factor that stays as it is changes no bit, whatever the other factor becomes: new elements of the same
- * kind, of far exponents, infinities and NaN, and the first ones again. */
-static void check_kept(struct setup setup, unsigned kept, enum ulp_wide_method method, int thread_count, struct ulp_packed *packed)
+/* What earlier calls left of a factor that stays as it is changes no bit, whatever the other factor
+ * becomes: new elements of the same kind, of far exponents, infinities and NaN, and the first ones
+ * again. */
+static void check_kept(struct setup setup, unsigned kept, enum ulp_wide_method method,
+                       int thread_count, struct ulp_packed *packed)
 {
     static const enum kind kinds[] = {NORMAL, SPREAD, SPECIALS, CANCELLING, KIND_COUNT};
     struct ulp_error error;
@@ -50,7 +52,8 @@ START_TEST(kept_factors_change_no_bit)
     ck_ulp_ok(ulp_packed_create(&packed, &budget, &error), error);
     for (size_t pair = 0; pair < WORLD_PAIRS; pair++) {
         static const int chosen[] = {24, 128, 256};
-        struct setup setup = world_setup(pair, chosen[(pair + (size_t)kind) % COUNT(chosen)], kind, 100 * pair + 7);
+        struct setup setup =
+            world_setup(pair, chosen[(pair + (size_t)kind) % COUNT(chosen)], kind, 100 * pair + 7);
         setup.m += 4, setup.n += 4, setup.k += 3;
         for (unsigned kept = 1; kept <= 3; kept++)
             for (int method = ULP_WIDE_DIGITS; method < WORLD_METHODS; method++)
@@ -66,14 +69,15 @@ START_TEST(kept_factors_change_no_bit)
 }
 END_TEST
 
-/* The weights of two images are packed once, at the first call, and found at the second by either tile; not when a factor is rounded
- * first, padded, or meets lines that were not kept. */
+/* The weights of two images are packed once, at the first call, and found at the second by either
+ * tile; not when a factor is rounded first, padded, or meets lines that were not kept. */
 START_TEST(kept_factors_are_packed_once)
 {
     struct ulp_error error;
     struct ulp_packed *packed;
     struct world world;
-    world_create(&world, (struct setup){2, 20, 30, 100, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128, 128, NORMAL, false, 3});
+    world_create(&world, (struct setup){2, 20, 30, 100, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128,
+                                        128, NORMAL, false, 3});
     ck_ulp_ok(ulp_packed_create(&packed, NULL, &error), error);
     world.problem.packed = packed;
     world_compare(&world, ULP_WIDE_AUTO, 1);
@@ -87,7 +91,9 @@ START_TEST(kept_factors_are_packed_once)
     /* Another view of the same memory is another form. */
     world.problem.m -= 3;
     struct ulp_wide_counts counts = {0, 0};
-    ck_ulp_ok(ulp_contract_wide_by(ULP_WIDE_AUTO, &world.arithmetic, &world.problem, &counts, NULL, &error), error);
+    ck_ulp_ok(ulp_contract_wide_by(ULP_WIDE_AUTO, &world.arithmetic, &world.problem, &counts, NULL,
+                                   &error),
+              error);
     ck_assert_uint_eq(ulp_packed_count(packed).made, 2);
     world.problem.m += 3;
     world_compare(&world, ULP_WIDE_AUTO, 1);
@@ -107,7 +113,8 @@ START_TEST(kept_factors_are_packed_once)
 }
 END_TEST
 
-/* Forms are given up before an allocation fails, and are not made where there is no room for them. */
+/* Forms are given up before an allocation fails, and are not made where there is no room for
+ * them. */
 START_TEST(forms_yield_to_tensors)
 {
     struct ulp_error error;
@@ -115,7 +122,8 @@ START_TEST(forms_yield_to_tensors)
     struct ulp_packed *packed;
     struct world world;
     void *block, *other;
-    world_create(&world, (struct setup){1, 20, 30, 100, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128, 128, NORMAL, false, 3});
+    world_create(&world, (struct setup){1, 20, 30, 100, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128,
+                                        128, NORMAL, false, 3});
     ck_ulp_ok(ulp_packed_create(&packed, &budget, &error), error);
     ck_ulp_ok(ulp_packed_keep(packed, &world.a.tensor, &error), error);
     world.problem.packed = packed;

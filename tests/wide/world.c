@@ -6,11 +6,14 @@
 #include <string.h>
 
 const char *const world_methods[WORLD_METHODS] = {
-    [ULP_WIDE_AUTO] = "auto",  [ULP_WIDE_SUM] = "sum",  [ULP_WIDE_DIRECT] = "direct",    [ULP_WIDE_DIGITS] = "tile 0",
-    [ULP_WIDE_DIGITS + 1] = "tile 1", [ULP_WIDE_DIGITS + 2] = "tile 2", [ULP_WIDE_DIGITS + 3] = "tile 3"};
+    [ULP_WIDE_AUTO] = "auto",         [ULP_WIDE_SUM] = "sum",
+    [ULP_WIDE_DIRECT] = "direct",     [ULP_WIDE_DIGITS] = "tile 0",
+    [ULP_WIDE_DIGITS + 1] = "tile 1", [ULP_WIDE_DIGITS + 2] = "tile 2",
+    [ULP_WIDE_DIGITS + 3] = "tile 3"};
 
-static const char *const kind_names[KIND_COUNT] = {"normal", "spread", "short",    "zeros",   "integers", "cancelling",
-                                                   "ties",   "edges",  "full",  "pattern",  "specials"};
+static const char *const kind_names[KIND_COUNT] = {"normal",   "spread",     "short",   "zeros",
+                                                   "integers", "cancelling", "ties",    "edges",
+                                                   "full",     "pattern",    "specials"};
 
 static int precision_of(enum ulp_element element, int precision)
 {
@@ -37,8 +40,8 @@ static long between(struct stream *stream, long low, long high)
 }
 
 /* One element of side 0 (a) or 1 (b) at (line, k). previous: the element at (line, k - 1). */
-static void random_element(mpfr_t x, struct stream *stream, const struct setup *setup, int side, size_t line, size_t k,
-                           const mpfr_t previous)
+static void random_element(mpfr_t x, struct stream *stream, const struct setup *setup, int side,
+                           size_t line, size_t k, const mpfr_t previous)
 {
     enum ulp_element element = side ? setup->b : setup->a;
     int bits = precision_of(element, side ? setup->b_precision : setup->a_precision);
@@ -66,16 +69,20 @@ static void random_element(mpfr_t x, struct stream *stream, const struct setup *
                 mpfr_nextabove(x);
         }
         break;
-    case TIES: /* 1 * x0 + 2^-P * x1 + 2^-2P * x2, ...: small integers times powers that are P apart */
+    case TIES: /* 1 * x0 + 2^-P * x1 + 2^-2P * x2, ...: small integers times powers that are P apart
+                */
         mpfr_set_si(x, side ? between(stream, -2, 2) : 1, MPFR_RNDN);
         if (side == 0)
-            mpfr_mul_2si(x, x, -(long)(k % 3) * (element == ULP_ELEMENT_F32 && setup->precision > 60 ? 60
-                                                                                                     : setup->precision),
+            mpfr_mul_2si(x, x,
+                         -(long)(k % 3) * (element == ULP_ELEMENT_F32 && setup->precision > 60
+                                               ? 60
+                                               : setup->precision),
                          MPFR_RNDN);
         break;
     case EDGES: {
         long far = element == ULP_ELEMENT_WIDE ? 1L << 40 : high + 20;
-        long e = stream_draw(stream) & 1 ? between(stream, far - 20, far) : between(stream, -far - 60, -far);
+        long e = stream_draw(stream) & 1 ? between(stream, far - 20, far)
+                                         : between(stream, -far - 60, -far);
         random_number(x, stream, bits, e);
         break;
     }
@@ -130,7 +137,8 @@ void world_get(mpfr_t value, const struct ulp_tensor *tensor, size_t i)
         mpfr_set_d(value, ((const double *)tensor->data)[i], MPFR_RNDN);
     } else {
         mpfr_t x;
-        ulp_record_open_const(x, ulp_record_at_const(tensor->data, i, tensor->precision), tensor->precision);
+        ulp_record_open_const(x, ulp_record_at_const(tensor->data, i, tensor->precision),
+                              tensor->precision);
         mpfr_set(value, x, MPFR_RNDN);
     }
 }
@@ -142,8 +150,11 @@ void side_create(struct side *side, const struct setup *setup, int which, struct
     int precision = which ? setup->b_precision : setup->a_precision;
     struct ulp_error error;
     int64_t dims[] = {(int64_t)(k_count * batches * lines)};
-    ck_ulp_ok(ulp_tensor_create(&side->tensor, element == ULP_ELEMENT_F64 ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT, element,
-                                element == ULP_ELEMENT_WIDE ? precision : 0, 1, dims, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&side->tensor,
+                                element == ULP_ELEMENT_F64 ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT,
+                                element, element == ULP_ELEMENT_WIDE ? precision : 0, 1, dims,
+                                &error),
+              error);
     side->batch_offset = calloc(batches + 1, sizeof(int64_t));
     side->line_offset = calloc(lines + 1, sizeof(int64_t));
     side->k_offset = calloc(k_count + 1, sizeof(int64_t));
@@ -184,7 +195,8 @@ void side_free(struct side *side)
 
 struct ulp_factor side_factor(const struct side *side)
 {
-    return (struct ulp_factor){&side->tensor, side->batch_offset, side->line_offset, side->k_offset, side->padding};
+    return (struct ulp_factor){&side->tensor, side->batch_offset, side->line_offset, side->k_offset,
+                               side->padding};
 }
 
 void world_find_expected(struct world *world)
@@ -203,8 +215,10 @@ void world_find_expected(struct world *world)
             for (size_t j = 0; j < setup->n; j++) {
                 size_t count = 0;
                 for (size_t k = 0; k < setup->k; k++) {
-                    size_t at = (size_t)(world->a.batch_offset[g] + world->a.line_offset[i] + world->a.k_offset[k]);
-                    size_t bt = (size_t)(world->b.batch_offset[g] + world->b.line_offset[j] + world->b.k_offset[k]);
+                    size_t at = (size_t)(world->a.batch_offset[g] + world->a.line_offset[i] +
+                                         world->a.k_offset[k]);
+                    size_t bt = (size_t)(world->b.batch_offset[g] + world->b.line_offset[j] +
+                                         world->b.k_offset[k]);
                     if (setup->padding && (world->a.padding[at] || world->b.padding[bt]))
                         continue;
                     a[count] = values[2 * count];
@@ -216,7 +230,9 @@ void world_find_expected(struct world *world)
                 mpfr_dot(sum, a, b, count, MPFR_RNDN);
                 if (mpfr_zero_p(sum))
                     mpfr_set_zero(sum, 1);
-                world_put(&world->expected, (size_t)(world->out_batch[g] + world->out_row[i] + world->out_column[j]), sum);
+                world_put(&world->expected,
+                          (size_t)(world->out_batch[g] + world->out_row[i] + world->out_column[j]),
+                          sum);
             }
     for (size_t k = 0; k < setup->k; k++) {
         mpfr_clear(values[2 * k]);
@@ -237,9 +253,11 @@ void world_create(struct world *world, struct setup setup)
     side_create(&world->a, &setup, 0, &stream);
     side_create(&world->b, &setup, 1, &stream);
     int64_t dims[] = {(int64_t)(setup.batch_count * setup.m * setup.n)};
-    ck_ulp_ok(ulp_tensor_create(&world->out, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, setup.precision, 1, dims, &error),
+    ck_ulp_ok(ulp_tensor_create(&world->out, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, setup.precision, 1,
+                                dims, &error),
               error);
-    ck_ulp_ok(ulp_tensor_create(&world->expected, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, setup.precision, 1, dims, &error),
+    ck_ulp_ok(ulp_tensor_create(&world->expected, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, setup.precision,
+                                1, dims, &error),
               error);
     world->out_batch = calloc(setup.batch_count + 1, sizeof(int64_t));
     world->out_row = calloc(setup.m + 1, sizeof(int64_t));
@@ -250,16 +268,29 @@ void world_create(struct world *world, struct setup setup)
         world->out_row[i] = (int64_t)(i * setup.batch_count);
     for (size_t j = 0; j < setup.n; j++)
         world->out_column[j] = (int64_t)(j * setup.batch_count * setup.m);
-    struct ulp_format format = {.name = "mpfr", .precision = setup.precision, .emin = -(1 << 30), .emax = 1 << 30,
-                                .max_finite = INFINITY, .subnormals = true, .signed_zero = true,
+    struct ulp_format format = {.name = "mpfr",
+                                .precision = setup.precision,
+                                .emin = -(1 << 30),
+                                .emax = 1 << 30,
+                                .max_finite = INFINITY,
+                                .subnormals = true,
+                                .signed_zero = true,
                                 .carrier = ULP_CARRIER_MPFR};
-    world->arithmetic = (struct ulp_arithmetic){
-        .name = "mpfr:P", .storage = format, .factor = format, .accumulator = format, .compute = format};
-    world->problem = (struct ulp_contraction){
-        .batch_count = setup.batch_count, .m = setup.m, .n = setup.n, .k = setup.k,
-        .a = side_factor(&world->a), .b = side_factor(&world->b),
-        .out = &world->out, .out_batch_offset = world->out_batch, .out_row_offset = world->out_row,
-        .out_column_offset = world->out_column};
+    world->arithmetic = (struct ulp_arithmetic){.name = "mpfr:P",
+                                                .storage = format,
+                                                .factor = format,
+                                                .accumulator = format,
+                                                .compute = format};
+    world->problem = (struct ulp_contraction){.batch_count = setup.batch_count,
+                                              .m = setup.m,
+                                              .n = setup.n,
+                                              .k = setup.k,
+                                              .a = side_factor(&world->a),
+                                              .b = side_factor(&world->b),
+                                              .out = &world->out,
+                                              .out_batch_offset = world->out_batch,
+                                              .out_row_offset = world->out_row,
+                                              .out_column_offset = world->out_column};
     world_find_expected(world);
 }
 
@@ -291,14 +322,16 @@ double world_compare(struct world *world, enum ulp_wide_method method, int threa
     struct ulp_wide_counts counts = {0, 0};
     struct ulp_pool *pool = thread_count > 1 ? test_pool(thread_count) : NULL;
     memset(world->out.data, 0x5a, world->out.count * world->out.element_bytes);
-    enum ulp_status status = ulp_contract_wide_by(method, &world->arithmetic, &world->problem, &counts, pool, &error);
+    enum ulp_status status =
+        ulp_contract_wide_by(method, &world->arithmetic, &world->problem, &counts, pool, &error);
     ulp_pool_free(pool);
     if (status == ULP_ERROR_UNSUPPORTED)
         return -1;
     ck_ulp_ok(status, error);
     for (size_t i = 0; i < world->out.count; i++) {
         const struct ulp_record *found = ulp_record_at_const(world->out.data, i, setup->precision);
-        const struct ulp_record *right = ulp_record_at_const(world->expected.data, i, setup->precision);
+        const struct ulp_record *right =
+            ulp_record_at_const(world->expected.data, i, setup->precision);
         if (world_same_record(found, right, setup->precision))
             continue;
         mpfr_t x, y;
@@ -307,11 +340,14 @@ double world_compare(struct world *world, enum ulp_wide_method method, int threa
         mpfr_printf("found %Ra\nright %Ra\n", x, y);
         ck_abort_msg("method %s, %s, P %d, %zux%zux%zux%zu, elements %d:%d %d:%d, padding %d, "
                      "threads %d, seed %llu: output %zu",
-                     world_methods[method], kind_names[setup->kind], setup->precision, setup->batch_count, setup->m,
-                     setup->n, setup->k, (int)setup->a, setup->a_precision, (int)setup->b, setup->b_precision,
-                     (int)setup->padding, thread_count, (unsigned long long)setup->seed, i);
+                     world_methods[method], kind_names[setup->kind], setup->precision,
+                     setup->batch_count, setup->m, setup->n, setup->k, (int)setup->a,
+                     setup->a_precision, (int)setup->b, setup->b_precision, (int)setup->padding,
+                     thread_count, (unsigned long long)setup->seed, i);
     }
-    return counts.digits + counts.exact ? (double)counts.digits / (double)(counts.digits + counts.exact) : 1;
+    return counts.digits + counts.exact
+               ? (double)counts.digits / (double)(counts.digits + counts.exact)
+               : 1;
 }
 
 /* Pairs of elements; a precision of 0 stands for P. */
@@ -319,9 +355,9 @@ static const struct {
     enum ulp_element a, b;
     int a_precision, b_precision;
 } pairs[WORLD_PAIRS] = {
-    {ULP_ELEMENT_F32, ULP_ELEMENT_F32, 0, 0},   {ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 0},
-    {ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 0, 0},  {ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 0, 0},
-    {ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, 0},   {ULP_ELEMENT_F64, ULP_ELEMENT_WIDE, 0, 0},
+    {ULP_ELEMENT_F32, ULP_ELEMENT_F32, 0, 0},      {ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 0},
+    {ULP_ELEMENT_WIDE, ULP_ELEMENT_F32, 0, 0},     {ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 0, 0},
+    {ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, 0},      {ULP_ELEMENT_F64, ULP_ELEMENT_WIDE, 0, 0},
     {ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 37, 700},
 };
 
@@ -329,12 +365,17 @@ struct setup world_setup(size_t pair, int precision, enum kind kind, uint64_t se
 {
     struct stream stream = {seed ^ 0x77, 0};
     size_t scale = precision > 1000 ? 1 : test_long() ? 4 : 2;
-    return (struct setup){
-        .batch_count = 1 + stream_draw_below(&stream, 2), .m = 1 + stream_draw_below(&stream, 9 * scale),
-        .n = 1 + stream_draw_below(&stream, 14 * scale), .k = stream_draw_below(&stream, 20 * scale),
-        .a = pairs[pair].a, .b = pairs[pair].b,
-        .a_precision = pairs[pair].a_precision ? pairs[pair].a_precision : precision,
-        .b_precision = pairs[pair].b_precision ? pairs[pair].b_precision : precision,
-        .precision = precision, .kind = kind, .padding = stream_draw_below(&stream, 3) == 0, .seed = seed};
+    return (
+        struct setup){.batch_count = 1 + stream_draw_below(&stream, 2),
+                      .m = 1 + stream_draw_below(&stream, 9 * scale),
+                      .n = 1 + stream_draw_below(&stream, 14 * scale),
+                      .k = stream_draw_below(&stream, 20 * scale),
+                      .a = pairs[pair].a,
+                      .b = pairs[pair].b,
+                      .a_precision = pairs[pair].a_precision ? pairs[pair].a_precision : precision,
+                      .b_precision = pairs[pair].b_precision ? pairs[pair].b_precision : precision,
+                      .precision = precision,
+                      .kind = kind,
+                      .padding = stream_draw_below(&stream, 3) == 0,
+                      .seed = seed};
 }
-

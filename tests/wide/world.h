@@ -1,5 +1,5 @@
-/* What the parts of check_wide share: wide contractions of random operands of every kind, the sums that mpfr_dot gives, and
- * the comparison, bit for bit, of what any method makes of them. */
+/* What the parts of check_wide share: wide contractions of random operands of every kind, the sums
+ * that mpfr_dot gives, and the comparison, bit for bit, of what any method makes of them. */
 #ifndef ULP_TESTS_WIDE_WORLD_H
 #define ULP_TESTS_WIDE_WORLD_H
 
@@ -23,10 +23,13 @@ enum kind {
     INTEGERS,   /* -3 .. 3: sums that are zero happen */
     CANCELLING, /* neighbours in k are equal in b and nearly opposite in a */
     TIES,       /* sums that lie on or beside the middle between neighbours of P bits */
-    EDGES,      /* the ends of the element's range: subnormals and huge numbers; records at 2^(+-2^40) */
-    FULL,       /* every significand bit is set, signs change with the line: the largest sums of digits */
-    PATTERN,    /* 1..1 0 1..1 0 ...: signed digits of 20 + seed % 5 bits are all as large as they can be */
-    SPECIALS,   /* now and then NaN, Inf, -Inf, -0 */
+    /* the ends of the element's range: subnormals and huge numbers; records at 2^(+-2^40) */
+    EDGES,
+    /* every significand bit is set, signs change with the line: the largest sums of digits */
+    FULL,
+    /* 1..1 0 1..1 0 ...: signed digits of 20 + seed % 5 bits are all as large as they can be */
+    PATTERN,
+    SPECIALS, /* now and then NaN, Inf, -Inf, -0 */
     KIND_COUNT
 };
 
@@ -50,7 +53,8 @@ struct side {
     int64_t *batch_offset, *line_offset, *k_offset;
     uint8_t *padding;
 };
-/* Side 0 (a) or 1 (b) of the setup. Elements lie as [k][batch][line], so that every stride is unlike a dense matrix's. */
+/* Side 0 (a) or 1 (b) of the setup. Elements lie as [k][batch][line], so that every stride is
+ * unlike a dense matrix's. */
 void side_create(struct side *side, const struct setup *setup, int which, struct stream *stream);
 void side_free(struct side *side);
 struct ulp_factor side_factor(const struct side *side);
@@ -68,7 +72,8 @@ void world_create(struct world *world, struct setup setup);
 void world_free(struct world *world);
 /* Again, after a change of the factors: mpfr_dot, one output at a time; a zero is +0. */
 void world_find_expected(struct world *world);
-/* Returns the share of outputs that were not left to exact summation, 1 when there are none; -1: no such tile here. */
+/* Returns the share of outputs that were not left to exact summation, 1 when there are none; -1: no
+ * such tile here. */
 double world_compare(struct world *world, enum ulp_wide_method method, int thread_count);
 
 /* Element i, rounded to the tensor's element or to value's precision. */
