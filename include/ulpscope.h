@@ -1,12 +1,13 @@
 /* ulpscope: which layer of an ONNX model loses the accuracy, and in which arithmetic.
  *
- * Umbrella header. Read in this order: status.h (errors), format.h (number formats and
- * arithmetics), tensor.h (values), model.h (load a model), run.h (plan and run lanes side by side),
- * analysis.h (the audit), report.h (writing it down). The library never prints, aborts or exits. */
+ * Umbrella header. Read in this order: status.h (errors), memory.h (limiting memory), format.h
+ * (number formats and arithmetics), tensor.h (values), model.h (load a model), run.h (plan and run
+ * lanes side by side), analysis.h (the audit), report.h (writing it down). The library never prints, aborts or exits. */
 #ifndef ULPSCOPE_H
 #define ULPSCOPE_H
 
 #include <ulpscope/status.h>
+#include <ulpscope/memory.h>
 #include <ulpscope/format.h>
 #include <ulpscope/tensor.h>
 #include <ulpscope/model.h>

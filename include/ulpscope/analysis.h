@@ -110,6 +110,7 @@ struct ulp_spread {
     /* elements that are finite in some schedules only; left out of the widths */
     size_t nonfinite;
 };
+struct ulp_arena;
 struct ulp_spreads {
     char *base; /* the arithmetic whose schedules these are */
     size_t schedule_count;
@@ -117,6 +118,7 @@ struct ulp_spreads {
     ptrdiff_t other_gpu; /* index of the base on the other GPU; -1: none */
     size_t count;
     struct ulp_spread *items;
+    struct ulp_arena *memory; /* what the rest lives in */
 };
 
 struct ulp_audit {
@@ -139,10 +141,12 @@ struct ulp_audit {
     struct ulp_spreads *spreads;
     double seconds;
     size_t peak_bytes;
+    struct ulp_arena *memory; /* what the rest lives in but for certificate.node and spreads */
 };
 
-/* Collects an audit from runs. Create it, give ulp_audit_observer() to one ulp_plan_run per sample
- * (options.audit set), call ulp_audit_sample before each, ulp_audit_finish at the end. */
+/* Collects an audit from runs. Create it, give ulp_auditor_observer() to one ulp_plan_run per
+ * sample (options.audit set), call ulp_auditor_sample before each, ulp_auditor_finish at the end. All
+ * is charged to the model's budget. */
 struct ulp_auditor;
 ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
                                            struct ulp_error *error);

@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/alloc.c %D%/alloc.h \
+	%D%/budget.c %D%/budget.h \
 	%D%/clock.h \
 	%D%/cpu.c %D%/cpu.h \
 	%D%/error.c %D%/error.h \

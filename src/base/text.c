@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 /* A file on its way: it has another name until it is whole. */
@@ -204,19 +205,19 @@ static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes
     return ULP_OK;
 }
 
-enum ulp_status ulp_file_read(const char *path, size_t max_bytes, unsigned char **out,
-                              size_t *count, struct ulp_error *error)
+enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_budget *budget,
+                              unsigned char **out, size_t *count, struct ulp_error *error)
 {
     int file = -1;
     *out = NULL;
     *count = 0;
-    unsigned char *data = NULL;
+    void *memory = NULL;
     size_t size = 0, done = 0;
     enum ulp_status status = open_regular(&file, path, max_bytes, &size, error);
     if (status != ULP_OK)
         return status;
-    if (!(data = malloc(size + 1)))
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory for %zu bytes", path, size);
+    status = ulp_allocate(&memory, size + 1, 1, budget, path, error);
+    unsigned char *data = memory;
     while (status == ULP_OK && done < size) {
         ssize_t got = read(file, data + done, size - done);
         if (got < 0 && errno == EINTR)
@@ -230,7 +231,7 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, unsigned char 
     }
     close(file);
     if (status != ULP_OK) {
-        free(data);
+        ulp_free(data);
         return status;
     }
     data[size] = 0;

@@ -24,13 +24,21 @@ struct common_options {
     double low, high; /* --val-range */
     uint64_t seed;
     int threads;
-    size_t max_memory_bytes;
+    size_t max_memory_bytes;   /* 0: no limit */
+    struct ulp_budget *budget; /* of that limit */
     bool quiet;
 };
 /* A child parser for the command's argp; its input is a struct common_options set up by
  * common_init. */
 extern const struct argp common_argp;
 void common_init(struct common_options *options);
+/* Parse the arguments of such a command into its options, of which *common is a part, and make the
+ * budget. Returns an exit code; usage errors do not return. */
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *options,
+                          struct common_options *common);
+/* The same for any other command. */
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *options);
+
 void common_free(struct common_options *options);
 
 /* Print "ulpscope: message" to stderr and return the status as exit code. */

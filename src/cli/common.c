@@ -26,7 +26,9 @@ static const struct argp_option options[] = {
     {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
     {"threads", 't', "N", 0, "Threads (default: all processors). Results do not depend on it", 2},
     {"max-memory", OPTION_MEMORY, "BYTES", 0,
-     "Stop with exit code 5 when tensors would need more; K, M, G are understood", 2},
+     "Stop with exit code 5 when the model, its inputs, the plan and the run would need more than "
+     "this together; K, M, G are understood",
+     2},
     {"quiet", 'q', 0, 0, "No progress and no notes on stderr", 2},
     {0},
 };
@@ -43,6 +45,24 @@ void common_free(struct common_options *common)
         free((void *)(uintptr_t)common->dims[i].name); /* add_dim's copies */
     free(common->inputs);
     free(common->dims);
+    ulp_budget_free(common->budget);
+}
+
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *options)
+{
+    /* argp itself ends the program for anything but lack of memory */
+    return argp_parse(argp, argc, argv, 0, NULL, options) == 0 ? ULP_OK : fail_memory();
+}
+
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *options,
+                          struct common_options *common)
+{
+    struct ulp_error error;
+    int code = parse_arguments(argp, argc, argv, options);
+    if (code == ULP_OK &&
+        ulp_budget_create(common->max_memory_bytes, &common->budget, &error) != ULP_OK)
+        code = fail(&error);
+    return code;
 }
 
 bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "command.h"
 #include "data/data.h"
+#include "graph/graph.h"
 #include "tensor/tensor.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
@@ -46,10 +47,11 @@ static bool holds_pb(const char *folder)
 static enum ulp_status read_one(const struct ulp_model *model, const char *path,
                                 struct sample_list *list, struct ulp_error *error)
 {
+    struct ulp_budget *budget = ulp_model_budget(model);
     struct ulp_tensor_set inputs;
-    enum ulp_status status = holds_pb(path)
-                                 ? ulp_test_data_set_read(path, "input", model, &inputs, error)
-                                 : ulp_tensor_set_read(path, &inputs, error);
+    enum ulp_status status =
+        holds_pb(path) ? ulp_test_data_set_read(path, "input", model, budget, &inputs, error)
+                       : ulp_tensor_set_read(path, budget, &inputs, error);
     return status == ULP_OK ? add_sample(list, path, &inputs, error) : status;
 }
 

@@ -21,6 +21,7 @@ struct archive {
     zip_t *zip;
     const char *path;
     size_t bytes_left; /* what the file can still decompress to */
+    struct ulp_budget *budget;
 };
 
 static enum ulp_status fail_zip(const char *path, int code, const char *what,
@@ -85,10 +86,10 @@ static enum ulp_status read_member(struct archive *archive, zip_uint64_t index,
     enum ulp_status status = check_member(archive, &member, error);
     if (status != ULP_OK)
         return status;
-    unsigned char *bytes = malloc(member.size + 1);
-    if (!bytes)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %llu bytes",
-                        (unsigned long long)member.size);
+    void *bytes;
+    status = ulp_allocate(&bytes, 1, member.size, archive->budget, "its bytes", error);
+    if (status != ULP_OK)
+        return status;
     zip_file_t *file = zip_fopen_index(archive->zip, index, 0);
     if (file)
         status = read_bytes(file, bytes, member.size, error);
@@ -97,8 +98,8 @@ static enum ulp_status read_member(struct archive *archive, zip_uint64_t index,
     if (file)
         zip_fclose(file);
     if (status == ULP_OK)
-        status = ulp_npy_parse(out, bytes, member.size, error);
-    free(bytes);
+        status = ulp_npy_parse(out, bytes, member.size, archive->budget, error);
+    ulp_free(bytes);
     return status;
 }
 
@@ -142,12 +143,14 @@ static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_s
     return ULP_OK;
 }
 
-enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struct ulp_error *error)
+enum ulp_status ulp_npz_read(const char *path, struct ulp_budget *budget,
+                             struct ulp_tensor_set *out, struct ulp_error *error)
 {
     int code;
     struct stat info;
     *out = (struct ulp_tensor_set){0};
-    struct archive archive = {.zip = zip_open(path, ZIP_RDONLY, &code), .path = path};
+    struct archive archive = {
+        .zip = zip_open(path, ZIP_RDONLY, &code), .path = path, .budget = budget};
     if (!archive.zip)
         return fail_zip(path, code,
                         code == ZIP_ER_NOZIP
@@ -158,7 +161,7 @@ enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struc
     if (stat(path, &info) == 0 &&
         !ulp_size_mul((size_t)info.st_size, DEFLATE_RATIO_MAX, &archive.bytes_left))
         archive.bytes_left = SIZE_MAX;
-    struct ulp_names seen = {0};
+    struct ulp_names seen = {.budget = budget};
     status = read_members(&archive, out, &seen, error);
     ulp_names_free(&seen);
     zip_discard(archive.zip);

@@ -44,12 +44,12 @@ const struct ulp_tensor *ulp_tensor_set_find(const struct ulp_tensor_set *set, c
     return NULL;
 }
 
-enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_tensor_set *out,
-                                    struct ulp_error *error)
+enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_budget *budget,
+                                    struct ulp_tensor_set *out, struct ulp_error *error)
 {
     struct stat info;
     *out = (struct ulp_tensor_set){0};
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return ulp_test_data_set_read(path, "input", NULL, out, error);
-    return ulp_npz_read(path, out, error);
+        return ulp_test_data_set_read(path, "input", NULL, budget, out, error);
+    return ulp_npz_read(path, budget, out, error);
 }

@@ -363,11 +363,12 @@ enum ulp_status ulp_tape_run(const struct ulp_tape *tape, const struct ulp_arith
 {
     struct ulp_arena *arena;
     struct plan plan;
-    enum ulp_status status = ulp_arena_create(&arena, error);
+    enum ulp_status status = ulp_arena_create(&arena, ulp_pool_scratch(pool), error);
     if (status != ULP_OK)
         return status;
     status = ulp_evaluate_plan(&plan, tape, arithmetic, rows, operands, outputs, node_key,
                                ulp_pool_thread_count(pool), arena, error);
+    plan.scratch = ulp_pool_scratch(pool);
     if (status == ULP_OK && rows->row_count > 0 && plan.output_count > 0)
         status = run_plan(&plan, tape, pool, error);
     for (int i = 0; plan.workers && i < plan.worker_count; i++)

@@ -12,7 +12,7 @@
 #define ULP_LOAD_IR_MAX 13
 
 /* The allocator handed to protobuf-c. Memory is ulp_allocate's, so that a tensor can take over the
- * bytes of its raw_data; the sum of all requests is limited, because two bytes of a hostile file
+ * bytes of its raw_data, and is charged to the budget; the sum of all requests is limited, because two bytes of a hostile file
  * can ask for two hundred. */
 struct ulp_unpacker {
     ProtobufCAllocator allocator;
@@ -21,9 +21,11 @@ struct ulp_unpacker {
      * memory. NULL: it is not */
     void *mapped;
     size_t mapped_bytes, copied_bytes;
-    bool refused, exhausted; /* why the last request failed: the limit, or the system */
+    bool refused, exhausted; /* why the last request failed: the limit, or `failure` */
+    struct ulp_budget *budget;
+    struct ulp_error failure;
 };
-void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes);
+void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes, struct ulp_budget *budget);
 /* Parse a message of that type; *out is freed with ulp_unpack_free. `what` is named in errors. */
 enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out,
                            const ProtobufCMessageDescriptor *descriptor, const void *bytes,
@@ -37,9 +39,10 @@ struct ulp_loader {
     char *folder;     /* of the model: external data lies inside */
     char **locations; /* as the model gives them; parallel to model->mappings */
     size_t location_count, tensor_capacity;
+    size_t dense_count; /* elements of sparse tensors, made dense */
 };
 
-/* As ulp_model_load with the file's bytes in memory; path is for messages and for the folder of
+/* As ulp_model_load without a budget, with the file's bytes in memory; path is for messages and for the folder of
  * external data. */
 enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
                                      struct ulp_model **out, struct ulp_error *error);
@@ -86,7 +89,7 @@ void ulp_loader_free(struct ulp_loader *loader);
 /* A tensor without a model, from the bytes of a TensorProto file; *name (malloc'd) is "" when it
  * has none. Errors do not name the file. */
 enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void *bytes,
-                                 size_t count, struct ulp_error *error);
+                                 size_t count, struct ulp_budget *budget, struct ulp_error *error);
 
 /* The value of a code of a floating-point type of at most 16 bits: exact in float. NaN gives a
  * quiet NaN. */

@@ -7,7 +7,7 @@
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_fail_memory(error, "out of memory");
 }
 
 /* A function's body is a graph whose inputs and outputs have names only. */

@@ -32,7 +32,8 @@ static void *unpacker_alloc(void *context, size_t size)
         madvise(unpacker->mapped, unpacker->mapped_bytes, MADV_DONTNEED);
         unpacker->copied_bytes = 0;
     }
-    unpacker->exhausted = ulp_allocate(&block, size, 1, NULL, "model", NULL) != ULP_OK;
+    unpacker->exhausted =
+        ulp_allocate(&block, size, 1, unpacker->budget, "the parsed file", &unpacker->failure) != ULP_OK;
     return unpacker->exhausted ? NULL : block;
 }
 
@@ -42,14 +43,15 @@ static void unpacker_free(void *context, void *block)
     ulp_free(block);
 }
 
-void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes)
+void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes, struct ulp_budget *budget)
 {
     size_t limit;
     if (!ulp_size_mul(file_bytes, UNPACK_BYTES_PER_BYTE, &limit) ||
         !ulp_size_add(limit, UNPACK_BYTES_FREE, &limit))
         limit = SIZE_MAX;
     *unpacker = (struct ulp_unpacker){.allocator = {unpacker_alloc, unpacker_free, unpacker},
-                                      .limit_bytes = limit};
+                                      .limit_bytes = limit,
+                                      .budget = budget};
 }
 
 enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out,
@@ -60,7 +62,7 @@ enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out,
     if (*out)
         return ULP_OK;
     if (unpacker->exhausted)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "the %s: out of memory", what);
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s", unpacker->failure.message);
     if (unpacker->refused)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the %s would take more than %zu bytes of memory: not a real model", what,
@@ -83,7 +85,7 @@ enum ulp_status ulp_load_text(struct ulp_loader *loader, const char **out,
         return ulp_fail(error, ULP_ERROR_INPUT, "%s has a zero byte inside: '%.100s'", what,
                         (const char *)bytes.data);
     *out = ulp_arena_text(loader->model->arena, (const char *)bytes.data, bytes.len);
-    return *out ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return *out ? ULP_OK : ulp_fail_memory(error, "out of memory");
 }
 
 enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opset **out,
@@ -92,8 +94,8 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
 {
     struct ulp_opset *opsets = ulp_arena_take(loader->model->arena, count, sizeof *opsets);
     if (!opsets)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    struct ulp_names seen = {0};
+        return ulp_fail_memory(error, "out of memory");
+    struct ulp_names seen = {.budget = &loader->model->budget};
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
         status = ulp_load_text(loader, &opsets[i].domain, protos[i]->domain,
@@ -113,7 +115,7 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
                               "operator set '%.100s' is imported twice, as %lld and as %lld", shown,
                               (long long)opsets[before].version, (long long)opsets[i].version);
         else if (before < 0 && !ulp_names_add(&seen, opsets[i].domain, (int)i))
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+            status = ulp_fail_memory(error, "out of memory");
     }
     ulp_names_free(&seen);
     *out = opsets;
@@ -161,7 +163,7 @@ static enum ulp_status load_functions(struct ulp_loader *loader, const Ulp__Mode
     struct ulp_function *functions =
         ulp_arena_take(model->arena, proto->n_functions, sizeof *functions);
     if (!functions)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_fail_memory(error, "out of memory");
     model->functions = functions;
     model->function_count = proto->n_functions;
     for (size_t i = 0; i < proto->n_functions; i++) {
@@ -216,22 +218,26 @@ static void clean_message(struct ulp_error *error)
 }
 
 static enum ulp_status start_loader(struct ulp_loader *loader, const char *path, size_t count,
-                                    struct ulp_error *error)
+                                    struct ulp_budget *budget, struct ulp_error *error)
 {
     *loader = (struct ulp_loader){.model = calloc(1, sizeof *loader->model)};
-    ulp_unpacker_init(&loader->unpacker, count);
-    if (!loader->model || !(loader->model->path = strdup(path)) || !(loader->folder = strdup(path)))
+    if (!loader->model)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    ulp_budget_open(&loader->model->budget, budget);
+    ulp_unpacker_init(&loader->unpacker, count, &loader->model->budget);
+    if (!(loader->model->path = strdup(path)) || !(loader->folder = strdup(path)))
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     char *slash = strrchr(loader->folder, '/');
     if (slash)
         slash[slash == loader->folder] = '\0';
     else
         strcpy(loader->folder, *path ? "." : "");
-    return ulp_arena_create(&loader->model->arena, error);
+    return ulp_arena_create(&loader->model->arena, &loader->model->budget, error);
 }
 
 static enum ulp_status load_bytes(const char *path, const void *bytes, size_t count, void *mapped,
-                                  struct ulp_model **out, struct ulp_error *error)
+                                  struct ulp_budget *budget, struct ulp_model **out,
+                                  struct ulp_error *error)
 {
     struct ulp_loader loader;
     void *proto = NULL;
@@ -239,7 +245,7 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
     enum ulp_status status = check_kind(bytes, count, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "%s", path);
-    status = start_loader(&loader, path, count, error);
+    status = start_loader(&loader, path, count, budget, error);
     loader.unpacker.mapped = mapped;
     loader.unpacker.mapped_bytes = count;
     if (status == ULP_OK)
@@ -263,10 +269,11 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
 enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
                                      struct ulp_model **out, struct ulp_error *error)
 {
-    return load_bytes(path, bytes, count, NULL, out, error);
+    return load_bytes(path, bytes, count, NULL, NULL, out, error);
 }
 
-enum ulp_status ulp_model_load(const char *path, struct ulp_model **out, struct ulp_error *error)
+enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget, struct ulp_model **out,
+                               struct ulp_error *error)
 {
     struct stat info;
     void *bytes;
@@ -283,7 +290,7 @@ enum ulp_status ulp_model_load(const char *path, struct ulp_model **out, struct 
     enum ulp_status status = ulp_file_map(path, FILE_BYTES_MAX, &bytes, &count, error);
     if (status != ULP_OK)
         return status;
-    status = load_bytes(path, bytes, count, bytes, out, error);
+    status = load_bytes(path, bytes, count, bytes, budget, out, error);
     if (bytes)
         munmap(bytes, count);
     return status;

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
         unsigned char *bytes;
         size_t count, damaged_count;
         struct ulp_error error;
-        if (ulp_file_read(argv[i], (size_t)1 << 30, &bytes, &count, &error) != ULP_OK) {
+        if (ulp_file_read(argv[i], (size_t)1 << 30, NULL, &bytes, &count, &error) != ULP_OK) {
             fprintf(stderr, "%s\n", error.message);
             return EXIT_FAILURE;
         }
