@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -35,6 +36,8 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
                                 size_t lane_count, const struct ulp_plan_options *options,
                                 struct ulp_plan **out, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     static const struct ulp_plan_options defaults;
     *out = NULL;
     if (lane_count == 0)
