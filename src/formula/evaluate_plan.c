@@ -310,8 +310,8 @@ static void choose_order(struct plan *plan, const struct ulp_tape *tape)
  * at a time. */
 #define TILE_ROWS_MIN 8
 #define ROWS_AHEAD 64
-#define TILE_ELEMENTS \
-    16384 /* kept values of one instruction: some of them fit in the second-level cache */
+/* Kept values of one instruction: some of them fit in the second-level cache. */
+#define TILE_ELEMENTS 16384
 
 static bool can_tile(const struct plan *plan)
 {

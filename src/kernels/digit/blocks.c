@@ -10,8 +10,8 @@
 #define SHARED_BYTES \
     ((size_t)48      \
      << 20) /* of what is packed together at a time, or of what all workers pack for themselves */
-#define FEW_ROWS_BLOCK_BYTES \
-    ((size_t)1 << 20) /* the same when all rows meet them at once: none is met again */
+/* The same when all rows meet them at once: none is met again. */
+#define FEW_ROWS_BLOCK_BYTES ((size_t)1 << 20)
 #define ROW_BLOCK_BYTES ((size_t)2 << 20) /* of a worker's packed rows */
 #define ROW_PANELS_MAX 4                  /* that share a column panel's way through the cache */
 #define OWN_BLOCK_BYTES ((size_t)1 << 20) /* of a worker's packed columns that meet all rows */

@@ -5,8 +5,8 @@
 #define RECORD_BYTES (16 + 8 * SIGNIFICAND)
 #define FACTOR_DIGITS ((64 * SIGNIFICAND + 51) / 52)  /* of 52 bits */
 #define OPERAND_DIGITS ((64 * SIGNIFICAND + 47) / 48) /* of 48 bits */
-#define QUOTIENT_DIGITS \
-    (SIGNIFICAND + SIGNIFICAND / 3 + 1) /* 2, 3, 5, 6: at least 16 bits more than a record */
+/* 2, 3, 5, 6: at least 16 bits more than a record. */
+#define QUOTIENT_DIGITS (SIGNIFICAND + SIGNIFICAND / 3 + 1)
 /* Of a quotient or a root, in the 64 bits behind the limbs: 4 digits' units, twice that when they
  * move up. */
 #define QUOTIENT_ERROR (UINT64_C(1) << (64 * (SIGNIFICAND + 1) - DIGIT_BITS * QUOTIENT_DIGITS + 3))

@@ -7,9 +7,9 @@
 
 #ifdef ULP_WIDE_LIMBS
 
-#define ERROR \
-    (UINT64_C(1) << 13) /* ulp, of every fraction before its rounding (README.md, section 8) */
-#define SHIFT_MAX 40    /* leading zeros of a fraction that leave enough bits behind the result's */
+/* In ulps, of every fraction before its rounding (README.md, section 8). */
+#define ERROR (UINT64_C(1) << 13)
+#define SHIFT_MAX 40 /* leading zeros of a fraction that leave enough bits behind the result's */
 #define ARGUMENT_BITS 14     /* of arguments that are reduced: |x| < 2^14 */
 #define EXPONENT_MAX 0x10000 /* of operands and results, far inside MPFR's range */
 #define EXPONENT_MIN (-0x10000)

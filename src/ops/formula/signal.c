@@ -75,8 +75,7 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
 }
 
 /* A transform of lines: row r starts at x_row[r], its elements lie `step` apart; it uses row
- * root_row[r] of the roots.
- */
+ * root_row[r] of the roots. */
 struct transform {
     struct ulp_rows rows;
     const struct ulp_tensor *x;

@@ -236,8 +236,7 @@ static uint64_t read_key(const struct ulp_call *call)
 }
 
 /* Derived operand n: multiples of 2^-24 in [0, 1) for n = 0 and in (0, 1] for n = 1, so that FP32
- * holds them exactly.
- */
+ * holds them exactly. */
 static enum ulp_status rows_random(struct ulp_call *call, struct ulp_rows *rows,
                                    struct ulp_operand *operands, struct ulp_operand *outputs,
                                    struct ulp_error *error)

@@ -5,9 +5,8 @@
 #include "base/error.h"
 #include "ops/move.h"
 
-#define LABELS                                                                                   \
-    96 /* letters by their code - 32, then the axes of "..." from the last one: ELLIPSIS + 0, 1, \
-          ... */
+/* Letters by their code - 32, then the axes of "..." from the last one: ELLIPSIS + 0, 1, ... */
+#define LABELS 96
 #define ELLIPSIS (LABELS - ULP_RANK_MAX)
 
 /* An operand as offsets: an index of label l moves strides[l] elements; has[l]: the label

@@ -69,8 +69,8 @@ static void random_element(mpfr_t x, struct stream *stream, const struct setup *
                 mpfr_nextabove(x);
         }
         break;
-    case TIES: /* 1 * x0 + 2^-P * x1 + 2^-2P * x2, ...: small integers times powers that are P apart
-                */
+    case TIES:
+        /* 1 * x0 + 2^-P * x1 + 2^-2P * x2, ...: small integers times powers that are P apart */
         mpfr_set_si(x, side ? between(stream, -2, 2) : 1, MPFR_RNDN);
         if (side == 0)
             mpfr_mul_2si(x, x,
