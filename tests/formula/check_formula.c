@@ -1,5 +1,5 @@
 /* Formulas: parser and tape, evaluation. */
-#include "formula/formula_test.h"
+#include "formula_test.h"
 
 int main(void)
 {

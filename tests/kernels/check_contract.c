@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "kernels/chain_oracle.h"
+#include "chain_oracle.h"
 #include "kernels/chain/chains.h"
-#include "kernels/instance.h"
+#include "instance.h"
 #include "kernels/operand/pack.h"
 #include "kernels/chain/tile.h"
 #include "number/round/round.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/exact/world.h"
+#include "exact/world.h"
 
 static const int precisions[] = {2, 24, 53, 64, 113, 128, 256, 500, 1024, 4096};
 

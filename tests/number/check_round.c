@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number/round/round_test.h"
+#include "round/round_test.h"
 
 static uint32_t float_bits(float x)
 {

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "ops/harness/cases.h"
-#include "ops/harness/interval.h"
-#include "ops/harness/watch.h"
+#include "harness/cases.h"
+#include "harness/interval.h"
+#include "harness/watch.h"
 #include "test.h"
 
 static const char *const lanes[] = {"fp32", "fp16", "fp16-strict", "bf16", "tf32"};

@@ -113,7 +113,8 @@ static int ceil_log2(double x)
     return fraction == 0.5 ? exponent - 1 : exponent;
 }
 
-/* The bounds of digit/product.c, from above, as bits of the sum's scale that are below the error. */
+/* The bounds of digit/product.c, from above, as bits of the sum's scale that are below the error.
+ */
 static bool choose_positions(struct ulp_wide_plan *plan, int wanted_bits)
 {
     for (int d = 1; d <= ULP_WIDE_POSITIONS_MAX - 2; d++) {

@@ -1,7 +1,7 @@
 /* Contractions on a matrix unit without packing columns: convolutions, and few rows by a matrix. A
  * batch's part of the tensor is decoded once into planes, from which every k reads its columns
- * where they lie (see unit/columns.h); panels would decode an element once for every k that uses it.
- * Items that meet NaN or Inf take panels after all. */
+ * where they lie (see unit/columns.h); panels would decode an element once for every k that uses
+ * it. Items that meet NaN or Inf take panels after all. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* Sums, products, quotients and roots of one element, exact up to the one rounding. Parameters as
- * of fixed/element_template.h: SIGNIFICAND, NAME(x). What depends on the operands' bits is masks and
- * shifts: a branch that is taken as often as not costs more than a product. A quotient or root of
- * values of one precision is never a tie. */
+ * of fixed/element_template.h: SIGNIFICAND, NAME(x). What depends on the operands' bits is masks
+ * and shifts: a branch that is taken as often as not costs more than a product. A quotient or root
+ * of values of one precision is never a tie. */
 
 #define LIMBS (SIGNIFICAND + 1)
 #define DIVISOR (SIGNIFICAND > 2 ? SIGNIFICAND : 2) /* limbs that wide_divide works on */
