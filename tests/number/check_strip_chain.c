@@ -14,10 +14,14 @@
 #define STEP (LENGTH + 5)
 #define LINKS 6
 
-static const enum ulp_primitive primitives[] = {ULP_PRIMITIVE_NEG, ULP_PRIMITIVE_ABS,
-                                                ULP_PRIMITIVE_ADD, ULP_PRIMITIVE_SUB,
-                                                ULP_PRIMITIVE_MUL, ULP_PRIMITIVE_DIV,
-                                                ULP_PRIMITIVE_MIN, ULP_PRIMITIVE_MAX};
+static enum ulp_primitive draw_primitive(uint64_t *state)
+{
+    enum ulp_primitive primitive;
+    do
+        primitive = (enum ulp_primitive)(oracle_random(state) % ULP_PRIMITIVE_COUNT);
+    while (!ulp_primitive_rows[primitive].chained);
+    return primitive;
+}
 
 /* Values of every kind, small integers among them so that equal ones, zeros and cancellation are
  * frequent. */
@@ -98,13 +102,12 @@ static void check_chains(enum ulp_strip_carrier carrier, unsigned cpu, uint64_t 
             const uint64_t x = oracle_random(state);
             const bool one = x >> 40 & 1;
             fill(doubles, operands[l], ROWS * STEP, state);
-            links[l] = (struct ulp_chain_link){
-                .primitive = primitives[x % (sizeof primitives / sizeof *primitives)],
-                .one = one,
-                .operand = operands[l],
-                .row_step = x >> 41 & 1 ? 0
-                            : one       ? 1
-                                        : STEP};
+            links[l] = (struct ulp_chain_link){.primitive = draw_primitive(state),
+                                               .one = one,
+                                               .operand = operands[l],
+                                               .row_step = x >> 41 & 1 ? 0
+                                                           : one       ? 1
+                                                                       : STEP};
             links[l].reversed = ulp_primitive_rows[links[l].primitive].arity > 1 && x >> 42 & 1;
             if (ulp_primitive_rows[links[l].primitive].arity == 1 && x >> 43 & 1)
                 links[l].one = false;
@@ -209,8 +212,6 @@ START_TEST(only_native_carriers_have_chains)
 {
     ck_assert_ptr_null(ulp_chain_of(ULP_STRIP_MPFR, ulp_cpu_features()));
     ck_assert_ptr_null(ulp_chain_of(ULP_STRIP_INT64, ulp_cpu_features()));
-    ck_assert(ulp_chain_serves(ULP_PRIMITIVE_DIV) && !ulp_chain_serves(ULP_PRIMITIVE_EXP) &&
-              !ulp_chain_serves(ULP_PRIMITIVE_FMA));
 }
 END_TEST
 

@@ -277,9 +277,8 @@ static int compute(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, con
 
 int oracle_precision(enum ulp_primitive primitive)
 {
-    const bool function =
-        (primitive >= ULP_PRIMITIVE_SQRT && primitive <= ULP_PRIMITIVE_SOFTPLUS) ||
-        primitive == ULP_PRIMITIVE_POW || primitive == ULP_PRIMITIVE_DIV;
+    const bool function = ulp_primitive_rows[primitive].result == ULP_RESULT_FUNCTION ||
+                          primitive == ULP_PRIMITIVE_SQRT || primitive == ULP_PRIMITIVE_DIV;
     return function ? ORACLE_FUNCTION_PRECISION : ORACLE_PRECISION;
 }
 

@@ -83,16 +83,6 @@
 
 #endif
 
-bool ulp_chain_serves(enum ulp_primitive primitive)
-{
-    static const bool serves[ULP_PRIMITIVE_COUNT] = {
-        [ULP_PRIMITIVE_NEG] = true, [ULP_PRIMITIVE_ABS] = true, [ULP_PRIMITIVE_ADD] = true,
-        [ULP_PRIMITIVE_SUB] = true, [ULP_PRIMITIVE_MUL] = true, [ULP_PRIMITIVE_DIV] = true,
-        [ULP_PRIMITIVE_MIN] = true, [ULP_PRIMITIVE_MAX] = true,
-    };
-    return serves[primitive];
-}
-
 ulp_chain_fn *ulp_chain_of(enum ulp_strip_carrier carrier, unsigned cpu)
 {
     if (carrier != ULP_STRIP_FLOAT && carrier != ULP_STRIP_DOUBLE)

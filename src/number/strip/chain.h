@@ -28,8 +28,6 @@ typedef void ulp_chain_fn(void *out, size_t out_step, const void *in, size_t in_
 typedef void ulp_windows_fn(enum ulp_fold kind, void *out, const void *in, const int64_t *offset,
                             size_t offset_count, size_t stride, size_t n);
 
-/* The primitives that may be links. */
-bool ulp_chain_serves(enum ulp_primitive primitive);
 /* Of a carrier, on a processor with the features `cpu` (base/cpu.h); NULL: it has none. */
 ulp_chain_fn *ulp_chain_of(enum ulp_strip_carrier carrier, unsigned cpu);
 ulp_windows_fn *ulp_windows_of(enum ulp_strip_carrier carrier, unsigned cpu);

@@ -12,7 +12,7 @@
 #define ULP_STRIP 512
 
 enum ulp_primitive {
-#define PRIMITIVE(name, spelling, arity) ULP_PRIMITIVE_##name,
+#define PRIMITIVE(name, ...) ULP_PRIMITIVE_##name,
 #include "number/primitive.def"
 #undef PRIMITIVE
     ULP_PRIMITIVE_COUNT
@@ -20,6 +20,8 @@ enum ulp_primitive {
 extern const struct ulp_primitive_row {
     const char *name;
     int arity;
+    enum { ULP_RESULT_EXACT, ULP_RESULT_ROUNDED, ULP_RESULT_FUNCTION } result;
+    bool chained; /* may be a link of a chain (strip_chain.h) */
 } ulp_primitive_rows[ULP_PRIMITIVE_COUNT];
 
 enum ulp_strip_carrier {
