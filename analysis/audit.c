@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "metrics.h"
-#include "parting.h"
+#include "analysis/metrics.h"
+#include "analysis/parting.h"
 #include "run/lane.h"
-#include "taint.h"
+#include "analysis/taint.h"
 #include "tensor/tensor.h"
 #include "truth.h"
 

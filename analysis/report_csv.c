@@ -2,7 +2,7 @@
  * does not exist. */
 #include <math.h>
 
-#include "report_internal.h"
+#include "analysis/report_internal.h"
 
 static void add_text(struct ulp_text *out, const char *value)
 {

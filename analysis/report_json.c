@@ -10,7 +10,7 @@
 #include <ulpscope.h>
 
 #include "base/error.h"
-#include "report_internal.h"
+#include "analysis/report_internal.h"
 
 #define SCHEMA_VERSION 1
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_internal.h"
+#include "analysis/report_internal.h"
 #include "tensor/tensor.h"
 
 #define WIDTH 100
