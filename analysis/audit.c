@@ -10,7 +10,7 @@
 #include "run/lane.h"
 #include "analysis/taint.h"
 #include "tensor/tensor.h"
-#include "truth.h"
+#include "analysis/truth.h"
 
 enum { SINGLE, ENTIRE, INTRODUCED, CARRIED, VIEW_COUNT };
 

@@ -1,6 +1,6 @@
 /* The values of a second model's reference run, kept by name, so that a graph which was rewritten
  * (converted to FP16, quantised) is measured against what it came from. */
-#include "truth.h"
+#include "analysis/truth.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -105,7 +105,7 @@ static const char *declared_text(const struct ulp_value_info *info, char *buffer
     return buffer;
 }
 
-static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp_plan_slot *slot,
+static enum ulp_status check_input(const struct ulp_plan_slot *slot,
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     const struct ulp_value_info *info = slot->info;
@@ -145,7 +145,7 @@ enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,
 {
     for (size_t i = 0; i < plan->main->input_count; i++) {
         enum ulp_status status =
-            check_input(plan, &plan->main->slots[plan->main->inputs[i]], inputs, error);
+            check_input(&plan->main->slots[plan->main->inputs[i]], inputs, error);
         if (status != ULP_OK)
             return status;
     }
