@@ -225,6 +225,14 @@ static struct ulp_model *load_digits(void)
     return model;
 }
 
+static void add_recording(struct digest *digest, const char *path)
+{
+    struct ulp_recording_list list = {0};
+    CALL(ulp_recording_read(path, NULL, &list, e));
+    add_set(digest, &list.items[0].tensors);
+    ulp_recording_list_free(&list);
+}
+
 static void digest_files(struct digest *digest)
 {
     struct ulp_model *model = load_digits();
@@ -234,8 +242,9 @@ static void digest_files(struct digest *digest)
     CALL(ulp_tensor_set_write_npz(test_folder("made.npz"), &made, e));
     CALL(ulp_tensor_set_read(test_folder("made.npz"), &read, e));
     add_set(digest, &read);
-    CALL(ulp_tensor_set_read(test_source("examples/digits/expected.npz"), &read, e));
-    add_set(digest, &read);
+    add_recording(digest, test_folder("made.npz"));
+    CALL(ulp_recording_write_json(test_folder("made.json"), "runner", &made, e));
+    add_recording(digest, test_folder("made.json"));
     ulp_tensor_set_free(&made);
     ulp_tensor_set_free(&read);
     ulp_model_free(model);
