@@ -183,6 +183,32 @@ size_t ulp_budget_limit(const struct ulp_budget *budget)
     return !budget ? 0 : budget->root ? budget->root->limit_bytes : budget->limit_bytes;
 }
 
+static bool charge_both(struct ulp_budget *budget, size_t bytes)
+{
+    if (!charge(budget, bytes))
+        return false;
+    if (!budget->root || charge(budget->root, bytes))
+        return true;
+    discharge(budget, bytes);
+    return false;
+}
+
+bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes)
+{
+    refused_limit = 0;
+    return !budget || charge_both(budget, bytes) ||
+           (relieve(budget) && charge_both(budget, bytes));
+}
+
+void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes)
+{
+    if (!budget)
+        return;
+    discharge(budget, bytes);
+    if (budget->root)
+        discharge(budget->root, bytes);
+}
+
 /* ---- blocks ---- */
 
 static void *take_once(struct ulp_budget *budget, size_t bytes, size_t *capacity)

@@ -42,6 +42,11 @@ void ulp_budget_close(struct ulp_budget *budget);
  * allocate. NULL: no more. */
 void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *owner), void *owner);
 
+/* Charge memory that another library takes, an estimate; false: not within the limit. budget may be
+ * NULL. */
+bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes);
+void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes);
+
 /* The limit that holds for the budget; 0: none. */
 size_t ulp_budget_limit(const struct ulp_budget *budget);
 

@@ -2,12 +2,20 @@
 #ifndef ULP_BASE_ERROR_H
 #define ULP_BASE_ERROR_H
 
+#include <errno.h>
 #include <ulpscope/status.h>
 
 /* Write status and message (printf style) into *error unless it is NULL. Returns status, so that
  * a failing function ends in `return ulp_fail(error, ULP_ERROR_INPUT, "...", ...)`. */
 enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const char *format, ...)
     ULP_PRINTF(3, 4);
+
+/* Of a system call that failed with this errno: ULP_ERROR_MEMORY for want of memory, else
+ * ULP_ERROR_INPUT. */
+static inline enum ulp_status ulp_status_of(int code)
+{
+    return code == ENOMEM ? ULP_ERROR_MEMORY : ULP_ERROR_INPUT;
+}
 
 /* Put "prefix: " (printf style) before the message already in *error: callers add the place
  * (file, node) that the callee could not know. Returns error's status. NULL: returns `status`. */

@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/budget.c %D%/budget.h \
 	%D%/clock.h \
 	%D%/cpu.c %D%/cpu.h \
+	%D%/environment.c %D%/environment.h \
 	%D%/error.c %D%/error.h \
 	%D%/random.c %D%/random.h \
 	%D%/text.c %D%/text.h \

@@ -44,11 +44,35 @@ static bool holds_pb(const char *folder)
            stat(path, &info) == 0;
 }
 
+/* Polygraphy's --save-inputs: each iteration is a sample. */
+static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
+                                 struct sample_list *list, struct ulp_error *error)
+{
+    struct ulp_recording_list recordings = {0};
+    enum ulp_status status = ulp_recording_read(path, NULL, budget, &recordings, error);
+    for (size_t r = 0; r < recordings.count && status == ULP_OK; r++) {
+        struct ulp_recording *recording = &recordings.items[r];
+        struct ulp_text name = {0};
+        ulp_text_add(&name, recordings.count > 1 ? "%s[%zu]" : "%s", recording->name,
+                     recording->iteration);
+        if (name.failed)
+            status = out_of_memory(error);
+        else
+            status = add_sample(list, name.data, &recording->tensors, error);
+        recording->tensors = (struct ulp_tensor_set){0};
+        ulp_text_free(&name);
+    }
+    ulp_recording_list_free(&recordings);
+    return status;
+}
+
 static enum ulp_status read_one(const struct ulp_model *model, const char *path,
                                 struct sample_list *list, struct ulp_error *error)
 {
     struct ulp_budget *budget = ulp_model_budget(model);
     struct ulp_tensor_set inputs;
+    if (ulp_text_ends(path, ".json"))
+        return read_json(path, budget, list, error);
     enum ulp_status status =
         holds_pb(path) ? ulp_test_data_set_read(path, "input", model, budget, &inputs, error)
                        : ulp_tensor_set_read(path, budget, &inputs, error);
@@ -57,9 +81,8 @@ static enum ulp_status read_one(const struct ulp_model *model, const char *path,
 
 static int is_sample(const struct dirent *entry)
 {
-    size_t length = strlen(entry->d_name);
     return strncmp(entry->d_name, "test_data_set_", 14) == 0 ||
-           (length > 4 && strcmp(entry->d_name + length - 4, ".npz") == 0);
+           ulp_text_ends(entry->d_name, ".npz");
 }
 
 /* A folder of test_data_set_N folders or of npz files, in the order of their numbers. */
@@ -69,7 +92,7 @@ static enum ulp_status read_folder(const struct ulp_model *model, const char *fo
     struct dirent **entries;
     int count = scandir(folder, &entries, is_sample, versionsort);
     if (count < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot read the folder: %s", folder,
+        return ulp_fail(error, ulp_status_of(errno), "%s: cannot read the folder: %s", folder,
                         strerror(errno));
     enum ulp_status status = ULP_OK;
     if (count == 0)
