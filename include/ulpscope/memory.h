@@ -24,4 +24,14 @@ ULP_API void ulp_budget_free(struct ulp_budget *budget);
 ULP_API size_t ulp_budget_used(const struct ulp_budget *budget);
 ULP_API size_t ulp_budget_peak(const struct ulp_budget *budget);
 
+/* The reference and the tables of functions are computed with MPFR, whose memory comes from GMP's
+ * allocation functions. These cannot fail: GMP's own end the process (abort) when there is no
+ * memory. A host that wants to go on replaces them by this, for the whole process: they then fall
+ * back on `bytes` of memory that are taken now, and every plan and run that is under way when they
+ * do ends in ULP_ERROR_MEMORY at its next node. When the reserve is used up as well, the function
+ * that GMP had before is called. 1 MiB and 64 KiB for each thread are enough for precisions up to
+ * 4096 bits. Call it once, before other threads use GMP, and only where GMP's memory is malloc's (as
+ * it is unless someone has changed it). */
+ULP_API enum ulp_status ulp_memory_reserve(size_t bytes, struct ulp_error *error);
+
 #endif

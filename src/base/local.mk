@@ -6,5 +6,6 @@ libcore_la_SOURCES += \
 	%D%/environment.c %D%/environment.h \
 	%D%/error.c %D%/error.h \
 	%D%/random.c %D%/random.h \
+	%D%/reserve.c %D%/reserve.h \
 	%D%/text.c %D%/text.h \
 	%D%/thread.c %D%/thread.h

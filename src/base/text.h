@@ -28,6 +28,8 @@ unsigned long long ulp_hash(const void *bytes, size_t count);
  * renamed when it is closed: it is whole or untouched. keep false: it is not kept. Either way *text
  * is freed; a failure to add or to write is reported here. */
 enum ulp_status ulp_text_open(struct ulp_text *text, const char *path, struct ulp_error *error);
+/* Write all of it now; closing then only gives the name. */
+enum ulp_status ulp_text_flush(struct ulp_text *text, struct ulp_error *error);
 enum ulp_status ulp_text_close(struct ulp_text *text, bool keep, struct ulp_error *error);
 
 /* Write bytes to path through a temporary file in the same folder and rename: the file is whole or

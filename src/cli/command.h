@@ -34,10 +34,10 @@ extern const struct argp common_argp;
 void common_init(struct common_options *options);
 /* Parse the arguments of such a command into its options, of which *common is a part, and make the
  * budget. Returns an exit code; usage errors do not return. */
-int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *options,
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
                           struct common_options *common);
 /* The same for any other command. */
-int parse_arguments(const struct argp *argp, int argc, char **argv, void *options);
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
 
 void common_free(struct common_options *options);
 

@@ -48,17 +48,17 @@ void common_free(struct common_options *common)
     ulp_budget_free(common->budget);
 }
 
-int parse_arguments(const struct argp *argp, int argc, char **argv, void *options)
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
 {
     /* argp itself ends the program for anything but lack of memory */
-    return argp_parse(argp, argc, argv, 0, NULL, options) == 0 ? ULP_OK : fail_memory();
+    return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? ULP_OK : fail_memory();
 }
 
-int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *options,
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
                           struct common_options *common)
 {
     struct ulp_error error;
-    int code = parse_arguments(argp, argc, argv, options);
+    int code = parse_arguments(argp, argc, argv, input);
     if (code == ULP_OK &&
         ulp_budget_create(common->max_memory_bytes, &common->budget, &error) != ULP_OK)
         code = fail(&error);
@@ -186,14 +186,14 @@ static size_t find_name_end(const char *text, struct ulp_arithmetic *arithmetic)
 {
     size_t best = 0;
     for (size_t end = strcspn(text, ",");; end += 1 + strcspn(text + end + 1, ",")) {
-        char *name = strndup(text, end);
+        char name[1024]; /* more than all parts together take */
         struct ulp_error ignored;
         struct ulp_arithmetic found;
-        if (name && ulp_arithmetic_find(name, &found, &ignored) == ULP_OK) {
+        snprintf(name, sizeof name, "%.*s", (int)end, text);
+        if (end < sizeof name && ulp_arithmetic_find(name, &found, &ignored) == ULP_OK) {
             best = end;
             *arithmetic = found;
         }
-        free(name);
         if (!text[end])
             return best;
     }

@@ -42,10 +42,11 @@ struct ulp_loader {
     size_t dense_count; /* elements of sparse tensors, made dense */
 };
 
-/* As ulp_model_load without a budget, with the file's bytes in memory; path is for messages and for the folder of
+/* As ulp_model_load with the file's bytes in memory; path is for messages and for the folder of
  * external data. */
 enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
-                                     struct ulp_model **out, struct ulp_error *error);
+                                     struct ulp_budget *budget, struct ulp_model **out,
+                                     struct ulp_error *error);
 
 /* A zero-terminated copy in the model's arena. Errors: zero bytes inside (`what` is the thing for
  * the message). */

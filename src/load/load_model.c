@@ -268,9 +268,10 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
 }
 
 enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
-                                     struct ulp_model **out, struct ulp_error *error)
+                                     struct ulp_budget *budget, struct ulp_model **out,
+                                     struct ulp_error *error)
 {
-    return load_bytes(path, bytes, count, NULL, NULL, out, error);
+    return load_bytes(path, bytes, count, NULL, budget, out, error);
 }
 
 enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget, struct ulp_model **out,

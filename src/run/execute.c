@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "run/walk.h"
 
 /* An array of another float type than the model declares, rounded once to the declared one; else a
@@ -129,6 +130,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
                             .options = options ? options : &defaults,
                             .observers = observers,
                             .observer_count = observer_count,
+                            .reserve_draws = ulp_reserve_draws(),
                             .cost_limit = plan->main->cost};
     double started = ulp_seconds_now();
     struct ulp_budget *root = ulp_model_budget(plan->model);

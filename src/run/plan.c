@@ -6,12 +6,14 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "base/text.h"
 
 static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithmetic *lanes,
                                  size_t lane_count, const struct ulp_plan_options *options,
                                  struct ulp_error *error)
 {
+    const size_t draws = ulp_reserve_draws();
     enum ulp_status status = ulp_arena_create(&plan->arena, &plan->budget, error);
     if (status == ULP_OK)
         status = ulp_pool_create(&plan->pool, 1, error);
@@ -30,6 +32,8 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_check_inputs(plan, options->inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_fold(plan, options, error);
+    if (status == ULP_OK)
+        status = ulp_reserve_check(draws, error);
     ulp_pool_free(plan->pool);
     plan->pool = NULL;
     return status == ULP_OK ? ulp_plan_check_memory(plan, false, error) : status;

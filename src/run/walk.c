@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/reserve.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
@@ -122,6 +123,8 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
         return out_of_memory(error);
     walk->cost_limit = done;
     enum ulp_status status = evaluate_lanes(walk, frame, step, evaluations, &told, arena, error);
+    if (status == ULP_OK)
+        status = ulp_reserve_check(walk->reserve_draws, error);
     walk->cost_limit = limit;
     walk->cost_done = done;
     if (status == ULP_OK) {

@@ -153,7 +153,7 @@ static void add_file(struct digest *digest, const char *path)
     struct ulp_error error;
     ck_ulp_ok(ulp_file_read(path, 1 << 24, NULL, &bytes, &count, &error), error);
     add_bytes(digest, bytes, count);
-    free(bytes);
+    ulp_free(bytes);
 }
 
 /* A call that must succeed and leave the host's environment. */

@@ -186,7 +186,7 @@ START_TEST(files_are_whole_and_text_grows)
     ck_ulp_ok(ulp_file_read(path, 1 << 20, NULL, &bytes, &count, &error), error);
     ck_assert_uint_eq(count, text.length);
     ck_assert_int_eq(memcmp(bytes, text.data, count), 0);
-    free(bytes);
+    ulp_free(bytes);
     ck_assert_int_eq(ulp_file_read(path, 10, NULL, &bytes, &count, &error), ULP_ERROR_INPUT);
     ck_assert_int_eq(ulp_file_read(folder, 10, NULL, &bytes, &count, &error), ULP_ERROR_INPUT);
     unlink(path);

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
             found += try_bytes(argv[i], damaged, damaged_count, seed + m, "seed");
             free(damaged);
         }
-        free(bytes);
+        ulp_free(bytes);
     }
     return found ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -172,7 +172,7 @@ static size_t load_folder(const char *folder)
         check_bytes(bytes, byte_count, path, 0);
         if (test_long() && byte_count < 1 << 20)
             check_mutations(bytes, byte_count, 0, 100);
-        free(bytes);
+        ulp_free(bytes);
         count++;
     }
     closedir(open);

@@ -333,8 +333,8 @@ START_TEST(npz_comes_back)
     ck_ulp_ok(ulp_file_read(path, 1 << 20, NULL, &second, &second_count, &error), error);
     ck_assert_uint_eq(first_count, second_count);
     ck_assert_mem_eq(first, second, first_count);
-    free(first);
-    free(second);
+    ulp_free(first);
+    ulp_free(second);
     struct ulp_tensor_set none = {0};
     ck_ulp_ok(ulp_tensor_set_write_npz(path, &none, &error), error);
     ck_ulp_ok(ulp_tensor_set_read(path, NULL, &read, &error), error);
@@ -410,7 +410,7 @@ static void patch(const char *path, uint32_t from, uint32_t to)
         }
     ck_assert_int_ge(found, 1);
     ck_ulp_ok(ulp_file_write(path, bytes, count, &error), error);
-    free(bytes);
+    ulp_free(bytes);
 }
 
 START_TEST(bad_archives_are_explained)
@@ -472,7 +472,7 @@ START_TEST(overlapping_members_are_refused)
     proto_raw(&archive, bytes + count - 22, 22);
     ck_ulp_ok(ulp_file_write(path, archive.data, archive.count, &error), error);
     expect_bad_npz(path, "bytes are declared, more than the file can hold");
-    free(bytes);
+    ulp_free(bytes);
     proto_free(&archive);
     proto_free(&file);
 }
@@ -495,7 +495,7 @@ START_TEST(damaged_npz)
         ulp_tensor_set_free(&read);
         free(damaged);
     }
-    free(bytes);
+    ulp_free(bytes);
     ulp_tensor_set_free(&set);
 }
 END_TEST

@@ -60,7 +60,7 @@ static enum ulp_status load(struct proto *message, struct ulp_model **model,
 {
     const char *path = test_folder("inner/model.onnx");
     enum ulp_status status =
-        ulp_model_load_bytes(path, message->data, message->count, model, error);
+        ulp_model_load_bytes(path, message->data, message->count, NULL, model, error);
     proto_free(message);
     return status;
 }

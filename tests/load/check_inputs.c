@@ -30,7 +30,7 @@ static struct ulp_model *load_two_inputs(void)
     struct proto message = proto_model(10, 23, &graph);
     struct ulp_model *model;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &error), error);
     proto_free(&message);
     return model;
 }

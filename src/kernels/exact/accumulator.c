@@ -30,6 +30,7 @@ enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_
                                        struct ulp_error *error)
 {
     void *memory;
+    *out = NULL;
     enum ulp_status status =
         ulp_allocate(&memory, 1, sizeof **out, scratch, "a window of exact summation", error);
     if (status != ULP_OK)
