@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/data.h"
@@ -175,6 +176,8 @@ static const char *base_name(const char *path)
 enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *model,
                                    struct ulp_recording_list *list, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_tensor_set tensors = {0};
     struct stat info;
     enum ulp_status status;

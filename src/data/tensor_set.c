@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "data/data.h"
 
@@ -47,6 +48,8 @@ const struct ulp_tensor *ulp_tensor_set_find(const struct ulp_tensor_set *set, c
 enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_tensor_set *out,
                                     struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct stat info;
     *out = (struct ulp_tensor_set){0};
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
