@@ -151,8 +151,13 @@ void ulp_text_show(struct ulp_text *text, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    add_printed(text, ulp_show_arguments, format, list);
+    ulp_text_show_list(text, format, list);
     va_end(list);
+}
+
+void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list)
+{
+    add_printed(text, ulp_show_arguments, format, list);
 }
 
 void ulp_text_free(struct ulp_text *text)
