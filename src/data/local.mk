@@ -3,5 +3,6 @@ libcore_la_SOURCES += \
 	%D%/npy.c \
 	%D%/npz.c \
 	%D%/random_inputs.c \
+	%D%/read.c \
 	%D%/tensor_set.c \
 	%D%/test_data_set.c
