@@ -7,7 +7,7 @@ cd "${top_builddir:-.}" || exit 99
 allowed='src/load/load_attribute.o src/load/load_graph.o
 src/run/rounds.o src/run/walk.o'
 # By the sources: a build folder may hold objects of files that are gone.
-mapfile -t objects < <(cd "${top_srcdir:-.}" && find src -name '*.c' ! -path 'src/cli/*' | sed 's/c$/o/' | while read -r o; do
+mapfile -t objects < <(cd "${top_srcdir:-.}" && find src analysis -name '*.c' ! -path 'src/cli/*' | sed 's/c$/o/' | while read -r o; do
     [ ! -f "$OLDPWD/$o" ] || echo "$o"; done)
 [ "${#objects[@]}" -gt 100 ] || { echo "only ${#objects[@]} object files were found: is top_builddir right?"; exit 1; }
 # Each file's line: all files it reaches that reach it, itself among them.

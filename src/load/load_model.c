@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "load/load.h"
@@ -158,6 +159,8 @@ enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t
 
 enum ulp_status ulp_model_load(const char *path, struct ulp_model **out, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct stat info;
     void *bytes;
     size_t count;
