@@ -7,5 +7,6 @@ libcore_la_SOURCES += \
 	%D%/random_inputs.c \
 	%D%/read.c \
 	%D%/recording.c \
+	%D%/recording_list.c \
 	%D%/tensor_set.c \
 	%D%/test_data_set.c
