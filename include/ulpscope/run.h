@@ -23,6 +23,13 @@ struct ulp_plan_options {
     const struct ulp_dim_value *dims; /* for symbolic dimensions of inputs; others take 1 */
     size_t dim_count;
     const struct ulp_tensor_set *inputs; /* when given, shapes are taken from these */
+    /* A problem close by, to see how an arithmetic's error varies: float constants of 16 elements
+     * and more are changed at random by factors within 1 +- 2^(2 - precision) (of a type with less
+     * precision its own), whole numbers not. precision 0: no change */
+    struct ulp_perturbation {
+        int precision;
+        uint64_t seed; /* the same seed, the same change */
+    } perturbation;
 };
 
 /* Plan the model for the lanes. Lane 0 is the reference when more than one is given. Every

@@ -2,11 +2,11 @@
 #include "base/alloc.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/shown.h"
 
 /* Lies in the ULP_ALIGNMENT bytes before each block handed out. */
 struct header {
@@ -21,7 +21,7 @@ enum ulp_status ulp_fail_memory(struct ulp_error *error, const char *format, ...
     char what[1024], why[200];
     va_list list;
     va_start(list, format);
-    vsnprintf(what, sizeof what, format, list);
+    ulp_show_arguments(what, sizeof what, format, list);
     va_end(list);
     ulp_budget_explain(why, sizeof why);
     return ulp_fail(error, ULP_ERROR_MEMORY, "%s%s", what, why);

@@ -7,5 +7,6 @@ libcore_la_SOURCES += \
 	%D%/error.c %D%/error.h \
 	%D%/random.c %D%/random.h \
 	%D%/reserve.c %D%/reserve.h \
+	%D%/shown.c %D%/shown.h \
 	%D%/text.c %D%/text.h \
 	%D%/thread.c %D%/thread.h

@@ -32,6 +32,8 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_check_inputs(plan, options->inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_fold(plan, options, error);
+    if (status == ULP_OK && options->perturbation.precision > 0)
+        status = ulp_plan_perturb(plan, &options->perturbation, error);
     if (status == ULP_OK)
         status = ulp_reserve_check(draws, error);
     ulp_pool_free(plan->pool);
@@ -79,6 +81,8 @@ void ulp_plan_free(struct ulp_plan *plan)
                 ulp_unbind(&block->steps[s].integer->bound);
         }
     }
+    for (struct ulp_perturbed *p = plan->perturbed; p; p = p->before)
+        ulp_tensor_free(&p->tensor);
     ulp_arena_free(plan->arena);
     ulp_pool_free(plan->pool);
     ulp_budget_close(&plan->budget);
