@@ -30,7 +30,7 @@ struct ulp_auditor {
     const struct ulp_plan *plan;
     struct ulp_audit audit;
     size_t sample_capacity;
-    struct ulp_arena *arena; /* of what is needed while collecting */
+    struct ulp_arena *arena;      /* of what is needed while collecting */
     struct ulp_taint_set *taints; /* per audited lane */
     /* [lane][node]: of each output; NULL until the lane has run the node */
     struct sampled ***sampled;
@@ -69,8 +69,8 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         ulp_plan_node_types(plan, index, n, &node->types);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name
                                : copy_text(audit, ulp_plan_node_name(plan, n));
-        node->op = index > 1 ? audit->lanes[0].nodes[n].op
-                             : copy_text(audit, ulp_plan_node_op(plan, n));
+        node->op =
+            index > 1 ? audit->lanes[0].nodes[n].op : copy_text(audit, ulp_plan_node_op(plan, n));
         if (!node->name || !node->op)
             return out_of_memory(error);
     }
@@ -257,9 +257,8 @@ static enum ulp_status keep_samples(struct ulp_auditor *auditor, struct ulp_erro
             struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
             for (size_t o = 0; o < node->output_count && status == ULP_OK; o++)
                 if (auditor->sampled[l][n][o].rounds)
-                    status =
-                        keep_sample(auditor->audit.memory, &node->outputs[o],
-                                    &auditor->sampled[l][n][o], auditor->sample, error);
+                    status = keep_sample(auditor->audit.memory, &node->outputs[o],
+                                         &auditor->sampled[l][n][o], auditor->sample, error);
         }
     return status;
 }
@@ -528,8 +527,7 @@ static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp
                                        const struct ulp_plan *plan, struct ulp_error *error)
 {
     size_t count = plan->main->output_count;
-    lane->outputs.outputs =
-        ulp_arena_take(audit->memory, count + 1, sizeof *lane->outputs.outputs);
+    lane->outputs.outputs = ulp_arena_take(audit->memory, count + 1, sizeof *lane->outputs.outputs);
     if (!lane->outputs.outputs)
         return out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
@@ -552,8 +550,7 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
     ulp_environment_enter(&caller);
     enum ulp_status status = keep_samples(auditor, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
-        status =
-            collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan, error);
+        status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan, error);
     if (status == ULP_OK && auditor->truth)
         status = ulp_truth_check(auditor->truth, &auditor->audit, error);
     if (status != ULP_OK)

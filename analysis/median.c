@@ -49,8 +49,8 @@ enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, struct u
     enum ulp_status status =
         ulp_allocate(&values, count, sizeof(double), budget, "measures", error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&bins, out->worker_count * out->bin_count, sizeof(size_t), budget,
-                                   "measures", error);
+        status = ulp_allocate_zero(&bins, out->worker_count * out->bin_count, sizeof(size_t),
+                                   budget, "measures", error);
     if (status == ULP_OK)
         status = ulp_allocate(&parts, count_chunks(out), sizeof(struct ulp_median_part), budget,
                               "measures", error);

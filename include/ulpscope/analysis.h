@@ -150,8 +150,8 @@ struct ulp_audit {
 };
 
 /* Collects an audit from runs. Create it, give ulp_auditor_observer() to one ulp_plan_run per
- * sample (options.audit set), call ulp_auditor_sample before each, ulp_auditor_finish at the end. All
- * is charged to the model's budget. */
+ * sample (options.audit set), call ulp_auditor_sample before each, ulp_auditor_finish at the end.
+ * All is charged to the model's budget. */
 struct ulp_auditor;
 ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
                                            struct ulp_error *error);

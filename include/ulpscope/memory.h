@@ -30,8 +30,8 @@ ULP_API size_t ulp_budget_peak(const struct ulp_budget *budget);
  * back on `bytes` of memory that are taken now, and every plan and run that is under way when they
  * do ends in ULP_ERROR_MEMORY at its next node. When the reserve is used up as well, the function
  * that GMP had before is called. 1 MiB and 64 KiB for each thread are enough for precisions up to
- * 4096 bits. Call it once, before other threads use GMP, and only where GMP's memory is malloc's (as
- * it is unless someone has changed it). */
+ * 4096 bits. Call it once, before other threads use GMP, and only where GMP's memory is malloc's
+ * (as it is unless someone has changed it). */
 ULP_API enum ulp_status ulp_memory_reserve(size_t bytes, struct ulp_error *error);
 
 #endif

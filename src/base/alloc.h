@@ -31,8 +31,8 @@ enum ulp_status ulp_allocate_zero(void **out, size_t count, size_t element_bytes
 void ulp_free(void *pointer);
 /* What memory from ulp_allocate is charged to, or NULL. */
 struct ulp_budget *ulp_charged(const void *pointer);
-/* Room for one more element in an array of such memory that doubles: *array (NULL: empty), which has
- * count elements, is moved when it is full. */
+/* Room for one more element in an array of such memory that doubles: *array (NULL: empty), which
+ * has count elements, is moved when it is full. */
 enum ulp_status ulp_grow(void *array, size_t count, size_t *capacity, size_t element_bytes,
                          struct ulp_budget *budget, const char *what, struct ulp_error *error);
 

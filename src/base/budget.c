@@ -196,8 +196,7 @@ static bool charge_both(struct ulp_budget *budget, size_t bytes)
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes)
 {
     refused_limit = 0;
-    return !budget || charge_both(budget, bytes) ||
-           (relieve(budget) && charge_both(budget, bytes));
+    return !budget || charge_both(budget, bytes) || (relieve(budget) && charge_both(budget, bytes));
 }
 
 void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes)
@@ -252,7 +251,8 @@ void ulp_budget_explain(char *out, size_t size)
 {
     *out = '\0';
     if (refused_limit)
-        snprintf(out, size, ": the memory limit of %zu bytes is reached (%zu in use); raise "
+        snprintf(out, size,
+                 ": the memory limit of %zu bytes is reached (%zu in use); raise "
                  "--max-memory",
                  refused_limit, refused_used);
 }

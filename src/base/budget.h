@@ -1,7 +1,7 @@
-/* What a budget is made of (ulpscope/memory.h says what it is for). Budgets form two levels: a root,
- * which has the limit, and below it one for each owner (a model, a plan, a run, a pool's scratch),
- * so that each knows its own use and can keep freed blocks. Zero-initialised, a budget is a root
- * without a limit. */
+/* What a budget is made of (ulpscope/memory.h says what it is for). Budgets form two levels: a
+ * root, which has the limit, and below it one for each owner (a model, a plan, a run, a pool's
+ * scratch), so that each knows its own use and can keep freed blocks. Zero-initialised, a budget is
+ * a root without a limit. */
 #ifndef ULP_BASE_BUDGET_H
 #define ULP_BASE_BUDGET_H
 
@@ -33,8 +33,8 @@ struct ulp_budget {
     void *reclaim_owner;
 };
 
-/* Make *budget, which is zero, one below root; NULL: a root. Ends with ulp_budget_close, which gives
- * kept blocks back to the system. */
+/* Make *budget, which is zero, one below root; NULL: a root. Ends with ulp_budget_close, which
+ * gives kept blocks back to the system. */
 void ulp_budget_open(struct ulp_budget *budget, struct ulp_budget *root);
 void ulp_budget_close(struct ulp_budget *budget);
 /* Asked before an allocation fails anywhere in the family: frees memory charged to this budget that

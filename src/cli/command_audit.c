@@ -127,8 +127,8 @@ struct original {
 static enum ulp_status open_original(const struct audit_options *options, struct original *out,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ulp_model_load(options->reference_model, options->common.budget,
-                                            &out->model, error);
+    enum ulp_status status =
+        ulp_model_load(options->reference_model, options->common.budget, &out->model, error);
     if (status == ULP_OK)
         status = ulp_truth_create(options->common.budget, &out->truth, error);
     for (size_t i = 0; i < options->pair_count && status == ULP_OK; i++) {
@@ -171,8 +171,7 @@ static enum ulp_status run_samples(const struct audit_options *options,
                                    const struct sample_list *samples, struct ulp_audit *audit,
                                    struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads,
-                                  .audit = true};
+    struct ulp_run_options run = {.thread_count = options->common.threads, .audit = true};
     struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs};
     struct ulp_plan *plan = NULL;
     struct ulp_auditor *auditor = NULL;

@@ -1,5 +1,5 @@
-/* Tensors by name in files: numpy's npy and npz, and ONNX's test_data_set folders. What is read, and
- * what reading needs, is charged to `budget` (may be NULL). */
+/* Tensors by name in files: numpy's npy and npz, and ONNX's test_data_set folders. What is read,
+ * and what reading needs, is charged to `budget` (may be NULL). */
 #ifndef ULP_DATA_DATA_H
 #define ULP_DATA_DATA_H
 
@@ -11,9 +11,9 @@ enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t 
                               struct ulp_budget *budget, struct ulp_error *error);
 
 /* An .npy file of a tensor, in two parts so that elements need no copy: header, then data (the
- * tensor's own memory unless `owned` is set, which is charged to what the tensor is charged to). FLOAT16 elements are written as f2 when every value
- * is one and as f4 otherwise (a lane of a wider arithmetic); wide ones as f8, the nearest double;
- * other floats in their carrier. */
+ * tensor's own memory unless `owned` is set, which is charged to what the tensor is charged to).
+ * FLOAT16 elements are written as f2 when every value is one and as f4 otherwise (a lane of a wider
+ * arithmetic); wide ones as f8, the nearest double; other floats in their carrier. */
 struct ulp_npy {
     char header[512];
     size_t header_bytes;

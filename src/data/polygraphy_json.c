@@ -129,8 +129,9 @@ static enum ulp_status add_iteration(const struct reading *to, const char *runne
     if (!json_is_object(arrays))
         return ulp_fail(error, ULP_ERROR_INPUT, "iteration %zu is no object of arrays", iteration);
     enum ulp_status status = read_arrays(arrays, &tensors, to->budget, error);
-    return status == ULP_OK ? ulp_recording_add(to->list, to->path, runner, iteration, &tensors, error)
-                            : ulp_fail_at(error, status, "iteration %zu", iteration);
+    return status == ULP_OK
+               ? ulp_recording_add(to->list, to->path, runner, iteration, &tensors, error)
+               : ulp_fail_at(error, status, "iteration %zu", iteration);
 }
 
 static bool is_runner(const json_t *pair)
@@ -224,8 +225,8 @@ static json_t *encode_array(const struct ulp_tensor *tensor, struct ulp_error *e
         return NULL;
     const void *const parts[] = {npy.header, npy.data};
     const size_t counts[] = {npy.header_bytes, npy.data_bytes};
-    char *text = ulp_base64_encode(parts, counts, 2,
-                                   tensor->owned ? ulp_charged(tensor->data) : NULL);
+    char *text =
+        ulp_base64_encode(parts, counts, 2, tensor->owned ? ulp_charged(tensor->data) : NULL);
     ulp_npy_free(&npy);
     json_t *array = text ? json_pack("{s:{s:s, s:s}, s:s}", "values", "array", text,
                                      "polygraphy_class", "ndarray", "polygraphy_class", "LazyArray")

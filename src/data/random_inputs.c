@@ -192,8 +192,8 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
         struct ulp_value_info info = ulp_model_input(model, i);
         struct range range = {.low = low, .high = high, .key = ulp_random_bits(seed, i)};
         struct ulp_tensor tensor = {0};
-        status = make_input(&tensor, &info, dims, dim_count, &range, ulp_model_budget(model),
-                            error);
+        status =
+            make_input(&tensor, &info, dims, dim_count, &range, ulp_model_budget(model), error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "input '%.100s'", info.name);
         else

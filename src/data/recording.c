@@ -70,9 +70,9 @@ static enum ulp_status read_npy_folder(const char *folder, const char *prefix, i
             status = read_npy(path.data, name.data, budget, out, error);
         } else if (there && S_ISDIR(info.st_mode) && depth < FOLDER_DEPTH_MAX) {
             ulp_text_add(&name, "/");
-            status = name.failed ? out_of_memory(error)
-                                 : read_npy_folder(path.data, name.data, depth + 1, budget, out,
-                                                   error);
+            status = name.failed
+                         ? out_of_memory(error)
+                         : read_npy_folder(path.data, name.data, depth + 1, budget, out, error);
         }
         ulp_text_free(&path);
         ulp_text_free(&name);

@@ -125,8 +125,8 @@ const char *ulp_domain_normal(const char *domain);
 /* Put graph's nodes (the same array, not const yet) into topological order, the captures of their
  * subgraphs included; of the nodes that are ready the one earliest in the file comes first, so an
  * ordered graph stays as it is. On entry values[].producer is a position in the array, on return
- * too, and node->index is set. ULP_ERROR_INPUT: there is a cycle, whose nodes the message names. What sorting needs is
- * charged to budget. */
+ * too, and node->index is set. ULP_ERROR_INPUT: there is a cycle, whose nodes the message names.
+ * What sorting needs is charged to budget. */
 enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes,
                                struct ulp_budget *budget, struct ulp_error *error);
 

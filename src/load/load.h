@@ -12,8 +12,8 @@
 #define ULP_LOAD_IR_MAX 13
 
 /* The allocator handed to protobuf-c. Memory is ulp_allocate's, so that a tensor can take over the
- * bytes of its raw_data, and is charged to the budget; the sum of all requests is limited, because two bytes of a hostile file
- * can ask for two hundred. */
+ * bytes of its raw_data, and is charged to the budget; the sum of all requests is limited, because
+ * two bytes of a hostile file can ask for two hundred. */
 struct ulp_unpacker {
     ProtobufCAllocator allocator;
     size_t taken_bytes, limit_bytes;

@@ -189,8 +189,7 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, const struct ulp_
     struct ulp_attribute *attributes =
         ulp_arena_take(loader->model->arena, count, sizeof *attributes);
     struct ulp_names seen = {.budget = &loader->model->budget};
-    enum ulp_status status =
-        attributes ? ULP_OK : ulp_fail_memory(error, "out of memory");
+    enum ulp_status status = attributes ? ULP_OK : ulp_fail_memory(error, "out of memory");
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
         status = ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name",
                                error);

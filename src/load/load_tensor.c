@@ -142,8 +142,8 @@ static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words
     int bits = ulp_type_rows[out->type].file_bits, word_bits = bits < 8 ? 8 : bits;
     size_t word_bytes = (size_t)word_bits / 8;
     void *memory;
-    enum ulp_status status = ulp_allocate(&memory, word_count, word_bytes, budget,
-                                          "elements of int32_data", error);
+    enum ulp_status status =
+        ulp_allocate(&memory, word_count, word_bytes, budget, "elements of int32_data", error);
     if (status != ULP_OK)
         return status;
     unsigned char *raw = memory;

@@ -157,8 +157,7 @@ enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t 
     void *memory = ulp_arena_take(call->scratch, count ? count : 1, element_bytes);
     memcpy(out, &memory, sizeof memory);
     return memory ? ULP_OK
-                  : ulp_fail_memory(error, "out of memory for %zu elements of scratch",
-                             count);
+                  : ulp_fail_memory(error, "out of memory for %zu elements of scratch", count);
 }
 
 struct ulp_temporary {

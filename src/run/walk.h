@@ -14,7 +14,7 @@ struct ulp_walk {
     struct ulp_budget budget;
     struct ulp_pool *pool;
     struct ulp_packed *packed;
-    size_t reserve_draws; /* before the walk */
+    size_t reserve_draws;         /* before the walk */
     size_t *rounds;               /* how often each node has been told of, by number */
     double seconds_told;          /* sum of what observers were told */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */

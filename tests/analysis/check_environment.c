@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/alloc.h"
 #include "base/text.h"
 #include "base/thread.h"
 #ifdef __x86_64__

@@ -203,7 +203,8 @@ START_TEST(bad_headers_are_explained)
     struct ulp_tensor tensor;
     struct ulp_error error = {0};
     struct proto file = npy(bad_npy[_i].version, bad_npy[_i].literal, zeros, bad_npy[_i].bytes);
-    ck_assert_int_eq(ulp_npy_parse(&tensor, file.data, file.count, NULL, &error), bad_npy[_i].status);
+    ck_assert_int_eq(ulp_npy_parse(&tensor, file.data, file.count, NULL, &error),
+                     bad_npy[_i].status);
     ck_assert_msg(strstr(error.message, bad_npy[_i].text) != NULL, "%s", error.message);
     ck_assert_ptr_null(tensor.data);
     proto_free(&file);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <ulpscope.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "data/data.h"
 #include "test.h"
@@ -198,7 +199,8 @@ START_TEST(damaged_json_is_refused)
     struct ulp_error error;
     const char *path = test_folder("bad.json");
     ck_ulp_ok(ulp_file_write(path, refused[_i].text, strlen(refused[_i].text), &error), error);
-    ck_assert_msg(ulp_recording_read(path, NULL, NULL, &list, &error) != ULP_OK, "%s", refused[_i].text);
+    ck_assert_msg(ulp_recording_read(path, NULL, NULL, &list, &error) != ULP_OK, "%s",
+                  refused[_i].text);
     ck_assert_msg(strstr(error.message, refused[_i].message) && strstr(error.message, "bad.json"),
                   "%s", error.message);
     ck_assert_uint_eq(list.count, 0);
@@ -216,7 +218,8 @@ START_TEST(empty_folders_are_refused)
     ck_assert_msg(strstr(error.message, "nothing is recorded"), "%s", error.message);
     ck_assert_int_eq(mkdir(test_folder("sets"), 0700), 0);
     ck_assert_int_eq(mkdir(test_folder("sets/test_data_set_0"), 0700), 0);
-    ck_assert_int_eq(ulp_recording_read(test_folder("sets"), NULL, NULL, &list, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_recording_read(test_folder("sets"), NULL, NULL, &list, &error),
+                     ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "give one of them"), "%s", error.message);
     ck_assert_int_eq(ulp_recording_read(test_folder("none.json"), NULL, NULL, &list, &error),
                      ULP_ERROR_INPUT);

@@ -512,7 +512,8 @@ START_TEST(omitted_parameters_are_absent_in_bodies)
     proto_message(&bytes, MODEL_FUNCTION, &function);
     struct ulp_model *model;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("omitted.onnx", bytes.data, bytes.count, NULL, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("omitted.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
     proto_free(&bytes);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), outputs;
     if (_i) {

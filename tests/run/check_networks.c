@@ -101,7 +101,8 @@ static void read_inputs(const struct row *row, const struct ulp_model *model,
     struct ulp_error error;
     const char *folder = row->inputs ? row->inputs : row->path;
     if (strncmp(folder, "generated/", 10) == 0)
-        ck_ulp_ok(ulp_test_data_set_read(join(path, sizeof path, folder, "test_data_set_0"), "input", model, NULL, inputs, &error),
+        ck_ulp_ok(ulp_test_data_set_read(join(path, sizeof path, folder, "test_data_set_0"),
+                                         "input", model, NULL, inputs, &error),
                   error);
     else
         ck_ulp_ok(ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), NULL, inputs,

@@ -219,7 +219,8 @@ static struct ulp_model *make_model(const struct sample *s, const struct spec *s
     struct proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("qdq.onnx", bytes.data, bytes.count, NULL, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("qdq.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
     proto_free(&bytes);
     return model;
 }

@@ -104,7 +104,8 @@ struct ulp_model *text_load_within(const struct text_graph *text, struct ulp_bud
         proto_message(&graph, GRAPH_INITIALIZER, &number);
     }
     struct proto bytes = proto_model(8, 16, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("bodies.onnx", bytes.data, bytes.count, budget, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("bodies.onnx", bytes.data, bytes.count, budget, &model, &error),
+              error);
     proto_free(&bytes);
     return model;
 }

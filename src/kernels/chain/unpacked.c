@@ -116,7 +116,8 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
     if (!ulp_size_mul((width + 1) * bytes + sizeof(int64_t), k_count, &total) ||
         !ulp_size_add(total, 64, &total))
         total = SIZE_MAX;
-    enum ulp_status status = ulp_allocate(&memory, total, 1, direct->scratch, "contraction scratch", error);
+    enum ulp_status status =
+        ulp_allocate(&memory, total, 1, direct->scratch, "contraction scratch", error);
     if (status != ULP_OK)
         return status;
     struct scratch scratch = {.panel = memory,
@@ -166,8 +167,8 @@ enum ulp_status ulp_direct_run(const struct ulp_direct_problem *problem,
                             .piece_count = find_pieces(problem, NULL),
                             .element_bytes = ulp_element_bytes(tile->element, 0)};
     void *pieces;
-    enum ulp_status status = ulp_allocate(&pieces, direct.piece_count, sizeof *direct.pieces, direct.scratch,
-                                          "contraction pieces", error);
+    enum ulp_status status = ulp_allocate(&pieces, direct.piece_count, sizeof *direct.pieces,
+                                          direct.scratch, "contraction pieces", error);
     if (status != ULP_OK)
         return status;
     find_pieces(problem, pieces);

@@ -448,9 +448,8 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan,
                       .scratch = ulp_pool_scratch(pool)};
     const enum way way = choose_way(&run);
     void *workers;
-    enum ulp_status status =
-        ulp_allocate_zero(&workers, run.worker_count, sizeof *run.workers, run.scratch, "workers",
-                          error);
+    enum ulp_status status = ulp_allocate_zero(&workers, run.worker_count, sizeof *run.workers,
+                                               run.scratch, "workers", error);
     if (status != ULP_OK)
         return status;
     run.workers = workers;

@@ -178,13 +178,14 @@ enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan,
                       .scratch = ulp_pool_scratch(pool),
                       .k_step = find_step(problem->b.k_offset, problem->k)};
     void *rows = NULL, *data = NULL, *half_sums = NULL;
-    enum ulp_status status = ulp_allocate(&rows, problem->m, sizeof *run.rows, run.scratch, "rows", error);
+    enum ulp_status status =
+        ulp_allocate(&rows, problem->m, sizeof *run.rows, run.scratch, "rows", error);
     if (status == ULP_OK)
         status = ulp_allocate(&data, problem->m, ulp_wide_panel_data_bytes(&whole, 1), run.scratch,
                               "digits of rows", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&half_sums, problem->m, ulp_wide_panel_half_bytes(&whole), run.scratch,
-                              "digits of rows", error);
+        status = ulp_allocate(&half_sums, problem->m, ulp_wide_panel_half_bytes(&whole),
+                              run.scratch, "digits of rows", error);
     run.rows = rows;
     if (status == ULP_OK)
         status = cut_rows(&run, data, half_sums, done);

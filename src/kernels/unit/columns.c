@@ -112,10 +112,11 @@ enum ulp_status ulp_unit_cover_create(struct ulp_unit_cover *cover,
         status = ulp_allocate_zero(&slot_offset, layout->slot_stride, sizeof *cover->slot_offset,
                                    budget, what, error);
     if (status == ULP_OK)
-        status =
-            ulp_allocate(&column, cover->place_count + 1, sizeof *cover->column, budget, what, error);
+        status = ulp_allocate(&column, cover->place_count + 1, sizeof *cover->column, budget, what,
+                              error);
     if (status == ULP_OK)
-        status = ulp_allocate(&run_first, cover->place_count + 1, sizeof *cover->run_first, budget, what, error);
+        status = ulp_allocate(&run_first, cover->place_count + 1, sizeof *cover->run_first, budget,
+                              what, error);
     if (status == ULP_OK)
         status = ulp_allocate(&runs, run_count, sizeof *cover->runs, budget, what, error);
     cover->place = place;

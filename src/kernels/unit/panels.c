@@ -177,7 +177,8 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
     enum ulp_status status =
         ulp_allocate(&memory, panels_max, panels.panel_bytes, budget, "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&scratch, threads, panels.worker_bytes, budget, "decoded rows", error);
+        status =
+            ulp_allocate(&scratch, threads, panels.worker_bytes, budget, "decoded rows", error);
     panels.memory = memory;
     panels.scratch = scratch;
     if (status == ULP_OK)
