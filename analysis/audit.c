@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "analysis/given.h"
 #include "analysis/metrics.h"
 #include "analysis/parting.h"
 #include "run/lane.h"
@@ -35,7 +36,8 @@ struct ulp_auditor {
     /* [lane][node]: of each output; NULL until the lane has run the node */
     struct sampled ***sampled;
     struct ulp_pool *pool;
-    size_t sample;                 /* the current one */
+    size_t sample; /* the current one */
+    struct ulp_given given;
     const struct ulp_truth *truth; /* NULL: the model's own */
 };
 
@@ -109,6 +111,8 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
                                      : out_of_memory(error);
     }
     if (status == ULP_OK)
+        status = ulp_given_create(&auditor->given, plan, error);
+    if (status == ULP_OK)
         ulp_parting_prepare(audit);
     return status;
 }
@@ -152,6 +156,7 @@ static void free_collecting(struct ulp_auditor *auditor, size_t lane_count)
         ulp_taint_clear(&auditor->taints[l]);
     ulp_arena_free(auditor->arena);
     auditor->arena = NULL;
+    ulp_given_free(&auditor->given);
     auditor->sampled = NULL;
     auditor->taints = NULL;
 }
@@ -279,6 +284,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     auditor->sample = audit->sample_count++;
     for (size_t l = 0; l < audit->lane_count; l++)
         ulp_taint_clear(&auditor->taints[l]);
+    ulp_given_start(&auditor->given);
     return ULP_OK;
 }
 
@@ -478,6 +484,7 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
         ulp_range_measure(truth ? truth : event->values[o].entire, &event->arithmetics[0].storage,
                           auditor->pool, &ranges[o]);
     }
+    status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
             ulp_parting_measure(&auditor->audit.lanes[l], event, l);

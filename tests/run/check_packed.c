@@ -41,7 +41,8 @@ static enum ulp_status hash_run(const struct ulp_plan *plan, const struct ulp_te
                                 bool audit, size_t limit, unsigned long long *hash,
                                 struct ulp_run_cost *cost, struct ulp_error *error)
 {
-    const struct ulp_run_options options = {.thread_count = 2, .audit = audit};
+    /* what two threads take at once depends on how they meet */
+    const struct ulp_run_options options = {.thread_count = limit ? 1 : 2, .audit = audit};
     budget.peak_bytes = budget.used_bytes;
     budget.limit_bytes = limit ? budget.used_bytes + limit : 0;
     const struct ulp_observer observer = {.context = hash, .node_done = hash_event};
