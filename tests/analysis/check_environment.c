@@ -306,7 +306,7 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     audit->seconds = 0;
     CALL(ulp_audit_exceeds(audit, "max_abs=0.5", &exceeded, e));
     add_bytes(digest, &exceeded, sizeof exceeded);
-    CALL(ulp_report_summary(audit, false, &summary, e));
+    CALL(ulp_report_summary(audit, 100, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));
     CALL(ulp_report_prepare(test_folder("report"), e));
     CALL(ulp_report_write(audit, test_folder("report"), e));
