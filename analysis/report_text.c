@@ -287,6 +287,19 @@ static void add_spreads(const struct ulp_page *page, const struct ulp_spreads *s
     free(order);
 }
 
+static void add_nonfinite_inputs(const struct ulp_page *page, const struct ulp_audit *audit)
+{
+    if (!audit->nonfinite_input_count)
+        return;
+    const struct ulp_audit_input *first = &audit->nonfinite_inputs[0];
+    ulp_text_add(page->out, "  %sNaN or infinity in input ", page->yellow);
+    ulp_page_name(page, first->name, 60);
+    ulp_text_add(page->out, " of sample %zu%s", first->sample, page->off);
+    if (audit->nonfinite_input_count > 1)
+        ulp_text_add(page->out, " and %zu more", audit->nonfinite_input_count - 1);
+    ulp_text_add(page->out, "\n");
+}
+
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour,
                                 struct ulp_text *out, struct ulp_error *error)
 {
@@ -311,6 +324,7 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool c
         add_wrapped(page, "  sample  ", audit->sample_names[s]);
     if (audit->sample_count > SAMPLES_SHOWN)
         ulp_text_add(out, "  and %zu more\n", audit->sample_count - SAMPLES_SHOWN);
+    add_nonfinite_inputs(page, audit);
     add_reference(page, audit);
     add_reference_model(page, audit);
     for (size_t l = 0; l < audit->lane_count; l++)
