@@ -82,6 +82,7 @@ static void *end_without_memory(size_t size)
 int main(int argc, char **argv)
 {
     struct ulp_error error;
+    open_streams();
     set_plain_environment();
     keep_memory();
     mp_set_memory_functions(end_without_memory, NULL, NULL);
@@ -104,12 +105,7 @@ int main(int argc, char **argv)
             char title[64];
             snprintf(title, sizeof title, "ulpscope %s", name);
             argv[1] = title;
-            int code = commands[c].run(argc - 1, argv + 1);
-            if (fflush(stdout) != 0 || ferror(stdout)) {
-                perror("ulpscope: cannot write to standard output");
-                return ULP_ERROR_INPUT;
-            }
-            return code;
+            return commands[c].run(argc - 1, argv + 1);
         }
     say(stderr, "ulpscope: there is no command '%s'; commands are", name);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
