@@ -6,11 +6,8 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "analysis/metrics.h"
-<<<<<<< HEAD
-#include "run/plan.h"
-=======
 #include "number/format/request.h"
->>>>>>> main
+#include "run/plan.h"
 #include "tensor/tensor.h"
 
 #define SCHEDULES_MAX 12
