@@ -10,6 +10,19 @@
 
 #define ALIGNMENT 64
 
+/* Under AddressSanitizer what lies behind a block, up to its rounded size, and between the pieces
+ * of an arena may not be touched. */
+#if defined __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define GAP_BYTES 16
+#define FORBID(start, bytes) ASAN_POISON_MEMORY_REGION(start, bytes)
+#define ALLOW(start, bytes) ASAN_UNPOISON_MEMORY_REGION(start, bytes)
+#else
+#define GAP_BYTES 0
+#define FORBID(start, bytes) ((void)0)
+#define ALLOW(start, bytes) ((void)0)
+#endif
+
 /* Lies in the ALIGNMENT bytes before each block handed out. */
 struct header {
     struct ulp_budget *budget;
@@ -131,6 +144,7 @@ enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
     *(struct header *)block =
         (struct header){.budget = budget, .bytes = total, .capacity = capacity};
     *out = block + ALIGNMENT;
+    FORBID(block + ALIGNMENT + bytes, capacity - ALIGNMENT - bytes);
     return ULP_OK;
 }
 
@@ -150,6 +164,7 @@ void ulp_free(void *pointer)
         return;
     char *block = (char *)pointer - ALIGNMENT;
     struct header header = *(struct header *)block;
+    ALLOW(block, header.capacity);
     if (header.budget)
         atomic_fetch_sub(&header.budget->used_bytes, header.bytes);
     if (!header.budget || !header.budget->keeps_blocks || header.capacity < KEPT_BYTES_MIN ||
@@ -182,6 +197,7 @@ void ulp_arena_free(struct ulp_arena *arena)
         return;
     for (struct arena_block *block = arena->first, *next; block; block = next) {
         next = block->next;
+        ALLOW(block->data, block->size);
         free(block);
     }
     free(arena);
@@ -189,8 +205,9 @@ void ulp_arena_free(struct ulp_arena *arena)
 
 void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes)
 {
-    size_t bytes;
-    if (!ulp_size_mul(count, element_bytes, &bytes) || !ulp_size_add(bytes, 15, &bytes))
+    size_t wanted, bytes;
+    if (!ulp_size_mul(count, element_bytes, &wanted) ||
+        !ulp_size_add(wanted, 15 + GAP_BYTES, &bytes))
         return NULL;
     bytes = bytes / 16 * 16;
     struct arena_block *block = arena->first;
@@ -204,9 +221,11 @@ void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes
         if (!ulp_size_add(size, sizeof *block, &total) || !(block = calloc(1, total)))
             return NULL;
         *block = (struct arena_block){.next = arena->first, .size = size};
+        FORBID(block->data, size);
         arena->first = block;
     }
     void *taken = block->data + block->used;
+    ALLOW(taken, wanted);
     block->used += bytes;
     return taken;
 }

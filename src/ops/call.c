@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/bounds.h"
 #include "ops/infer.h"
 
 /* ---- attributes and inputs ---- */
@@ -89,6 +90,29 @@ enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, 
     for (size_t i = 0; i < count; i++)
         values[i] = given ? list.values[i] : fallback;
     return ULP_OK;
+}
+
+enum ulp_status ulp_call_number(const struct ulp_call *call, const char *name, int64_t fallback,
+                                bool *known, int64_t *out, struct ulp_error *error)
+{
+    const struct ulp_tensor *tensor = ulp_call_input(call, name);
+    *known = !tensor || tensor->data;
+    if (tensor && tensor->count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu elements: expected 1", name,
+                        tensor->count);
+    if (*known)
+        *out = tensor ? ulp_tensor_get_int(tensor, 0) : fallback;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_call_int_within(const struct ulp_call *call, const char *name, int64_t low,
+                                    int64_t high, int64_t *out, struct ulp_error *error)
+{
+    *out = ulp_call_int(call, name);
+    return *out >= low && *out <= high
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT, "%s is %lld: expected %lld to %lld", name,
+                          (long long)*out, (long long)low, (long long)high);
 }
 
 enum ulp_status ulp_call_axis(int64_t axis, int rank, int *out, struct ulp_error *error)
@@ -211,6 +235,25 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
                               call->arithmetic->seed ^ call->bound->key, call->pool, error);
 }
 
+enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **tensor,
+                            enum ulp_type type, struct ulp_error *error)
+{
+    struct ulp_tensor *out;
+    if (!*tensor)
+        return ULP_OK;
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status =
+            ulp_call_describe_tensor(call, out, type, (*tensor)->rank, (*tensor)->dims, error);
+    if (status != ULP_OK ||
+        (out->element == (*tensor)->element && out->precision == (*tensor)->precision))
+        return status;
+    if ((status = ulp_call_temporary(call, out, error)) == ULP_OK)
+        status = ulp_call_convert(call, out, *tensor, error);
+    *tensor = out;
+    return status;
+}
+
 enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor,
                                 enum ulp_type type, float value, struct ulp_error *error)
 {
@@ -247,6 +290,9 @@ uint64_t ulp_call_stream(struct ulp_call *call)
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
                                   struct ulp_error *error)
 {
+    const enum ulp_status status = ulp_bounds_check_contraction(problem, error);
+    if (status != ULP_OK)
+        return status;
     problem->node_key = ulp_call_stream(call);
     problem->packed = call->packed;
     return ulp_contract(call->arithmetic, problem, call->pool, error);
@@ -273,6 +319,8 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text,
         names[i] = named->name;
         laid[i] = named->operand;
     }
+    if ((status = ulp_bounds_check_rows(rows, laid, count, error)) != ULP_OK)
+        return status;
     status = ulp_tape_create(&tape, text, names, (int)operand_count, names + operand_count,
                              (int)output_count, error);
     if (status == ULP_OK)
@@ -298,21 +346,17 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
                               const struct ulp_operand *operands, const struct ulp_operand *outputs,
                               struct ulp_error *error)
 {
+    const struct ulp_tape *tape = call->bound->tape;
     struct ulp_arithmetic arithmetic = *call->arithmetic;
-    enum ulp_status status = ULP_OK;
-    if (ulp_type_is_float(call->out[0].type))
+    enum ulp_status status =
+        ulp_bounds_check_rows(rows, operands, (size_t)tape->operand_count, error);
+    if (status == ULP_OK)
+        status = ulp_bounds_check_rows(rows, outputs, (size_t)tape->output_count, error);
+    if (status == ULP_OK && ulp_type_is_float(call->out[0].type))
         status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
-    return status == ULP_OK ? ulp_tape_run(call->bound->tape, &arithmetic, rows, operands, outputs,
+    return status == ULP_OK ? ulp_tape_run(tape, &arithmetic, rows, operands, outputs,
                                            ulp_call_stream(call), call->pool, error)
                             : status;
-}
-
-static bool is_all_empty(const struct ulp_call *call)
-{
-    for (size_t i = 0; i < call->output_count; i++)
-        if (ulp_call_wants(call, i) && call->out[i].count)
-            return false;
-    return true;
 }
 
 static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *error)
@@ -322,8 +366,6 @@ static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *erro
     size_t output_count = (size_t)bound->tape->output_count;
     struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};
-    if (is_all_empty(call))
-        return ULP_OK;
     enum ulp_status status = ulp_call_take(call, operand_count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, output_count, sizeof *outputs, &outputs, error);
@@ -398,17 +440,27 @@ static bool node_wants(const struct ulp_call *call, size_t i)
     return i < call->bound->node->output_count && call->bound->node->outputs[i] >= 0;
 }
 
+static void drop_unwanted(struct ulp_call *call)
+{
+    for (size_t i = 0; i < call->output_count; i++)
+        if (!node_wants(call, i))
+            ulp_tensor_free(&call->out[i]);
+}
+
 static enum ulp_status allocate_outputs(struct ulp_call *call, struct ulp_error *error)
 {
-    for (size_t i = 0; i < call->output_count; i++) {
-        if (!node_wants(call, i))
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < call->output_count && status == ULP_OK; i++) {
+        const bool wanted = node_wants(call, i);
+        if (!wanted && i >= call->bound->required_output_count)
             call->out[i] = (struct ulp_tensor){0};
         else if (call->out[i].type == ULP_TYPE_UNDEFINED)
             return ulp_fail(error, ULP_ERROR_INPUT, "output %zu does not exist", i);
-        else if (ulp_tensor_allocate(&call->out[i], call->budget, error) != ULP_OK)
-            return ULP_ERROR_MEMORY;
+        else
+            status = wanted ? ulp_tensor_allocate(&call->out[i], call->budget, error)
+                            : ulp_call_temporary(call, &call->out[i], error);
     }
-    return ULP_OK;
+    return status;
 }
 
 static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status status,
@@ -422,9 +474,9 @@ static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status st
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error)
 {
     enum ulp_status status = infer(call, error);
-    for (size_t i = 0; i < call->output_count; i++)
-        if (!node_wants(call, i) || status != ULP_OK)
-            call->out[i] = (struct ulp_tensor){0};
+    drop_unwanted(call);
+    for (size_t i = 0; status != ULP_OK && i < call->output_count; i++)
+        call->out[i] = (struct ulp_tensor){0};
     return add_place(call, status, error);
 }
 
@@ -442,19 +494,29 @@ enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status,
     if (call->temporaries)
         free_temporaries(*call->temporaries);
     call->temporaries = NULL;
+    drop_unwanted(call);
     for (size_t i = 0; status != ULP_OK && i < call->output_count; i++)
         ulp_tensor_free(&call->out[i]);
     return add_place(call, status, error);
 }
 
+/* Nothing is to be computed: no output that is wanted has elements. */
+static bool is_all_empty(const struct ulp_call *call)
+{
+    for (size_t i = 0; i < call->output_count; i++)
+        if (ulp_call_wants(call, i) && call->out[i].count)
+            return false;
+    return true;
+}
+
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
 {
+    const struct ulp_operator *op = call->bound->op;
     struct ulp_temporary *temporaries;
     enum ulp_status status = ulp_call_open(call, &temporaries, error);
-    if (status == ULP_OK && !call->bound->op->allocates)
+    if (status == ULP_OK && !op->allocates)
         status = allocate_outputs(call, error);
-    if (status == ULP_OK)
-        status =
-            call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);
+    if (status == ULP_OK && (op->allocates || !is_all_empty(call)))
+        status = op->run ? op->run(call, error) : run_formula(call, error);
     return ulp_call_close(call, status, error);
 }

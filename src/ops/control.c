@@ -164,6 +164,9 @@ static enum ulp_status begin_loop(struct ulp_control *control, struct ulp_error 
         control->graph->output_count != call->output_count + 1)
         return ulp_fail(error, ULP_ERROR_INPUT, "the body has %zu outputs for the node's %zu",
                         control->graph->output_count, call->output_count);
+    if ((limit && limit->count != 1) || (condition && condition->count != 1))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "M or cond has another number of elements: expected 1");
     control->scan_count = call->output_count - control->carried_count;
     control->round_count = limit ? ulp_tensor_get_int(limit, 0) : INT64_MAX;
     control->go_on = condition ? ulp_tensor_get_int(condition, 0) != 0 : 1;

@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/axes.c \
 	%D%/bind.c \
 	%D%/blocks.c \
+	%D%/bounds.c %D%/bounds.h \
 	%D%/call.c %D%/call.h \
 	%D%/cast.c \
 	%D%/combine.c %D%/combine.h \
