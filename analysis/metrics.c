@@ -5,7 +5,7 @@
  * rounding). Sums run over chunks of fixed size that are added in order, so figures do not depend
  * on threads; terms are scaled by the power of two of the largest, so that squares neither overflow
  * nor vanish. */
-#include "metrics.h"
+#include "analysis/metrics.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,9 +13,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
-#include "median.h"
-#include "metrics_strip.h"
+#include "analysis/median.h"
+#include "analysis/metrics_strip.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
 
@@ -354,6 +355,8 @@ enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct
                                     const struct ulp_format *format, struct ulp_metrics *out,
                                     struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     return ulp_metrics_measure_on(value, base, format, NULL, out, error);
 }
 

@@ -2,15 +2,10 @@
 #include "kernels/contract.h"
 
 #include "base/error.h"
-#include "kernels/chains.h"
+#include "kernels/chain/chains.h"
 #include "base/cpu.h"
-#include "kernels/unit.h"
-#include "kernels/wide.h"
-
-enum ulp_element ulp_accumulator_element(const struct ulp_arithmetic *arithmetic)
-{
-    return ulp_storage_element(&arithmetic->accumulator);
-}
+#include "kernels/unit/unit.h"
+#include "kernels/exact/reference.h"
 
 static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,

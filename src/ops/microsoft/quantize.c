@@ -1,0 +1,405 @@
+/* Domain com.microsoft: operators on quantised values, as ONNX Runtime's quantiser writes them.
+ * Each is the operator of its name between (x - zero) * scale and a rounding: QLinearConv's
+ * form. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/contraction.h"
+#include "ops/move.h"
+#include "ops/window.h"
+
+/* ---- scales and zero points: one for the tensor ---- */
+
+/* Every input whose name ends in _scale or _zero_point has one element; low and high are those of
+ * output 0. */
+static enum ulp_status lay_parameters(struct ulp_call *call, struct ulp_operand *operands,
+                                      struct ulp_error *error)
+{
+    const struct ulp_bound *bound = call->bound;
+    enum ulp_status status = ulp_call_set_range(call, operands, call->out[0].type, error);
+    for (size_t i = 0; status == ULP_OK && i < bound->input_slot_count; i++) {
+        const char *name = bound->inputs[i].name;
+        if (!operands[i].tensor || (!strstr(name, "_scale") && !strstr(name, "_zero_point")))
+            continue;
+        if (operands[i].tensor->count != 1)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "%s has %zu elements: only one for the whole tensor is supported", name,
+                            operands[i].tensor->count);
+        status = ulp_call_along(call, &operands[i], call->out[0].rank, 0, error);
+    }
+    return status;
+}
+
+static enum ulp_status rows_each(struct ulp_call *call, struct ulp_rows *rows,
+                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+                                 struct ulp_error *error)
+{
+    enum ulp_status status = lay_parameters(call, operands, error);
+    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
+}
+
+static enum ulp_status infer_two(struct ulp_call *call, struct ulp_error *error)
+{
+    int rank;
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status =
+        ulp_broadcast_shape(2, (const struct ulp_tensor *[]){call->in[0], call->in[3]}, &rank, dims,
+                            error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, call->in[0]->type, rank, dims, error)
+                            : status;
+}
+
+/* ---- pooling ---- */
+
+/* The input with channels as axis 1, where windows want them: its shape, and unless `shape_only`
+ * its elements. */
+static enum ulp_status read_channels_first(struct ulp_call *call, bool shape_only,
+                                           struct ulp_tensor *out, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    int64_t dims[ULP_RANK_MAX];
+    int perm[ULP_RANK_MAX];
+    *out = ulp_tensor_view(in);
+    if (!ulp_call_int(call, "channels_last"))
+        return ULP_OK;
+    if (in->rank < 3)
+        return ulp_fail(error, ULP_ERROR_INPUT, "an input of rank %d: expected at least 3",
+                        in->rank);
+    for (int d = 0; d < in->rank; d++) {
+        perm[d] = d == 0 ? 0 : d == 1 ? in->rank - 1 : d - 1;
+        dims[d] = in->dims[perm[d]];
+    }
+    enum ulp_status status =
+        ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error);
+    if (status != ULP_OK || shape_only)
+        return status;
+    status = ulp_call_temporary(call, out, error);
+    return status == ULP_OK ? ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error)
+                            : status;
+}
+
+static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error)
+{
+    /* the axes of windows come from here on */
+    const int last = ulp_call_int(call, "channels_last") ? 1 : 2;
+    struct ulp_tensor in;
+    struct ulp_windows w;
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = read_channels_first(call, true, &in, error);
+    if (status == ULP_OK)
+        status = ulp_windows_read(call, &in, NULL, &w, error);
+    if (status != ULP_OK)
+        return status;
+    dims[0] = in.dims[0];
+    dims[last == 1 ? in.rank - 1 : 1] = in.dims[1];
+    memcpy(dims + last, w.out, (size_t)w.rank * sizeof *dims);
+    return ulp_call_describe(call, 0, in.type, in.rank, dims, error);
+}
+
+/* Rows are (image, channel, place); with channels last they lie in the output at (image, place,
+ * channel). */
+static enum ulp_status place_rows(struct ulp_call *call, const struct ulp_tensor *in,
+                                  size_t row_count, struct ulp_operand *output,
+                                  struct ulp_error *error)
+{
+    const int64_t channels = in->dims[1], places = (int64_t)row_count / (in->dims[0] * channels);
+    int64_t *row;
+    enum ulp_status status = ulp_call_take(call, row_count, sizeof *row, &row, error);
+    for (int64_t r = 0; status == ULP_OK && r < (int64_t)row_count; r++)
+        row[r] = (r / (channels * places) * places + r % places) * channels + r / places % channels;
+    output->row_offset = row;
+    return status;
+}
+
+static enum ulp_status rows_pool(struct ulp_call *call, struct ulp_rows *rows,
+                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+                                 struct ulp_error *error)
+{
+    struct ulp_tensor *in;
+    struct ulp_windows w;
+    char *area;
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *in, &in, error);
+    if (status == ULP_OK)
+        status = read_channels_first(call, false, in, error);
+    if (status == ULP_OK)
+        status = ulp_windows_read(call, in, NULL, &w, error);
+    if (status == ULP_OK && !in->count)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
+    if (status == ULP_OK)
+        status = ulp_call_take(call, 24, 1, &area, error);
+    if (status == ULP_OK)
+        status = lay_parameters(call, operands, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_window_shape shape = {.spatial_rank = w.rank,
+                                     .outer_count = in->dims[0] * in->dims[1]};
+    const size_t bytes = (size_t)w.rank * sizeof *w.in;
+    memcpy(shape.in, w.in, bytes);
+    memcpy(shape.out, w.out, bytes);
+    memcpy(shape.kernel, w.kernel, bytes);
+    memcpy(shape.strides, w.strides, bytes);
+    memcpy(shape.dilations, w.dilations, bytes);
+    memcpy(shape.pads, w.pads, bytes);
+    snprintf(area, 24, "%lld", (long long)ulp_product(w.kernel, w.rank));
+    operands[call->bound->input_slot_count + call->bound->attribute_count] =
+        (struct ulp_operand){.constant = area};
+    operands[0].tensor = in;
+    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
+    status = ulp_layout_window(&layout, &shape, error);
+    return status == ULP_OK && ulp_call_int(call, "channels_last")
+               ? place_rows(call, in, rows->row_count, &outputs[0], error)
+               : status;
+}
+
+static enum ulp_status infer_global(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    int64_t dims[ULP_RANK_MAX];
+    if (!ulp_call_int(call, "channels_last"))
+        return ulp_infer_global(call, error);
+    for (int d = 0; d < in->rank; d++)
+        dims[d] = d == 0 || d == in->rank - 1 ? in->dims[d] : 1;
+    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+}
+
+static enum ulp_status rows_reduced(struct ulp_call *call, struct ulp_rows *rows,
+                                    struct ulp_operand *operands, struct ulp_operand *outputs,
+                                    const bool *reduced, struct ulp_error *error)
+{
+    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
+    enum ulp_status status = lay_parameters(call, operands, error);
+    return status == ULP_OK
+               ? ulp_layout_reduce(&layout, call->in[0]->rank, call->in[0]->dims, reduced, error)
+               : status;
+}
+
+static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows,
+                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+                                   struct ulp_error *error)
+{
+    const int last = ulp_call_int(call, "channels_last") ? call->in[0]->rank - 1 : 1;
+    bool reduced[ULP_RANK_MAX];
+    for (int d = 0; d < call->in[0]->rank; d++)
+        reduced[d] = d != 0 && d != last;
+    return rows_reduced(call, rows, operands, outputs, reduced, error);
+}
+
+/* The attribute opset is that of the Softmax it stands for: before 13 everything from the axis on
+ * is one row. */
+static enum ulp_status rows_softmax(struct ulp_call *call, struct ulp_rows *rows,
+                                    struct ulp_operand *operands, struct ulp_operand *outputs,
+                                    struct ulp_error *error)
+{
+    const bool flat = ulp_call_int(call, "opset") < 13;
+    const struct ulp_attribute_value *given = ulp_call_attribute(call, "axis");
+    bool reduced[ULP_RANK_MAX] = {false};
+    int axis;
+    enum ulp_status status = ulp_call_axis(given->present ? given->i
+                                           : flat         ? 1
+                                                          : -1,
+                                           call->in[0]->rank, &axis, error);
+    for (int d = 0; status == ULP_OK && d < call->in[0]->rank; d++)
+        reduced[d] = flat ? d >= axis : d == axis;
+    return status == ULP_OK ? rows_reduced(call, rows, operands, outputs, reduced, error) : status;
+}
+
+/* ---- QLinearConcat: y_scale, y_zero_point, then tensor, scale and zero point of each part ---- */
+
+static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *first = call->input_count > 2 ? call->in[2] : NULL;
+    int64_t dims[ULP_RANK_MAX];
+    int axis;
+    if (!first || call->input_count % 3 != 2)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%zu inputs: expected y_scale, y_zero_point, then three for each tensor",
+                        call->input_count);
+    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), first->rank, &axis, error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(dims, first->dims, sizeof dims);
+    for (size_t i = 0; i < call->input_count; i++)
+        if ((i < 2 || i % 3 != 2) && call->in[i]->count != 1)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "input %zu, a scale or zero point, has %zu elements: expected one", i,
+                            call->in[i]->count);
+    for (size_t i = 5; i < call->input_count; i += 3) {
+        bool fits = call->in[i] && call->in[i]->rank == first->rank;
+        for (int d = 0; fits && d < first->rank; d++)
+            fits = d == axis || call->in[i]->dims[d] == first->dims[d];
+        if (!fits)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input %zu does not fit the first tensor's shape", i);
+        dims[axis] += call->in[i]->dims[axis];
+    }
+    return ulp_call_describe(call, 0, call->in[1]->type, first->rank, dims, error);
+}
+
+static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor *out = &call->out[0];
+    int axis;
+    size_t done = 0;
+    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, error);
+    if (status != ULP_OK || out->count == 0)
+        return status;
+    const struct ulp_split whole = ulp_split_at(out, axis);
+    const bool is_signed = out->type == ULP_TYPE_INT8;
+    for (size_t i = 2; status == ULP_OK && i < call->input_count; i += 3) {
+        const struct ulp_tensor *in = call->in[i];
+        const size_t run = (size_t)in->dims[axis] * whole.inner;
+        const struct ulp_tensor part = ulp_tensor_view_from(out, done);
+        done += run;
+        const struct ulp_rows rows = {.row_count = whole.outer, .row_length = run};
+        const struct ulp_named_operand operands[] =
+            {
+                {"x", {.tensor = in, .row_stride = (int64_t)run, .position_stride = 1}},
+                {"x_scale", {.tensor = call->in[i + 1]}},
+                {"x_zero_point", {.tensor = call->in[i + 2]}},
+                {"y_scale", {.tensor = call->in[0]}},
+                {"y_zero_point", {.tensor = call->in[1]}},
+                {"low", {.constant = is_signed ? "-128" : "0"}},
+                {"high", {.constant = is_signed ? "127" : "255"}},
+            },
+                                       result = {"y",
+                                                 {.tensor = &part,
+                                                  .row_stride = (int64_t)(whole.size * whole.inner),
+                                                  .position_stride = 1}};
+        if (in->count)
+            status = ulp_call_formula(call,
+                                      "q = round((x - x_zero_point) * x_scale / y_scale) + "
+                                      "y_zero_point; min(max(q, low), high)",
+                                      call->arithmetic, &rows, sizeof operands / sizeof *operands,
+                                      operands, 1, &result, error);
+    }
+    return status;
+}
+
+/* ---- products of integers with a float result ---- */
+
+static enum ulp_status infer_to_float(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[2]->type, error);
+}
+static enum ulp_status run_to_float(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[0], call->in[1]},
+                            (const struct ulp_tensor *[]){ulp_call_in(call, 4),
+                                                          ulp_call_in(call, 5)},
+                            false, "--rb--b", error);
+}
+
+/* ---- DynamicQuantizeMatMul: DynamicQuantizeLinear of a, then the same ---- */
+
+static enum ulp_status infer_dynamic_matmul(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+}
+
+static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *a = call->in[0], **in;
+    struct ulp_tensor values, scale, zero;
+    enum ulp_status status;
+    if (a->count == 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "a has no elements");
+    if ((status = ulp_call_describe_tensor(call, &values, ULP_TYPE_UINT8, a->rank, a->dims,
+                                           error)) != ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &scale, a->type, 0, NULL, error)) != ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &zero, ULP_TYPE_UINT8, 0, NULL, error)) !=
+            ULP_OK ||
+        (status = ulp_call_temporary(call, &values, error)) != ULP_OK ||
+        (status = ulp_call_temporary(call, &scale, error)) != ULP_OK ||
+        (status = ulp_call_temporary(call, &zero, error)) != ULP_OK ||
+        (status = ulp_call_take(call, call->input_count, sizeof *in, &in, error)) != ULP_OK)
+        return status;
+    const struct ulp_rows rows = {.row_count = 1, .row_length = a->count};
+    const struct ulp_named_operand operand = {"x", {.tensor = a, .position_stride = 1}};
+    const struct ulp_named_operand outputs[] = {{"", {.tensor = &values, .position_stride = 1}},
+                                                {"scale", {.tensor = &scale}},
+                                                {"zero", {.tensor = &zero}}};
+    status = ulp_call_formula(call,
+                              "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
+                              "scale = (top == bottom ? 1 : top - bottom) / 255; "
+                              "zero = round(min(max(0 - bottom / scale, 0), 255)); "
+                              "min(max(round(x / scale) + zero, 0), 255)",
+                              call->arithmetic, &rows, 1, &operand, 3, outputs, error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(in, call->in, call->input_count * sizeof *in);
+    in[0] = &scale; /* what the epilogue calls a */
+    struct ulp_call product = *call;
+    product.in = in;
+    return ulp_integer_sums(&product, (const struct ulp_tensor *[]){&values, call->in[1]},
+                            (const struct ulp_tensor *[]){&zero, ulp_call_in(call, 3)}, false,
+                            "b-b-b", error);
+}
+
+#define Q .domain = "com.microsoft", .since = 1, .quantizes = true
+#define UNARY "x:i x_scale:p x_zero_point:i?=0 y_scale:p y_zero_point:i?=0"
+#define BINARY \
+    "a:i a_scale:p a_zero_point:i?=0 b:i b_scale:p b_zero_point:i?=0 y_scale:p y_zero_point:i?=0"
+#define POOL                                                                                  \
+    "auto_pad:string=NOTSET; ceil_mode:int=0; channels_last:int=0; count_include_pad:int=0; " \
+    "kernel_shape:!ints; pads:ints; strides:ints"
+#define REQUANTIZE(value) "q = round((" value ") / y_scale) + y_zero_point; min(max(q, low), high)"
+#define X "(x - x_zero_point) * x_scale"
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_microsoft_quantize[] = {
+    {.name = "DynamicQuantizeMatMul", Q, .inputs = "a b:i b_scale:p b_zero_point:i? bias?=-0",
+     .outputs = "y",
+     .infer = infer_dynamic_matmul, .run = run_dynamic_matmul,
+     .epilogue = "acc * (a * b_scale) + bias"},
+    {.name = "MatMulIntegerToFloat", Q,
+     .inputs = "a:i b:i a_scale:p b_scale:p a_zero_point:i? b_zero_point:i? bias?=-0",
+     .outputs = "y",
+     .infer = infer_to_float, .run = run_to_float, .epilogue = "acc * (a_scale * b_scale) + bias"},
+    {.name = "QLinearAdd", Q, .inputs = BINARY, .outputs = "y", .derived = "low high",
+     .infer = infer_two,
+     .rows = rows_each,
+     .formula = REQUANTIZE("(a - a_zero_point) * a_scale + (b - b_zero_point) * b_scale")},
+    {.name = "QLinearAveragePool", Q, .when = "count_include_pad=0", .inputs = UNARY,
+     .outputs = "y",
+     .attributes = POOL,
+     .derived = "area low high", .infer = infer_pool, .rows = rows_pool,
+     .formula = "q = round(row_mean(" X ") / y_scale + y_zero_point); min(max(q, low), high)"},
+    {.name = "QLinearAveragePool", Q, .when = "count_include_pad=1", .inputs = UNARY,
+     .outputs = "y",
+     .attributes = POOL,
+     .derived = "area low high", .infer = infer_pool, .rows = rows_pool,
+     .formula = "q = round(row_sum(" X ") / area / y_scale + y_zero_point); min(max(q, low), "
+                                       "high)"},
+    {.name = "QLinearConcat", Q, .inputs = "y_scale:p y_zero_point:i x:**", .outputs = "y",
+     .attributes = "axis:!int",
+     .infer = infer_concat, .run = run_concat},
+    {.name = "QLinearGlobalAveragePool", Q, .inputs = UNARY, .outputs = "y",
+     .attributes = "channels_last:int=0",
+     .derived = "low high", .infer = infer_global, .rows = rows_global,
+     .formula = "q = round(row_sum(x - x_zero_point) * (x_scale / (y_scale * row_size()))) + "
+                "y_zero_point; "
+                "min(max(q, low), high)"},
+    {.name = "QLinearLeakyRelu", Q, .inputs = UNARY, .outputs = "y",
+     .attributes = "alpha:float=0.01",
+     .derived = "low high",
+     .infer = ulp_infer_first, .rows = rows_each, .formula = "v = " X "; " REQUANTIZE("v < 0 ? "
+                                        "alpha * v : v")},
+    {.name = "QLinearMul", Q, .inputs = BINARY, .outputs = "y", .derived = "low high",
+     .infer = infer_two,
+     .rows = rows_each,
+     .formula = "q = round((a - a_zero_point) * (b - b_zero_point) * (a_scale * b_scale / "
+                "y_scale)) + y_zero_point; "
+                "min(max(q, low), high)"},
+    {.name = "QLinearSigmoid", Q, .inputs = UNARY, .outputs = "y", .derived = "low high",
+     .infer = ulp_infer_first,
+     .rows = rows_each,
+     .formula = REQUANTIZE("sigmoid(" X ")")},
+    {.name = "QLinearSoftmax", Q, .inputs = UNARY, .outputs = "y",
+     .attributes = "axis:int; opset:!int",
+     .derived = "low high",
+     .infer = ulp_infer_first, .rows = rows_softmax,
+     .formula = "e = exp((x - row_max(x)) * x_scale); " REQUANTIZE("e / row_sum(e)")},
+    {0},
+};
+/* clang-format on */

@@ -1,0 +1,298 @@
+/* tensor: shapes, hostile sizes, broadcasting, and conversion between every pair of elements. */
+#include "test.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "number/mpfr_record.h"
+#include "tensor/tensor.h"
+
+START_TEST(hostile_shapes_are_refused)
+{
+    struct ulp_tensor t;
+    struct ulp_error error;
+    ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2,
+                                       (int64_t[]){-1, 2}, &error),
+                     ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 3,
+                                       (int64_t[]){INT64_MAX, INT64_MAX, 4}, &error),
+                     ULP_ERROR_MEMORY);
+    ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 3,
+                                       (int64_t[]){INT64_MAX, 0, INT64_MAX}, &error),
+                     ULP_ERROR_MEMORY);
+    ck_assert_int_eq(ulp_tensor_create(&t, ULP_TYPE_STRING, ULP_ELEMENT_COUNT, 0, 0, NULL, &error),
+                     ULP_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ulp_tensor_create(&t, 99, ULP_ELEMENT_COUNT, 0, 0, NULL, &error),
+                     ULP_ERROR_INPUT);
+    ck_ulp_ok(ulp_tensor_create(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, (int64_t[]){0, 3},
+                                &error),
+              error);
+    ck_assert_uint_eq(t.count, 0);
+    ulp_tensor_free(&t);
+    ck_ulp_ok(ulp_tensor_create(&t, ULP_TYPE_INT4, ULP_ELEMENT_COUNT, 0, 0, NULL, &error), error);
+    ck_assert_uint_eq(t.count, 1);
+    ulp_tensor_free(&t);
+}
+END_TEST
+
+START_TEST(shapes_broadcast_as_numpy)
+{
+    struct ulp_tensor a, b, c;
+    struct ulp_error error;
+    int rank;
+    int64_t dims[ULP_RANK_MAX];
+    ulp_tensor_describe(&a, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 3, (int64_t[]){4, 1, 3}, &error);
+    ulp_tensor_describe(&b, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, (int64_t[]){5, 1}, &error);
+    ulp_tensor_describe(&c, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){2}, &error);
+    ck_ulp_ok(ulp_broadcast_shape(3, (const struct ulp_tensor *[]){&a, NULL, &b}, &rank, dims,
+                                  &error),
+              error);
+    ck_assert(rank == 3 && dims[0] == 4 && dims[1] == 5 && dims[2] == 3);
+    ck_assert_int_eq(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&a, &c}, &rank, dims,
+                                         &error),
+                     ULP_ERROR_INPUT);
+    b.dims[1] = 0;
+    a.dims[2] = 1;
+    ck_ulp_ok(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&a, &b}, &rank, dims, &error),
+              error);
+    ck_assert(dims[2] == 0);
+}
+END_TEST
+
+static void convert_one(enum ulp_type to, enum ulp_element element, int precision,
+                        const char *format, const struct ulp_tensor *in, struct ulp_tensor *out)
+{
+    struct ulp_error error;
+    struct ulp_format storage;
+    ck_ulp_ok(ulp_tensor_create(out, to, element, precision, 1, (int64_t[]){(int64_t)in->count},
+                                &error),
+              error);
+    if (format)
+        ck_ulp_ok(ulp_format_find(format, &storage, &error), error);
+    ck_ulp_ok(ulp_tensor_convert(out, in, format ? &storage : NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL,
+                                 &error),
+              error);
+}
+
+/* 1 + 2^-11 + 2^-80 lies just above the tie between FP16 1 and 1 + 2^-10: one rounding goes up, a
+ * rounding through FP32 or double first would go to the even neighbour 1. */
+/* Kernels look over a whole factor: a view must not reach beyond the tensor's end. */
+START_TEST(views_end_where_the_tensor_ends)
+{
+    float values[6] = {0, 1, 2, 3, 4, 5};
+    const struct ulp_tensor tensor = {.type = ULP_TYPE_FLOAT,
+                                      .element = ULP_ELEMENT_F32,
+                                      .rank = 2,
+                                      .dims = {2, 3},
+                                      .count = 6,
+                                      .element_bytes = sizeof(float),
+                                      .data = values};
+    for (size_t first = 0; first < 6; first++) {
+        const struct ulp_tensor view = ulp_tensor_view_from(&tensor, first);
+        ck_assert_uint_eq(view.count, 6 - first);
+        ck_assert(view.rank == 1 && view.dims[0] == (int64_t)(6 - first) && !view.owned);
+        ck_assert(ulp_tensor_get(&view, 0) == (double)first &&
+                  ulp_tensor_get(&view, view.count - 1) == 5);
+    }
+    ck_assert_uint_eq(ulp_tensor_view_from(&tensor, 7).count, 0);
+}
+END_TEST
+
+START_TEST(boxes_lie_where_their_indices_say)
+{
+    static const struct {
+        int rank;
+        int64_t dims[4], steps[4];
+    } boxes[] = {{0, {0}, {0}},
+                 {1, {7}, {-3}},
+                 {1, {0}, {1}},
+                 {2, {3, 5}, {100, 2}},
+                 {3, {2, 0, 4}, {1, 1, 1}},
+                 {3, {3000000000, 3000000000, 0}, {1, 1, 1}},
+                 {4, {2, 3, 1, 4}, {1000, -7, 5, 0}}};
+    for (size_t b = 0; b < sizeof boxes / sizeof *boxes; b++) {
+        int64_t offsets[64], count = 1;
+        memset(offsets, 0x55, sizeof offsets);
+        for (int d = 0; d < boxes[b].rank; d++)
+            count *= boxes[b].dims[d];
+        ulp_box_offsets(offsets, boxes[b].rank, boxes[b].dims, boxes[b].steps, 11);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t rest = i, expected = 11;
+            for (int d = boxes[b].rank - 1; d >= 0; d--) {
+                expected += rest % boxes[b].dims[d] * boxes[b].steps[d];
+                rest /= boxes[b].dims[d];
+            }
+            ck_assert_int_eq(offsets[i], expected);
+        }
+        ck_assert_int_eq(offsets[count], 0x5555555555555555);
+    }
+}
+END_TEST
+
+START_TEST(wide_to_half_is_one_rounding)
+{
+    struct ulp_tensor in, half, one = {0};
+    struct ulp_error error;
+    mpfr_t x;
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, (int64_t[]){1},
+                                &error),
+              error);
+    ulp_record_begin(x, in.data, 128);
+    mpfr_set_ui_2exp(x, 1, -80, MPFR_RNDN);
+    mpfr_add_d(x, x, 1 + 0x1p-11, MPFR_RNDN);
+    ulp_record_close(in.data, x);
+    convert_one(ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, "fp16", &in, &half);
+    ck_assert(ulp_tensor_get(&half, 0) == 1 + 0x1p-10);
+    convert_one(ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, "fp64", &in, &one);
+    ck_assert(ulp_tensor_get(&one, 0) == 1 + 0x1p-11);
+    ulp_tensor_free(&one);
+    /* Below double's range: 2^-2000 rounds to zero, upward it would be the smallest subnormal. */
+    ulp_record_begin(x, in.data, 128);
+    mpfr_set_si_2exp(x, -1, -2000, MPFR_RNDN);
+    ulp_record_close(in.data, x);
+    ulp_tensor_free(&half);
+    convert_one(ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, "fp16", &in, &half);
+    ck_assert(ulp_tensor_get(&half, 0) == 0 && signbit(ulp_tensor_get(&half, 0)));
+    ulp_tensor_free(&half);
+    ulp_tensor_free(&in);
+}
+END_TEST
+
+START_TEST(big_integers_round_once)
+{
+    struct ulp_tensor in, out;
+    struct ulp_error error;
+    /* 2^62 + 2^38 is the tie between FP32 neighbours 2^62 and 2^62 + 2^39; one more goes up, though
+     * double cannot hold it. */
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){3},
+                                &error),
+              error);
+    int64_t *v = in.data;
+    v[0] = (INT64_C(1) << 62) + (INT64_C(1) << 38);
+    v[1] = v[0] + 1;
+    v[2] = INT64_MIN;
+    convert_one(ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, "fp32", &in, &out);
+    ck_assert(ulp_tensor_get(&out, 0) == 0x1p62);
+    ck_assert(ulp_tensor_get(&out, 1) == 0x1p62 + 0x1p39);
+    ck_assert(ulp_tensor_get(&out, 2) == -0x1p63);
+    ulp_tensor_free(&out);
+    convert_one(ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, NULL, &in, &out);
+    mpfr_t x;
+    ulp_record_open_const(x, ulp_record_at_const(out.data, 1, 128), 128);
+    ck_assert_int_eq(mpfr_cmp_si(x, v[1]), 0);
+    ulp_tensor_free(&out);
+    ulp_tensor_free(&in);
+}
+END_TEST
+
+START_TEST(floats_to_integers_saturate)
+{
+    struct ulp_tensor in, out;
+    struct ulp_error error;
+    const double values[] = {1.9, -1.9, NAN,  INFINITY, -INFINITY,
+                             3e9, 300,  -0.5, 0x1p63,   9007199254740993.0 * 4};
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){10},
+                                &error),
+              error);
+    memcpy(in.data, values, sizeof values);
+    static const struct {
+        enum ulp_type type;
+        int64_t expected[10];
+    } rows[] = {
+        {ULP_TYPE_INT32, {1, -1, 0, INT32_MAX, INT32_MIN, INT32_MAX, 300, 0, INT32_MAX, INT32_MAX}},
+        {ULP_TYPE_UINT8, {1, 0, 0, 255, 0, 255, 255, 0, 255, 255}},
+        {ULP_TYPE_INT64,
+         {1, -1, 0, INT64_MAX, INT64_MIN, 3000000000, 300, 0, INT64_MAX, 36028797018963968}},
+        {ULP_TYPE_INT4, {1, -1, 0, 7, -8, 7, 7, 0, 7, 7}},
+        {ULP_TYPE_BOOL, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        convert_one(rows[r].type, ULP_ELEMENT_COUNT, 0, NULL, &in, &out);
+        for (size_t i = 0; i < 10; i++)
+            ck_assert_msg(ulp_tensor_get_int(&out, i) == rows[r].expected[i], "%s[%zu]: %lld",
+                          ulp_type_name(rows[r].type), i, (long long)ulp_tensor_get_int(&out, i));
+        ulp_tensor_free(&out);
+    }
+    ulp_tensor_free(&in);
+}
+END_TEST
+
+/* Every element moves, by no more than the bound, on the type's own grid; whole numbers and numbers
+ * that are none stay, and so does a tensor of whole numbers. */
+START_TEST(perturbed_tensors_are_close)
+{
+    static const struct {
+        enum ulp_type type;
+        int precision;
+        double most;
+    } rows[] = {{ULP_TYPE_FLOAT, 24, 0x1p-22},  {ULP_TYPE_FLOAT, 11, 0x1p-9},
+                {ULP_TYPE_DOUBLE, 53, 0x1p-51}, {ULP_TYPE_FLOAT16, 24, 0x1p-9},
+                {ULP_TYPE_FLOAT, 4, 0x1p-3},    {ULP_TYPE_FLOAT16, 8, 0x1p-6}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct ulp_tensor in, out, again, other;
+        struct ulp_error error;
+        size_t moved = 0;
+        ck_ulp_ok(ulp_tensor_create(&in, rows[r].type, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){1000},
+                                    &error),
+                  error);
+        for (size_t i = 0; i < in.count; i++)
+            if (in.element == ULP_ELEMENT_F32)
+                ((float *)in.data)[i] = i == 7   ? INFINITY
+                                        : i == 9 ? NAN
+                                                 : 1.5f + (float)i * 0x1p-10f;
+            else
+                ((double *)in.data)[i] = i == 7 ? INFINITY : 1.5 + (double)i * 0x1p-10;
+        ck_ulp_ok(ulp_tensor_perturb(&out, &in, rows[r].precision, 3, "w", NULL, &error), error);
+        ck_ulp_ok(ulp_tensor_perturb(&again, &in, rows[r].precision, 3, "w", NULL, &error), error);
+        ck_ulp_ok(ulp_tensor_perturb(&other, &in, rows[r].precision, 4, "w", NULL, &error), error);
+        ck_assert_int_eq(memcmp(out.data, again.data, out.count * out.element_bytes), 0);
+        ck_assert_int_ne(memcmp(out.data, other.data, out.count * out.element_bytes), 0);
+        for (size_t i = 0; i < in.count; i++) {
+            const double x = ulp_tensor_get(&in, i), y = ulp_tensor_get(&out, i);
+            struct ulp_format format;
+            ck_ulp_ok(ulp_format_find(ulp_type_rows[in.type].format, &format, &error), error);
+            /* the change itself, and half an ulp by which its result is rounded */
+            ck_expect(!(isfinite(x)) ||
+                          fabs(y - x) <= rows[r].most * x + ulp_format_ulp(&format, x) / 2,
+                      "%g became %g", x, y);
+            ck_expect(ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, y, 0, 0) == y ||
+                          (isnan(x) && isnan(y)),
+                      "%a is no %s", y, format.name);
+            moved += x != y;
+        }
+        ck_assert_uint_gt(moved, 700);
+        ulp_tensor_free(&in);
+        ulp_tensor_free(&out);
+        ulp_tensor_free(&again);
+        ulp_tensor_free(&other);
+    }
+    struct ulp_tensor whole, view;
+    struct ulp_error error;
+    float counts[] = {-2, 0, 3};
+    ck_ulp_ok(ulp_tensor_describe(&whole, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){3},
+                                  &error),
+              error);
+    whole.data = counts;
+    ck_ulp_ok(ulp_tensor_perturb(&view, &whole, 24, 1, "w", NULL, &error), error);
+    ck_assert_ptr_eq(view.data, counts);
+    ck_assert(!view.owned);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tensor");
+    TCase *tests = tcase_create("tensor");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, hostile_shapes_are_refused);
+    tcase_add_test(tests, shapes_broadcast_as_numpy);
+    tcase_add_test(tests, views_end_where_the_tensor_ends);
+    tcase_add_test(tests, boxes_lie_where_their_indices_say);
+    tcase_add_test(tests, wide_to_half_is_one_rounding);
+    tcase_add_test(tests, big_integers_round_once);
+    tcase_add_test(tests, floats_to_integers_saturate);
+    tcase_add_test(tests, perturbed_tensors_are_close);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
