@@ -437,7 +437,7 @@ const struct ulp_operator ulp_ops_microsoft_attention[] = {
                    "unidirectional:int=0",
      .infer = infer_multi_head, .run = run_multi_head, .mixed = true, .check = check_multi_head},
     {.name = "QAttention", MS,
-     .inputs = "input:i weight:i bias input_scale:p weight_scale:p mask_index:i? "
+     .inputs = "input:i weight:i bias:f input_scale:p weight_scale:p mask_index:i? "
                "input_zero_point:i? "
                "weight_zero_point:i? past?",
      .outputs = "y present?", .attributes = MASKED, PROJECTED, .parameter = 1,
