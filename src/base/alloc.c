@@ -8,6 +8,19 @@
 #include "base/error.h"
 #include "base/shown.h"
 
+/* Under AddressSanitizer what lies behind a block, up to its rounded size, and between the pieces
+ * of an arena may not be touched. */
+#if defined __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define GAP_BYTES 16
+#define FORBID(start, bytes) ASAN_POISON_MEMORY_REGION(start, bytes)
+#define ALLOW(start, bytes) ASAN_UNPOISON_MEMORY_REGION(start, bytes)
+#else
+#define GAP_BYTES 0
+#define FORBID(start, bytes) ((void)0)
+#define ALLOW(start, bytes) ((void)0)
+#endif
+
 /* Lies in the ULP_ALIGNMENT bytes before each block handed out. */
 struct header {
     struct ulp_budget *budget;
@@ -44,6 +57,7 @@ enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
     *(struct header *)block =
         (struct header){.budget = budget, .bytes = total, .capacity = capacity};
     *out = block + ULP_ALIGNMENT;
+    FORBID(block + ULP_ALIGNMENT + bytes, capacity - ULP_ALIGNMENT - bytes);
     return ULP_OK;
 }
 
@@ -63,6 +77,7 @@ void ulp_free(void *pointer)
         return;
     char *block = (char *)pointer - ULP_ALIGNMENT;
     struct header header = *(struct header *)block;
+    ALLOW(block, header.capacity);
     ulp_budget_give(header.budget, block, header.bytes, header.capacity);
 }
 
@@ -120,6 +135,7 @@ void ulp_arena_free(struct ulp_arena *arena)
         return;
     for (struct arena_block *block = arena->first, *next; block; block = next) {
         next = block->next;
+        ALLOW(block->data, block->size);
         ulp_free(block);
     }
     free(arena);
@@ -145,13 +161,15 @@ static struct arena_block *add_block(struct ulp_arena *arena, size_t bytes)
         return NULL;
     struct arena_block *block = memory;
     *block = (struct arena_block){.next = arena->first, .size = size};
+    FORBID(block->data, size);
     return arena->first = block;
 }
 
 void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes)
 {
-    size_t bytes;
-    if (!ulp_size_mul(count, element_bytes, &bytes) || !ulp_size_add(bytes, 15, &bytes))
+    size_t wanted, bytes;
+    if (!ulp_size_mul(count, element_bytes, &wanted) ||
+        !ulp_size_add(wanted, 15 + GAP_BYTES, &bytes))
         return NULL;
     bytes = bytes / 16 * 16;
     struct arena_block *block = arena->first;
@@ -160,6 +178,7 @@ void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes
     if (!block)
         return NULL;
     void *taken = block->data + block->used;
+    ALLOW(taken, wanted);
     block->used += bytes;
     return taken;
 }

@@ -384,20 +384,29 @@ static enum ulp_status read_inputs(const struct binding *b)
     return read_slots(b, bound->op->derived, 0, &bound->derived, &bound->derived_count);
 }
 
-static enum ulp_status check_outputs(const struct binding *b)
+/* The row's outputs, from scratch. */
+static enum ulp_status read_outputs(const struct binding *b, const struct ulp_slot **outputs,
+                                    size_t *count)
 {
-    const struct ulp_node *node = b->bound->node;
-    const struct ulp_slot *outputs;
-    size_t count = 0;
-    const struct binding passing = {b->bound, b->scratch, b->scratch, b->error};
+    struct ulp_bound *bound = b->bound;
+    const struct ulp_node *node = bound->node;
+    const struct binding passing = {bound, b->scratch, b->scratch, b->error};
     enum ulp_status status =
-        read_slots(&passing, b->bound->op->outputs, node->output_count, &outputs, &count);
-    for (size_t i = count; status == ULP_OK && i < node->output_count; i++)
+        read_slots(&passing, bound->op->outputs, node->output_count, outputs, count);
+    if (status != ULP_OK)
+        return status;
+    if (*count && !node->output_count && !(*outputs)[0].optional)
+        return ulp_fail(b->error, ULP_ERROR_INPUT, "there are no outputs: expected at least one");
+    for (size_t i = *count; i < node->output_count; i++)
         if (node->outputs[i] >= 0)
             return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
                             "output %zu is not supported: this version computes the first %zu", i,
-                            count);
-    return status;
+                            *count);
+    while (bound->required_output_count < *count &&
+           !(*outputs)[bound->required_output_count].optional &&
+           !(*outputs)[bound->required_output_count].variadic)
+        bound->required_output_count++;
+    return ULP_OK;
 }
 
 /* ---- formula ---- */
@@ -434,19 +443,14 @@ static size_t collect_names(const char **names, size_t used, const struct ulp_sl
     return used;
 }
 
-static enum ulp_status make_tape(const struct binding *b)
+static enum ulp_status make_tape(const struct binding *b, const struct ulp_slot *outputs,
+                                 size_t output_count)
 {
     struct ulp_bound *bound = b->bound;
     const char *formula = bound->op->formula ? bound->op->formula : bound->op->epilogue;
     if (!formula)
         return ULP_OK;
-    const struct ulp_slot *outputs = NULL;
-    size_t used = 0, output_count = 0;
-    const struct binding passing = {bound, b->scratch, b->scratch, b->error};
-    enum ulp_status status = read_slots(&passing, bound->op->outputs, bound->node->output_count,
-                                        &outputs, &output_count);
-    if (status != ULP_OK)
-        return status;
+    size_t used = 0;
     size_t most =
         1 + bound->input_slot_count + bound->attribute_count + bound->derived_count + output_count;
     if (most > OPERANDS_MAX)
@@ -467,9 +471,10 @@ static enum ulp_status make_tape(const struct binding *b)
         write_out(&text, formula, bound->input_slot_count);
     else
         ulp_text_add(&text, "%s", formula);
-    status = text.failed ? fail_memory(b)
-                         : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names,
-                                           (int)output_count, ulp_arena_budget(b->arena), b->error);
+    const enum ulp_status status =
+        text.failed ? fail_memory(b)
+                    : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names,
+                                      (int)output_count, ulp_arena_budget(b->arena), b->error);
     ulp_text_free(&text);
     return status;
 }
@@ -491,6 +496,8 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
     struct ulp_arena *scratch;
     enum ulp_status status = ulp_arena_create(&scratch, ulp_arena_budget(arena), error);
     const struct binding b = {out, arena, scratch, error};
+    const struct ulp_slot *outputs = NULL;
+    size_t output_count = 0;
     if (status == ULP_OK && !row)
         status = choose_row(&b, opset);
     if (status == ULP_OK)
@@ -498,9 +505,9 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
     if (status == ULP_OK)
         status = read_inputs(&b);
     if (status == ULP_OK)
-        status = check_outputs(&b);
+        status = read_outputs(&b, &outputs, &output_count);
     if (status == ULP_OK)
-        status = make_tape(&b);
+        status = make_tape(&b, outputs, output_count);
     ulp_arena_free(scratch);
     return status == ULP_OK ? ULP_OK
                             : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/bounds.h"
 
 /* ---- attributes and inputs ---- */
 
@@ -88,6 +89,29 @@ enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, 
     for (size_t i = 0; i < count; i++)
         values[i] = given ? list.values[i] : fallback;
     return ULP_OK;
+}
+
+enum ulp_status ulp_call_number(const struct ulp_call *call, const char *name, int64_t fallback,
+                                bool *known, int64_t *out, struct ulp_error *error)
+{
+    const struct ulp_tensor *tensor = ulp_call_input(call, name);
+    *known = !tensor || tensor->data;
+    if (tensor && tensor->count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu elements: expected 1", name,
+                        tensor->count);
+    if (*known)
+        *out = tensor ? ulp_tensor_get_int(tensor, 0) : fallback;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_call_int_within(const struct ulp_call *call, const char *name, int64_t low,
+                                    int64_t high, int64_t *out, struct ulp_error *error)
+{
+    *out = ulp_call_int(call, name);
+    return *out >= low && *out <= high
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT, "%s is %lld: expected %lld to %lld", name,
+                          (long long)*out, (long long)low, (long long)high);
 }
 
 enum ulp_status ulp_call_axis(int64_t axis, int rank, int *out, struct ulp_error *error)
@@ -209,6 +233,24 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
                               call->arithmetic->seed ^ call->bound->key, call->pool, error);
 }
 
+enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **tensor,
+                            enum ulp_type type, struct ulp_error *error)
+{
+    struct ulp_tensor *out;
+    if (!*tensor)
+        return ULP_OK;
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_call_describe_tensor(call, out, type, (*tensor)->rank, (*tensor)->dims, error);
+    if (status != ULP_OK ||
+        (out->element == (*tensor)->element && out->precision == (*tensor)->precision))
+        return status;
+    if ((status = ulp_call_temporary(call, out, error)) == ULP_OK)
+        status = ulp_call_convert(call, out, *tensor, error);
+    *tensor = out;
+    return status;
+}
+
 enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor,
                                 enum ulp_type type, float value, struct ulp_error *error)
 {
@@ -245,6 +287,9 @@ uint64_t ulp_call_stream(struct ulp_call *call)
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
                                   struct ulp_error *error)
 {
+    const enum ulp_status status = ulp_bounds_check_contraction(problem, error);
+    if (status != ULP_OK)
+        return status;
     problem->node_key = ulp_call_stream(call);
     problem->packed = call->packed;
     return ulp_contract(call->arithmetic, problem, call->pool, error);
@@ -255,6 +300,12 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
                                 const struct ulp_rows *rows, const struct ulp_operand *operands,
                                 const struct ulp_operand *outputs, struct ulp_error *error)
 {
+    enum ulp_status status =
+        ulp_bounds_check_rows(rows, operands, (size_t)tape->operand_count, error);
+    if (status == ULP_OK)
+        status = ulp_bounds_check_rows(rows, outputs, (size_t)tape->output_count, error);
+    if (status != ULP_OK)
+        return status;
     return ulp_tape_run(&(struct ulp_tape_call){.tape = tape,
                                                 .arithmetic = arithmetic,
                                                 .rows = rows,

@@ -39,6 +39,13 @@ enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, str
 /* A list that must have `count` entries; absent: all `fallback`. values has room for count. */
 enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, size_t count,
                                  int64_t fallback, int64_t *values, struct ulp_error *error);
+/* The integer that input `name` holds; absent: fallback. Refused unless it has one element; *known
+ * false, and *out as it was: its value is not known while planning. */
+enum ulp_status ulp_call_number(const struct ulp_call *call, const char *name, int64_t fallback,
+                                bool *known, int64_t *out, struct ulp_error *error);
+/* The attribute `name`, refused unless low <= *out <= high. */
+enum ulp_status ulp_call_int_within(const struct ulp_call *call, const char *name, int64_t low,
+                                    int64_t high, int64_t *out, struct ulp_error *error);
 /* axis counted from the end when negative, checked: 0 <= *out < rank. */
 enum ulp_status ulp_call_axis(int64_t axis, int rank, int *out, struct ulp_error *error);
 /* The attribute `axis` (or input of that name) of input 0. */
@@ -68,6 +75,10 @@ enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *ten
                                    struct ulp_error *error);
 /* The end of them. */
 void ulp_call_free_temporaries(struct ulp_temporary *list);
+/* *tensor (may be NULL) as the lane holds tensors of `type`: converted, unless it is so already.
+ * For runs that move elements of inputs which may be mixed. */
+enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **tensor,
+                            enum ulp_type type, struct ulp_error *error);
 /* Describe and allocate a temporary that holds values of `format`, unrounded accumulators for
  * example. */
 enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor,

@@ -164,6 +164,9 @@ static enum ulp_status begin_loop(struct ulp_control *control, struct ulp_error 
         control->graph->output_count != call->output_count + 1)
         return ulp_fail(error, ULP_ERROR_INPUT, "the body has %zu outputs for the node's %zu",
                         control->graph->output_count, call->output_count);
+    if ((limit && limit->count != 1) || (condition && condition->count != 1))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "M or cond has another number of elements: expected 1");
     control->scan_count = call->output_count - control->carried_count;
     control->round_count = limit ? ulp_tensor_get_int(limit, 0) : INT64_MAX;
     control->go_on = condition ? ulp_tensor_get_int(condition, 0) != 0 : 1;
@@ -196,6 +199,9 @@ static enum ulp_status begin_scan(struct ulp_control *control, struct ulp_error 
         if (call->in[1 + i]->rank < 1 || call->in[1 + i]->dims[0] != call->in[1]->dims[0])
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "input %zu does not have the batch axis of input 1", 1 + i);
+    if (batch && call->in[0] && call->in[0]->count != (size_t)call->in[1]->dims[0])
+        return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens has %zu entries for %lld sequences",
+                        call->in[0]->count, (long long)call->in[1]->dims[0]);
     if (control->scan_input_count < 1 || control->scan_input_count > own ||
         control->graph->output_count != call->output_count ||
         call->output_count < own - control->scan_input_count)
@@ -241,12 +247,27 @@ static enum ulp_status begin_item(struct ulp_control *control, struct ulp_error 
         const struct ulp_tensor *in = call->in[control->first_input + control->carried_count + i];
         control->views[i] = batch ? batch_item(in, control->item) : ulp_tensor_view(in);
     }
-    int axis;
-    enum ulp_status status = scan_axis(control, 0, &axis, error);
-    if (status == ULP_OK)
-        control->round_count = batch && call->in[0] ? ulp_tensor_get_int(call->in[0], control->item)
-                                                    : control->views[0].dims[axis];
-    return status;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < control->scan_input_count && status == ULP_OK; i++) {
+        int axis;
+        if ((status = scan_axis(control, i, &axis, error)) != ULP_OK)
+            break;
+        const int64_t length = control->views[i].dims[axis];
+        if (i == 0)
+            control->round_count = length;
+        else if (length != control->round_count)
+            status =
+                ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld steps, the first %lld", i,
+                         (long long)length, (long long)control->round_count);
+    }
+    if (status != ULP_OK || !batch || !call->in[0])
+        return status;
+    const int64_t given = ulp_tensor_get_int(call->in[0], control->item);
+    if (given < 0 || given > control->round_count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens[%zu] is %lld of %lld steps",
+                        control->item, (long long)given, (long long)control->round_count);
+    control->round_count = given;
+    return ULP_OK;
 }
 
 /* The slices of the scan inputs for this round. */
@@ -259,9 +280,6 @@ static enum ulp_status take_slices(struct ulp_control *control, struct ulp_error
         const struct ulp_tensor *in = &control->views[i];
         int axis;
         status = scan_axis(control, i, &axis, error);
-        if (status == ULP_OK && in->dims[axis] < control->round_count)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld of %lld steps", i,
-                              (long long)in->dims[axis], (long long)control->round_count);
         if (status == ULP_OK)
             status = take_slice(control->call, &control->slices[i], in, axis,
                                 (size_t)(list_entry(control->call, directions, i)
@@ -400,10 +418,37 @@ static enum ulp_status give_carried(struct ulp_control *control, struct ulp_erro
     return status;
 }
 
+/* A batch without items has no parts to stack: the states are as they came, a scan output has the
+ * inputs' steps and what the body declares. */
+static enum ulp_status end_empty_batch(struct ulp_control *control, struct ulp_error *error)
+{
+    struct ulp_call *call = control->call;
+    static const struct ulp_gathered none;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < call->output_count && status == ULP_OK; i++) {
+        const struct ulp_tensor *in = call->in[control->first_input + i],
+                                *steps = call->in[control->first_input + control->carried_count];
+        struct ulp_value_info info = control->graph->values[control->graph->outputs[i]].info;
+        if (i < control->carried_count) {
+            status = ulp_tensor_copy(&call->out[i], in, call->budget, error);
+            continue;
+        }
+        info.rank = info.rank < 0 ? 1 : info.rank + 1;
+        if (info.rank > ULP_RANK_MAX || steps->rank < 2)
+            return ulp_fail(error, ULP_ERROR_INPUT, "the scan inputs have no steps");
+        memmove(info.dims + 1, info.dims, (size_t)(info.rank - 1) * sizeof *info.dims);
+        info.dims[0] = steps->dims[1];
+        status = stack(call, &call->out[i], &none, 0, false, &info, error);
+    }
+    return status;
+}
+
 enum ulp_status ulp_control_end(struct ulp_control *control, struct ulp_error *error)
 {
     struct ulp_call *call = control->call;
     bool batch = control->kind == ULP_CONTROL_SCAN_BATCH, scan = control->kind == ULP_CONTROL_SCAN;
+    if (batch && !control->item_count)
+        return end_empty_batch(control, error);
     enum ulp_status status = batch ? ULP_OK : give_carried(control, error);
     for (size_t i = batch ? 0 : control->carried_count; i < call->output_count && status == ULP_OK;
          i++) {

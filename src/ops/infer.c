@@ -67,7 +67,7 @@ void ulp_strides(const struct ulp_tensor *tensor, int64_t *strides)
     int64_t stride = 1;
     for (int d = tensor->rank - 1; d >= 0; d--) {
         strides[d] = stride;
-        stride *= tensor->dims[d];
+        stride = ulp_dim_mul(stride, tensor->dims[d]);
     }
 }
 
@@ -91,6 +91,9 @@ enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *
         return ULP_OK;
     for (int d = 0; d < rank; d++)
         dims[d] = d == axis ? (int64_t)operand->tensor->count : 1;
+    if (rank == 0 && operand->tensor->count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements beside a scalar",
+                        operand->tensor->count);
     operand->tensor = ulp_layout_view(call->scratch, operand->tensor, rank, dims);
     return operand->tensor ? ULP_OK : ulp_fail_memory(error, "out of memory");
 }
@@ -105,6 +108,9 @@ enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_opera
     const bool is_signed =
         element == ULP_ELEMENT_I8 || element == ULP_ELEMENT_I16 || element == ULP_ELEMENT_I32;
     char *texts;
+    if (bits > 32 && !is_float && bound->derived_count)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "results of type %s are not supported",
+                        ulp_type_name(type));
     enum ulp_status status = ulp_call_take(call, 2 * 32, 1, &texts, error);
     if (status != ULP_OK || bits > 32)
         return status;

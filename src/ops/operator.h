@@ -59,6 +59,9 @@ struct ulp_bound {
     const struct ulp_node *node;
     int64_t opset; /* of the node's domain */
     size_t input_slot_count, attribute_count, derived_count;
+    /* of the row's outputs so many come first that run writes without asking whether they are
+     * wanted */
+    size_t required_output_count;
     /* a variadic last one is repeated as often as the node gives it: x0, x1, ... */
     const struct ulp_slot *inputs;
     uint32_t weights; /* bit i: op->weights names input i */
@@ -86,7 +89,8 @@ struct ulp_call {
     size_t input_count, output_count;
     /* NULL: omitted. While planning, data may be NULL (only the shape is known) */
     const struct ulp_tensor *const *in;
-    /* out[i] described by infer, allocated by the caller before run; type UNDEFINED: not wanted */
+    /* out[i] described by infer, allocated by the caller before run; type UNDEFINED: not wanted. A
+     * required output that the node leaves out is memory of the call's own */
     struct ulp_tensor *out;
     struct ulp_arena *scratch; /* freed after the call */
     struct ulp_budget *budget;
@@ -103,7 +107,7 @@ struct ulp_call {
  * values of inputs whose data is not NULL. Returns ULP_OK with out[i].type UNDEFINED when a needed
  * value is not known yet (only while planning). */
 typedef enum ulp_status ulp_infer_fn(struct ulp_call *call, struct ulp_error *error);
-/* Compute out[]. */
+/* Compute out[]; not called when all of them are empty. */
 typedef enum ulp_status ulp_run_fn(struct ulp_call *call, struct ulp_error *error);
 /* Lay the tape's operands over rows: fill rows, operands and outputs (tables from call->scratch).
  * Operand order: the row's inputs, its attributes, its derived ones. Tensors and constants of
@@ -134,7 +138,7 @@ struct ulp_operator {
      * (-0 is the exact neutral element of addition); '*' the last may repeat: "f(x, ...)" in a
      * formula stands for f(f(x0, x1), x2) over all of them, and "#x" for their number. */
     const char *inputs;
-    const char *outputs; /* "y mean? inv_std_dev?" */
+    const char *outputs; /* "y mean? inv_std_dev?": run asks for the latter with ulp_call_wants */
     /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!'
      * before the kind: required. Attributes not listed are refused at planning. Floats take their
      * exact FP32 value. Listed ones can be named in the formula. */

@@ -4,14 +4,6 @@
 #include "ops/call.h"
 #include "ops/infer.h"
 
-static bool is_all_empty(const struct ulp_call *call)
-{
-    for (size_t i = 0; i < call->output_count; i++)
-        if (ulp_call_wants(call, i) && call->out[i].count)
-            return false;
-    return true;
-}
-
 static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_bound *bound = call->bound;
@@ -19,8 +11,6 @@ static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *erro
     size_t output_count = (size_t)bound->tape->output_count;
     struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};
-    if (is_all_empty(call))
-        return ULP_OK;
     enum ulp_status status = ulp_call_take(call, operand_count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, output_count, sizeof *outputs, &outputs, error);
@@ -93,23 +83,35 @@ static bool node_wants(const struct ulp_call *call, size_t i)
     return i < call->bound->node->output_count && call->bound->node->outputs[i] >= 0;
 }
 
+static void drop_unwanted(struct ulp_call *call)
+{
+    for (size_t i = 0; i < call->output_count; i++)
+        if (!node_wants(call, i))
+            ulp_tensor_free(&call->out[i]);
+}
+
 static enum ulp_status allocate_outputs(struct ulp_call *call, struct ulp_error *error)
 {
-    for (size_t i = 0; i < call->output_count; i++) {
-        if (!node_wants(call, i))
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < call->output_count && status == ULP_OK; i++) {
+        const bool wanted = node_wants(call, i);
+        if (!wanted && i >= call->bound->required_output_count)
             call->out[i] = (struct ulp_tensor){0};
         else if (call->out[i].type == ULP_TYPE_UNDEFINED)
             return ulp_fail(error, ULP_ERROR_INPUT, "output %zu does not exist", i);
-        else if (ulp_tensor_allocate(&call->out[i], call->budget, error) != ULP_OK)
-            return ULP_ERROR_MEMORY;
+        else
+            status = wanted ? ulp_tensor_allocate(&call->out[i], call->budget, error)
+                            : ulp_call_temporary(call, &call->out[i], error);
     }
-    return ULP_OK;
+    return status;
 }
 
 static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status status,
                                  struct ulp_error *error)
 {
     const struct ulp_node *node = call->bound->node;
+    if (status == ULP_ERROR_USAGE) /* a kernel's word for what the model's types and shapes ask */
+        status = ULP_ERROR_INPUT;
     return status == ULP_OK ? ULP_OK
                             : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
 }
@@ -117,9 +119,9 @@ static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status st
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error)
 {
     enum ulp_status status = infer(call, error);
-    for (size_t i = 0; i < call->output_count; i++)
-        if (!node_wants(call, i) || status != ULP_OK)
-            call->out[i] = (struct ulp_tensor){0};
+    drop_unwanted(call);
+    for (size_t i = 0; status != ULP_OK && i < call->output_count; i++)
+        call->out[i] = (struct ulp_tensor){0};
     return add_place(call, status, error);
 }
 
@@ -137,19 +139,29 @@ enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status,
     if (call->temporaries)
         ulp_call_free_temporaries(*call->temporaries);
     call->temporaries = NULL;
+    drop_unwanted(call);
     for (size_t i = 0; status != ULP_OK && i < call->output_count; i++)
         ulp_tensor_free(&call->out[i]);
     return add_place(call, status, error);
 }
 
+/* Nothing is to be computed: no output that is wanted has elements. */
+static bool is_all_empty(const struct ulp_call *call)
+{
+    for (size_t i = 0; i < call->output_count; i++)
+        if (ulp_call_wants(call, i) && call->out[i].count)
+            return false;
+    return true;
+}
+
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
 {
+    const struct ulp_operator *op = call->bound->op;
     struct ulp_temporary *temporaries;
     enum ulp_status status = ulp_call_open(call, &temporaries, error);
-    if (status == ULP_OK && !call->bound->op->allocates)
+    if (status == ULP_OK && !op->allocates)
         status = allocate_outputs(call, error);
-    if (status == ULP_OK)
-        status =
-            call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);
+    if (status == ULP_OK && (op->allocates || !is_all_empty(call)))
+        status = op->run ? op->run(call, error) : run_formula(call, error);
     return ulp_call_close(call, status, error);
 }

@@ -5,14 +5,15 @@
 
 #include "base/error.h"
 
-/* Beyond this no product of three such numbers overflows. */
+/* No product of two such numbers, or of one and a dimension, overflows. */
 #define NUMBER_MAX ((int64_t)1 << 20)
+#define KERNEL_MAX INT32_MAX
 
 int64_t ulp_product(const int64_t *numbers, int count)
 {
     int64_t product = 1;
     for (int i = 0; i < count; i++)
-        product *= numbers[i];
+        product = ulp_dim_mul(product, numbers[i]);
     return product;
 }
 
@@ -50,15 +51,18 @@ enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struc
             windows->kernel[d] = weights->dims[2 + d];
         windows->pads[d] = pads[d];
         windows->pads_end[d] = pads[rank + d];
-        const int64_t numbers[] = {windows->kernel[d] - 1, windows->strides[d] - 1,
-                                   windows->dilations[d] - 1, pads[d], pads[rank + d]};
+        const int64_t numbers[] = {windows->kernel[d], windows->strides[d], windows->dilations[d],
+                                   pads[d], pads[rank + d]};
         for (int i = 0; i < 5; i++)
-            if (numbers[i] < 0 || numbers[i] >= NUMBER_MAX)
+            if (numbers[i] < (i < 3) || numbers[i] > NUMBER_MAX)
                 return ulp_fail(
                     error, ULP_ERROR_INPUT,
                     "kernel, stride, dilation or pads of spatial axis %d are out of range", d);
     }
-    return ULP_OK;
+    return ulp_product(windows->kernel, rank) <= KERNEL_MAX
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a kernel of more than %d elements",
+                          KERNEL_MAX);
 }
 
 /* auto_pad SAME_UPPER and SAME_LOWER: as many outputs as strides fit into the input. */

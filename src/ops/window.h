@@ -21,7 +21,7 @@ enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_t
 enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struct ulp_tensor *in,
                                         const struct ulp_tensor *weights,
                                         struct ulp_windows *windows, struct ulp_error *error);
-/* Product of count numbers. */
+/* Product of count numbers >= 0, as ulp_dim_mul. */
 int64_t ulp_product(const int64_t *numbers, int count);
 
 #endif

@@ -83,11 +83,11 @@ static void part_lanes(struct rounds *r)
 }
 
 /* What observers know a value by: a result of the body, or an input of the step. NULL: a constant,
- * or nothing. */
+ * or nothing, as a result is when there was no round. */
 static const char *find_name(const struct rounds *r, struct ulp_control_source source)
 {
     bool inside = source.result >= 0;
-    int slot = inside              ? r->inner.block->outputs[source.result]
+    int slot = inside              ? r->inner.block ? r->inner.block->outputs[source.result] : -1
                : source.input >= 0 ? r->step->inputs[source.input]
                                    : -1;
     const struct ulp_frame *frame = inside ? &r->inner : r->frame;

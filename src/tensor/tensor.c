@@ -92,7 +92,7 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
     if (rank < 0 || rank > ULP_RANK_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "rank %d: at most %d dimensions are supported", rank, ULP_RANK_MAX);
-    size_t count = 1, bytes;
+    size_t count = 1;
     bool empty = false, fits = true;
     for (int d = 0; d < rank; d++) {
         if (dims[d] < 0)
@@ -100,13 +100,13 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
                             (long long)dims[d]);
         empty |= dims[d] == 0;
         if (dims[d] != 0)
-            fits = fits && ulp_size_mul(count, (size_t)dims[d], &count);
+            fits = fits && ulp_size_mul(count, (size_t)dims[d], &count) && count <= ULP_COUNT_MAX;
         out->dims[d] = dims[d];
     }
     out->element_bytes = ulp_element_bytes(element, precision);
-    if (!fits || !ulp_size_mul(count, out->element_bytes, &bytes) || bytes > PTRDIFF_MAX)
+    if (!fits)
         return ulp_fail(error, ULP_ERROR_MEMORY,
-                        "a %s tensor of these dimensions is larger than memory can address",
+                        "a %s tensor of these dimensions has more than 2^42 elements",
                         ulp_type_name(type));
     out->element = element;
     out->precision = element == ULP_ELEMENT_WIDE ? precision : 0;

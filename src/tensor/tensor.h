@@ -20,6 +20,16 @@ extern const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT];
 size_t ulp_element_bytes(enum ulp_element element, int precision);
 bool ulp_element_is_float(enum ulp_element element);
 
+/* No tensor has more elements, nor dimensions that would make more without the zeros among them.
+ * So the product of a dimension, or of all, and a number below 2^20 fits int64. */
+#define ULP_COUNT_MAX (INT64_C(1) << 42)
+/* a * b for numbers >= 0; INT64_MAX, which no shape takes, when it is more. */
+static inline int64_t ulp_dim_mul(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 /* Set type, element, shape, count and element_bytes; data stays NULL. */
 enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
                                     enum ulp_element element, int precision, int rank,

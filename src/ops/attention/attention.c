@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ops/contraction.h"
 #include "ops/move.h"
+#include "ops/window.h"
 
 /* ---- shapes ---- */
 
@@ -31,7 +32,7 @@ enum ulp_status ulp_heads_read(const struct ulp_tensor *t, int64_t heads, struct
         *out = ulp_heads_first(t->dims[0], t->dims[1], t->dims[2], t->dims[3]);
         return ULP_OK;
     }
-    if (t->rank != 3 || heads < 1 || t->dims[2] % heads != 0)
+    if (t->rank != 3 || heads < 1 || heads > ULP_HEADS_MAX || t->dims[2] % heads != 0)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "an input of rank %d and %lld heads: expected rank 4, or 3 and heads that "
                         "divide its last axis",
@@ -42,7 +43,9 @@ enum ulp_status ulp_heads_read(const struct ulp_tensor *t, int64_t heads, struct
 
 static bool fits_past(const struct ulp_tensor *past, const struct ulp_heads *h, int64_t length)
 {
-    return !past || past->count == (size_t)(h->batch * h->heads * length * h->size);
+    return !past ||
+           past->count ==
+               (size_t)ulp_product((const int64_t[]){h->batch, h->heads, length, h->size}, 4);
 }
 
 enum ulp_status ulp_attention_check(const struct ulp_attention *a, struct ulp_error *error)
@@ -67,12 +70,15 @@ static enum ulp_status join_past(struct ulp_call *call, const struct ulp_tensor 
                                  struct ulp_tensor *out, struct ulp_error *error)
 {
     const int64_t total = past_length + h->length, dims[] = {h->batch, h->heads, total, h->size};
-    enum ulp_status status = ULP_OK;
+    const enum ulp_type type = present ? present->type : now->type;
     *out = ulp_tensor_view(present ? present : now);
     if (!past && !present)
         return ULP_OK;
-    if (!present &&
-        (status = ulp_call_describe_tensor(call, out, now->type, 4, dims, error)) == ULP_OK)
+    enum ulp_status status = ulp_call_as(call, &now, type, error);
+    if (status == ULP_OK)
+        status = ulp_call_as(call, &past, type, error);
+    if (status == ULP_OK && !present &&
+        (status = ulp_call_describe_tensor(call, out, type, 4, dims, error)) == ULP_OK)
         status = ulp_call_temporary(call, out, error);
     for (int64_t i = 0; status == ULP_OK && i < h->batch * h->heads * total && h->size; i++) {
         int64_t row = i / total, at = i % total;
@@ -479,6 +485,10 @@ static enum ulp_status run_attention(struct ulp_call *call, struct ulp_error *er
         return status;
     for (size_t b = 0; given && b < given->count; b++) {
         lengths[b] = ulp_tensor_get_int(given, b);
+        if (lengths[b] < 0 || lengths[b] > a.past + a.k.length)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "nonpad_kv_seqlen[%zu] is %lld: there are %lld keys", b,
+                            (long long)lengths[b], (long long)(a.past + a.k.length));
         starts[b] = lengths[b] - a.q.length;
     }
     a.lengths = given ? lengths : NULL;
@@ -510,7 +520,9 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the caches or position_ids do not fit %lld positions of %lld features",
                         (long long)positions, (long long)turned);
-    enum ulp_status status = list_rows(call, h, &in_row, error);
+    enum ulp_status status = ulp_call_as(call, &in, out->type, error);
+    if (status == ULP_OK)
+        status = list_rows(call, h, &in_row, error);
     if (status == ULP_OK)
         status = list_rows(call, out_heads, &out_row, error);
     if (status == ULP_OK)

@@ -7,6 +7,9 @@
 
 #include "ops/call.h"
 
+/* Heads are fewer, so that their number times a dimension fits int64. */
+#define ULP_HEADS_MAX (1 << 20)
+
 /* Where element (batch, head, position, feature) lies: the steps count elements, features are
  * neighbours. */
 struct ulp_heads {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/attention/attention.h"
 #include "ops/contraction.h"
 #include "ops/move.h"
 
@@ -13,30 +14,40 @@ struct linear {
     int64_t batch, steps, q_heads, kv_heads, key, value; /* key and value: sizes of a head */
 };
 
+/* Is it batch x steps, as query is, x so many features? */
+static bool has_features(const struct ulp_tensor *tensor, const struct ulp_tensor *query,
+                         int64_t features)
+{
+    return tensor->rank == 3 && tensor->dims[0] == query->dims[0] &&
+           tensor->dims[1] == query->dims[1] && tensor->dims[2] == features;
+}
+
 static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l,
                                    struct ulp_error *error)
 {
     const struct ulp_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2],
                             *state = ulp_call_in(call, 3), *decay = ulp_call_in(call, 4),
                             *beta = ulp_call_in(call, 5);
-    l->q_heads = ulp_call_int(call, "q_num_heads");
-    l->kv_heads = ulp_call_int(call, "kv_num_heads");
-    if (q->rank != 3 || k->rank != 3 || v->rank != 3 || l->q_heads < 1 || l->kv_heads < 1 ||
-        l->q_heads % l->kv_heads != 0)
+    enum ulp_status status =
+        ulp_call_int_within(call, "q_num_heads", 1, ULP_HEADS_MAX, &l->q_heads, error);
+    if (status == ULP_OK)
+        status = ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &l->kv_heads, error);
+    if (status != ULP_OK)
+        return status;
+    if (q->rank != 3 || k->rank != 3 || v->rank != 3 || l->q_heads % l->kv_heads != 0)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "expected query, key and value of rank 3 and heads that divide each other");
     l->batch = q->dims[0];
     l->steps = q->dims[1];
     l->key = q->dims[2] / l->q_heads;
     l->value = v->dims[2] / l->kv_heads;
-    const int64_t places = l->batch * l->steps;
+    const int64_t kv_key = l->kv_heads * l->key, kv_value = l->kv_heads * l->value;
     bool fits =
-        (int64_t)q->count == places * l->q_heads * l->key &&
-        (int64_t)k->count == places * l->kv_heads * l->key &&
-        (int64_t)v->count == places * l->kv_heads * l->value &&
-        (!state || (int64_t)state->count == l->batch * l->kv_heads * l->key * l->value) &&
-        (!decay || decay->dims[2] == l->kv_heads || decay->dims[2] == l->kv_heads * l->key) &&
-        (!beta || beta->dims[2] == l->kv_heads || beta->dims[2] == 1);
+        has_features(q, q, l->q_heads * l->key) && has_features(k, q, kv_key) &&
+        has_features(v, q, kv_value) &&
+        (!state || (int64_t)state->count == ulp_dim_mul(ulp_dim_mul(l->batch, kv_key), l->value)) &&
+        (!decay || has_features(decay, q, l->kv_heads) || has_features(decay, q, kv_key)) &&
+        (!beta || has_features(beta, q, l->kv_heads) || has_features(beta, q, 1));
     bool gated = ulp_call_is(call, "update_rule", "gated") ||
                  ulp_call_is(call, "update_rule", "gated_delta");
     bool delta = ulp_call_is(call, "update_rule", "delta") ||
@@ -197,7 +208,7 @@ static enum ulp_status infer_causal(struct ulp_call *call, struct ulp_error *err
                             *past = ulp_call_in(call, 3);
     if (x->rank != 3 || w->rank != 3 || w->dims[0] != x->dims[1] || w->dims[1] != 1 ||
         w->dims[2] < 1 || (bias && bias->count != (size_t)x->dims[1]) ||
-        (past && past->count != (size_t)(x->dims[0] * x->dims[1] * (w->dims[2] - 1))))
+        (past && past->count != (size_t)ulp_dim_mul(x->dims[0] * x->dims[1], w->dims[2] - 1)))
         return ulp_fail(
             error, ULP_ERROR_INPUT,
             "weights, bias or past_state do not fit an input of batch x channels x length");

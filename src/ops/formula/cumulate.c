@@ -124,17 +124,15 @@ static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split 
 
 static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *error)
 {
-    const struct ulp_tensor *in = call->in[0], *axis_input = call->in[1];
+    const struct ulp_tensor *in = call->in[0];
     const bool product = call->bound->op->parameter == 1,
                exclusive = ulp_call_int(call, "exclusive");
+    int64_t wanted;
     int axis;
-    if (in->count == 0)
-        return ULP_OK;
-    if (axis_input->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "axis has %zu elements: expected 1",
-                        axis_input->count);
-    enum ulp_status status =
-        ulp_call_axis(ulp_tensor_get_int(axis_input, 0), in->rank, &axis, error);
+    bool known;
+    enum ulp_status status = ulp_call_number(call, "axis", 0, &known, &wanted, error);
+    if (status == ULP_OK)
+        status = ulp_call_axis(wanted, in->rank, &axis, error);
     if (status != ULP_OK)
         return status;
     const struct ulp_split split = ulp_split_at(in, axis);
@@ -172,6 +170,9 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
 
 /* ---- Col2Im ---- */
 
+/* No product of two such numbers overflows. */
+#define NUMBER_MAX INT32_MAX
+
 struct blocks {
     int rank;
     bool known;
@@ -205,10 +206,17 @@ static enum ulp_status read_blocks(const struct ulp_call *call, struct blocks *b
     for (int d = 0; d < b->rank; d++) {
         b->image[d] = image.values[d];
         b->block[d] = block.values[d];
+        const int64_t numbers[] = {b->image[d],     b->block[d], b->strides[d],
+                                   b->dilations[d], b->pads[d],  b->pads[b->rank + d]};
+        for (int i = 0; i < 6; i++)
+            if (numbers[i] < (i < 4) || numbers[i] > NUMBER_MAX)
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "image, block, stride, dilation or pads of axis %d are out of "
+                                "range",
+                                d);
         int64_t room = b->image[d] + b->pads[d] + b->pads[b->rank + d] -
                        b->dilations[d] * (b->block[d] - 1) - 1;
-        if (b->block[d] < 1 || b->strides[d] < 1 || b->dilations[d] < 1 || b->image[d] < 1 ||
-            b->image[d] > INT32_MAX || room < 0)
+        if (room < 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "blocks do not fit the image along axis %d", d);
         b->steps[d] = room / b->strides[d] + 1;
     }

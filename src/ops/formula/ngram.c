@@ -60,7 +60,7 @@ static int64_t count_gram(const struct ulp_tensor *in, size_t first, int64_t len
                           const int64_t *gram, int64_t n, int64_t skip)
 {
     int64_t found = 0;
-    for (int64_t at = 0; at + (n - 1) * skip < length; at++) {
+    for (int64_t at = 0; at < length - (n - 1) * skip; at++) {
         int64_t i = 0;
         while (i < n && ulp_tensor_get_int(in, first + (size_t)(at + i * skip)) == gram[i])
             i++;
@@ -87,7 +87,9 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
     for (int64_t i = 0; i < p.size; i++)
         ((float *)weights.data)[i] = 1;
     const int64_t lines = in->rank == 2 ? in->dims[0] : 1,
-                  length = in->rank == 2 ? in->dims[1] : in->dims[0];
+                  length = in->rank == 2 ? in->dims[1] : in->dims[0],
+                  /* beyond this a gram of two tokens is longer than the line */
+        skips = p.skips < length ? p.skips : length;
     for (size_t n = 1, gram = 0; n <= p.counts->count; n++) {
         int64_t first = p.counts->ints[n - 1];
         int64_t last = n < p.counts->count ? p.counts->ints[n] : (int64_t)p.tokens->count;
@@ -98,7 +100,7 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
             if ((int64_t)n < p.shortest || (int64_t)n > p.longest)
                 continue;
             for (int64_t line = 0; line < lines; line++)
-                for (int64_t skip = 1; skip <= (n == 1 ? 1 : p.skips + 1); skip++)
+                for (int64_t skip = 1; skip <= (n == 1 ? 1 : skips + 1); skip++)
                     ((int64_t *)counts.data)[line * p.size + index] +=
                         count_gram(in, (size_t)(line * length), length, p.tokens->ints + at,
                                    (int64_t)n, skip);

@@ -132,7 +132,7 @@ static enum ulp_status rows_groups(struct ulp_call *call, struct ulp_rows *rows,
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t groups = ulp_call_int(call, "num_groups"), channels = in->rank > 1 ? in->dims[1] : 0;
-    if (groups < 1 || channels % groups != 0)
+    if (in->rank < 2 || groups < 1 || channels % groups != 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "num_groups is %lld for %lld channels",
                         (long long)groups, (long long)channels);
     int64_t inner = 1;

@@ -45,6 +45,8 @@ static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
     struct ulp_windows w;
     struct ulp_tensor *count;
     enum ulp_status status = ulp_windows_read(call, call->in[0], NULL, &w, error);
+    if (status == ULP_OK && !call->in[0]->count)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
     if (status != ULP_OK)
         return status;
     const struct ulp_window_shape shape = window_shape(call->in[0], &w);
@@ -78,19 +80,25 @@ static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows,
 static int64_t find_largest(const struct ulp_tensor *in, const struct ulp_windows *w, int64_t base,
                             const int64_t *o)
 {
-    int64_t best = -1, kernel_count = ulp_product(w->kernel, w->rank);
-    for (int64_t k = 0; k < kernel_count; k++) {
+    /* the elements inside the input: along each axis the first one and how many */
+    int64_t best = -1, first[ULP_RANK_MAX], counts[ULP_RANK_MAX];
+    for (int d = 0; d < w->rank; d++) {
+        const int64_t start = o[d] * w->strides[d] - w->pads[d], step = w->dilations[d];
+        const int64_t before = start < 0 ? (-start + step - 1) / step : 0,
+                      behind = w->in[d] > start ? (w->in[d] - start - 1) / step + 1 : 0,
+                      last = behind < w->kernel[d] ? behind : w->kernel[d];
+        first[d] = start + before * step;
+        counts[d] = last > before ? last - before : 0;
+    }
+    const int64_t count = ulp_product(counts, w->rank);
+    for (int64_t k = 0; k < count; k++) {
         int64_t rest = k, place = 0, stride = 1;
-        bool inside = true;
         for (int d = w->rank - 1; d >= 0; d--) {
-            int64_t i = o[d] * w->strides[d] - w->pads[d] + rest % w->kernel[d] * w->dilations[d];
-            rest /= w->kernel[d];
-            inside = inside && i >= 0 && i < w->in[d];
-            place += i * stride;
+            place += (first[d] + rest % counts[d] * w->dilations[d]) * stride;
+            rest /= counts[d];
             stride *= w->in[d];
         }
-        if (inside &&
-            (best < 0 || ulp_compare(in, (size_t)(base + place), (size_t)(base + best)) > 0))
+        if (best < 0 || ulp_compare(in, (size_t)(base + place), (size_t)(base + best)) > 0)
             best = place;
     }
     return best;
@@ -138,12 +146,18 @@ static enum ulp_status run_max_pool(struct ulp_call *call, struct ulp_error *err
                                place < 0 ? -1
                                          : write_index(&w, channel, channel_size, place, columns));
     }
-    return ulp_call_wants(call, 0)
-               ? ulp_move_blocks(&call->out[0], in, from, 1, lowest.data, call->pool, error)
-               : ULP_OK;
+    return ulp_move_blocks(&call->out[0], in, from, 1, lowest.data, call->pool, error);
 }
 
 /* ---- MaxUnpool ---- */
+
+/* The shape that the attributes give. */
+static void unpooled_dims(const struct ulp_tensor *in, const struct ulp_windows *w, int64_t *dims)
+{
+    memcpy(dims, in->dims, 2 * sizeof *dims);
+    for (int d = 0; d < w->rank; d++)
+        dims[2 + d] = (w->in[d] - 1) * w->strides[d] - w->pads[d] - w->pads_end[d] + w->kernel[d];
+}
 
 static enum ulp_status infer_unpool(struct ulp_call *call, struct ulp_error *error)
 {
@@ -159,11 +173,9 @@ static enum ulp_status infer_unpool(struct ulp_call *call, struct ulp_error *err
     if (shape.given && shape.count != (size_t)in->rank)
         return ulp_fail(error, ULP_ERROR_INPUT, "output_shape has %zu entries: expected %d",
                         shape.count, in->rank);
-    for (int d = 0; d < in->rank; d++)
-        dims[d] = shape.given ? shape.values[d]
-                  : d < 2     ? in->dims[d]
-                              : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] -
-                                w.pads_end[d - 2] + w.kernel[d - 2];
+    unpooled_dims(in, &w, dims);
+    for (int d = 0; d < in->rank && shape.given; d++)
+        dims[d] = shape.values[d];
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
@@ -171,9 +183,9 @@ static enum ulp_status infer_unpool(struct ulp_call *call, struct ulp_error *err
 static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0], *indices = call->in[1];
-    struct ulp_tensor *out = &call->out[0], zero, inner = {.rank = in->rank};
+    struct ulp_tensor *out = &call->out[0], zero, inner;
     struct ulp_windows w;
-    int64_t inner_strides[ULP_RANK_MAX], strides[ULP_RANK_MAX];
+    int64_t dims[ULP_RANK_MAX], inner_strides[ULP_RANK_MAX], strides[ULP_RANK_MAX];
     enum ulp_status status = ulp_windows_read_kernel(call, in, NULL, &w, error);
     if (status == ULP_OK)
         status = ulp_call_scalar(call, &zero, in->type, 0, error);
@@ -182,10 +194,12 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
     if (indices->count != in->count)
         return ulp_fail(error, ULP_ERROR_INPUT, "%zu indices for %zu elements", indices->count,
                         in->count);
-    for (int d = 0; d < in->rank; d++)
-        inner.dims[d] = d < 2 ? in->dims[d]
-                              : (w.in[d - 2] - 1) * w.strides[d - 2] - w.pads[d - 2] -
-                                    w.pads_end[d - 2] + w.kernel[d - 2];
+    unpooled_dims(in, &w, dims);
+    status = ulp_call_describe_tensor(call, &inner, in->type, in->rank, dims, error);
+    if (status != ULP_OK)
+        return status;
+    if (in->count && !inner.count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "kernel, strides and pads leave no output");
     ulp_strides(&inner, inner_strides);
     ulp_strides(out, strides);
     ulp_move_fill(out, 0, out->count, zero.data);
@@ -229,7 +243,7 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
      .since = version,                                                                             \
      .when = "outputs=2",                                                                          \
      .inputs = "x",                                                                                \
-     .outputs = "y? indices?",                                                                     \
+     .outputs = "y indices?",                                                                      \
      .attributes = geometry "; storage_order:int=0",                                               \
      .infer = infer_pool,                                                                          \
      .run = run_max_pool},                                                                         \

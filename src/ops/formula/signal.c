@@ -135,29 +135,32 @@ struct dft {
 static enum ulp_status read_dft(const struct ulp_call *call, struct dft *dft,
                                 struct ulp_error *error)
 {
-    const struct ulp_tensor *in = call->in[0], *length = ulp_call_in(call, 1),
-                            *axis = ulp_call_input(call, "axis");
+    const struct ulp_tensor *in = call->in[0];
+    const struct ulp_attribute_value *attribute = ulp_call_attribute(call, "axis");
+    int64_t axis;
+    bool length_known, axis_known;
     *dft = (struct dft){.inverse = ulp_call_int(call, "inverse"),
                         .onesided = ulp_call_int(call, "onesided")};
-    dft->known = (!length || length->data) && (!axis || axis->data);
     if (in->rank < 2 || in->dims[in->rank - 1] < 1 || in->dims[in->rank - 1] > 2)
         return ulp_fail(
             error, ULP_ERROR_INPUT,
             "the last axis holds the real and imaginary parts: expected 1 or 2 elements");
+    enum ulp_status status = ulp_call_number(call, "axis", attribute->present ? attribute->i : -2,
+                                             &axis_known, &axis, error);
+    if (status == ULP_OK)
+        status = ulp_call_number(call, "dft_length", -1, &length_known, &dft->length, error);
+    dft->known = status == ULP_OK && axis_known && length_known;
     if (!dft->known)
-        return ULP_OK;
-    const struct ulp_attribute_value *attribute = ulp_call_attribute(call, "axis");
-    enum ulp_status status = ulp_call_axis(axis                 ? ulp_tensor_get_int(axis, 0)
-                                           : attribute->present ? attribute->i
-                                                                : -2,
-                                           in->rank, &dft->axis, error);
+        return status;
+    status = ulp_call_axis(axis, in->rank, &dft->axis, error);
     if (status != ULP_OK || dft->axis == in->rank - 1)
         return status != ULP_OK
                    ? status
                    : ulp_fail(error, ULP_ERROR_INPUT, "the last axis cannot be transformed");
     dft->real_output = dft->inverse && dft->onesided;
     const int64_t size = in->dims[dft->axis];
-    dft->length = length ? ulp_tensor_get_int(length, 0) : dft->real_output ? 2 * (size - 1) : size;
+    if (!ulp_call_in(call, 1))
+        dft->length = dft->real_output ? 2 * (size - 1) : size;
     if (dft->length < 1 || dft->length > INT32_MAX)
         return ulp_fail(error, ULP_ERROR_INPUT, "dft_length is %lld", (long long)dft->length);
     dft->results = dft->onesided && !dft->inverse ? dft->length / 2 + 1 : dft->length;
@@ -246,19 +249,21 @@ struct stft {
 static enum ulp_status read_stft(const struct ulp_call *call, struct stft *stft,
                                  struct ulp_error *error)
 {
-    const struct ulp_tensor *signal = call->in[0], *step = call->in[1],
-                            *window = ulp_call_in(call, 2), *length = ulp_call_in(call, 3);
-    *stft = (struct stft){.known = step->data && (!length || length->data)};
+    const struct ulp_tensor *signal = call->in[0], *window = ulp_call_in(call, 2);
+    bool step_known, length_known;
+    *stft = (struct stft){0};
     if (signal->rank < 2 || signal->rank > 3 ||
         (signal->rank == 3 && (signal->dims[2] < 1 || signal->dims[2] > 2)))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the signal has rank %d: expected batch x length x 1 or 2", signal->rank);
+    const int64_t whole = window ? (int64_t)window->count : signal->dims[1];
+    enum ulp_status status =
+        ulp_call_number(call, "frame_step", 1, &step_known, &stft->step, error);
+    if (status == ULP_OK)
+        status = ulp_call_number(call, "frame_length", whole, &length_known, &stft->length, error);
+    stft->known = status == ULP_OK && step_known && length_known;
     if (!stft->known)
-        return ULP_OK;
-    stft->step = ulp_tensor_get_int(step, 0);
-    stft->length = length   ? ulp_tensor_get_int(length, 0)
-                   : window ? (int64_t)window->count
-                            : signal->dims[1];
+        return status;
     if (stft->step < 1 || stft->length < 1 || stft->length > signal->dims[1] ||
         (window && (int64_t)window->count != stft->length))
         return ulp_fail(error, ULP_ERROR_INPUT,

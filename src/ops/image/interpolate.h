@@ -12,6 +12,9 @@
 enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ulp_arithmetic *out,
                                           struct ulp_error *error);
 
+/* Of elements around a point: each is a term of a formula. */
+#define ULP_CORNERS_MAX 4096
+
 enum ulp_kernel { ULP_KERNEL_LINEAR, ULP_KERNEL_CUBIC };
 
 /* Elements around coordinates: tap t of coordinate p is element position[p * count + t] of the axis

@@ -10,6 +10,9 @@
 
 /* ---- the request ---- */
 
+/* Of an axis; products of two fit int64. */
+#define LENGTH_MAX (1 << 30)
+
 /* One axis. The scale is numerator / denominator; width is the output's real length, of which out
  * is the integer. */
 struct resized_axis {
@@ -60,7 +63,8 @@ static void scale_axis(struct resized_axis *axis, double scale, bool crop)
     axis->numerator = scale;
     axis->denominator = 1;
     axis->width = scale * (double)axis->in;
-    axis->out = (int64_t)floor(crop ? axis->width * (axis->end - axis->start) : axis->width);
+    const double out = floor(crop ? axis->width * (axis->end - axis->start) : axis->width);
+    axis->out = out >= 0 && out <= LENGTH_MAX ? (int64_t)out : -1;
 }
 
 /* All axes by one ratio out : in, the smallest or the largest of those asked for; halves are
@@ -114,10 +118,6 @@ static enum ulp_status read_resize(const struct ulp_call *call, struct resize *r
             axis->start = read_float(call, "roi", i);
             axis->end = read_float(call, "roi", count + i);
         }
-        if (by_sizes ? sizes.values[i] < 0 || sizes.values[i] > INT32_MAX
-                     : !(scale > 0 && scale < 0x1p24))
-            return ulp_fail(error, ULP_ERROR_INPUT, "entry %zu of scales or sizes is out of range",
-                            i);
         if (by_sizes) {
             axis->out = sizes.values[i];
             axis->numerator = axis->width = (double)axis->out;
@@ -125,6 +125,10 @@ static enum ulp_status read_resize(const struct ulp_call *call, struct resize *r
         } else {
             scale_axis(axis, scale, crop);
         }
+        if (axis->in > LENGTH_MAX || axis->out < 0 || axis->out > LENGTH_MAX ||
+            !(scale > 0 && scale < 0x1p24))
+            return ulp_fail(error, ULP_ERROR_INPUT, "entry %zu of scales or sizes is out of range",
+                            i);
     }
     bool smallest = ulp_call_is(call, "keep_aspect_ratio_policy", "not_larger");
     if (by_sizes && count &&

@@ -7,17 +7,26 @@
 #include "ops/compare.h"
 #include "ops/image/interpolate.h"
 
+/* Of a region along one axis. */
+#define BINS_MAX (1 << 20)
+
 /* ---- RoiAlign: for each region, values at sampling points by a formula, then one row of points
  * for each bin ---- */
 
 static enum ulp_status infer_roi_align(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0], *rois = call->in[1];
-    const int64_t height = ulp_call_int(call, "output_height"),
-                  width = ulp_call_int(call, "output_width");
+    int64_t height, width, points;
+    enum ulp_status status =
+        ulp_call_int_within(call, "output_height", 1, BINS_MAX, &height, error);
+    if (status == ULP_OK)
+        status = ulp_call_int_within(call, "output_width", 1, BINS_MAX, &width, error);
+    if (status == ULP_OK)
+        status = ulp_call_int_within(call, "sampling_ratio", -BINS_MAX, BINS_MAX, &points, error);
+    if (status != ULP_OK)
+        return status;
     if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 4 ||
-        call->in[2]->count != (size_t)rois->dims[0] || height < 1 || width < 1 ||
-        height > 1 << 20 || width > 1 << 20)
+        call->in[2]->count != (size_t)rois->dims[0])
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "expected x of rank 4, regions of 4 numbers, and a batch index for each");
     return ulp_call_describe(call, 0, x->type, 4,
@@ -53,10 +62,11 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
     size = !half && size < 1 ? 1 : size;
     axis->points = ulp_call_int(call, "sampling_ratio");
     if (axis->points <= 0) {
-        double points = ceil(size / (double)axis->bins);
-        axis->points = points >= 0 && points < 0x1p16 ? (int64_t)points : 0;
+        /* a lane's region may be infinite, or no number: it has no points */
+        const double points = ceil(size / (double)axis->bins);
+        axis->points = points >= 0 && points < 0x1p62 ? (int64_t)points : 0;
     }
-    const size_t count = (size_t)(axis->bins * axis->points);
+    const size_t count = (size_t)ulp_dim_mul(axis->bins, axis->points);
     struct ulp_arithmetic arithmetic;
     struct ulp_tensor place, start = *rois, end = *rois, bin, point;
     char numbers[5][40];
@@ -124,8 +134,8 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const bool average = ulp_call_is(call, "mode", "avg");
     const int64_t channels = call->in[0]->dims[1], plane = y->length * x->length,
-                  each = y->points * x->points;
-    const int64_t bins = y->bins * x->bins, count = bins * each;
+                  each = ulp_dim_mul(y->points, x->points);
+    const int64_t bins = y->bins * x->bins, count = ulp_dim_mul(bins, each);
     struct ulp_tensor from = *call->in[0], to = call->out[0], values;
     int64_t *offset[4], *y_at, *x_at;
     enum ulp_status status = ulp_call_temporary_in(call, &values, &inner.storage, 2,
@@ -218,7 +228,8 @@ static enum ulp_status infer_max_roi(struct ulp_call *call, struct ulp_error *er
     const struct ulp_tensor *x = call->in[0], *rois = call->in[1];
     const struct ulp_attribute_value *shape = ulp_call_attribute(call, "pooled_shape");
     if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 5 || shape->count != 2 ||
-        shape->ints[0] < 1 || shape->ints[1] < 1)
+        shape->ints[0] < 1 || shape->ints[1] < 1 || shape->ints[0] > BINS_MAX ||
+        shape->ints[1] > BINS_MAX)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "expected x of rank 4, regions of 5 numbers and a pooled_shape of 2");
     return ulp_call_describe(call, 0, x->type, 4,

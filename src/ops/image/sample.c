@@ -158,6 +158,10 @@ static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g
         if (status == ULP_OK)
             pad_positions(call, &g->axes[d], call->in[0]->dims[2 + d]);
         g->combinations *= g->axes[d].count;
+        if (status == ULP_OK && g->combinations > ULP_CORNERS_MAX)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "%d spatial axes: more than %d elements around a point", g->rank,
+                            ULP_CORNERS_MAX);
     }
     return status;
 }

@@ -211,7 +211,7 @@ static enum ulp_status run_multi_head(struct ulp_call *call, struct ulp_error *e
     const struct ulp_tensor *bias = ulp_call_in(call, 3), *k = ulp_call_in(call, 1);
     struct ulp_attention a;
     enum ulp_status status = read_multi_head(call, &a, error);
-    const int64_t features = a.q.heads * a.q.size;
+    const int64_t features = status == ULP_OK ? a.q.heads * a.q.size : 0;
     if (status == ULP_OK && bias)
         status = add_bias(call, bias, 0, &a.query, &a.q, error);
     /* keys with heads first are another call's, bias and all */
@@ -265,7 +265,8 @@ static enum ulp_status read_projected(const struct ulp_call *call, struct projec
     const int64_t size = p->heads > 0 ? p->query / p->heads : 0;
     const struct ulp_tensor *past = p->past_both;
     p->past = past && past->rank == 5 ? past->dims[3] : 0;
-    const bool fits = p->heads > 0 && p->query >= 0 && p->value >= 0 &&
+    const bool fits = p->heads > 0 && p->query >= 0 && p->query <= weights->dims[1] &&
+                      p->value >= 0 && p->value <= weights->dims[1] &&
                       (!given || sizes->ints[1] == p->query) && p->query % p->heads == 0 &&
                       p->value % p->heads == 0 && 2 * p->query + p->value == weights->dims[1];
     const bool fits_past =
@@ -331,9 +332,10 @@ static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *er
     struct projected p;
     struct ulp_tensor all, *halves[4] = {NULL};
     enum ulp_status status = read_projected(call, &p, error);
+    if (status != ULP_OK)
+        return status;
     const int64_t width = 2 * p.query + p.value, dims[] = {p.batch, p.length, width};
-    if (status != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &all, call->out[0].type, 3, dims, error)) !=
+    if ((status = ulp_call_describe_tensor(call, &all, call->out[0].type, 3, dims, error)) !=
             ULP_OK ||
         (status = ulp_call_temporary(call, &all, error)) != ULP_OK ||
         (status = project(call, &all, error)) != ULP_OK)
@@ -386,9 +388,12 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
                   heads = ulp_call_int(call, "num_heads");
     struct ulp_tensor ids;
     struct ulp_heads h;
-    if (cosines->rank != 2 || x->rank < 3 || cosines->dims[1] < 1)
+    if (cosines->rank != 2 || x->rank < 3 || cosines->dims[1] < 1 ||
+        (given->count == 1 &&
+         (ulp_tensor_get_int(given, 0) < 0 || ulp_tensor_get_int(given, 0) >= cosines->dims[0])))
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "input of rank %d and cos_cache of rank %d: expected 3 or 4, and 2",
+                        "input of rank %d and cos_cache of rank %d: expected 3 or 4, and 2, "
+                        "and positions inside the cache",
                         x->rank, cosines->rank);
     enum ulp_status status =
         ulp_heads_read(x, heads ? heads : x->dims[2] / (2 * cosines->dims[1]), &h, error);
@@ -434,7 +439,7 @@ const struct ulp_operator ulp_ops_microsoft_attention[] = {
      .infer = infer_multi_head, .run = run_multi_head, .work = ULP_WORK_CONTRACTION,
      .mixed = true, .check = check_multi_head},
     {.name = "QAttention", MS,
-     .inputs = "input:i weight:i bias input_scale:p weight_scale:p mask_index:i? "
+     .inputs = "input:i weight:i bias:f input_scale:p weight_scale:p mask_index:i? "
                "input_zero_point:i? "
                "weight_zero_point:i? past?",
      .outputs = "y present?", .attributes = MASKED, PROJECTED, .parameter = 1,

@@ -31,8 +31,13 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
     const struct ulp_tensor *q = call->in[0], *k = ulp_call_in(call, 1), *v = ulp_call_in(call, 2);
     const struct ulp_tensor *past_key = ulp_call_in(call, 3), *past_value = ulp_call_in(call, 4),
                             *total = call->in[6];
-    const int64_t heads = ulp_call_int(call, "num_heads"),
-                  groups = ulp_call_int(call, "kv_num_heads");
+    int64_t heads, groups;
+    enum ulp_status status =
+        ulp_call_int_within(call, "num_heads", 1, ULP_HEADS_MAX, &heads, error);
+    if (status == ULP_OK)
+        status = ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &groups, error);
+    if (status != ULP_OK)
+        return status;
     const int64_t window = ulp_call_int(call, "local_window_size");
     *g = (struct grouped){.a = {.query = q,
                                 .key = k,
@@ -48,13 +53,11 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
                           .buffer = -1};
     struct ulp_attention *a = &g->a;
     const int64_t parts = k ? heads : heads + 2 * groups;
-    if (q->rank != 3 || heads < 1 || groups < 1 || !k != !v || q->dims[2] % parts != 0 ||
-        window == 0)
+    if (q->rank != 3 || !k != !v || q->dims[2] % parts != 0 || window == 0)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "query, key, value, %lld heads and %lld kv heads do not fit each other",
                         (long long)heads, (long long)groups);
     const int64_t size = q->dims[2] / parts;
-    enum ulp_status status = ULP_OK;
     a->q = ulp_heads_packed(q->dims[0], heads, q->dims[1], size);
     if (k) {
         if ((status = ulp_heads_read(k, groups, &a->k, error)) != ULP_OK ||
@@ -120,10 +123,15 @@ static enum ulp_status join_buffer(struct ulp_call *call, const struct ulp_tenso
                   past_length = past ? past->dims[2] : 0;
     const struct ulp_heads from = *h;
     struct ulp_tensor zero;
-    enum ulp_status status = ulp_call_scalar(call, &zero, (*now)->type, 0, error);
+    const enum ulp_type type = present ? present->type : (*now)->type;
+    enum ulp_status status = ulp_call_scalar(call, &zero, type, 0, error);
+    if (status == ULP_OK)
+        status = ulp_call_as(call, now, type, error);
+    if (status == ULP_OK)
+        status = ulp_call_as(call, &past, type, error);
     if (status == ULP_OK && !present &&
         (status = ulp_call_take(call, 1, sizeof *present, &present, error)) == ULP_OK &&
-        (status = ulp_call_describe_tensor(call, present, (*now)->type, 4, dims, error)) == ULP_OK)
+        (status = ulp_call_describe_tensor(call, present, type, 4, dims, error)) == ULP_OK)
         status = ulp_call_temporary(call, present, error);
     for (int64_t i = 0; status == ULP_OK && i < h->batch * h->heads * buffer && h->size; i++) {
         const int64_t row = i / buffer, b = row / h->heads, head = row % h->heads, at = i % buffer;
@@ -163,6 +171,9 @@ static enum ulp_status rotate(struct ulp_call *call, struct ulp_attention *a, bo
                                           .turned = 2 * cosines->dims[1],
                                           .interleaved = ulp_call_int(call, "rotary_interleaved")};
     const int64_t first = given && prompt && given->count ? ulp_tensor_get_int(given, 0) : 0;
+    if (first < 0 || first > cosines->dims[0])
+        return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %lld",
+                        (long long)first, (long long)cosines->dims[0]);
     enum ulp_status status =
         ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error);
     if (status == ULP_OK)
@@ -199,13 +210,14 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
         return status;
     const bool prompt = ulp_tensor_get_int(call->in[6], 0) == a->q.length;
     for (int64_t b = 0; b < a->q.batch; b++) {
-        lengths[b] = ulp_tensor_get_int(call->in[5], (size_t)b) + 1;
-        starts[b] = prompt ? 0 : lengths[b] - a->q.length;
-        if (lengths[b] < 1 || lengths[b] > g.buffer || starts[b] < 0)
+        const int64_t last = ulp_tensor_get_int(call->in[5], (size_t)b);
+        if (last < (prompt ? 0 : a->q.length - 1) || last >= g.buffer)
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "seqlens_k[%lld] is %lld: expected less than the total of %lld and "
                             "no less than the new positions",
-                            (long long)b, (long long)lengths[b] - 1, (long long)g.buffer);
+                            (long long)b, (long long)last, (long long)g.buffer);
+        lengths[b] = last + 1;
+        starts[b] = prompt ? 0 : lengths[b] - a->q.length;
     }
     a->lengths = lengths;
     a->starts = starts;

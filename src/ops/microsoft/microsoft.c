@@ -230,7 +230,7 @@ static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p
     p->blocks = (p->k + p->block - 1) / p->block;
     const int64_t packed_zeros = p->n * ((p->blocks * p->bits + 7) / 8), entries = p->n * p->blocks;
     if (a->rank < 1 || a->dims[a->rank - 1] != p->k ||
-        (int64_t)b->count != entries * (p->block * p->bits / 8) ||
+        (int64_t)b->count != ulp_dim_mul(entries, p->block * p->bits / 8) ||
         (int64_t)call->in[2]->count != entries ||
         (zero && (int64_t)zero->count != (zero->type == ULP_TYPE_UINT8 ? packed_zeros : entries)) ||
         (groups && (int64_t)groups->count < p->k))

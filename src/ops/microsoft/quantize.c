@@ -124,6 +124,8 @@ static enum ulp_status rows_pool(struct ulp_call *call, struct ulp_rows *rows,
         status = read_channels_first(call, false, in, error);
     if (status == ULP_OK)
         status = ulp_windows_read(call, in, NULL, &w, error);
+    if (status == ULP_OK && !in->count)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
     if (status == ULP_OK)
         status = ulp_call_take(call, 24, 1, &area, error);
     if (status == ULP_OK)

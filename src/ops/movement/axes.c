@@ -205,6 +205,9 @@ static enum ulp_status read_pads(const struct ulp_call *call, struct pads *pads,
             return status;
         pads->begin[axis] = amounts.values[i];
         pads->end[axis] = amounts.values[count + i];
+        if (pads->begin[axis] < -ULP_COUNT_MAX || pads->begin[axis] > ULP_COUNT_MAX ||
+            pads->end[axis] < -ULP_COUNT_MAX || pads->end[axis] > ULP_COUNT_MAX)
+            return ulp_fail(error, ULP_ERROR_INPUT, "pads of axis %d are out of range", axis);
     }
     return ULP_OK;
 }
@@ -218,9 +221,7 @@ static enum ulp_status infer_pad(struct ulp_call *call, struct ulp_error *error)
     if (status != ULP_OK || !pads.known)
         return status;
     for (int d = 0; d < in->rank; d++) {
-        if (__builtin_add_overflow(in->dims[d], pads.begin[d], &dims[d]) ||
-            __builtin_add_overflow(dims[d], pads.end[d], &dims[d]))
-            return ulp_fail(error, ULP_ERROR_INPUT, "pads of axis %d are out of range", d);
+        dims[d] = in->dims[d] + pads.begin[d] + pads.end[d];
         if (in->dims[d] == 0 && dims[d] > 0 && !ulp_call_is(call, "mode", "constant"))
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "axis %d is empty and can only be padded with a constant", d);

@@ -103,8 +103,8 @@ static enum ulp_status infer_space_to_depth(struct ulp_call *call, struct ulp_er
         return ulp_fail(error, ULP_ERROR_INPUT, "%lld x %lld pixels do not divide by blocksize",
                         (long long)in->dims[2], (long long)in->dims[3]);
     return ulp_call_describe(call, 0, in->type, 4,
-                             (int64_t[]){in->dims[0], in->dims[1] * b * b, in->dims[2] / b,
-                                         in->dims[3] / b},
+                             (int64_t[]){in->dims[0], ulp_dim_mul(in->dims[1], b * b),
+                                         in->dims[2] / b, in->dims[3] / b},
                              error);
 }
 
@@ -121,18 +121,20 @@ static enum ulp_status run_space_to_depth(struct ulp_call *call, struct ulp_erro
 
 static enum ulp_status run_trilu(struct ulp_call *call, struct ulp_error *error)
 {
-    const struct ulp_tensor *in = call->in[0], *shift = ulp_call_input(call, "k");
+    const struct ulp_tensor *in = call->in[0];
     struct ulp_tensor *out = &call->out[0], zero;
-    bool upper = ulp_call_int(call, "upper");
+    bool upper = ulp_call_int(call, "upper"), known;
+    int64_t k;
     if (in->rank < 2)
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected at least 2",
                         in->rank);
-    enum ulp_status status = ulp_call_scalar(call, &zero, in->type, 0, error);
-    if (status != ULP_OK || in->count == 0)
+    enum ulp_status status = ulp_call_number(call, "k", 0, &known, &k, error);
+    if (status == ULP_OK)
+        status = ulp_call_scalar(call, &zero, in->type, 0, error);
+    if (status != ULP_OK)
         return status;
     int64_t columns = in->dims[in->rank - 1], rows = in->dims[in->rank - 2];
-    int64_t k =
-        shift ? ulp_clamp(ulp_tensor_get_int(shift, 0), -rows - columns, rows + columns) : 0;
+    k = ulp_clamp(k, -rows - columns, rows + columns);
     ulp_move_all(out, in);
     for (size_t r = 0; r < in->count / (size_t)columns; r++) {
         /* the column of the k-th diagonal in this row */
@@ -151,15 +153,13 @@ static enum ulp_status run_reverse_sequence(struct ulp_call *call, struct ulp_er
     const struct ulp_tensor *in = call->in[0], *lengths = call->in[1];
     int64_t time_axis = ulp_call_int(call, "time_axis"),
             batch_axis = ulp_call_int(call, "batch_axis"), *from;
-    if (in->rank < 2 || time_axis + batch_axis != 1 || time_axis * batch_axis != 0)
+    if (in->rank < 2 || time_axis < 0 || time_axis > 1 || batch_axis != 1 - time_axis)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "batch_axis and time_axis must be 0 and 1 of at least two axes");
     int64_t times = in->dims[time_axis], batches = in->dims[batch_axis];
     if (lengths->count != (size_t)batches)
         return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens has %zu entries: expected %lld",
                         lengths->count, (long long)batches);
-    if (in->count == 0)
-        return ULP_OK;
     int64_t run = (int64_t)in->count / (times * batches);
     enum ulp_status status =
         ulp_call_take(call, (size_t)(times * batches), sizeof *from, &from, error);

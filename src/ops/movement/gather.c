@@ -245,9 +245,6 @@ static enum ulp_status scatter(struct ulp_call *call, const int64_t *places, siz
     const struct reduction *reduction = find_reduction(call);
     const struct ulp_tensor *updates = call->in[2];
     struct ulp_tensor *out = &call->out[0];
-    if (updates->count != update_count * run)
-        return ulp_fail(error, ULP_ERROR_INPUT, "updates have %zu elements: indices ask for %zu",
-                        updates->count, update_count * run);
     ulp_move_all(out, call->in[0]);
     if (updates->count && reduction->formula)
         return ulp_combine(call, reduction->formula, call->arithmetic, out, updates, places,
@@ -256,6 +253,18 @@ static enum ulp_status scatter(struct ulp_call *call, const int64_t *places, siz
         memcpy(ulp_element_at(out, (size_t)places[u]), ulp_element_at(updates, u * run),
                run * out->element_bytes);
     return ULP_OK;
+}
+
+static enum ulp_status check_updates(const struct ulp_call *call, size_t update_count, size_t run,
+                                     struct ulp_error *error)
+{
+    size_t wanted;
+    const size_t count = call->in[2]->count;
+    return ulp_size_mul(update_count, run, &wanted) && wanted == count
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT,
+                          "updates have %zu elements: indices ask for %zu times %zu", count,
+                          update_count, run);
 }
 
 static enum ulp_status run_scatter_elements(struct ulp_call *call, struct ulp_error *error)
@@ -272,6 +281,8 @@ static enum ulp_status run_scatter_nd(struct ulp_call *call, struct ulp_error *e
     struct block_layout layout;
     int64_t *places;
     enum ulp_status status = read_blocks(call, &layout, error);
+    if (status == ULP_OK)
+        status = check_updates(call, layout.row_count, layout.run, error);
     if (status == ULP_OK)
         status = block_places(call, &layout, &places, error);
     return status == ULP_OK ? scatter(call, places, layout.row_count, layout.run, error) : status;
@@ -302,13 +313,14 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
     ulp_move_all(out, cache);
     for (size_t o = 0; o < to.outer; o++)
         for (size_t i = 0; i < from.size; i++) {
-            int64_t at =
-                (indices ? ulp_tensor_get_int(indices, o / (to.outer / batches)) : 0) + (int64_t)i;
-            at = circular && at >= 0 ? at % (int64_t)to.size : at;
-            if (at < 0 || at >= (int64_t)to.size)
-                return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %zu",
-                                (long long)at, to.size);
-            memcpy(ulp_element_at(out, (o * to.size + (size_t)at) * to.inner),
+            const int64_t first =
+                indices ? ulp_tensor_get_int(indices, o / (to.outer / batches)) : 0;
+            if (first < 0 || (!circular && first + i >= to.size))
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "%zu positions from %lld are outside the cache of %zu", from.size,
+                                (long long)first, to.size);
+            const size_t at = ((size_t)first + i) % to.size;
+            memcpy(ulp_element_at(out, (o * to.size + at) * to.inner),
                    ulp_element_at(update, (o * from.size + i) * to.inner),
                    to.inner * out->element_bytes);
         }

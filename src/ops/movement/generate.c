@@ -126,18 +126,20 @@ static enum ulp_status run_eye(struct ulp_call *call, struct ulp_error *error)
 
 static enum ulp_status infer_one_hot(struct ulp_call *call, struct ulp_error *error)
 {
-    const struct ulp_tensor *in = call->in[0], *depth = call->in[1], *values = call->in[2];
-    int64_t dims[ULP_RANK_MAX + 1];
+    const struct ulp_tensor *in = call->in[0], *values = call->in[2];
+    int64_t dims[ULP_RANK_MAX + 1], depth;
     int axis;
+    bool known;
     enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), in->rank + 1, &axis, error);
-    if (status != ULP_OK || !depth->data)
+    if (status == ULP_OK)
+        status = ulp_call_number(call, "depth", 0, &known, &depth, error);
+    if (status != ULP_OK || !known)
         return status;
-    if (depth->count != 1 || values->count != 2)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "depth has %zu elements and values %zu: expected 1 and 2", depth->count,
+    if (values->count != 2)
+        return ulp_fail(error, ULP_ERROR_INPUT, "values has %zu elements: expected 2",
                         values->count);
     memcpy(dims, in->dims, (size_t)axis * sizeof *dims);
-    dims[axis] = ulp_tensor_get_int(depth, 0);
+    dims[axis] = depth;
     memcpy(dims + axis + 1, in->dims + axis, (size_t)(in->rank - axis) * sizeof *dims);
     return ulp_call_describe(call, 0, values->type, in->rank + 1, dims, error);
 }
@@ -214,14 +216,13 @@ static enum ulp_status rows_range(struct ulp_call *call, struct ulp_rows *rows,
 static enum ulp_status infer_window(struct ulp_call *call, struct ulp_error *error)
 {
     enum ulp_type type;
+    int64_t size;
+    bool known;
     enum ulp_status status = read_type(call, "output_datatype", ULP_TYPE_FLOAT, &type, error);
-    if (status != ULP_OK || !call->in[0]->data)
-        return status;
-    if (call->in[0]->count != 1)
-        return ulp_fail(error, ULP_ERROR_INPUT, "size has %zu elements: expected 1",
-                        call->in[0]->count);
-    return ulp_call_describe(call, 0, type, 1, (int64_t[]){ulp_tensor_get_int(call->in[0], 0)},
-                             error);
+    if (status == ULP_OK)
+        status = ulp_call_number(call, "size", 0, &known, &size, error);
+    return status == ULP_OK && known ? ulp_call_describe(call, 0, type, 1, (int64_t[]){size}, error)
+                                     : status;
 }
 
 /* ---- random numbers: formulas of uniform ones, which are a function of (seed, element) in every

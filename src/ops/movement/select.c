@@ -88,12 +88,11 @@ static enum ulp_status run_hardmax(struct ulp_call *call, struct ulp_error *erro
 static enum ulp_status read_k(const struct ulp_call *call, int64_t size, int64_t *k, bool *known,
                               struct ulp_error *error)
 {
-    const struct ulp_tensor *tensor = ulp_call_input(call, "k");
-    *known = !tensor || tensor->data;
-    *k = !tensor                              ? ulp_call_int(call, "k")
-         : tensor->data && tensor->count == 1 ? ulp_tensor_get_int(tensor, 0)
-                                              : 0;
-    if (*k < 0 || *k > size || (tensor && tensor->count != 1))
+    *k = 0;
+    enum ulp_status status = ulp_call_number(call, "k", ulp_call_int(call, "k"), known, k, error);
+    if (status != ULP_OK)
+        return status;
+    if (*k < 0 || *k > size)
         return ulp_fail(error, ULP_ERROR_INPUT, "k is %lld for an axis of %lld elements",
                         (long long)*k, (long long)size);
     return ULP_OK;

@@ -186,9 +186,13 @@ static enum ulp_status infer_dropout(struct ulp_call *call, struct ulp_error *er
 
 static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *error)
 {
-    const struct ulp_tensor *training = ulp_call_input(call, "training_mode"),
-                            *ratio = ulp_call_input(call, "ratio");
-    if (training && ulp_tensor_get_int(training, 0) && !(ratio && ulp_tensor_get(ratio, 0) == 0))
+    const struct ulp_tensor *ratio = ulp_call_input(call, "ratio");
+    int64_t training = 0;
+    bool known;
+    enum ulp_status status = ulp_call_number(call, "training_mode", 0, &known, &training, error);
+    if (status != ULP_OK)
+        return status;
+    if (training && !(ratio && ratio->count == 1 && ulp_tensor_get(ratio, 0) == 0))
         return ulp_fail(
             error, ULP_ERROR_UNSUPPORTED,
             "training_mode true is not supported: Dropout is only computed at inference");

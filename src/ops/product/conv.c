@@ -47,15 +47,15 @@ static enum ulp_status pad_input(struct ulp_call *call, const struct ulp_tensor 
         same = same && size[d] == in->dims[2 + d];
     }
     *out = (struct padded){.tensor = ulp_tensor_view(in), .channel = ulp_product(size, rank)};
-    out->tensor.rank = rank + 2;
-    memcpy(out->tensor.dims, dims, sizeof dims);
+    struct ulp_tensor zero, mark;
+    enum ulp_status status = ULP_OK;
+    if (!same)
+        status = ulp_tensor_describe(&out->tensor, in->type, in->element, in->precision, rank + 2,
+                                     dims, error);
     ulp_strides(&out->tensor, strides);
     memcpy(out->strides, strides + 2, (size_t)rank * sizeof *strides);
     if (same)
         return ULP_OK;
-    struct ulp_tensor zero, mark;
-    enum ulp_status status = ulp_tensor_describe(&out->tensor, in->type, in->element, in->precision,
-                                                 rank + 2, dims, error);
     if (status == ULP_OK)
         status = ulp_call_temporary(call, &out->tensor, error);
     if (status == ULP_OK)
@@ -157,7 +157,8 @@ static enum ulp_status read_conv(const struct ulp_call *call, const struct ulp_t
         return status;
     int64_t group = ulp_call_int(call, "group"), out = w->dims[0];
     char a[200], b[200];
-    if (group < 1 || group > x->dims[1] || x->dims[1] != group * w->dims[1] || out % group != 0 ||
+    if (group < 1 || group > x->dims[1] || x->dims[1] % group != 0 ||
+        x->dims[1] / group != w->dims[1] || out % group != 0 ||
         (bias && bias->count != (size_t)out))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "weights %s, %lld groups and bias do not fit input %s",
@@ -290,8 +291,8 @@ static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct g
     if (status != ULP_OK)
         return status;
     int64_t group = ulp_call_int(call, "group");
-    if (group < 1 || x->dims[1] != weights->dims[0] || x->dims[1] % group != 0 ||
-        (bias && bias->count != (size_t)(group * weights->dims[1])) ||
+    if (group < 1 || group > x->dims[1] || x->dims[1] != weights->dims[0] ||
+        x->dims[1] % group != 0 || (bias && bias->count != (size_t)(group * weights->dims[1])) ||
         (shape.count && shape.count != (size_t)w->rank))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "weights, groups, bias or output_shape do not fit the input");
@@ -299,6 +300,9 @@ static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct g
          lower = ulp_call_is(call, "auto_pad", "SAME_LOWER");
     bool valid = ulp_call_is(call, "auto_pad", "VALID");
     for (int d = 0; d < w->rank; d++) {
+        if (extra[d] < 0 || extra[d] > 1 << 20)
+            return ulp_fail(error, ULP_ERROR_INPUT, "output_padding[%d] is %lld", d,
+                            (long long)extra[d]);
         int64_t whole =
             w->strides[d] * (w->in[d] - 1) + extra[d] + (w->kernel[d] - 1) * w->dilations[d] + 1;
         if (valid)
@@ -306,13 +310,13 @@ static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct g
         w->out[d] = shape.count      ? shape.values[d]
                     : upper || lower ? w->in[d] * w->strides[d]
                                      : whole - w->pads[d] - w->pads_end[d];
+        if (w->out[d] < 0 || w->out[d] > 2 * ULP_COUNT_MAX)
+            return ulp_fail(error, ULP_ERROR_INPUT, "spatial axis %d would have %lld elements", d,
+                            (long long)w->out[d]);
         if (shape.count || upper || lower) {
             int64_t total = whole > w->out[d] ? whole - w->out[d] : 0;
             w->pads[d] = upper ? total / 2 : total - total / 2;
         }
-        if (w->out[d] < 0 || extra[d] < 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "spatial axis %d would have %lld elements", d,
-                            (long long)w->out[d]);
     }
     *g = (struct groups){x->dims[0], group, x->dims[1] / group, weights->dims[1]};
     return ULP_OK;
@@ -327,47 +331,74 @@ static enum ulp_status infer_conv_transpose(struct ulp_call *call, struct ulp_er
                             : status;
 }
 
-/* Outputs of remainder r along an axis: first, first + stride, ...; taps of remainder r: those k,
- * first_tap, + tap_step, ... */
-struct phase {
-    /* (first + pad - r) / stride */
-    int64_t first[ULP_RANK_MAX], outputs[ULP_RANK_MAX], quotient[ULP_RANK_MAX];
-    int64_t taps[ULP_RANK_MAX];
-    /* kernel index, and (k * dilation - r) / stride */
-    int64_t *tap[ULP_RANK_MAX], *shift[ULP_RANK_MAX];
+/* What a remainder r along an axis has. */
+struct phases {
+    int64_t counts[ULP_RANK_MAX]; /* of remainders that outputs have */
+    int64_t
+        *first_tap[ULP_RANK_MAX]; /* by r: the least k with k * dilation % stride == r; -1: none */
+    int64_t tap_step[ULP_RANK_MAX]; /* from there to the next */
 };
 
-static enum ulp_status make_phase(const struct ulp_call *call, const struct ulp_windows *w,
-                                  int64_t number, struct phase *p, struct ulp_error *error)
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static enum ulp_status list_phases(const struct ulp_call *call, const struct ulp_windows *w,
+                                   struct phases *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (int d = 0; d < w->rank && status == ULP_OK; d++) {
+        const int64_t stride = w->strides[d], dilation = w->dilations[d],
+                      step = stride / greatest_divisor(stride, dilation);
+        out->counts[d] = stride < w->out[d] ? stride : w->out[d];
+        out->tap_step[d] = step;
+        status = ulp_move_table(call, &out->first_tap[d], (size_t)stride, -1, 0, error);
+        for (int64_t k = 0; status == ULP_OK && k < step && k < w->kernel[d]; k++)
+            out->first_tap[d][k * dilation % stride] = k;
+    }
+    return status;
+}
+
+/* Outputs of remainder r along an axis: first, first + stride, ...; its taps: first_tap, +
+ * tap_step,
+ * ... */
+struct phase {
+    int64_t r[ULP_RANK_MAX];
+    /* (first + pad - r) / stride */
+    int64_t first[ULP_RANK_MAX], outputs[ULP_RANK_MAX], quotient[ULP_RANK_MAX];
+    int64_t first_tap[ULP_RANK_MAX], taps[ULP_RANK_MAX];
+};
+
+static void make_phase(const struct ulp_windows *w, const struct phases *phases, int64_t number,
+                       struct phase *p)
 {
     for (int d = w->rank - 1; d >= 0; d--) {
-        int64_t stride = w->strides[d], r = number % stride;
-        number /= stride;
+        const int64_t stride = w->strides[d], i = number % phases->counts[d];
+        /* of few outputs not every remainder is one's */
+        const int64_t r = phases->counts[d] == stride ? i : (i + w->pads[d]) % stride;
+        number /= phases->counts[d];
+        p->r[d] = r;
         p->first[d] = ((r - w->pads[d]) % stride + stride) % stride;
         p->outputs[d] = w->out[d] > p->first[d] ? (w->out[d] - p->first[d] - 1) / stride + 1 : 0;
         p->quotient[d] = (p->first[d] + w->pads[d] - r) / stride;
-        p->taps[d] = 0;
-        enum ulp_status status =
-            ulp_call_take(call, (size_t)w->kernel[d], sizeof *p->tap[d], &p->tap[d], error);
-        if (status == ULP_OK)
-            status =
-                ulp_call_take(call, (size_t)w->kernel[d], sizeof *p->shift[d], &p->shift[d], error);
-        if (status != ULP_OK)
-            return status;
-        for (int64_t k = 0; k < w->kernel[d]; k++)
-            if (k * w->dilations[d] % stride == r) {
-                p->tap[d][p->taps[d]] = k;
-                p->shift[d][p->taps[d]++] = (k * w->dilations[d] - r) / stride;
-            }
+        p->first_tap[d] = phases->first_tap[d][r];
+        p->taps[d] = p->first_tap[d] < 0
+                         ? 0
+                         : (w->kernel[d] - 1 - p->first_tap[d]) / phases->tap_step[d] + 1;
     }
-    return ULP_OK;
 }
 
 /* Offsets of the phase's taps in the kernel and in the padded input, row-major. */
 static enum ulp_status tap_tables(const struct ulp_call *call, const struct ulp_windows *w,
-                                  const struct phase *p, const int64_t *lead,
-                                  const int64_t *x_strides, int64_t **kernel, int64_t **input,
-                                  struct ulp_error *error)
+                                  const struct phases *phases, const struct phase *p,
+                                  const int64_t *lead, const int64_t *x_strides, int64_t **kernel,
+                                  int64_t **input, struct ulp_error *error)
 {
     int64_t count = ulp_product(p->taps, w->rank);
     enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof **kernel, kernel, error);
@@ -376,10 +407,11 @@ static enum ulp_status tap_tables(const struct ulp_call *call, const struct ulp_
     for (int64_t i = 0; status == ULP_OK && i < count; i++) {
         int64_t rest = i, stride = 1;
         for (int d = w->rank - 1; d >= 0; d--) {
-            int64_t t = rest % p->taps[d];
+            const int64_t tap = p->first_tap[d] + rest % p->taps[d] * phases->tap_step[d],
+                          shift = (tap * w->dilations[d] - p->r[d]) / w->strides[d];
             rest /= p->taps[d];
-            (*kernel)[i] += p->tap[d][t] * stride;
-            (*input)[i] += (lead[d] - p->shift[d][t]) * x_strides[d];
+            (*kernel)[i] += tap * stride;
+            (*input)[i] += (lead[d] - shift) * x_strides[d];
             stride *= w->kernel[d];
         }
     }
@@ -387,8 +419,8 @@ static enum ulp_status tap_tables(const struct ulp_call *call, const struct ulp_
 }
 
 static enum ulp_status run_phase(struct ulp_call *call, const struct groups *g,
-                                 const struct ulp_windows *w, int64_t number,
-                                 const struct padded *x, const int64_t *lead,
+                                 const struct ulp_windows *w, const struct phases *phases,
+                                 int64_t number, const struct padded *x, const int64_t *lead,
                                  int64_t *const batch[3], struct ulp_sums *sums,
                                  struct ulp_error *error)
 {
@@ -396,15 +428,15 @@ static enum ulp_status run_phase(struct ulp_call *call, const struct groups *g,
     struct phase p;
     int64_t o_strides[ULP_RANK_MAX], *kernel, *input, *w_line, *w_k, *x_k, *x_line, *row, *column;
     int64_t positions = ulp_product(w->kernel, w->rank), pixels = ulp_product(w->out, w->rank);
-    enum ulp_status status = make_phase(call, w, number, &p, error);
-    if (status != ULP_OK)
-        return status;
+    enum ulp_status status = ULP_OK;
+    make_phase(w, phases, number, &p);
     int64_t taps = ulp_product(p.taps, w->rank), outputs = ulp_product(p.outputs, w->rank);
     struct ulp_tensor out = {.rank = w->rank};
     memcpy(out.dims, w->out, sizeof out.dims);
     ulp_strides(&out, o_strides);
     if (outputs == 0 ||
-        (status = tap_tables(call, w, &p, lead, x->strides, &kernel, &input, error)) != ULP_OK ||
+        (status = tap_tables(call, w, phases, &p, lead, x->strides, &kernel, &input, error)) !=
+            ULP_OK ||
         (status = ulp_move_table(call, &w_line, (size_t)g->out, 0, positions, error)) != ULP_OK ||
         (status = channel_table(call, g->in, g->out * positions, taps, kernel, &w_k, error)) !=
             ULP_OK ||
@@ -441,6 +473,7 @@ static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_erro
     struct groups g = {0};
     struct ulp_windows w;
     struct padded x;
+    struct phases phases;
     struct ulp_sums sums;
     int64_t lead[ULP_RANK_MAX], size[ULP_RANK_MAX], *batch[3];
     enum ulp_status status = read_conv_transpose(call, &g, &w, error);
@@ -455,11 +488,12 @@ static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_erro
     if ((status = pad_input(call, call->in[0], w.rank, lead, size, &x, error)) != ULP_OK ||
         (status = group_tables(call, &g, g.in * g.out * positions, x.channel, pixels, batch,
                                error)) != ULP_OK ||
+        (status = list_phases(call, &w, &phases, error)) != ULP_OK ||
         (status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error)) !=
             ULP_OK)
         return status;
-    for (int64_t i = 0; status == ULP_OK && i < ulp_product(w.strides, w.rank); i++)
-        status = run_phase(call, &g, &w, i, &x, lead, batch, &sums, error);
+    for (int64_t i = 0; status == ULP_OK && i < ulp_product(phases.counts, w.rank); i++)
+        status = run_phase(call, &g, &w, &phases, i, &x, lead, batch, &sums, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, "--c", error) : status;
 }
 

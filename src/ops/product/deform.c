@@ -29,14 +29,19 @@ static enum ulp_status read_deform(const struct ulp_call *call, struct deform *d
     d->offset_groups = ulp_call_int(call, "offset_group");
     d->taps = ulp_product(d->w.kernel, d->w.rank);
     d->pixels = ulp_product(d->w.out, d->w.rank);
-    const int64_t sets = d->batch * d->offset_groups * d->taps * d->pixels;
-    if (d->groups < 1 || d->offset_groups < 1 || d->channels != d->groups * weights->dims[1] ||
-        weights->dims[0] % d->groups != 0 || d->channels % d->offset_groups != 0 ||
-        offset->count != (size_t)(sets * d->w.rank) || (mask && mask->count != (size_t)sets) ||
-        (bias && bias->count != (size_t)weights->dims[0]))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "weights, offsets, mask, bias or groups do not fit the input");
-    return ULP_OK;
+    const int64_t each = ulp_dim_mul(d->taps, d->pixels);
+    if (d->groups < 1 || d->offset_groups < 1 || d->groups > d->channels ||
+        d->offset_groups > d->channels || d->channels % d->groups != 0 ||
+        d->channels / d->groups != weights->dims[1] || weights->dims[0] % d->groups != 0 ||
+        d->channels % d->offset_groups != 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "groups or weights do not fit the input");
+    const int64_t sets = ulp_dim_mul(d->batch * d->offset_groups, each);
+    if (offset->count != (size_t)ulp_dim_mul(sets, d->w.rank) ||
+        (mask && mask->count != (size_t)sets) || (bias && bias->count != (size_t)weights->dims[0]))
+        return ulp_fail(error, ULP_ERROR_INPUT, "offsets, mask or bias do not fit the input");
+    return 1 << d->w.rank <= ULP_CORNERS_MAX
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%d spatial axes are too many", d->w.rank);
 }
 
 static enum ulp_status infer_deform(struct ulp_call *call, struct ulp_error *error)

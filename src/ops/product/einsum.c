@@ -288,7 +288,7 @@ static enum ulp_status describe_partial(struct ulp_call *call, const struct eins
         dims[d] = e->sizes[kept[d]];
         out->has[kept[d]] = true;
         out->strides[kept[d]] = stride;
-        stride *= dims[d];
+        stride = ulp_dim_mul(stride, dims[d]);
     }
     enum ulp_status status =
         ulp_call_describe_tensor(call, tensor, call->in[0]->type, rank, dims, error);

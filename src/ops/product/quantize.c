@@ -78,7 +78,8 @@ static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *
         return status;
     bool blocked = block > 0 && in->rank == x->rank;
     for (int d = 0; blocked && d < x->rank; d++)
-        blocked = in->dims[d] == (d == axis ? (x->dims[d] + block - 1) / block : x->dims[d]);
+        blocked = in->dims[d] ==
+                  (d == axis ? x->dims[d] / block + (x->dims[d] % block != 0) : x->dims[d]);
     if (blocked)
         return spread_blocks(call, operand, axis, block, error);
     if (block > 0 || in->rank != 1 || in->dims[0] != x->dims[axis])

@@ -19,6 +19,11 @@ struct recurrent {
     struct ulp_tensor h, c, new_h, new_c, reset; /* storage: batch x hidden */
 };
 
+static bool has_shape(const struct ulp_tensor *tensor, int64_t first, int64_t second, int64_t third)
+{
+    return tensor->dims[0] == first && tensor->dims[1] == second && tensor->dims[2] == third;
+}
+
 static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurrent *s,
                                       struct ulp_error *error)
 {
@@ -43,14 +48,15 @@ static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurr
     s->batch = (size_t)s->x->dims[!s->batch_first];
     s->input = (size_t)s->x->dims[2];
     s->hidden = (size_t)s->r->dims[2];
-    const size_t lines = s->gates * s->hidden, state = s->directions * s->batch * s->hidden;
+    const int64_t lines = (int64_t)(s->gates * s->hidden), directions = (int64_t)s->directions,
+                  state = ulp_dim_mul((int64_t)(s->directions * s->batch), (int64_t)s->hidden);
     const struct ulp_attribute_value *hidden = ulp_call_attribute(call, "hidden_size");
-    bool fits = s->w->count == s->directions * lines * s->input &&
-                s->r->count == s->directions * lines * s->hidden &&
-                (!s->b || s->b->count == 2 * s->directions * lines) &&
+    bool fits = has_shape(s->w, directions, lines, s->x->dims[2]) &&
+                has_shape(s->r, directions, lines, s->r->dims[2]) &&
+                (!s->b || (int64_t)s->b->count == 2 * directions * lines) &&
                 (!s->lengths || s->lengths->count == s->batch) &&
-                (!s->initial_h || s->initial_h->count == state) &&
-                (!s->initial_c || s->initial_c->count == state) &&
+                (!s->initial_h || (int64_t)s->initial_h->count == state) &&
+                (!s->initial_c || (int64_t)s->initial_c->count == state) &&
                 (!s->p || s->p->count == 3 * s->directions * s->hidden) &&
                 (!hidden->present || hidden->i == (int64_t)s->hidden);
     if (!fits)

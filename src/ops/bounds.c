@@ -1,0 +1,90 @@
+#include "ops/bounds.h"
+
+#include "base/error.h"
+
+/* Sums of offsets: the least and the greatest; `fits` is false when they leave int64. */
+struct range {
+    int64_t low, high;
+    bool fits;
+};
+
+/* One of `count` offsets more, of a table or (NULL) in steps. */
+static void add_offsets(struct range *range, const int64_t *table, int64_t step, size_t count)
+{
+    int64_t low = 0, high = 0;
+    if (table) {
+        low = high = table[0];
+        for (size_t i = 1; i < count; i++) {
+            low = table[i] < low ? table[i] : low;
+            high = table[i] > high ? table[i] : high;
+        }
+    } else if (step) {
+        int64_t last;
+        range->fits = range->fits && !__builtin_mul_overflow(step, count - 1, &last);
+        low = range->fits && last < 0 ? last : 0;
+        high = range->fits && last > 0 ? last : 0;
+    }
+    range->fits = range->fits && !__builtin_add_overflow(range->low, low, &range->low) &&
+                  !__builtin_add_overflow(range->high, high, &range->high);
+}
+
+static enum ulp_status check(const struct range *range, const struct ulp_tensor *tensor,
+                             struct ulp_error *error)
+{
+    char shape[200];
+    return range->fits && range->low >= 0 && (uint64_t)range->high < tensor->count
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT,
+                          "elements are asked for that %s does not have: the inputs' shapes do not "
+                          "fit each other",
+                          ulp_tensor_describe_text(tensor, shape, sizeof shape));
+}
+
+enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,
+                                      const struct ulp_operand *operands, size_t count,
+                                      struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    if (rows->window || !rows->row_count || !rows->row_length)
+        return ULP_OK;
+    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+        const struct ulp_operand *operand = &operands[i];
+        struct range range = {.fits = true};
+        if (!operand->tensor)
+            continue;
+        add_offsets(&range, operand->row_offset, operand->row_stride, rows->row_count);
+        add_offsets(&range, operand->position_offset, operand->position_stride, rows->row_length);
+        status = check(&range, operand->tensor, error);
+    }
+    return status;
+}
+
+enum ulp_status ulp_bounds_check_contraction(const struct ulp_contraction *p,
+                                             struct ulp_error *error)
+{
+    const struct {
+        const struct ulp_tensor *tensor;
+        const int64_t *tables[3];
+        size_t counts[3];
+    } sides[] = {
+        {p->a.tensor,
+         {p->a.batch_offset, p->a.line_offset, p->a.k_offset},
+         {p->batch_count, p->m, p->k}},
+        {p->b.tensor,
+         {p->b.batch_offset, p->b.line_offset, p->b.k_offset},
+         {p->batch_count, p->n, p->k}},
+        {p->out,
+         {p->out_batch_offset, p->out_row_offset, p->out_column_offset},
+         {p->batch_count, p->m, p->n}},
+    };
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < sizeof sides / sizeof *sides && status == ULP_OK; i++) {
+        struct range range = {.fits = true};
+        if (!sides[i].counts[0] || !sides[i].counts[1] || !sides[i].counts[2])
+            continue;
+        for (int t = 0; t < 3; t++)
+            add_offsets(&range, sides[i].tables[t], 0, sides[i].counts[t]);
+        status = check(&range, sides[i].tensor, error);
+    }
+    return status;
+}

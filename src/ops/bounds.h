@@ -1,0 +1,18 @@
+/* Before elements are read: every place that a layout or a contraction names lies inside its
+ * tensor. Operators check the shapes of their inputs and say what does not fit; this holds whatever
+ * they forget. */
+#ifndef ULP_OPS_BOUNDS_H
+#define ULP_OPS_BOUNDS_H
+
+#include "formula/tape.h"
+#include "kernels/contract.h"
+
+/* Of operands or outputs, with (or without) a tensor, over rows. Windows name fewer places than
+ * their rows have: they are not looked at. */
+enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,
+                                      const struct ulp_operand *operands, size_t count,
+                                      struct ulp_error *error);
+enum ulp_status ulp_bounds_check_contraction(const struct ulp_contraction *problem,
+                                             struct ulp_error *error);
+
+#endif
