@@ -1,14 +1,20 @@
 /* layers.csv: one line for each node output of each arithmetic. An empty field is a figure that
  * does not exist. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/report_internal.h"
 
 static void add_text(struct ulp_text *out, const char *value)
 {
     ulp_text_add(out, "\"");
-    for (; *value; value++)
-        ulp_text_add(out, *value == '"' ? "\"\"" : "%c", *value);
+    for (const char *end; *value; value = end) { /* a quote is written twice */
+        end = value + strcspn(value, "\"");
+        end += *end != '\0';
+        ulp_text_put(out, value, (size_t)(end - value));
+        if (end[-1] == '"')
+            ulp_text_put(out, "\"", 1);
+    }
     ulp_text_add(out, "\"");
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "analysis/metrics.h"
+#include "run/plan.h"
 #include "tensor/tensor.h"
 
 #define SCHEDULES_MAX 12
@@ -65,6 +66,9 @@ struct spreading {
     struct ulp_spreads *spreads;
     struct widths *widths; /* of the items */
     size_t capacity;
+    /* By number of the plan's nodes: where its outputs are in `item`, which holds 1 + the item of
+     * each, 0 for those that have none. */
+    size_t *first, *item;
     const struct ulp_observer *progress;
 };
 
@@ -101,10 +105,11 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
                                  size_t output, size_t *item, struct ulp_error *error)
 {
     struct ulp_spreads *spreads = spreading->spreads;
-    for (*item = spreads->count; event->round > 0 && *item > 0;)
-        if (spreads->items[--*item].index == event->index &&
-            strcmp(spreads->items[*item].output, event->output_names[output]) == 0)
-            return ULP_OK;
+    size_t *kept =
+        &spreading->item[spreading->first[event->index] + (size_t)event->output_positions[output]];
+    *item = *kept - 1;
+    if (*kept)
+        return ULP_OK;
     *item = spreads->count;
     if (spreads->count == spreading->capacity) {
         size_t capacity = 2 * spreading->capacity + 16;
@@ -121,7 +126,7 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
                                                 .name = strdup(event->name),
                                                 .op = strdup(event->op),
                                                 .output = strdup(event->output_names[output])};
-    spreads->count++;
+    *kept = ++spreads->count;
     const struct ulp_spread *spread = &spreads->items[*item];
     return spread->name && spread->op && spread->output ? ULP_OK : out_of_memory(error);
 }
@@ -192,6 +197,19 @@ static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_ar
     return ULP_OK;
 }
 
+static enum ulp_status make_places(struct spreading *spreading, const struct ulp_plan *plan,
+                                   struct ulp_error *error)
+{
+    size_t outputs = 0;
+    spreading->first = calloc(plan->node_count + 1, sizeof *spreading->first);
+    for (size_t n = 0; n < plan->node_count && spreading->first; n++) {
+        spreading->first[n] = outputs;
+        outputs += plan->nodes[n].step->output_count;
+    }
+    spreading->item = calloc(outputs + 1, sizeof *spreading->item);
+    return spreading->first && spreading->item ? ULP_OK : out_of_memory(error);
+}
+
 enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
                                     const struct ulp_arithmetic *reference,
                                     const struct ulp_arithmetic *base,
@@ -215,9 +233,13 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
     if (status == ULP_OK)
         status = ulp_plan_create(model, lanes, count + 1, &plan_options, &plan, error);
     if (status == ULP_OK)
+        status = make_places(&spreading, plan, error);
+    if (status == ULP_OK)
         status = ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, error);
     ulp_plan_free(plan);
     free(spreading.widths);
+    free(spreading.first);
+    free(spreading.item);
     if (status != ULP_OK)
         ulp_spreads_free(out);
     return status;

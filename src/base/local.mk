@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/clock.h \
 	%D%/cpu.c %D%/cpu.h \
 	%D%/error.c %D%/error.h \
+	%D%/names.c %D%/names.h \
 	%D%/random.c %D%/random.h \
 	%D%/text.c %D%/text.h \
 	%D%/thread.c %D%/thread.h

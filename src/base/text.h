@@ -16,6 +16,8 @@ struct ulp_text {
     struct ulp_new_file *file; /* data holds what is not written yet; NULL: the whole text */
 };
 void ulp_text_add(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
+/* As the format "%.*s" would, without looking for its end. */
+void ulp_text_put(struct ulp_text *text, const char *bytes, size_t count);
 void ulp_text_free(struct ulp_text *text);
 
 /* FNV-1a 64-bit of a string or of bytes. */

@@ -63,10 +63,14 @@ static enum ulp_status load_function(struct ulp_loader *loader, struct ulp_funct
     }
     enum ulp_status status = ulp_load_opsets(loader, &out->opsets, &out->opset_count,
                                              proto->opset_import, proto->n_opset_import, error);
+    struct ulp_attribute *defaults;
     if (status == ULP_OK)
-        status =
-            ulp_load_attributes(loader, &out->attribute_defaults, &out->attribute_default_count,
-                                proto->attribute_proto, proto->n_attribute_proto, NULL, error);
+        status = ulp_load_attributes(loader, &defaults, &out->attribute_default_count,
+                                     proto->attribute_proto, proto->n_attribute_proto, NULL, error);
+    if (status == ULP_OK) {
+        ulp_attributes_sort(defaults, out->attribute_default_count);
+        out->attribute_defaults = defaults;
+    }
     if (status == ULP_OK)
         status = load_body(loader, out, proto, error);
     return status;

@@ -12,6 +12,7 @@ libcore_la_SOURCES += \
 	%D%/memory.c \
 	%D%/order.c \
 	%D%/plan.c %D%/plan.h \
+	%D%/problems.c \
 	%D%/tell.c \
 	%D%/types.c \
 	%D%/walk.c %D%/walk.h

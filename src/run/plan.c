@@ -67,6 +67,7 @@ void ulp_plan_free(struct ulp_plan *plan)
                 ulp_unbind(&block->steps[s].integer->bound);
         }
     }
+    ulp_names_free(&plan->problems.names);
     ulp_arena_free(plan->arena);
     free(plan);
 }
@@ -105,27 +106,45 @@ static const char *declared_text(const struct ulp_value_info *info, char *buffer
     return buffer;
 }
 
+/* What symbolic dimensions have been found to be: of each name, by the input that gave it first. */
+struct found_dims {
+    struct ulp_names names;
+    struct found_dim {
+        const char *input;
+        int64_t value;
+    } * items;
+    size_t count, capacity;
+};
+
 /* Symbolic dimensions of one name have one value. */
-static bool same_everywhere(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
-                            const char *name, int64_t value, const char **other,
-                            int64_t *other_value)
+static enum ulp_status check_dim(struct found_dims *found, const char *name, const char *input,
+                                 int64_t value, struct ulp_error *error)
 {
-    for (size_t i = 0; i < plan->main->input_count; i++) {
-        const struct ulp_plan_slot *slot = &plan->main->slots[plan->main->inputs[i]];
-        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
-        for (int d = 0; given && d < slot->info->rank && d < given->rank; d++)
-            if (slot->info->dims[d] < 0 && slot->info->dim_names[d] &&
-                strcmp(slot->info->dim_names[d], name) == 0 && given->dims[d] != value) {
-                *other = slot->name;
-                *other_value = given->dims[d];
-                return false;
-            }
+    int at = ulp_names_find(&found->names, name);
+    if (at >= 0 && found->items[at].value != value)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "dimension '%s' is %lld in input '%s' and %lld in input '%s'", name,
+                        (long long)found->items[at].value, found->items[at].input, (long long)value,
+                        input);
+    if (at >= 0)
+        return ULP_OK;
+    if (found->count == found->capacity) {
+        size_t capacity = 2 * found->capacity + 16;
+        struct found_dim *items = realloc(found->items, capacity * sizeof *items);
+        if (!items)
+            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        found->items = items;
+        found->capacity = capacity;
     }
-    return true;
+    if (!ulp_names_add(&found->names, name, (int)found->count))
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    found->items[found->count++] = (struct found_dim){input, value};
+    return ULP_OK;
 }
 
-static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp_plan_slot *slot,
-                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
+static enum ulp_status check_input(const struct ulp_plan_slot *slot,
+                                   const struct ulp_tensor_set *inputs, struct found_dims *dims,
+                                   struct ulp_error *error)
 {
     const struct ulp_value_info *info = slot->info;
     const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
@@ -150,44 +169,50 @@ static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "input '%s': the model declares %s, the array is %s", slot->name, declared,
                         found);
-    for (int d = 0; d < info->rank; d++) {
-        const char *other;
-        int64_t other_value;
+    enum ulp_status status = ULP_OK;
+    for (int d = 0; d < info->rank && status == ULP_OK; d++) {
         if (info->dims[d] >= 0 && given->dims[d] != info->dims[d])
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "input '%s': the model declares %s, the array is %s (dimension %d)",
                             slot->name, declared, found, d);
-        if (info->dims[d] < 0 && info->dim_names[d] &&
-            !same_everywhere(plan, inputs, info->dim_names[d], given->dims[d], &other,
-                             &other_value))
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "dimension '%s' is %lld in input '%s' and %lld in input '%s'",
-                            info->dim_names[d], (long long)given->dims[d], slot->name,
-                            (long long)other_value, other);
+        if (info->dims[d] < 0 && info->dim_names[d])
+            status = check_dim(dims, info->dim_names[d], slot->name, given->dims[d], error);
     }
-    return ULP_OK;
+    return status;
+}
+
+/* An array that is no input; inputs and arrays both have each name once, and every input is among
+ * the arrays. */
+static enum ulp_status refuse_other(const struct ulp_plan *plan,
+                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    const struct ulp_block *block = plan->main;
+    struct ulp_names names = {0};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < block->input_count && status == ULP_OK; i++)
+        if (!ulp_names_add(&names, block->slots[block->inputs[i]].name, (int)i))
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t n = 0; n < inputs->count && status == ULP_OK; n++)
+        if (ulp_names_find(&names, inputs->items[n].name) < 0)
+            status = ulp_fail(error, ULP_ERROR_INPUT,
+                              "array '%s' is not an input of the model (its first input is '%s')",
+                              inputs->items[n].name,
+                              block->input_count ? block->slots[block->inputs[0]].name
+                                                 : "none: it has no inputs");
+    ulp_names_free(&names);
+    return status;
 }
 
 enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,
                                       const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    for (size_t i = 0; i < plan->main->input_count; i++) {
-        enum ulp_status status =
-            check_input(plan, &plan->main->slots[plan->main->inputs[i]], inputs, error);
-        if (status != ULP_OK)
-            return status;
-    }
-    for (size_t n = 0; n < inputs->count; n++) {
-        bool known = false;
-        for (size_t i = 0; i < plan->main->input_count; i++)
-            known |=
-                strcmp(plan->main->slots[plan->main->inputs[i]].name, inputs->items[n].name) == 0;
-        if (!known)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "array '%s' is not an input of the model (its first input is '%s')",
-                            inputs->items[n].name,
-                            plan->main->input_count ? plan->main->slots[plan->main->inputs[0]].name
-                                                    : "none: it has no inputs");
-    }
-    return ULP_OK;
+    struct found_dims dims = {0};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < plan->main->input_count && status == ULP_OK; i++)
+        status = check_input(&plan->main->slots[plan->main->inputs[i]], inputs, &dims, error);
+    if (status == ULP_OK && inputs->count != plan->main->input_count)
+        status = refuse_other(plan, inputs, error);
+    ulp_names_free(&dims.names);
+    free(dims.items);
+    return status;
 }
