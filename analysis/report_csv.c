@@ -7,13 +7,14 @@
 
 static void add_text(struct ulp_text *out, const char *value)
 {
+    const char *end = value + strlen(value);
+    struct ulp_shown shown;
     ulp_text_add(out, "\"");
-    for (const char *end; *value; value = end) { /* a quote is written twice */
-        end = value + strcspn(value, "\"");
-        end += *end != '\0';
-        ulp_text_put(out, value, (size_t)(end - value));
-        if (end[-1] == '"')
-            ulp_text_put(out, "\"", 1);
+    while (value < end) {
+        value = ulp_show_character(&shown, value, end);
+        ulp_text_put(out, shown.text, shown.length);
+        if (*shown.text == '"') /* written twice */
+            ulp_text_put(out, shown.text, 1);
     }
     ulp_text_add(out, "\"");
 }
@@ -51,7 +52,7 @@ static void add_header(struct ulp_text *out)
     for (size_t v = 0; v < sizeof views / sizeof *views; v++)
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
             ulp_text_add(out, ",%s_%s", views[v], metrics[m]);
-    ulp_text_add(out, ",weight_type,compute_type,rounds");
+    ulp_text_add(out, ",weight_type,compute_type,rounds,unpaired");
     ulp_text_add(out, "\n");
 }
 
@@ -86,11 +87,11 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                 add_metrics(out, &output->entire);
                 add_metrics(out, &output->introduced);
                 add_metrics(out, &output->carried);
-                ulp_text_add(out, ",%s,%s,%zu\n",
+                ulp_text_add(out, ",%s,%s,%zu,%d\n",
                              node->types.weight == ULP_TYPE_UNDEFINED
                                  ? ""
                                  : ulp_type_name(node->types.weight),
-                             node->types.compute, node->rounds);
+                             node->types.compute, node->rounds, output->unpaired);
             }
     return ULP_OK;
 }

@@ -25,6 +25,13 @@ struct ulp_plan_options {
     const struct ulp_tensor_set *inputs; /* when given, shapes are taken from these */
     /* 0: no limit. A plan that is known to need more fails with ULP_ERROR_MEMORY */
     size_t max_memory_bytes;
+    /* A problem close by, to see how an arithmetic's error varies: float constants of 16 elements
+     * and more are changed at random by factors within 1 +- 2^(2 - precision) (of a type with less
+     * precision its own), whole numbers not. precision 0: no change */
+    struct ulp_perturbation {
+        int precision;
+        uint64_t seed; /* the same seed, the same change */
+    } perturbation;
 };
 
 /* Plan the model for the lanes. Lane 0 is the reference when more than one is given. Every
@@ -119,8 +126,9 @@ struct ulp_run_cost {
 };
 
 /* Run the plan on the inputs (NULL: a model without any; converted to each lane's storage, rounding
- * once). outputs: array of lane_count sets filled with the graph's outputs, or NULL; the caller
- * frees them. cost may be NULL. */
+ * once, after floats of another type than the model declares were rounded once to that). outputs:
+ * array of lane_count sets filled with the graph's outputs, or NULL; the caller frees them. cost
+ * may be NULL. */
 ULP_API enum ulp_status ulp_plan_run(const struct ulp_plan *plan,
                                      const struct ulp_tensor_set *inputs,
                                      const struct ulp_run_options *options,
@@ -133,6 +141,7 @@ struct ulp_operator_info {
     const char *name, *domain;
     int since, until;
     bool formula;     /* defined by a formula */
+    const char *work; /* "formulas", "moves elements", "contraction" or "control flow" */
     const char *text; /* the formula or its epilogue, or NULL */
 };
 ULP_API bool ulp_operator_info(size_t index, struct ulp_operator_info *out);

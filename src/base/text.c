@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/shown.h"
 
 /* A file on its way: it has another name until it is whole. */
 struct ulp_new_file {
@@ -129,13 +130,16 @@ static void add_length(struct ulp_text *text, size_t count)
         flush(text);
 }
 
-void ulp_text_add(struct ulp_text *text, const char *format, ...)
+typedef int print_fn(char *out, size_t size, const char *format, va_list list);
+
+static void add_printed(struct ulp_text *text, print_fn *print, const char *format,
+                        va_list arguments)
 {
     while (!text->failed) {
         size_t room = text->capacity - text->length;
         va_list list;
-        va_start(list, format);
-        int length = vsnprintf(text->data ? text->data + text->length : NULL, room, format, list);
+        va_copy(list, arguments);
+        int length = print(text->data ? text->data + text->length : NULL, room, format, list);
         va_end(list);
         if (length < 0) {
             text->failed = true;
@@ -157,10 +161,37 @@ void ulp_text_put(struct ulp_text *text, const char *bytes, size_t count)
     add_length(text, count);
 }
 
+void ulp_text_add(struct ulp_text *text, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    add_printed(text, vsnprintf, format, list);
+    va_end(list);
+}
+
+void ulp_text_show(struct ulp_text *text, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    ulp_text_show_list(text, format, list);
+    va_end(list);
+}
+
+void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list)
+{
+    add_printed(text, ulp_show_arguments, format, list);
+}
+
 void ulp_text_free(struct ulp_text *text)
 {
     free(text->data);
     *text = (struct ulp_text){0};
+}
+
+bool ulp_text_ends(const char *text, const char *end)
+{
+    const size_t length = strlen(text), wanted = strlen(end);
+    return length > wanted && strcmp(text + length - wanted, end) == 0;
 }
 
 unsigned long long ulp_hash(const void *bytes, size_t count)

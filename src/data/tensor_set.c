@@ -2,7 +2,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -55,14 +54,4 @@ const struct ulp_tensor *ulp_tensor_set_find(const struct ulp_tensor_set *set, c
 {
     int at = set->names ? ulp_names_find(set->names, name) : -1;
     return at < 0 ? NULL : &set->items[at].tensor;
-}
-
-enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_tensor_set *out,
-                                    struct ulp_error *error)
-{
-    struct stat info;
-    *out = (struct ulp_tensor_set){0};
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return ulp_test_data_set_read(path, "input", NULL, out, error);
-    return ulp_npz_read(path, out, error);
 }

@@ -51,7 +51,7 @@ static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *so
             status = ulp_lane_format(source->arithmetic, value->type, &from, error);
         if (status == ULP_OK)
             status = ulp_adapt(&temporaries[i], value, &from, lane->arithmetic,
-                               ulp_takes_mixed(step->bound.op), lane->budget, lane->pool, error);
+                               ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
         inputs[i] = &temporaries[i];
     }
     return status;
@@ -117,7 +117,7 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
         return out_of_memory(error);
     struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];
     if (walk->options->isolated && lane != reference) {
-        out->skipped = !step->bound.op->mixed;
+        out->skipped = step->bound.op->work != ULP_WORK_CONTRACTION;
         if (out->skipped)
             return ULP_OK;
         enum ulp_status status = foreign_inputs(lane, reference, step, temporaries, foreign, error);

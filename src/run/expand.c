@@ -388,7 +388,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     if (status == ULP_ERROR_UNSUPPORTED)
         return ulp_plan_add_bind_problem(plan, &step, node, problem.message, error);
     if (status != ULP_OK)
-        return ulp_fail(error, status, "%s", problem.message);
+        return ulp_fail_lines(error, status, problem.message);
     step.bound.key = ulp_hash(step.name, strlen(step.name));
     share_tape(block, &step.bound);
     status = bind_bodies(scope, &step, node, inputs, input_capacity, error);

@@ -213,7 +213,7 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
     const struct ulp_tensor *constant =
         slot >= 0 && ulp_is_parameter(step, i) ? lane->block->slots[slot].constant : NULL;
     if (!constant)
-        return ulp_lane_value(lane, slot, ulp_takes_mixed(step->bound.op), out, error);
+        return ulp_lane_value(lane, slot, ulp_takes_mixed(step, i), out, error);
     *out = constant;
     return ULP_OK;
 }

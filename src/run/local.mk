@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/lane.c %D%/lane.h \
 	%D%/memory.c \
 	%D%/order.c \
+	%D%/perturb.c \
 	%D%/plan.c %D%/plan.h \
 	%D%/problems.c \
 	%D%/tell.c \

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -27,6 +28,8 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_check_inputs(plan, options->inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_fold(plan, options, error);
+    if (status == ULP_OK && options->perturbation.precision > 0)
+        status = ulp_plan_perturb(plan, &options->perturbation, error);
     return status == ULP_OK ? ulp_plan_check_memory(plan, false, plan->max_memory_bytes, error)
                             : status;
 }
@@ -35,6 +38,8 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
                                 size_t lane_count, const struct ulp_plan_options *options,
                                 struct ulp_plan **out, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     static const struct ulp_plan_options defaults;
     *out = NULL;
     if (lane_count == 0)
@@ -68,6 +73,8 @@ void ulp_plan_free(struct ulp_plan *plan)
         }
     }
     ulp_names_free(&plan->problems.names);
+    for (struct ulp_perturbed *p = plan->perturbed; p; p = p->before)
+        ulp_tensor_free(&p->tensor);
     ulp_arena_free(plan->arena);
     free(plan);
 }
@@ -106,45 +113,8 @@ static const char *declared_text(const struct ulp_value_info *info, char *buffer
     return buffer;
 }
 
-/* What symbolic dimensions have been found to be: of each name, by the input that gave it first. */
-struct found_dims {
-    struct ulp_names names;
-    struct found_dim {
-        const char *input;
-        int64_t value;
-    } * items;
-    size_t count, capacity;
-};
-
-/* Symbolic dimensions of one name have one value. */
-static enum ulp_status check_dim(struct found_dims *found, const char *name, const char *input,
-                                 int64_t value, struct ulp_error *error)
-{
-    int at = ulp_names_find(&found->names, name);
-    if (at >= 0 && found->items[at].value != value)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "dimension '%s' is %lld in input '%s' and %lld in input '%s'", name,
-                        (long long)found->items[at].value, found->items[at].input, (long long)value,
-                        input);
-    if (at >= 0)
-        return ULP_OK;
-    if (found->count == found->capacity) {
-        size_t capacity = 2 * found->capacity + 16;
-        struct found_dim *items = realloc(found->items, capacity * sizeof *items);
-        if (!items)
-            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-        found->items = items;
-        found->capacity = capacity;
-    }
-    if (!ulp_names_add(&found->names, name, (int)found->count))
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    found->items[found->count++] = (struct found_dim){input, value};
-    return ULP_OK;
-}
-
 static enum ulp_status check_input(const struct ulp_plan_slot *slot,
-                                   const struct ulp_tensor_set *inputs, struct found_dims *dims,
-                                   struct ulp_error *error)
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     const struct ulp_value_info *info = slot->info;
     const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
@@ -161,7 +131,8 @@ static enum ulp_status check_input(const struct ulp_plan_slot *slot,
         return status;
     }
     ulp_tensor_describe_text(given, found, sizeof found);
-    if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type)
+    if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type &&
+        !(ulp_type_is_float(given->type) && ulp_type_is_float(info->type)))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "input '%s': the model declares %s, the array is %s; convert it first",
                         slot->name, declared, found);
@@ -169,16 +140,12 @@ static enum ulp_status check_input(const struct ulp_plan_slot *slot,
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "input '%s': the model declares %s, the array is %s", slot->name, declared,
                         found);
-    enum ulp_status status = ULP_OK;
-    for (int d = 0; d < info->rank && status == ULP_OK; d++) {
+    for (int d = 0; d < info->rank; d++)
         if (info->dims[d] >= 0 && given->dims[d] != info->dims[d])
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "input '%s': the model declares %s, the array is %s (dimension %d)",
                             slot->name, declared, found, d);
-        if (info->dims[d] < 0 && info->dim_names[d])
-            status = check_dim(dims, info->dim_names[d], slot->name, given->dims[d], error);
-    }
-    return status;
+    return ULP_OK;
 }
 
 /* An array that is no input; inputs and arrays both have each name once, and every input is among
@@ -206,13 +173,10 @@ static enum ulp_status refuse_other(const struct ulp_plan *plan,
 enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,
                                       const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    struct found_dims dims = {0};
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < plan->main->input_count && status == ULP_OK; i++)
-        status = check_input(&plan->main->slots[plan->main->inputs[i]], inputs, &dims, error);
+        status = check_input(&plan->main->slots[plan->main->inputs[i]], inputs, error);
     if (status == ULP_OK && inputs->count != plan->main->input_count)
         status = refuse_other(plan, inputs, error);
-    ulp_names_free(&dims.names);
-    free(dims.items);
     return status;
 }

@@ -127,6 +127,11 @@ struct ulp_plan {
     struct ulp_problems problems;
     /* What calls of functions and names of nested nodes have added to the file, and may add. */
     size_t expanded, expanded_limit;
+    struct ulp_perturbed {
+        const struct ulp_tensor *from;
+        struct ulp_tensor tensor;
+        struct ulp_perturbed *before;
+    } * perturbed; /* constants that were changed, the last first */
 };
 
 /* expand.c: the graph and everything nested in it as blocks, functions expanded, nodes bound to
@@ -172,6 +177,10 @@ enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error);
  * wants them. After folding, before last uses. */
 enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
                               struct ulp_error *error);
+/* perturb.c: put constants close to the model's in their place. The last thing that changes them.
+ */
+enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,
+                                 struct ulp_error *error);
 /* memory.c: ULP_ERROR_MEMORY when the values known to be alive at one step exceed the limit (0:
  * none). A lower bound of the run's need: scratch, converted weights and shapes unknown before the
  * run come on top, and are charged as they come. */

@@ -53,14 +53,13 @@ enum ulp_status ulp_plan_add_bind_problem(struct ulp_plan *plan, const struct ul
                                           const struct ulp_node *node, const char *message,
                                           struct ulp_error *error)
 {
-    char place[1024];
-    size_t length =
-        (size_t)snprintf(place, sizeof place, "node %s (%s): ", node->name, node->op_type);
-    if (length < sizeof place && strncmp(message, place, length) == 0)
-        message += length;
+    struct ulp_text text = {0};
+    ulp_text_show(&text, "node %s (%s): ", node->name, node->op_type);
+    if (!text.failed && strncmp(message, text.data, text.length) == 0)
+        message += text.length;
+    ulp_text_free(&text);
     if (strncmp(message, "operator ", 9) == 0)
         return ulp_plan_add_problem(plan, message, step->name, error);
-    struct ulp_text text = {0};
     ulp_text_add(&text, "%s: %s", node->op_type, message);
     enum ulp_status status = text.failed ? out_of_memory(error)
                                          : ulp_plan_add_problem(plan, text.data, step->name, error);
@@ -71,12 +70,12 @@ enum ulp_status ulp_plan_add_bind_problem(struct ulp_plan *plan, const struct ul
 /* "\n  what (nodes 'a', 'b', 'c' and 7 more)" */
 static void add_line(struct ulp_text *text, const struct ulp_problem *problem)
 {
-    ulp_text_add(text, "\n  %.300s (node%s ", problem->text, problem->count > 1 ? "s" : "");
+    ulp_text_show(text, "\n  %.300s (node%s ", problem->text, problem->count > 1 ? "s" : "");
     for (size_t i = 0; i < problem->count && i < NODES_SHOWN; i++)
-        ulp_text_add(text, i ? ", '%.200s'" : "'%.200s'", problem->nodes[i]);
+        ulp_text_show(text, i ? ", '%.200s'" : "'%.200s'", problem->nodes[i]);
     if (problem->count > NODES_SHOWN)
-        ulp_text_add(text, " and %zu more", problem->count - NODES_SHOWN);
-    ulp_text_add(text, ")");
+        ulp_text_show(text, " and %zu more", problem->count - NODES_SHOWN);
+    ulp_text_show(text, ")");
 }
 
 enum ulp_status ulp_plan_report_problems(const struct ulp_plan *plan, struct ulp_error *error)
@@ -84,17 +83,17 @@ enum ulp_status ulp_plan_report_problems(const struct ulp_plan *plan, struct ulp
     const struct ulp_problems *problems = &plan->problems;
     struct ulp_text text = {0};
     size_t shown = 0, nodes = 0;
-    ulp_text_add(&text, "%s: %zu thing%s this version does not compute:", plan->model->path,
-                 problems->count, problems->count == 1 ? "" : "s");
+    ulp_text_show(&text, "%s: %zu thing%s this version does not compute:", plan->model->path,
+                  problems->count, problems->count == 1 ? "" : "s");
     while (shown < problems->count && shown < KINDS_SHOWN && text.length < LENGTH_SHOWN)
         add_line(&text, &problems->items[shown++]);
     for (size_t i = shown; i < problems->count; i++)
         nodes += problems->items[i].count;
     if (nodes)
-        ulp_text_add(&text, "\n  and %zu more, in %zu node%s", problems->count - shown, nodes,
-                     nodes == 1 ? "" : "s");
+        ulp_text_show(&text, "\n  and %zu more, in %zu node%s", problems->count - shown, nodes,
+                      nodes == 1 ? "" : "s");
     enum ulp_status status =
-        ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", text.failed ? "unsupported model" : text.data);
+        ulp_fail_lines(error, ULP_ERROR_UNSUPPORTED, text.failed ? "unsupported model" : text.data);
     ulp_text_free(&text);
     return status;
 }
