@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "analysis/given.h"
 #include "analysis/metrics.h"
 #include "analysis/parting.h"
 #include "run/lane.h"
@@ -33,7 +34,8 @@ struct ulp_auditor {
     /* [lane][node]: of each output; NULL until the lane has run the node */
     struct sampled ***sampled;
     struct ulp_pool *pool;
-    size_t sample;                 /* the current one */
+    size_t sample; /* the current one */
+    struct ulp_given given;
     const struct ulp_truth *truth; /* NULL: the model's own */
 };
 
@@ -57,6 +59,8 @@ static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ul
     for (size_t n = 0; n < lane->node_count; n++) {
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
+        node->source = -1;
+        node->grew = NAN;
         ulp_plan_node_types(plan, index, n, &node->types);
         node->name = strdup(ulp_plan_node_name(plan, n));
         node->op = strdup(ulp_plan_node_op(plan, n));
@@ -90,7 +94,7 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
     audit->opset = ulp_model_opset(plan->model, "");
     enum ulp_status status =
         audit->lanes && auditor->taints && auditor->sampled && audit->model_path && audit->reference
-            ? ULP_OK
+            ? ulp_given_create(&auditor->given, plan, error)
             : out_of_memory(error);
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
         status = prepare_lane(&audit->lanes[l], plan, l + 1, error);
@@ -133,6 +137,7 @@ static void free_collecting(struct ulp_auditor *auditor, const struct ulp_audit 
     }
     free(auditor->sampled);
     free(auditor->taints);
+    ulp_given_free(&auditor->given);
     auditor->sampled = NULL;
     auditor->taints = NULL;
 }
@@ -262,6 +267,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
         free(auditor->taints[l].slots);
         auditor->taints[l] = (struct ulp_taint_set){0};
     }
+    ulp_given_start(&auditor->given);
     return ULP_OK;
 }
 
@@ -355,13 +361,17 @@ static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
 
 /* What the node's inputs bring along. */
 static struct ulp_taint gather_taints(const struct ulp_taint_set *taints,
-                                      const struct ulp_event *event, size_t lane)
+                                      const struct ulp_event *event, size_t lane,
+                                      struct ulp_audit_node *node)
 {
     struct ulp_taint from = {.diverged = event->apart && event->apart[lane + 1]};
     for (size_t i = 0; i < event->input_count; i++) {
         const struct ulp_taint *taint = ulp_taint_find(taints, event->input_names[i]);
         if (!taint || !event->inputs[(lane + 1) * event->input_count + i].entire)
             continue;
+        if (i == 0)
+            node->source = (ptrdiff_t)taint->node;
+        from.relative = fmax(from.relative, taint->relative);
         from.nonfinite |= taint->nonfinite;
         from.diverged |= taint->diverged;
         if (taint->stepped)
@@ -400,7 +410,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     const struct ulp_lane_value *values = &event->values[(l + 1) * event->output_count];
     if (event->output_count && !values[0].entire)
         return ULP_OK; /* inside a branch or round the lane does not take */
-    const struct ulp_taint from = gather_taints(taints, event, l);
+    const struct ulp_taint from = gather_taints(taints, event, l, node);
     enum ulp_status status =
         prepare_outputs(node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false;
@@ -420,11 +430,19 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
                                                 (from.stepped && from.type == value->entire->type));
         if (from.diverged)
             views[ENTIRE].diverged = views[CARRIED].diverged = true;
-        struct ulp_taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0,
-                                  views[ENTIRE].diverged, stepped, value->entire->type};
+        const double relative = ulp_relative_rms(&views[ENTIRE], &ranges[o]);
+        const struct ulp_taint taint = {.name = event->output_names[o],
+                                        .nonfinite = views[ENTIRE].nonfinite > 0,
+                                        .diverged = views[ENTIRE].diverged,
+                                        .stepped = stepped,
+                                        .type = value->entire->type,
+                                        .node = event->index,
+                                        .relative = isfinite(relative) ? relative : 0};
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
-        if ((taint.nonfinite || taint.diverged || taint.stepped) && !ulp_taint_add(taints, taint))
+        if (from.relative > 0)
+            node->grew = fmax(node->grew, relative / from.relative);
+        if (!ulp_taint_add(taints, taint))
             status = out_of_memory(error);
         node->outputs[o].unpaired |= !truth;
         if (!truth)
@@ -455,7 +473,8 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
         ulp_range_measure(truth ? truth : event->values[o].entire, &event->arithmetics[0].storage,
                           auditor->pool, &ranges[o]);
     }
-    enum ulp_status status = ULP_OK;
+    enum ulp_status status =
+        ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
             ulp_parting_measure(&auditor->audit.lanes[l], event, l);
@@ -572,6 +591,9 @@ void ulp_audit_free(struct ulp_audit *audit)
     for (size_t s = 0; s < audit->sample_count; s++)
         free(audit->sample_names[s]);
     free(audit->sample_names);
+    for (size_t i = 0; i < audit->nonfinite_input_count; i++)
+        free(audit->nonfinite_inputs[i].name);
+    free(audit->nonfinite_inputs);
     free(audit->model_path);
     free(audit->reference);
     free(audit->reference_model);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -41,6 +42,7 @@ void common_free(struct common_options *common)
 {
     for (size_t i = 0; i < common->dim_count; i++)
         free((void *)(uintptr_t)common->dims[i].name); /* add_dim's copies */
+    free(common->arithmetics);
     free(common->inputs);
     free(common->dims);
 }
@@ -139,6 +141,18 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
+const char *add_arithmetics(struct argp_state *state, struct common_options *common,
+                            const char *argument)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s%s%s", common->arithmetics ? common->arithmetics : "",
+                 common->arithmetics ? "," : "", argument);
+    if (text.failed)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    free(common->arithmetics);
+    return common->arithmetics = text.data;
+}
+
 const struct argp common_argp = {.options = options, .parser = parse_option};
 
 int fail(const struct ulp_error *error)
@@ -159,6 +173,16 @@ bool use_colour(int descriptor)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(descriptor) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
+}
+
+int terminal_width(int descriptor)
+{
+    struct winsize size;
+    if (!isatty(descriptor))
+        return 0;
+    if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return 100;
+    return size.ws_col < 60 ? 60 : size.ws_col;
 }
 
 /* The longest run of comma-separated words from `text` that is one arithmetic's name: a BASE, then
