@@ -36,7 +36,7 @@ struct scope {
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    return ulp_fail_memory(error, "out of memory while planning");
 }
 
 bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
@@ -275,7 +275,7 @@ static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *n
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "node '%s': function '%s' takes %zu inputs and gives %zu outputs",
                         node->name, function->name, function->input_count, function->output_count);
-    struct ulp_names given = {0};
+    struct ulp_names given = {.budget = ulp_arena_budget(outer->plan->arena)};
     struct scope scope = {
         .plan = outer->plan,
         .block = outer->block,
@@ -468,6 +468,7 @@ enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error)
     struct scope scope = {.plan = plan,
                           .opsets = plan->model->opsets,
                           .opset_count = plan->model->opset_count};
+    plan->problems.names.budget = ulp_arena_budget(plan->arena);
     plan->expanded_limit = EXPANDED_FREE + EXPANDED_PER_NODE * plan->model->graph->node_count;
     enum ulp_status status =
         make_block(&scope, plan->model->graph, plan->model->graph->name, &plan->main, error);

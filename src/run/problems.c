@@ -21,7 +21,7 @@ struct ulp_problem {
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    return ulp_fail_memory(error, "out of memory while planning");
 }
 
 enum ulp_status ulp_plan_add_problem(struct ulp_plan *plan, const char *text, const char *node,

@@ -117,10 +117,8 @@ enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *bu
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     pthread_mutex_init(&(*out)->mutex, NULL);
     (*out)->budget = budget;
-    if (budget) {
-        budget->reclaim = reclaim;
-        budget->reclaim_owner = *out;
-    }
+    if (budget)
+        ulp_budget_set_reclaim(budget, reclaim, *out);
     return ULP_OK;
 }
 
@@ -129,7 +127,7 @@ void ulp_packed_free(struct ulp_packed *packed)
     if (!packed)
         return;
     if (packed->budget)
-        packed->budget->reclaim = NULL;
+        ulp_budget_set_reclaim(packed->budget, NULL, NULL);
     while (packed->kept)
         remove_kept(packed, packed->kept);
     pthread_mutex_destroy(&packed->mutex);
