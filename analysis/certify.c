@@ -1,4 +1,5 @@
 /* Certifying the reference: the same run at twice the precision, compared node by node. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,13 @@ struct comparison {
     struct ulp_pool *pool;
 };
 
-/* By the address of its name: names live with the plan. */
-static bool is_graph_output(const struct ulp_plan *plan, const char *name)
+static bool is_graph_output(const struct ulp_plan *plan, const struct ulp_event *event,
+                            size_t output)
 {
-    for (size_t i = 0; i < plan->main->output_count; i++)
-        if (plan->main->slots[plan->main->outputs[i]].name == name)
-            return true;
-    return false;
+    const struct ulp_plan_node *node = &plan->nodes[event->index];
+    return node->block == plan->main &&
+           plan->main->slots[node->step->outputs[event->output_positions[output]]].last_use ==
+               INT_MAX;
 }
 
 /* Decimal digits that agree; an exact result counts as the precision's own digits. */
@@ -66,8 +67,7 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
             certificate->node = name;
             certificate->node_digits = digits;
         }
-        if (is_graph_output(comparison->plan, event->output_names[o]) &&
-            digits < certificate->output_digits)
+        if (is_graph_output(comparison->plan, event, o) && digits < certificate->output_digits)
             certificate->output_digits = digits;
     }
     return status;

@@ -4,7 +4,7 @@
 
 #include <ulpscope/analysis.h>
 
-#include "graph/names.h"
+#include "base/names.h"
 #include "run/plan.h"
 
 /* The graph's inputs, and which have been looked at in this sample. */

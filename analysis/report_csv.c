@@ -12,7 +12,9 @@ static void add_text(struct ulp_text *out, const char *value)
     ulp_text_add(out, "\"");
     while (value < end) {
         value = ulp_show_character(&shown, value, end);
-        ulp_text_add(out, *shown.text == '"' ? "\"\"" : "%s", shown.text);
+        ulp_text_put(out, shown.text, shown.length);
+        if (*shown.text == '"') /* written twice */
+            ulp_text_put(out, shown.text, 1);
     }
     ulp_text_add(out, "\"");
 }

@@ -57,8 +57,9 @@ static int add_piece(const char *piece, size_t size, void *context)
     for (const char *end = piece + size, *line; piece < end; piece = line) {
         const char *newline = memchr(piece, '\n', (size_t)(end - piece));
         line = newline ? newline + 1 : end;
-        ulp_text_add(writer->out, "%.*s%*s", (int)(line - piece), piece,
-                     newline ? writer->depth : 0, "");
+        ulp_text_put(writer->out, piece, (size_t)(line - piece));
+        for (int i = 0; newline && i < writer->depth; i++)
+            ulp_text_put(writer->out, " ", 1);
     }
     return writer->out->failed ? -1 : 0;
 }

@@ -55,6 +55,9 @@ struct spreading {
     struct widths *widths; /* of the items; in an arena of their own */
     struct ulp_arena *arena;
     size_t item_capacity, width_capacity;
+    /* By number of the plan's nodes: where its outputs are in `item`, which holds 1 + the item of
+     * each, 0 for those that have none. */
+    size_t *first, *item;
 };
 
 static void add_element(struct widths *widths, const struct ulp_event *event, size_t output,
@@ -95,10 +98,11 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
                                  size_t output, size_t *item, struct ulp_error *error)
 {
     struct ulp_spreads *spreads = spreading->spreads;
-    for (*item = spreads->count; event->round > 0 && *item > 0;)
-        if (spreads->items[--*item].index == event->index &&
-            strcmp(spreads->items[*item].output, event->output_names[output]) == 0)
-            return ULP_OK;
+    size_t *kept =
+        &spreading->item[spreading->first[event->index] + (size_t)event->output_positions[output]];
+    *item = *kept - 1;
+    if (*kept)
+        return ULP_OK;
     *item = spreads->count;
     if (!ulp_plan_grow(spreads->memory, &spreads->items, spreads->count, &spreading->item_capacity,
                        sizeof *spreads->items) ||
@@ -111,7 +115,7 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
                             .name = copy_text(spreads, event->name),
                             .op = copy_text(spreads, event->op),
                             .output = copy_text(spreads, event->output_names[output])};
-    spreads->count++;
+    *kept = ++spreads->count;
     const struct ulp_spread *spread = &spreads->items[*item];
     return spread->name && spread->op && spread->output ? ULP_OK : out_of_memory(error);
 }
@@ -182,6 +186,20 @@ static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_ar
     return ULP_OK;
 }
 
+static enum ulp_status make_places(struct spreading *spreading, const struct ulp_plan *plan,
+                                   struct ulp_error *error)
+{
+    size_t outputs = 0;
+    spreading->first =
+        ulp_arena_take(spreading->arena, plan->node_count + 1, sizeof *spreading->first);
+    for (size_t n = 0; n < plan->node_count && spreading->first; n++) {
+        spreading->first[n] = outputs;
+        outputs += plan->nodes[n].step->output_count;
+    }
+    spreading->item = ulp_arena_take(spreading->arena, outputs + 1, sizeof *spreading->item);
+    return spreading->first && spreading->item ? ULP_OK : out_of_memory(error);
+}
+
 enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
                                     const struct ulp_arithmetic *reference,
                                     const struct ulp_arithmetic *base,
@@ -210,6 +228,8 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
         status = name_set(out, lanes + 1, count, error);
     if (status == ULP_OK)
         status = ulp_plan_create(model, lanes, count + 1, &plan_options, &plan, error);
+    if (status == ULP_OK)
+        status = make_places(&spreading, plan, error);
     if (status == ULP_OK)
         status = ulp_plan_run(plan, inputs, &run, observers, 2, NULL, NULL, error);
     ulp_plan_free(plan);

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "graph/names.h"
+#include "base/names.h"
 #include "tensor/tensor.h"
 
 /* One value in one round of its node; those of a name are a list, the latest round first. */

@@ -90,16 +90,18 @@ ULP_API void ulp_tensor_free(struct ulp_tensor *tensor);
 ULP_API double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i);
 
 /* A set of named tensors: a model's inputs, a run's outputs, the members of an npz file. Owns
- * all. */
+ * all. Zero-initialise; filled by ulp_tensor_set_add alone. */
 struct ulp_tensor_set {
     size_t count;
     struct ulp_named_tensor {
         char *name;
         struct ulp_tensor tensor;
     } * items;
+    struct ulp_names *names; /* the library's: where each name is */
 };
 ULP_API void ulp_tensor_set_free(struct ulp_tensor_set *set);
-/* Adds a tensor under a copy of name; the set then owns its data and *tensor is cleared. */
+/* Adds a tensor under a copy of name; the set then owns its data and *tensor is cleared. Of two
+ * under one name the first is found. */
 ULP_API enum ulp_status ulp_tensor_set_add(struct ulp_tensor_set *set, const char *name,
                                            struct ulp_tensor *tensor, struct ulp_error *error);
 /* NULL when there is none of that name. */

@@ -108,6 +108,29 @@ static void flush(struct ulp_text *text)
     text->length = 0;
 }
 
+/* Room for `count` more bytes and a final zero. */
+static bool make_room(struct ulp_text *text, size_t count)
+{
+    if (count < text->capacity - text->length)
+        return true;
+    size_t capacity = 2 * text->capacity + count + 256;
+    char *data = realloc(text->data, capacity);
+    if (!data) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+static void add_length(struct ulp_text *text, size_t count)
+{
+    text->length += count;
+    if (text->file && text->length >= FLUSHED_BYTES)
+        flush(text);
+}
+
 typedef int print_fn(char *out, size_t size, const char *format, va_list list);
 
 static void add_printed(struct ulp_text *text, print_fn *print, const char *format,
@@ -121,23 +144,22 @@ static void add_printed(struct ulp_text *text, print_fn *print, const char *form
         va_end(list);
         if (length < 0) {
             text->failed = true;
+        } else if ((size_t)length < room) {
+            add_length(text, (size_t)length);
             return;
+        } else {
+            make_room(text, (size_t)length);
         }
-        if ((size_t)length < room) {
-            text->length += (size_t)length;
-            if (text->file && text->length >= FLUSHED_BYTES)
-                flush(text);
-            return;
-        }
-        size_t capacity = 2 * text->capacity + (size_t)length + 256;
-        char *data = realloc(text->data, capacity);
-        if (!data) {
-            text->failed = true;
-            return;
-        }
-        text->data = data;
-        text->capacity = capacity;
     }
+}
+
+void ulp_text_put(struct ulp_text *text, const char *bytes, size_t count)
+{
+    if (text->failed || !make_room(text, count))
+        return;
+    memcpy(text->data + text->length, bytes, count);
+    text->data[text->length + count] = '\0';
+    add_length(text, count);
 }
 
 void ulp_text_add(struct ulp_text *text, const char *format, ...)

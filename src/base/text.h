@@ -17,6 +17,8 @@ struct ulp_text {
     struct ulp_new_file *file; /* data holds what is not written yet; NULL: the whole text */
 };
 void ulp_text_add(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
+/* As the format "%.*s" would, without looking for its end. */
+void ulp_text_put(struct ulp_text *text, const char *bytes, size_t count);
 /* As ulp_text_add, text arguments made harmless (base/shown.h). */
 void ulp_text_show(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
 void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list);

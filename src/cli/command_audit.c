@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "command.h"
 
 enum {
@@ -342,31 +343,59 @@ static void note_conversions(const struct ulp_model *model, const struct ulp_ten
     }
 }
 
+/* The sizes of dimensions that are left open, of each name as the first input has it. */
+struct open_dims {
+    struct ulp_names names;
+    struct open_dim {
+        const char *input;
+        int64_t size;
+    } * items;
+    size_t count, capacity;
+};
+
+static bool add_dim(struct open_dims *dims, const char *name, struct open_dim dim)
+{
+    if (dims->count == dims->capacity) {
+        size_t capacity = 2 * dims->capacity + 16;
+        struct open_dim *items = realloc(dims->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        dims->items = items;
+        dims->capacity = capacity;
+    }
+    dims->items[dims->count] = dim;
+    return ulp_names_add(&dims->names, name, (int)dims->count++);
+}
+
 /* One name of a dimension with two sizes: some exporters name what is not equal. The graph decides
  * whether it runs. */
-static void note_dimension(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
-                           const char *name, const char *input, int64_t size)
+static bool note_dimension(struct open_dims *dims, const char *name, struct open_dim dim)
 {
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        const struct ulp_value_info info = ulp_model_input(model, i);
-        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
-        for (int d = 0; given && d < info.rank && d < given->rank; d++)
-            if (info.dims[d] < 0 && info.dim_names[d] && !strcmp(info.dim_names[d], name) &&
-                given->dims[d] > size)
-                say(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n",
-                    name, (long long)size, input, (long long)given->dims[d], info.name);
-    }
+    int at = ulp_names_find(&dims->names, name);
+    if (at < 0)
+        return add_dim(dims, name, dim);
+    const struct open_dim *first = &dims->items[at], *less = dim.size < first->size ? &dim : first,
+                          *more = less == &dim ? first : &dim;
+    if (less->size != more->size)
+        say(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n", name,
+            (long long)less->size, less->input, (long long)more->size, more->input);
+    return true;
 }
 
 static void note_dimensions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
 {
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+    struct open_dims dims = {0};
+    bool going = true;
+    for (size_t i = 0; i < ulp_model_input_count(model) && going; i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
-        for (int d = 0; given && d < info.rank && d < given->rank; d++)
+        for (int d = 0; given && d < info.rank && d < given->rank && going; d++)
             if (info.dims[d] < 0 && info.dim_names[d])
-                note_dimension(model, inputs, info.dim_names[d], info.name, given->dims[d]);
+                going = note_dimension(&dims, info.dim_names[d],
+                                       (struct open_dim){info.name, given->dims[d]});
     }
+    ulp_names_free(&dims.names);
+    free(dims.items);
 }
 
 static void note_choices(const struct audit_options *options, const struct ulp_model *model,

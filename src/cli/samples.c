@@ -113,19 +113,24 @@ static enum ulp_status read_folder(const struct ulp_model *model, const char *fo
     return status;
 }
 
+#define DIMS_SHOWN 16
+
 /* "; x[0] batch = 1": the dimensions that the model leaves open, as they were taken. */
 static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model,
                             const struct ulp_tensor_set *inputs)
 {
+    size_t open = 0;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);
         const struct ulp_tensor *made = ulp_tensor_set_find(inputs, info.name);
         for (int d = 0; made && d < info.rank; d++)
-            if (info.dims[d] < 0)
+            if (info.dims[d] < 0 && open++ < DIMS_SHOWN)
                 ulp_text_add(name, "; %s[%d] %s = %lld", info.name, d,
                              info.dim_names[d] ? info.dim_names[d] : "unnamed",
                              (long long)made->dims[d]);
     }
+    if (open > DIMS_SHOWN)
+        ulp_text_add(name, "; and %zu more", open - DIMS_SHOWN);
 }
 
 static enum ulp_status make_random(const struct ulp_model *model,

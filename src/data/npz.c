@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/data.h"
-#include "graph/names.h"
 
 /* Deflate cannot do better: 258 bytes for 2 bits, one of which is the distance (zlib's
  * documentation, "maximum compression factor"). An archive that claims more is damaged, or holds
@@ -125,26 +124,21 @@ static enum ulp_status read_member(struct archive *archive, zip_uint64_t index,
 }
 
 /* A member's tensor, added under the member's name without ".npy". */
-static enum ulp_status add_to_set(struct ulp_tensor_set *out, struct ulp_names *seen,
-                                  const char *member, struct ulp_tensor *tensor,
-                                  struct ulp_error *error)
+static enum ulp_status add_to_set(struct ulp_tensor_set *out, const char *member,
+                                  struct ulp_tensor *tensor, struct ulp_error *error)
 {
     char *name = strndup(member, strlen(member) - 4);
     if (!name)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    enum ulp_status status;
-    if (ulp_names_find(seen, name) >= 0)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "a second member of this name");
-    else
-        status = ulp_tensor_set_add(out, name, tensor, error);
+    enum ulp_status status = ulp_tensor_set_find(out, name)
+                                 ? ulp_fail(error, ULP_ERROR_INPUT, "a second member of this name")
+                                 : ulp_tensor_set_add(out, name, tensor, error);
     free(name);
-    if (status == ULP_OK && !ulp_names_add(seen, out->items[out->count - 1].name, (int)out->count))
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     return status;
 }
 
 static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_set *out,
-                                    struct ulp_names *seen, struct ulp_error *error)
+                                    struct ulp_error *error)
 {
     zip_int64_t count = zip_get_num_entries(archive->zip, 0);
     for (zip_int64_t i = 0; i < count; i++) {
@@ -156,7 +150,7 @@ static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_s
         struct ulp_tensor tensor;
         enum ulp_status status = read_member(archive, (zip_uint64_t)i, &tensor, error);
         if (status == ULP_OK)
-            status = add_to_set(out, seen, member, &tensor, error);
+            status = add_to_set(out, member, &tensor, error);
         ulp_tensor_free(&tensor);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "%s: member '%.200s'", archive->path, member);
@@ -170,18 +164,16 @@ static enum ulp_status read_archive(zip_t *zip, const char *path, size_t bytes,
                                     struct ulp_error *error)
 {
     struct archive archive = {.zip = zip, .path = path, .budget = budget};
-    struct ulp_names seen = {.budget = budget};
     const size_t directory = (size_t)zip_get_num_entries(zip, 0) * ENTRY_BYTES;
     if (!ulp_size_mul(bytes, DEFLATE_RATIO_MAX, &archive.bytes_left))
         archive.bytes_left = SIZE_MAX;
     enum ulp_status status = ULP_OK;
     if (ulp_budget_charge(budget, directory)) {
-        status = read_members(&archive, out, &seen, error);
+        status = read_members(&archive, out, error);
         ulp_budget_discharge(budget, directory);
     } else {
         status = ulp_fail_memory(error, "%s: out of memory", path);
     }
-    ulp_names_free(&seen);
     zip_discard(zip);
     if (status != ULP_OK)
         ulp_tensor_set_free(out);

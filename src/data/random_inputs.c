@@ -4,6 +4,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "data/data.h"
@@ -15,48 +16,45 @@ struct range {
     uint64_t key;
 };
 
-/* The dimensions' names a value may be given for must be the model's, or a typing error would go
- * unseen. */
-/* Whether no dimension before this one has its name. */
-static bool is_first_of_name(const struct ulp_model *model, size_t input, int dim)
+/* The names of the inputs' dimensions, each once, in order: in the table, and as text. */
+static bool list_dims(const struct ulp_model *model, struct ulp_names *names, struct ulp_text *text)
 {
-    const char *name = ulp_model_input(model, input).dim_names[dim];
-    for (size_t i = 0; i <= input; i++) {
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);
-        for (int d = 0; d < (i == input ? dim : info.rank); d++)
-            if (info.dim_names[d] && strcmp(info.dim_names[d], name) == 0)
+        for (int d = 0; d < info.rank; d++) {
+            if (!info.dim_names[d] || ulp_names_find(names, info.dim_names[d]) >= 0)
+                continue;
+            if (!ulp_names_add(names, info.dim_names[d], 0))
                 return false;
+            ulp_text_add(text, " %.60s", info.dim_names[d]);
+        }
     }
-    return true;
+    return !text->failed;
 }
 
+/* The dimensions' names a value may be given for must be the model's, or a typing error would go
+ * unseen. */
 static enum ulp_status check_dims(const struct ulp_model *model, const struct ulp_dim_value *dims,
                                   size_t dim_count, struct ulp_error *error)
 {
-    for (size_t v = 0; v < dim_count; v++) {
-        struct ulp_text known = {0};
-        bool found = false;
-        for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-            struct ulp_value_info info = ulp_model_input(model, i);
-            for (int d = 0; d < info.rank; d++) {
-                found |= info.dim_names[d] && strcmp(info.dim_names[d], dims[v].name) == 0;
-                if (info.dim_names[d] && is_first_of_name(model, i, d))
-                    ulp_text_add(&known, " %.60s", info.dim_names[d]);
-            }
-        }
-        if (!found)
-            ulp_fail(error, ULP_ERROR_USAGE,
-                     "no input has a dimension named '%.100s'; named ones:%.1000s", dims[v].name,
-                     known.data ? known.data : " none");
-        ulp_text_free(&known);
-        if (!found)
-            return ULP_ERROR_USAGE;
-        if (dims[v].value < 0)
-            return ulp_fail(error, ULP_ERROR_USAGE,
-                            "dimension '%.100s' is %lld, expected 0 or more", dims[v].name,
-                            (long long)dims[v].value);
+    struct ulp_names names = {0};
+    struct ulp_text known = {0};
+    enum ulp_status status = ULP_OK;
+    if (dim_count && !list_dims(model, &names, &known))
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t v = 0; v < dim_count && status == ULP_OK; v++) {
+        if (ulp_names_find(&names, dims[v].name) < 0)
+            status = ulp_fail(error, ULP_ERROR_USAGE,
+                              "no input has a dimension named '%.100s'; named ones:%.1000s",
+                              dims[v].name, known.data ? known.data : " none");
+        else if (dims[v].value < 0)
+            status =
+                ulp_fail(error, ULP_ERROR_USAGE, "dimension '%.100s' is %lld, expected 0 or more",
+                         dims[v].name, (long long)dims[v].value);
     }
-    return ULP_OK;
+    ulp_names_free(&names);
+    ulp_text_free(&known);
+    return status;
 }
 
 static int64_t choose_dim(const struct ulp_value_info *info, int d,

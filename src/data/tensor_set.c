@@ -1,8 +1,10 @@
 /* Sets of named tensors. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "data/data.h"
 
 void ulp_tensor_set_free(struct ulp_tensor_set *set)
@@ -14,22 +16,35 @@ void ulp_tensor_set_free(struct ulp_tensor_set *set)
         ulp_tensor_free(&set->items[i].tensor);
     }
     free(set->items);
+    if (set->names)
+        ulp_names_free(set->names);
+    free(set->names);
     *set = (struct ulp_tensor_set){0};
+}
+
+static bool grow(struct ulp_tensor_set *set)
+{
+    if (!set->names && !(set->names = calloc(1, sizeof *set->names)))
+        return false;
+    if ((set->count & (set->count - 1)) != 0) /* full at 0, 1, 2, 4, ... */
+        return true;
+    size_t capacity = set->count ? 2 * set->count : 1;
+    struct ulp_named_tensor *items = realloc(set->items, capacity * sizeof *items);
+    if (items)
+        set->items = items;
+    return items != NULL;
 }
 
 enum ulp_status ulp_tensor_set_add(struct ulp_tensor_set *set, const char *name,
                                    struct ulp_tensor *tensor, struct ulp_error *error)
 {
-    if ((set->count & (set->count - 1)) == 0) { /* full at 0, 1, 2, 4, ... */
-        size_t capacity = set->count ? 2 * set->count : 1;
-        struct ulp_named_tensor *items = realloc(set->items, capacity * sizeof *items);
-        if (!items)
-            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-        set->items = items;
-    }
     char *copy = strdup(name);
-    if (!copy)
+    if (!copy || set->count > INT_MAX || !grow(set) ||
+        (ulp_names_find(set->names, copy) < 0 &&
+         !ulp_names_add(set->names, copy, (int)set->count))) {
+        free(copy);
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    }
     set->items[set->count++] = (struct ulp_named_tensor){.name = copy, .tensor = *tensor};
     *tensor = (struct ulp_tensor){0};
     return ULP_OK;
@@ -37,8 +52,6 @@ enum ulp_status ulp_tensor_set_add(struct ulp_tensor_set *set, const char *name,
 
 const struct ulp_tensor *ulp_tensor_set_find(const struct ulp_tensor_set *set, const char *name)
 {
-    for (size_t i = 0; i < set->count; i++)
-        if (strcmp(set->items[i].name, name) == 0)
-            return &set->items[i].tensor;
-    return NULL;
+    int at = set->names ? ulp_names_find(set->names, name) : -1;
+    return at < 0 ? NULL : &set->items[at].tensor;
 }

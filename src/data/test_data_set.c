@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "data/data.h"
 #include "load/load.h"
@@ -21,14 +22,26 @@ struct naming {
     const struct ulp_model *model;
     size_t count;
     struct ulp_value_info (*info)(const struct ulp_model *model, size_t index);
+    struct ulp_names names; /* of the model's inputs or outputs */
 };
+
+/* Of outputs of one name the first is meant. */
+static enum ulp_status list_names(struct naming *naming, struct ulp_error *error)
+{
+    for (size_t i = 0; i < naming->count; i++) {
+        const char *name = naming->info(naming->model, i).name;
+        if (ulp_names_find(&naming->names, name) < 0 &&
+            !ulp_names_add(&naming->names, name, (int)i))
+            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    }
+    return ULP_OK;
+}
 
 /* The name of the index-th file's tensor; NULL: the model has fewer. */
 static const char *choose_name(const struct naming *naming, const char *own, size_t index)
 {
-    for (size_t i = 0; i < naming->count; i++)
-        if (strcmp(naming->info(naming->model, i).name, own) == 0)
-            return own;
+    if (ulp_names_find(&naming->names, own) >= 0)
+        return own;
     return index < naming->count ? naming->info(naming->model, index).name : NULL;
 }
 
@@ -75,7 +88,7 @@ enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
     if (model)
         naming.count = inputs ? ulp_model_input_count(model) : ulp_model_output_count(model);
     *out = (struct ulp_tensor_set){0};
-    enum ulp_status status = ULP_OK;
+    enum ulp_status status = list_names(&naming, error);
     for (size_t i = 0; status == ULP_OK; i++) {
         if (!join(path, sizeof path, folder, prefix, i, ".pb"))
             status = ulp_fail(error, ULP_ERROR_INPUT, "%.200s...: the path is too long", folder);
@@ -87,6 +100,7 @@ enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
     if (status == ULP_OK && !out->count && (!model || naming.count))
         status =
             ulp_fail(error, ULP_ERROR_INPUT, "%s: no file %s_0.pb in this folder", folder, prefix);
+    ulp_names_free(&naming.names);
     if (status != ULP_OK)
         ulp_tensor_set_free(out);
     return status;

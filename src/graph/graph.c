@@ -49,11 +49,7 @@ int64_t ulp_model_ir_version(const struct ulp_model *model)
 
 int64_t ulp_model_opset(const struct ulp_model *model, const char *domain)
 {
-    domain = ulp_domain_normal(domain);
-    for (size_t i = 0; i < model->opset_count; i++)
-        if (strcmp(model->opsets[i].domain, domain) == 0)
-            return model->opsets[i].version;
-    return 0;
+    return ulp_opset_find(model->opsets, model->opset_count, ulp_domain_normal(domain));
 }
 
 size_t ulp_model_node_count(const struct ulp_model *model)
@@ -71,29 +67,16 @@ const char *ulp_model_node_op(const struct ulp_model *model, size_t index)
     return index < model->graph->node_count ? model->graph->nodes[index].op_type : NULL;
 }
 
-/* The index-th input without an initializer, or NULL. */
-static const struct ulp_value *find_free_input(const struct ulp_graph *graph, size_t index)
-{
-    for (size_t i = 0; i < graph->input_count; i++) {
-        const struct ulp_value *value = &graph->values[graph->inputs[i]];
-        if (!value->initializer && index-- == 0)
-            return value;
-    }
-    return NULL;
-}
-
 size_t ulp_model_input_count(const struct ulp_model *model)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < model->graph->input_count; i++)
-        count += !model->graph->values[model->graph->inputs[i]].initializer;
-    return count;
+    return model->graph->free_input_count;
 }
 
 struct ulp_value_info ulp_model_input(const struct ulp_model *model, size_t index)
 {
-    const struct ulp_value *value = find_free_input(model->graph, index);
-    return value ? value->info : (struct ulp_value_info){.rank = -1};
+    const struct ulp_graph *graph = model->graph;
+    return index < graph->free_input_count ? graph->values[graph->free_inputs[index]].info
+                                           : (struct ulp_value_info){.rank = -1};
 }
 
 size_t ulp_model_output_count(const struct ulp_model *model)

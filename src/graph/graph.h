@@ -66,6 +66,8 @@ struct ulp_graph {
     struct ulp_value *values;
     /* value numbers; inputs that are also initializers (IR < 4) are listed too */
     const int *inputs, *outputs;
+    const int *free_inputs; /* those without an initializer */
+    size_t free_input_count;
     const struct ulp_graph *parent; /* NULL for the main graph */
 };
 struct ulp_opset {
@@ -78,9 +80,9 @@ struct ulp_function {
     size_t input_count, output_count, attribute_count, opset_count;
     const struct ulp_graph *body; /* inputs and outputs in the function's order */
     const char *const *attribute_names;
-    const struct ulp_attribute *attribute_defaults; /* attribute_default_count of them */
+    const struct ulp_attribute *attribute_defaults; /* attribute_default_count of them, by name */
     size_t attribute_default_count;
-    const struct ulp_opset *opsets;
+    const struct ulp_opset *opsets; /* by domain */
 };
 struct ulp_model {
     struct ulp_budget budget; /* of its own memory; the root is what it was loaded with */
@@ -89,8 +91,8 @@ struct ulp_model {
     int64_t ir_version;
     const char *producer_name, *producer_version;
     size_t opset_count, function_count;
-    const struct ulp_opset *opsets;
-    const struct ulp_function *functions;
+    const struct ulp_opset *opsets;       /* by domain */
+    const struct ulp_function *functions; /* by name, domain and overload */
     struct ulp_graph *graph;
     /* external data files, mapped read-only; unmapped by ulp_model_free */
     struct ulp_mapping *mappings;
@@ -116,8 +118,23 @@ static inline struct ulp_budget *ulp_model_budget(const struct ulp_model *model)
     return model->budget.root;
 }
 
-/* The node's attribute of that name, or NULL. */
+/* The node's attribute of that name, or NULL. For names an operator asks for: it looks through the
+ * node's list. */
 const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, const char *name);
+
+/* The version of a domain's operator set, 0 when it is not imported. `opsets` are in order, as
+ * ulp_opsets_sort leaves them. */
+void ulp_opsets_sort(struct ulp_opset *opsets, size_t count);
+int64_t ulp_opset_find(const struct ulp_opset *opsets, size_t count, const char *domain);
+/* The function the node calls, or NULL; an attribute's default in it, or NULL. The lists are in
+ * order, as these leave them. ulp_functions_sort returns one of two with the same name, domain and
+ * overload, or NULL: there are none. */
+const struct ulp_function *ulp_functions_sort(struct ulp_function *functions, size_t count);
+const struct ulp_function *ulp_function_find(const struct ulp_model *model,
+                                             const struct ulp_node *node);
+void ulp_attributes_sort(struct ulp_attribute *attributes, size_t count);
+const struct ulp_attribute *ulp_function_default(const struct ulp_function *function,
+                                                 const char *name);
 
 /* "" for "ai.onnx", else the domain itself. */
 const char *ulp_domain_normal(const char *domain);

@@ -1,4 +1,4 @@
 libcore_la_SOURCES += \
+	%D%/find.c \
 	%D%/graph.c %D%/graph.h \
-	%D%/names.c %D%/names.h \
 	%D%/sort.c

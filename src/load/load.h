@@ -69,7 +69,7 @@ enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function
                                   Ulp__FunctionProto *proto, struct ulp_error *error);
 /* Attributes of a node (or the defaults of a function), in the file's order; scope is for their
  * subgraphs. */
-enum ulp_status ulp_load_attributes(struct ulp_loader *loader, const struct ulp_attribute **out,
+enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attribute **out,
                                     size_t *out_count, Ulp__AttributeProto *const *protos,
                                     size_t count, struct ulp_scope *scope, struct ulp_error *error);
 bool ulp_scope_in_function(const struct ulp_scope *scope);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/names.h"
+#include "base/names.h"
 #include "load/load.h"
 
 /* AttributeProto.AttributeType */
@@ -182,7 +182,7 @@ static enum ulp_status load_attribute(struct ulp_loader *loader, struct ulp_attr
     return load_value(loader, out, proto, scope, error);
 }
 
-enum ulp_status ulp_load_attributes(struct ulp_loader *loader, const struct ulp_attribute **out,
+enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attribute **out,
                                     size_t *out_count, Ulp__AttributeProto *const *protos,
                                     size_t count, struct ulp_scope *scope, struct ulp_error *error)
 {

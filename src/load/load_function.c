@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/names.h"
+#include "base/names.h"
 #include "load/load.h"
 
 static enum ulp_status fail_memory(struct ulp_error *error)
@@ -42,6 +42,8 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
             status = ulp_fail_memory(error, "out of memory");
     }
     ulp_names_free(&seen);
+    if (status == ULP_OK)
+        ulp_opsets_sort(opsets, count);
     *out = opsets;
     *out_count = count;
     return status;
@@ -100,10 +102,14 @@ static enum ulp_status load_function(struct ulp_loader *loader, struct ulp_funct
     }
     enum ulp_status status = ulp_load_opsets(loader, &out->opsets, &out->opset_count,
                                              proto->opset_import, proto->n_opset_import, error);
+    struct ulp_attribute *defaults;
     if (status == ULP_OK)
-        status =
-            ulp_load_attributes(loader, &out->attribute_defaults, &out->attribute_default_count,
-                                proto->attribute_proto, proto->n_attribute_proto, NULL, error);
+        status = ulp_load_attributes(loader, &defaults, &out->attribute_default_count,
+                                     proto->attribute_proto, proto->n_attribute_proto, NULL, error);
+    if (status == ULP_OK) {
+        ulp_attributes_sort(defaults, out->attribute_default_count);
+        out->attribute_defaults = defaults;
+    }
     if (status == ULP_OK)
         status = load_body(loader, out, proto, error);
     return status;

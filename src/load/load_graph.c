@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/names.h"
+#include "base/names.h"
 #include "load/load.h"
 
 /* A graph while it is loaded. Subgraphs add the values they capture to their parents, so values
@@ -323,8 +323,12 @@ static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *sc
         if (status != ULP_OK)
             return status;
     }
-    return ulp_load_attributes(loader, &node->attributes, &node->attribute_count, proto->attribute,
-                               proto->n_attribute, scope, error);
+    struct ulp_attribute *attributes;
+    enum ulp_status status =
+        ulp_load_attributes(loader, &attributes, &node->attribute_count, proto->attribute,
+                            proto->n_attribute, scope, error);
+    node->attributes = attributes;
+    return status;
 }
 
 static enum ulp_status load_nodes(struct ulp_loader *loader, struct ulp_scope *scope,
@@ -388,6 +392,19 @@ static enum ulp_status load_declarations(struct ulp_loader *loader, struct ulp_s
     return ULP_OK;
 }
 
+static enum ulp_status list_free_inputs(struct ulp_loader *loader, struct ulp_graph *graph,
+                                        struct ulp_error *error)
+{
+    int *inputs = ulp_arena_take(loader->model->arena, graph->input_count, sizeof *inputs);
+    if (!inputs)
+        return fail_memory(error);
+    graph->free_inputs = inputs;
+    for (size_t i = 0; i < graph->input_count; i++)
+        if (!graph->values[graph->inputs[i]].initializer)
+            inputs[graph->free_input_count++] = graph->inputs[i];
+    return ULP_OK;
+}
+
 static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *scope,
                                   Ulp__GraphProto *proto, struct ulp_error *error)
 {
@@ -417,7 +434,8 @@ static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *s
         return fail_memory(error);
     if (scope->value_count)
         memcpy(graph->values, scope->values, scope->value_count * sizeof *graph->values);
-    return ulp_graph_sort(graph, nodes, &loader->model->budget, error);
+    status = list_free_inputs(loader, graph, error);
+    return status == ULP_OK ? ulp_graph_sort(graph, nodes, &loader->model->budget, error) : status;
 }
 
 static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *scope,

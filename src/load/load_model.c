@@ -53,15 +53,18 @@ static enum ulp_status load_functions(struct ulp_loader *loader, const Ulp__Mode
         ulp_arena_take(model->arena, proto->n_functions, sizeof *functions);
     if (!functions)
         return ulp_fail_memory(error, "out of memory");
-    model->functions = functions;
-    model->function_count = proto->n_functions;
     for (size_t i = 0; i < proto->n_functions; i++) {
         enum ulp_status status =
             ulp_load_function(loader, &functions[i], proto->functions[i], error);
         if (status != ULP_OK)
             return status;
     }
-    return ULP_OK;
+    model->functions = functions;
+    model->function_count = proto->n_functions;
+    const struct ulp_function *twice = ulp_functions_sort(functions, model->function_count);
+    return twice ? ulp_fail(error, ULP_ERROR_INPUT, "function '%.60s%s%.100s' is there twice",
+                            twice->domain, *twice->domain ? "::" : "", twice->name)
+                 : ULP_OK;
 }
 
 static enum ulp_status load_model(struct ulp_loader *loader, Ulp__ModelProto *proto,

@@ -25,10 +25,7 @@ static bool is_as_given(const struct ulp_block *block, int slot)
 {
     for (; block->slots[slot].outer >= 0; block = block->parent)
         slot = block->slots[slot].outer;
-    for (size_t i = 0; !block->parent && !block->slots[slot].data && i < block->input_count; i++)
-        if (block->inputs[i] == slot)
-            return true;
-    return false;
+    return block->slots[slot].given && !block->slots[slot].data;
 }
 
 /* The inputs of `source` for a step run in the arithmetic of `lane`: constants are lane's own.

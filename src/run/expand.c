@@ -11,16 +11,13 @@
 
 /* Functions may call functions; a hostile file could nest them without end. */
 #define CALL_DEPTH_MAX 64
-#define STEP_COUNT_MAX 10000000
+/* What they may make of a small file, in nodes, values, and pieces of NAME_BYTES of the names they
+ * get; and for each node of the file. */
+#define EXPANDED_FREE ((size_t)2000000)
+#define EXPANDED_PER_NODE 16
+#define NAME_BYTES 64
 /* The slot of a function parameter that the call omits. */
 #define OMITTED INT_MAX
-
-struct ulp_problem {
-    struct ulp_problem *next;
-    const char *text; /* what, the key problems are grouped by */
-    const char *first_node;
-    size_t count;
-};
 
 /* Where a graph's values live in a block, and what its attribute references mean. */
 struct scope {
@@ -33,6 +30,7 @@ struct scope {
     size_t opset_count;
     const struct ulp_node *call; /* whose function this is; NULL outside functions */
     const struct ulp_function *function;
+    const struct ulp_names *given; /* the call's attributes */
     int depth;
 };
 
@@ -88,128 +86,68 @@ static const char *join_name(const struct scope *scope, const char *name)
     return joined;
 }
 
-static enum ulp_status add_problem(struct ulp_plan *plan, const char *text, const char *node,
-                                   struct ulp_error *error)
+/* A graph of `count` nodes and values is about to be put in, where their names get the prefix. */
+static enum ulp_status charge_expansion(struct ulp_plan *plan, const char *prefix, size_t count,
+                                        size_t copies, struct ulp_error *error)
 {
-    struct ulp_problem **end = &plan->problems;
-    for (; *end; end = &(*end)->next) {
-        if (strcmp((*end)->text, text) == 0) {
-            (*end)->count++;
-            return ULP_OK;
-        }
+    size_t names;
+    if (ulp_size_mul(prefix ? strlen(prefix) + 1 : 0, count, &names) &&
+        ulp_size_add(plan->expanded, copies + names / NAME_BYTES, &plan->expanded) &&
+        plan->expanded <= plan->expanded_limit)
+        return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_INPUT,
+                    "functions and bodies expand to more than %zu nodes and values",
+                    plan->expanded_limit);
+}
+
+/* Types that have a number format, or elements in memory. */
+static void list_types(bool computed[ULP_TYPE_COUNT])
+{
+    struct ulp_format format;
+    for (int type = 0; type < ULP_TYPE_COUNT; type++) {
+        const struct ulp_type_row *row = &ulp_type_rows[type];
+        computed[type] = type == ULP_TYPE_UNDEFINED ||
+                         (row->element != ULP_ELEMENT_COUNT &&
+                          (!row->format || ulp_format_find(row->format, &format, NULL) == ULP_OK));
     }
-    *end = ulp_arena_take(plan->arena, 1, sizeof **end);
-    const char *copy = *end ? ulp_arena_text(plan->arena, text, strlen(text)) : NULL;
-    if (!copy)
-        return out_of_memory(error);
-    **end = (struct ulp_problem){.text = copy, .first_node = node, .count = 1};
-    plan->problem_count++;
-    return ULP_OK;
 }
 
-/* What ulp_bind said of a node, without the node's name: nodes of the same trouble are one
- * problem. */
-static enum ulp_status add_bind_problem(struct ulp_plan *plan, const struct ulp_step *step,
-                                        const struct ulp_node *node, const char *message,
-                                        struct ulp_error *error)
-{
-    struct ulp_text text = {0};
-    ulp_text_show(&text, "node %s (%s): ", node->name, node->op_type);
-    if (!text.failed && strncmp(message, text.data, text.length) == 0)
-        message += text.length;
-    ulp_text_free(&text);
-    if (strncmp(message, "operator ", 9) == 0)
-        return add_problem(plan, message, step->name, error);
-    ulp_text_add(&text, "%s: %s", node->op_type, message);
-    enum ulp_status status =
-        text.failed ? out_of_memory(error) : add_problem(plan, text.data, step->name, error);
-    ulp_text_free(&text);
-    return status;
-}
-
-/* Types without a number format or an element in memory: a problem of the first node that meets
- * one. */
-static enum ulp_status check_type(struct ulp_plan *plan, const struct ulp_plan_slot *slot,
-                                  const char *where, struct ulp_error *error)
+/* Another type is a problem of the nodes that meet it. */
+static enum ulp_status check_type(struct ulp_plan *plan, const bool computed[ULP_TYPE_COUNT],
+                                  const struct ulp_plan_slot *slot, const char *where,
+                                  struct ulp_error *error)
 {
     enum ulp_type type = slot->constant ? slot->constant->type : slot->info->type;
-    const struct ulp_type_row *row =
-        &ulp_type_rows[(unsigned)type < ULP_TYPE_COUNT ? type : ULP_TYPE_STRING];
-    struct ulp_format format;
-    if (type == ULP_TYPE_UNDEFINED ||
-        (row->element != ULP_ELEMENT_COUNT &&
-         (!row->format || ulp_format_find(row->format, &format, NULL) == ULP_OK)))
+    if ((unsigned)type < ULP_TYPE_COUNT && computed[type])
         return ULP_OK;
     char text[100];
     snprintf(text, sizeof text, "tensors of type %s", ulp_type_name(type));
-    return add_problem(plan, text, where, error);
+    return ulp_plan_add_problem(plan, text, where, error);
 }
 
 static enum ulp_status check_types(struct ulp_plan *plan, struct ulp_error *error)
 {
+    bool computed[ULP_TYPE_COUNT];
     enum ulp_status status = ULP_OK;
+    list_types(computed);
     for (size_t b = 0; b < plan->block_count; b++) {
         const struct ulp_block *block = plan->blocks[b];
         for (size_t s = 0; s < block->step_count; s++) {
             const struct ulp_step *step = &block->steps[s];
-            for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-                if (step->inputs[i] >= 0)
-                    status = check_type(plan, &block->slots[step->inputs[i]], step->name, error);
-            for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
-                if (step->outputs[i] >= 0)
-                    status = check_type(plan, &block->slots[step->outputs[i]], step->name, error);
+            for (size_t i = 0; i < step->input_count + step->output_count && status == ULP_OK;
+                 i++) {
+                int slot =
+                    i < step->input_count ? step->inputs[i] : step->outputs[i - step->input_count];
+                if (slot >= 0)
+                    status = check_type(plan, computed, &block->slots[slot], step->name, error);
+            }
         }
     }
     /* Also those that no node uses: every lane holds the inputs. */
     for (size_t i = 0; i < plan->main->input_count && status == ULP_OK; i++)
-        status = check_type(plan, &plan->main->slots[plan->main->inputs[i]], "graph input", error);
+        status = check_type(plan, computed, &plan->main->slots[plan->main->inputs[i]],
+                            "graph input", error);
     return status;
-}
-
-static enum ulp_status report_problems(const struct ulp_plan *plan, struct ulp_error *error)
-{
-    struct ulp_text text = {0};
-    ulp_text_show(&text, "%s: %zu thing%s this version does not compute:", plan->model->path,
-                  plan->problem_count, plan->problem_count == 1 ? "" : "s");
-    for (const struct ulp_problem *problem = plan->problems; problem; problem = problem->next) {
-        ulp_text_show(&text, "\n  %s (node '%s'", problem->text, problem->first_node);
-        if (problem->count > 1)
-            ulp_text_show(&text, " and %zu more", problem->count - 1);
-        ulp_text_show(&text, ")");
-    }
-    enum ulp_status status =
-        ulp_fail_lines(error, ULP_ERROR_UNSUPPORTED, text.failed ? "unsupported model" : text.data);
-    ulp_text_free(&text);
-    return status;
-}
-
-static int64_t find_opset(const struct scope *scope, const char *domain)
-{
-    for (size_t i = 0; i < scope->opset_count; i++)
-        if (strcmp(scope->opsets[i].domain, domain) == 0)
-            return scope->opsets[i].version;
-    return 0;
-}
-
-static const struct ulp_function *find_function(const struct ulp_model *model,
-                                                const struct ulp_node *node)
-{
-    for (size_t i = 0; i < model->function_count; i++) {
-        const struct ulp_function *function = &model->functions[i];
-        if (strcmp(function->name, node->op_type) == 0 &&
-            strcmp(function->domain, node->domain) == 0)
-            return function;
-    }
-    return NULL;
-}
-
-static const struct ulp_attribute *find_default(const struct ulp_function *function,
-                                                const char *name)
-{
-    for (size_t i = 0; i < function->attribute_default_count; i++)
-        if (strcmp(function->attribute_defaults[i].name, name) == 0)
-            return &function->attribute_defaults[i];
-    return NULL;
 }
 
 /* The node with its attribute references replaced by the calling node's attributes. */
@@ -230,9 +168,10 @@ static const struct ulp_node *resolve_references(const struct scope *scope,
     for (size_t i = 0; i < node->attribute_count; i++) {
         const struct ulp_attribute *from = &node->attributes[i];
         if (from->reference) {
-            const struct ulp_attribute *given = ulp_node_attribute(scope->call, from->reference);
-            if (!given)
-                given = find_default(scope->function, from->reference);
+            int at = ulp_names_find(scope->given, from->reference);
+            const struct ulp_attribute *given =
+                at >= 0 ? &scope->call->attributes[at]
+                        : ulp_function_default(scope->function, from->reference);
             if (!given)
                 continue;
             attributes[count] = *given;
@@ -285,6 +224,46 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots,
     return ULP_OK;
 }
 
+/* The slots of the function's parameters are the call's. */
+static void pass_parameters(struct scope *scope, const struct scope *outer)
+{
+    const struct ulp_graph *body = scope->graph;
+    const struct ulp_node *node = scope->call;
+    for (size_t v = 0; v < body->value_count; v++)
+        scope->slots[v] = -1;
+    for (size_t i = 0; i < body->input_count; i++) {
+        int value = i < node->input_count ? node->inputs[i] : -1;
+        scope->slots[body->inputs[i]] = value < 0 ? OMITTED : outer->slots[value];
+    }
+    for (size_t i = 0; i < body->output_count && i < node->output_count; i++)
+        if (node->outputs[i] >= 0 && scope->slots[body->outputs[i]] == -1)
+            scope->slots[body->outputs[i]] = outer->slots[node->outputs[i]];
+}
+
+static enum ulp_status expand_body(struct scope *scope, struct scope *outer,
+                                   struct ulp_error *error)
+{
+    const struct ulp_graph *body = scope->graph;
+    const struct ulp_node *node = scope->call;
+    size_t count = body->node_count + body->value_count;
+    enum ulp_status status = charge_expansion(outer->plan, scope->prefix, count, count + 1, error);
+    if (status != ULP_OK)
+        return status;
+    scope->slots = ulp_arena_take(outer->plan->arena, body->value_count + 1, sizeof(int));
+    if (!scope->slots)
+        return out_of_memory(error);
+    pass_parameters(scope, outer);
+    status = add_slots(scope, NULL, error);
+    if (status == ULP_OK)
+        status = expand_nodes(scope, error);
+    /* A body output that is also a body input, or given twice, is the same slot under a further
+     * name. */
+    for (size_t i = 0; i < body->output_count && i < node->output_count && status == ULP_OK; i++)
+        if (node->outputs[i] >= 0)
+            outer->slots[node->outputs[i]] = scope->slots[body->outputs[i]];
+    return status;
+}
+
 static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *node,
                                    const struct ulp_function *function, struct ulp_error *error)
 {
@@ -292,42 +271,28 @@ static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *n
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "node '%s': function '%s' calls functions more than %d deep", node->name,
                         function->name, CALL_DEPTH_MAX);
-    const struct ulp_graph *body = function->body;
     if (node->input_count > function->input_count || node->output_count > function->output_count)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "node '%s': function '%s' takes %zu inputs and gives %zu outputs",
                         node->name, function->name, function->input_count, function->output_count);
+    struct ulp_names given = {.budget = ulp_arena_budget(outer->plan->arena)};
     struct scope scope = {
         .plan = outer->plan,
         .block = outer->block,
-        .graph = body,
+        .graph = function->body,
         .call = node,
         .function = function,
+        .given = &given,
         .opsets = function->opsets,
         .opset_count = function->opset_count,
         .depth = outer->depth + 1,
         .prefix = join_name(outer, node->name),
-        .slots = ulp_arena_take(outer->plan->arena, body->value_count + 1, sizeof(int)),
     };
-    if (!scope.slots || !scope.prefix)
-        return out_of_memory(error);
-    for (size_t v = 0; v < body->value_count; v++)
-        scope.slots[v] = -1;
-    for (size_t i = 0; i < body->input_count; i++) {
-        int value = i < node->input_count ? node->inputs[i] : -1;
-        scope.slots[body->inputs[i]] = value < 0 ? OMITTED : outer->slots[value];
-    }
-    for (size_t i = 0; i < body->output_count && i < node->output_count; i++)
-        if (node->outputs[i] >= 0 && scope.slots[body->outputs[i]] == -1)
-            scope.slots[body->outputs[i]] = outer->slots[node->outputs[i]];
-    enum ulp_status status = add_slots(&scope, NULL, error);
-    if (status == ULP_OK)
-        status = expand_nodes(&scope, error);
-    /* A body output that is also a body input, or given twice, is the same slot under a further
-     * name. */
-    for (size_t i = 0; i < body->output_count && i < node->output_count && status == ULP_OK; i++)
-        if (node->outputs[i] >= 0)
-            outer->slots[node->outputs[i]] = scope.slots[body->outputs[i]];
+    bool named = scope.prefix != NULL;
+    for (size_t i = 0; i < node->attribute_count && named; i++)
+        named = ulp_names_add(&given, node->attributes[i].name, (int)i);
+    enum ulp_status status = named ? expand_body(&scope, outer, error) : out_of_memory(error);
+    ulp_names_free(&given);
     return status;
 }
 
@@ -390,16 +355,13 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
                                    struct ulp_error *error)
 {
     struct ulp_plan *plan = scope->plan;
-    const struct ulp_function *function = find_function(plan->model, node);
+    const struct ulp_function *function = ulp_function_find(plan->model, node);
     node = resolve_references(scope, node);
     if (!node)
         return out_of_memory(error);
     if (function)
         return expand_call(scope, node, function, error);
     struct ulp_block *block = scope->block;
-    if (block->step_count >= STEP_COUNT_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT, "functions expand to more than %d nodes",
-                        STEP_COUNT_MAX);
     if (!ulp_plan_grow(plan->arena, &block->steps, block->step_count, &block->step_capacity,
                        sizeof *block->steps))
         return out_of_memory(error);
@@ -408,7 +370,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     int *outputs = ulp_arena_take(plan->arena, node->output_count + 1, sizeof *outputs);
     struct ulp_step step = {
         .name = join_name(scope, node->name),
-        .opset = find_opset(scope, node->domain),
+        .opset = ulp_opset_find(scope->opsets, scope->opset_count, node->domain),
         .input_count = node->input_count,
         .own_input_count = node->input_count,
         .output_count = node->output_count,
@@ -421,10 +383,10 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
         inputs[i] = slot_of(scope, node->inputs[i]);
     for (size_t i = 0; i < node->output_count; i++)
         outputs[i] = slot_of(scope, node->outputs[i]);
-    struct ulp_error problem = {0};
+    struct ulp_error problem;
     enum ulp_status status = ulp_bind(&step.bound, node, step.opset, plan->arena, &problem);
     if (status == ULP_ERROR_UNSUPPORTED)
-        return add_bind_problem(plan, &step, node, problem.message, error);
+        return ulp_plan_add_bind_problem(plan, &step, node, problem.message, error);
     if (status != ULP_OK)
         return ulp_fail_lines(error, status, problem.message);
     step.bound.key = ulp_hash(step.name, strlen(step.name));
@@ -458,11 +420,16 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     scope.graph = graph;
     scope.depth = outer->depth + 1;
     scope.prefix = outer->block ? name : NULL;
-    scope.slots = ulp_arena_take(plan->arena, graph->value_count + 1, sizeof(int));
     if (scope.depth > CALL_DEPTH_MAX)
         return ulp_fail(error, ULP_ERROR_INPUT, "graph '%s': nested more than %d deep", graph->name,
                         CALL_DEPTH_MAX);
-    int *inputs = ulp_arena_take(plan->arena, graph->input_count + 1, sizeof(int));
+    size_t count = graph->node_count + graph->value_count;
+    enum ulp_status status =
+        charge_expansion(plan, scope.prefix, count, outer->call ? count : 0, error);
+    if (status != ULP_OK)
+        return status;
+    scope.slots = ulp_arena_take(plan->arena, graph->value_count + 1, sizeof(int));
+    int *inputs = ulp_arena_take(plan->arena, graph->free_input_count + 1, sizeof(int));
     int *outputs = ulp_arena_take(plan->arena, graph->output_count + 1, sizeof(int));
     if (!scope.slots || !inputs || !outputs)
         return out_of_memory(error);
@@ -475,13 +442,14 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     block->slots = ulp_arena_take(plan->arena, block->slot_capacity, sizeof *block->slots);
     if (!block->steps || !block->slots)
         return out_of_memory(error);
-    enum ulp_status status = add_slots(&scope, outer->slots, error);
+    status = add_slots(&scope, outer->slots, error);
     if (status == ULP_OK)
         status = expand_nodes(&scope, error);
     /* Inputs with initializers (IR < 4) are constants. */
-    for (size_t i = 0; i < graph->input_count; i++)
-        if (!graph->values[graph->inputs[i]].initializer)
-            inputs[block->input_count++] = scope.slots[graph->inputs[i]];
+    for (size_t i = 0; i < graph->free_input_count; i++) {
+        inputs[block->input_count++] = scope.slots[graph->free_inputs[i]];
+        block->slots[inputs[i]].given = !outer->block;
+    }
     for (size_t i = 0; i < graph->output_count && status == ULP_OK; i++) {
         outputs[block->output_count++] = slot_of(&scope, graph->outputs[i]);
         if (outputs[i] < 0)
@@ -500,11 +468,13 @@ enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error)
     struct scope scope = {.plan = plan,
                           .opsets = plan->model->opsets,
                           .opset_count = plan->model->opset_count};
+    plan->problems.names.budget = ulp_arena_budget(plan->arena);
+    plan->expanded_limit = EXPANDED_FREE + EXPANDED_PER_NODE * plan->model->graph->node_count;
     enum ulp_status status =
         make_block(&scope, plan->model->graph, plan->model->graph->name, &plan->main, error);
     if (status == ULP_OK)
         status = check_types(plan, error);
-    if (status == ULP_OK && plan->problem_count)
-        status = report_problems(plan, error);
-    return status;
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "%s", plan->model->path);
+    return plan->problems.count ? ulp_plan_report_problems(plan, error) : ULP_OK;
 }

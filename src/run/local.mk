@@ -13,6 +13,7 @@ libcore_la_SOURCES += \
 	%D%/order.c \
 	%D%/perturb.c \
 	%D%/plan.c %D%/plan.h \
+	%D%/problems.c \
 	%D%/tell.c \
 	%D%/types.c \
 	%D%/walk.c %D%/walk.h

@@ -81,6 +81,7 @@ void ulp_plan_free(struct ulp_plan *plan)
                 ulp_unbind(&block->steps[s].integer->bound);
         }
     }
+    ulp_names_free(&plan->problems.names);
     for (struct ulp_perturbed *p = plan->perturbed; p; p = p->before)
         ulp_tensor_free(&p->tensor);
     ulp_arena_free(plan->arena);
@@ -159,26 +160,35 @@ static enum ulp_status check_input(const struct ulp_plan_slot *slot,
     return ULP_OK;
 }
 
+/* An array that is no input; inputs and arrays both have each name once, and every input is among
+ * the arrays. */
+static enum ulp_status refuse_other(const struct ulp_plan *plan,
+                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    const struct ulp_block *block = plan->main;
+    struct ulp_names names = {.budget = ulp_arena_budget(plan->arena)};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < block->input_count && status == ULP_OK; i++)
+        if (!ulp_names_add(&names, block->slots[block->inputs[i]].name, (int)i))
+            status = ulp_fail_memory(error, "out of memory");
+    for (size_t n = 0; n < inputs->count && status == ULP_OK; n++)
+        if (ulp_names_find(&names, inputs->items[n].name) < 0)
+            status = ulp_fail(error, ULP_ERROR_INPUT,
+                              "array '%s' is not an input of the model (its first input is '%s')",
+                              inputs->items[n].name,
+                              block->input_count ? block->slots[block->inputs[0]].name
+                                                 : "none: it has no inputs");
+    ulp_names_free(&names);
+    return status;
+}
+
 enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,
                                       const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    for (size_t i = 0; i < plan->main->input_count; i++) {
-        enum ulp_status status =
-            check_input(&plan->main->slots[plan->main->inputs[i]], inputs, error);
-        if (status != ULP_OK)
-            return status;
-    }
-    for (size_t n = 0; n < inputs->count; n++) {
-        bool known = false;
-        for (size_t i = 0; i < plan->main->input_count; i++)
-            known |=
-                strcmp(plan->main->slots[plan->main->inputs[i]].name, inputs->items[n].name) == 0;
-        if (!known)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "array '%s' is not an input of the model (its first input is '%s')",
-                            inputs->items[n].name,
-                            plan->main->input_count ? plan->main->slots[plan->main->inputs[0]].name
-                                                    : "none: it has no inputs");
-    }
-    return ULP_OK;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < plan->main->input_count && status == ULP_OK; i++)
+        status = check_input(&plan->main->slots[plan->main->inputs[i]], inputs, error);
+    if (status == ULP_OK && inputs->count != plan->main->input_count)
+        status = refuse_other(plan, inputs, error);
+    return status;
 }

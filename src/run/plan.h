@@ -7,6 +7,7 @@
 #include <ulpscope/run.h>
 
 #include "base/alloc.h"
+#include "base/names.h"
 #include "graph/graph.h"
 #include "ops/operator.h"
 
@@ -26,7 +27,8 @@ struct ulp_plan_slot {
     int outer;
     /* slot of this block it stands for since an If became its branch; -1: none */
     int same_as;
-    bool data; /* it has a use that is no parameter (ulp_is_parameter) */
+    bool given; /* an input of the model */
+    bool data;  /* it has a use that is no parameter (ulp_is_parameter) */
     /* step that computes it, once the block is folded; -1: none */
     int producer;
     /* step after which no one needs it; INT_MAX: block output; -1: never used */
@@ -102,6 +104,13 @@ struct ulp_plan_node {
     const struct ulp_step *step;
 };
 
+/* What is unsupported, while planning; each kind of trouble once. */
+struct ulp_problems {
+    struct ulp_problem *items;
+    size_t count, capacity;
+    struct ulp_names names; /* of items by their text */
+};
+
 struct ulp_plan {
     struct ulp_arena *arena;
     const struct ulp_model *model;
@@ -115,8 +124,9 @@ struct ulp_plan {
     struct ulp_pool *pool;               /* of one thread, while planning */
     struct ulp_plan_node *nodes; /* every node, those of bodies before the node that has them */
     size_t node_count;
-    struct ulp_problem *problems; /* what is unsupported, while planning */
-    size_t problem_count;
+    struct ulp_problems problems;
+    /* What calls of functions and names of nested nodes have added to the file, and may add. */
+    size_t expanded, expanded_limit;
     struct ulp_perturbed {
         const struct ulp_tensor *from;
         struct ulp_tensor tensor;
@@ -132,6 +142,15 @@ int ulp_block_add_slot(struct ulp_plan *plan, struct ulp_block *block, const cha
 /* Room for one more element in an arena array that doubles. */
 bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
                    size_t bytes);
+
+/* problems.c: a node's trouble; trouble ulp_bind found (its message without the node's name, so
+ * that nodes of the same trouble are one problem); and the error that lists all of it. */
+enum ulp_status ulp_plan_add_problem(struct ulp_plan *plan, const char *text, const char *node,
+                                     struct ulp_error *error);
+enum ulp_status ulp_plan_add_bind_problem(struct ulp_plan *plan, const struct ulp_step *step,
+                                          const struct ulp_node *node, const char *message,
+                                          struct ulp_error *error);
+enum ulp_status ulp_plan_report_problems(const struct ulp_plan *plan, struct ulp_error *error);
 
 /* inline.c. The branch an If with a known condition takes; NULL: the step is no such If. */
 struct ulp_block *ulp_plan_known_branch(const struct ulp_block *block, const struct ulp_step *step);

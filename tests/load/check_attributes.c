@@ -160,6 +160,13 @@ START_TEST(functions_keep_references_and_defaults)
     ulp_model_free(model);
     graph = identity_graph();
     message = proto_model(9, 18, &graph);
+    for (int i = 0; i < 2; i++) {
+        function = scaled_function("a");
+        proto_message(&message, MODEL_FUNCTION, &function);
+    }
+    expect_failure(&message, ULP_ERROR_INPUT, "function 'local::Leaky' is there twice");
+    graph = identity_graph();
+    message = proto_model(9, 18, &graph);
     function = scaled_function("x"); /* the main graph's value is not a function's */
     proto_message(&message, MODEL_FUNCTION, &function);
     expect_failure(&message, ULP_ERROR_INPUT,

@@ -1,6 +1,7 @@
 #include "kernels/operand/packed.h"
 
 #include <pthread.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 /* Memory that stays as it is, and the forms made of it. */
 struct kept {
-    struct kept *next;
+    struct kept *before, *next;
     const char *first, *end;
     size_t count; /* how often it was kept */
     struct ulp_packed_form *forms;
@@ -17,7 +18,8 @@ struct kept {
 struct ulp_packed {
     pthread_mutex_t mutex; /* guards the rest, but not the budget */
     struct ulp_budget *budget;
-    struct kept *kept;
+    struct kept *kept; /* all of it */
+    void *by_address;  /* the same as a tree of <search.h> */
     struct ulp_packed_counts counts;
 };
 
@@ -35,6 +37,56 @@ static void give_up_all(struct ulp_packed_form *forms)
         next = form->next;
         give_up(form);
     }
+}
+
+static int compare_kept(const void *a, const void *b)
+{
+    const struct kept *x = a, *y = b;
+    return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+                                : (x->end > y->end) - (x->end < y->end);
+}
+
+static struct kept outline(const struct ulp_tensor *tensor)
+{
+    const char *first = tensor->data;
+    return (struct kept){.first = first, .end = first + tensor->count * tensor->element_bytes};
+}
+
+static struct kept *find_same(const struct ulp_packed *packed, const struct ulp_tensor *tensor)
+{
+    const struct kept wanted = outline(tensor);
+    void *found = tfind(&wanted, &packed->by_address, compare_kept);
+    return found ? *(struct kept **)found : NULL;
+}
+
+static struct kept *add_kept(struct ulp_packed *packed, const struct ulp_tensor *tensor)
+{
+    struct kept *kept = malloc(sizeof *kept);
+    if (!kept)
+        return NULL;
+    *kept = outline(tensor);
+    if (!tsearch(kept, &packed->by_address, compare_kept)) {
+        free(kept);
+        return NULL;
+    }
+    kept->next = packed->kept;
+    if (kept->next)
+        kept->next->before = kept;
+    packed->kept = kept;
+    return kept;
+}
+
+static void remove_kept(struct ulp_packed *packed, struct kept *kept)
+{
+    tdelete(kept, &packed->by_address, compare_kept);
+    if (kept->next)
+        kept->next->before = kept->before;
+    if (kept->before)
+        kept->before->next = kept->next;
+    else
+        packed->kept = kept->next;
+    give_up_all(kept->forms);
+    free(kept);
 }
 
 /* What the budget asks for: all forms that no call uses just now. */
@@ -76,11 +128,8 @@ void ulp_packed_free(struct ulp_packed *packed)
         return;
     if (packed->budget)
         ulp_budget_set_reclaim(packed->budget, NULL, NULL);
-    for (struct kept *kept = packed->kept, *next; kept; kept = next) {
-        next = kept->next;
-        give_up_all(kept->forms);
-        free(kept);
-    }
+    while (packed->kept)
+        remove_kept(packed, packed->kept);
     pthread_mutex_destroy(&packed->mutex);
     free(packed);
 }
@@ -95,31 +144,19 @@ struct ulp_packed_counts ulp_packed_count(struct ulp_packed *packed)
     return counts;
 }
 
-static struct kept **find_same(struct ulp_packed *packed, const struct ulp_tensor *tensor)
-{
-    const char *first = tensor->data, *end = first + tensor->count * tensor->element_bytes;
-    struct kept **at = &packed->kept;
-    while (*at && ((*at)->first != first || (*at)->end != end))
-        at = &(*at)->next;
-    return at;
-}
-
 enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tensor *tensor,
                                 struct ulp_error *error)
 {
     if (!packed || !tensor->data || tensor->count == 0)
         return ULP_OK;
     pthread_mutex_lock(&packed->mutex);
-    struct kept **at = find_same(packed, tensor);
-    if (!*at && (*at = calloc(1, sizeof **at))) {
-        (*at)->first = tensor->data;
-        (*at)->end = (*at)->first + tensor->count * tensor->element_bytes;
-    }
-    const bool done = *at;
-    if (done)
-        (*at)->count++;
+    struct kept *kept = find_same(packed, tensor);
+    if (!kept)
+        kept = add_kept(packed, tensor);
+    if (kept)
+        kept->count++;
     pthread_mutex_unlock(&packed->mutex);
-    return done ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return kept ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
 
 void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor)
@@ -127,23 +164,25 @@ void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor)
     if (!packed || !tensor->data || tensor->count == 0)
         return;
     pthread_mutex_lock(&packed->mutex);
-    struct kept **at = find_same(packed, tensor), *kept = *at;
-    if (kept && --kept->count == 0) {
-        *at = kept->next;
-        give_up_all(kept->forms);
-        free(kept);
-    }
+    struct kept *kept = find_same(packed, tensor);
+    if (kept && --kept->count == 0)
+        remove_kept(packed, kept);
     pthread_mutex_unlock(&packed->mutex);
 }
 
-/* The kept memory that the tensor lies in. */
-static struct kept *find_around(const struct ulp_packed *packed, const struct ulp_tensor *tensor)
+static int compare_place(const void *a, const void *b)
 {
-    const char *data = tensor->data;
-    struct kept *kept = packed->kept;
-    while (kept && (data < kept->first || data >= kept->end))
-        kept = kept->next;
-    return kept;
+    const char *place = a;
+    const struct kept *kept = b;
+    return place < kept->first ? -1 : place >= kept->end;
+}
+
+/* The kept memory that the place lies in. Where constants overlap (initialisers may share bytes of
+ * a file) it may be missed; then nothing is kept for this call. */
+static struct kept *find_around(const struct ulp_packed *packed, const void *place)
+{
+    void *found = tfind(place, &packed->by_address, compare_place);
+    return found ? *(struct kept **)found : NULL;
 }
 
 /* Batches until their offsets repeat, as those of weights do from image to image. */
@@ -168,7 +207,7 @@ bool ulp_packed_is_kept(struct ulp_packed *packed, const struct ulp_packed_view 
     const struct ulp_tensor *tensor = view->factor->tensor;
     size_t lines, elements;
     pthread_mutex_lock(&packed->mutex);
-    const struct kept *kept = find_around(packed, tensor);
+    const struct kept *kept = find_around(packed, tensor->data);
     const size_t room = kept ? (size_t)(kept->end - kept->first) / tensor->element_bytes : 0;
     pthread_mutex_unlock(&packed->mutex);
     return ulp_size_mul(view->line_count, view->k_count, &lines) &&
@@ -203,7 +242,7 @@ struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,
                                         void (*kernel)(struct ulp_packed_form *form))
 {
     pthread_mutex_lock(&packed->mutex);
-    struct kept *kept = find_around(packed, view->factor->tensor);
+    struct kept *kept = find_around(packed, view->factor->tensor->data);
     struct ulp_packed_form *form = kept ? kept->forms : NULL;
     while (form && !(form->free == kernel && is_form_of(form, view)))
         form = form->next;
@@ -279,11 +318,10 @@ static void remove_alike(struct kept *kept, const struct ulp_packed_form *form)
 
 void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form)
 {
-    const struct ulp_tensor place = {.data = (void *)(uintptr_t)form->data};
     pthread_mutex_lock(&packed->mutex);
     form->users = 1;
     packed->counts.made++;
-    struct kept *kept = find_around(packed, &place);
+    struct kept *kept = find_around(packed, form->data);
     if (kept) {
         remove_alike(kept, form);
         form->next = kept->forms;

@@ -1,6 +1,6 @@
-/* A hash table from names to numbers: values of a graph, attributes of a node. */
-#ifndef ULP_GRAPH_NAMES_H
-#define ULP_GRAPH_NAMES_H
+/* A hash table from names to numbers: values of a graph, attributes of a node, arrays of a set. */
+#ifndef ULP_BASE_NAMES_H
+#define ULP_BASE_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

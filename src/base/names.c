@@ -1,4 +1,4 @@
-#include "graph/names.h"
+#include "base/names.h"
 
 #include <stdint.h>
 #include <string.h>
