@@ -7,6 +7,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "analysis/given.h"
+#include "analysis/figure.h"
 #include "analysis/metrics.h"
 #include "analysis/parting.h"
 #include "run/lane.h"
@@ -14,14 +15,12 @@
 #include "tensor/tensor.h"
 #include "analysis/truth.h"
 
-enum { SINGLE, ENTIRE, INTRODUCED, CARRIED, VIEW_COUNT };
-
 /* What the current sample's rounds of a node gave for one output. Those of its first sample are in
  * the output already. */
 struct sampled {
     size_t rounds, samples_before;
     struct later_sample {
-        struct ulp_metrics views[VIEW_COUNT];
+        struct ulp_metrics views[ULP_VIEW_COUNT];
         struct ulp_range range;
         struct ulp_format format;
     } * later; /* NULL: no rounds of a later one yet */
@@ -176,24 +175,25 @@ void ulp_auditor_free(struct ulp_auditor *auditor)
 /* A round's figures, with those of the sample's rounds before. */
 static enum ulp_status add_round(struct ulp_auditor *auditor, struct ulp_audit_output *output,
                                  struct sampled *sampled,
-                                 const struct ulp_metrics views[VIEW_COUNT],
+                                 const struct ulp_metrics views[ULP_VIEW_COUNT],
                                  const struct ulp_range *range, const struct ulp_format *format,
                                  struct ulp_error *error)
 {
-    struct ulp_metrics *all[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced,
-                                           &output->carried};
+    struct ulp_metrics *all[ULP_VIEW_COUNT];
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        all[v] = ulp_view(output, v);
     struct ulp_range *all_range = &output->range;
     if (sampled->samples_before) {
         if (!sampled->later)
             sampled->later = ulp_arena_take(auditor->arena, 1, sizeof *sampled->later);
         if (!sampled->later)
             return out_of_memory(error);
-        for (int v = 0; v < VIEW_COUNT; v++)
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
             all[v] = &sampled->later->views[v];
         all_range = &sampled->later->range;
         sampled->later->format = *format;
     }
-    for (int v = 0; v < VIEW_COUNT; v++)
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
         if (sampled->rounds)
             ulp_metrics_join(all[v], &views[v]);
         else
@@ -213,28 +213,21 @@ static enum ulp_status keep_later(struct ulp_arena *memory, struct ulp_audit_out
 {
     size_t before = sampled->samples_before;
     const struct ulp_metrics *views = sampled->later->views;
-    struct ulp_metrics *worst[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced,
-                                             &output->carried};
     if (!output->samples) {
         if (!(output->samples = ulp_arena_take(memory, 1, sizeof *output->samples)))
             return out_of_memory(error);
-        *output->samples =
-            (struct ulp_audit_samples){output->single,     output->entire, output->introduced,
-                                       output->carried,    output->single, output->entire,
-                                       output->introduced, output->carried};
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
+            *ulp_view_mean(output->samples, v) = *ulp_view_limit(output->samples, v) =
+                *ulp_view(output, v);
     }
-    struct ulp_audit_samples *all = output->samples;
-    struct ulp_metrics *limits[VIEW_COUNT] = {&all->single_limit, &all->entire_limit,
-                                              &all->introduced_limit, &all->carried_limit};
-    struct ulp_metrics *means[VIEW_COUNT] = {&all->single_mean, &all->entire_mean,
-                                             &all->introduced_mean, &all->carried_mean};
-    bool worse = ulp_metrics_worse(&views[ENTIRE], &output->entire);
-    for (int v = 0; v < VIEW_COUNT; v++) {
+    bool worse = ulp_metrics_worse(&views[ULP_VIEW_ENTIRE], &output->entire);
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        struct ulp_metrics *worst = ulp_view(output, v), *mean = ulp_view_mean(output->samples, v);
         if (worse)
-            *worst[v] = views[v];
-        ulp_metrics_merge_limit(limits[v], &views[v], before);
-        ulp_metrics_merge_mean(means[v], &views[v], before);
-        means[v]->worst_index = worst[v]->worst_index;
+            *worst = views[v];
+        ulp_metrics_merge_limit(ulp_view_limit(output->samples, v), &views[v], before);
+        ulp_metrics_merge_mean(mean, &views[v], before);
+        mean->worst_index = worst->worst_index;
     }
     if (worse)
         output->worst_sample = sample;
@@ -305,16 +298,17 @@ static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
 static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane,
                                      const struct ulp_tensor *own, const struct ulp_tensor *truth,
                                      const struct ulp_format *format,
-                                     struct ulp_metrics views[VIEW_COUNT], struct ulp_error *error)
+                                     struct ulp_metrics views[ULP_VIEW_COUNT],
+                                     struct ulp_error *error)
 {
-    const struct ulp_tensor *pairs[VIEW_COUNT][2] = {
-        [SINGLE] = {lane->single, own},
-        [ENTIRE] = {lane->entire, truth},
-        [INTRODUCED] = {lane->entire, lane->here},
-        [CARRIED] = {lane->here, truth},
+    const struct ulp_tensor *pairs[ULP_VIEW_COUNT][2] = {
+        [ULP_VIEW_SINGLE] = {lane->single, own},
+        [ULP_VIEW_ENTIRE] = {lane->entire, truth},
+        [ULP_VIEW_INTRODUCED] = {lane->entire, lane->here},
+        [ULP_VIEW_CARRIED] = {lane->here, truth},
     };
     enum ulp_status status = ULP_OK;
-    for (int v = 0; v < VIEW_COUNT && status == ULP_OK; v++) {
+    for (int v = 0; v < ULP_VIEW_COUNT && status == ULP_OK; v++) {
         int same = 0;
         while (same < v && (pairs[same][0] != pairs[v][0] || pairs[same][1] != pairs[v][1]))
             same++;
@@ -354,25 +348,17 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_a
 }
 
 /* Of a value without a truth nothing is known but what its node does by itself. */
-static void clear_unpaired(struct ulp_metrics views[VIEW_COUNT])
+static void clear_unpaired(struct ulp_metrics views[ULP_VIEW_COUNT])
 {
-    const struct ulp_metrics undefined = {.max_abs = NAN,
-                                          .rms = NAN,
-                                          .mean = NAN,
-                                          .max_rel = NAN,
-                                          .max_ulp = NAN,
-                                          .median_ulp = NAN,
-                                          .cosine = NAN,
-                                          .sqnr_db = NAN};
-    views[ENTIRE] = views[CARRIED] = undefined;
+    views[ULP_VIEW_ENTIRE] = views[ULP_VIEW_CARRIED] = ulp_metrics_undefined();
 }
 
 /* Integers that differ are amounts, to be measured like floats, when the node quantises or only
  * passes such amounts on (Reshape, MaxPool); other integers are indices and decisions. */
-static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
+static bool clear_amounts(struct ulp_metrics views[ULP_VIEW_COUNT], bool amounts)
 {
     bool stepped = false;
-    for (int v = 0; v < VIEW_COUNT; v++)
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
         if (amounts && views[v].count) { /* none are counted when the shapes differ */
             stepped |= views[v].diverged;
             views[v].diverged = false;
@@ -437,7 +423,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     bool nonfinite = false, diverged = false;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_lane_value *value = &values[o];
-        struct ulp_metrics views[VIEW_COUNT] = {0};
+        struct ulp_metrics views[ULP_VIEW_COUNT] = {0};
         struct ulp_format format = lane->arithmetic.storage;
         const struct ulp_tensor *own = event->values[o].entire;
         const struct ulp_tensor *truth = find_truth(auditor, event, o);
@@ -450,11 +436,11 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         bool stepped = clear_amounts(views, event->quantizes ||
                                                 (from.stepped && from.type == value->entire->type));
         if (from.diverged)
-            views[ENTIRE].diverged = views[CARRIED].diverged = true;
-        const double relative = ulp_relative_rms(&views[ENTIRE], &ranges[o]);
+            views[ULP_VIEW_ENTIRE].diverged = views[ULP_VIEW_CARRIED].diverged = true;
+        const double relative = ulp_relative_rms(&views[ULP_VIEW_ENTIRE], &ranges[o]);
         const struct ulp_taint taint = {.name = event->output_names[o],
-                                        .nonfinite = views[ENTIRE].nonfinite > 0,
-                                        .diverged = views[ENTIRE].diverged,
+                                        .nonfinite = views[ULP_VIEW_ENTIRE].nonfinite > 0,
+                                        .diverged = views[ULP_VIEW_ENTIRE].diverged,
                                         .stepped = stepped,
                                         .type = value->entire->type,
                                         .node = event->index,

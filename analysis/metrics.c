@@ -6,6 +6,7 @@
  * on threads; terms are scaled by the power of two of the largest, so that squares neither overflow
  * nor vanish. */
 #include "analysis/metrics.h"
+#include "analysis/figure.h"
 
 #include <float.h>
 #include <math.h>
@@ -316,14 +317,7 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,
                                        const struct ulp_format *format, struct ulp_pool *pool,
                                        struct ulp_metrics *out, struct ulp_error *error)
 {
-    *out = (struct ulp_metrics){.max_abs = NAN,
-                                .rms = NAN,
-                                .mean = NAN,
-                                .max_rel = NAN,
-                                .max_ulp = NAN,
-                                .median_ulp = NAN,
-                                .cosine = NAN,
-                                .sqnr_db = NAN};
+    *out = ulp_metrics_undefined();
     if (!ulp_tensor_same_shape(value, base)) {
         out->diverged = true;
         return ULP_OK;

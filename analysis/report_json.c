@@ -10,6 +10,7 @@
 #include <ulpscope.h>
 
 #include "base/error.h"
+#include "analysis/figure.h"
 #include "analysis/report_internal.h"
 
 #define SCHEMA_VERSION 1
@@ -113,10 +114,6 @@ static void set_figures(json_t *object, const void *values, size_t count,
 
 #define SET_FIGURES(object, values, figures) \
     set_figures(object, values, sizeof(figures) / sizeof *(figures), figures)
-#define METRIC(NAME)                              \
-    {                                             \
-#NAME, offsetof(struct ulp_metrics, NAME) \
-    }
 #define RANGE(NAME)                             \
     {                                           \
 #NAME, offsetof(struct ulp_range, NAME) \
@@ -126,9 +123,6 @@ static void set_figures(json_t *object, const void *values, size_t count,
 #NAME, offsetof(struct ulp_spread, NAME) \
     }
 
-static const struct figure metric_figures[] = {METRIC(max_abs), METRIC(rms),     METRIC(mean),
-                                               METRIC(max_rel), METRIC(max_ulp), METRIC(median_ulp),
-                                               METRIC(cosine),  METRIC(sqnr_db)};
 static const struct figure range_figures[] = {RANGE(ref_rms), RANGE(ref_max),
                                               RANGE(ref_min_nonzero), RANGE(headroom_bits)};
 static const struct figure spread_figures[] = {SPREAD(ref_rms),   SPREAD(width_max_abs),
@@ -139,7 +133,8 @@ static const struct figure spread_figures[] = {SPREAD(ref_rms),   SPREAD(width_m
 static json_t *make_metrics(const struct ulp_metrics *m)
 {
     json_t *object = json_object();
-    SET_FIGURES(object, m, metric_figures);
+    for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+        json_object_set_new(object, ulp_figure_rows[f].name, make_number(ulp_figure_get(m, f)));
     json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
     json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
     if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
@@ -159,23 +154,15 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
     json_object_set_new(object, "shape", shape);
     if (output->unpaired)
         json_object_set_new(object, "unpaired", json_true());
-    json_object_set_new(object, "single", make_metrics(&output->single));
-    json_object_set_new(object, "entire", make_metrics(&output->entire));
-    json_object_set_new(object, "introduced", make_metrics(&output->introduced));
-    json_object_set_new(object, "carried", make_metrics(&output->carried));
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        json_object_set_new(object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
     SET_FIGURES(range, &output->range, range_figures);
     json_object_set_new(object, "range", range);
     if (audit->sample_count > 1) {
-        const struct ulp_audit_samples *all = output->samples;
         json_t *mean = json_object();
-        json_object_set_new(mean, "single",
-                            make_metrics(all ? &all->single_mean : &output->single));
-        json_object_set_new(mean, "entire",
-                            make_metrics(all ? &all->entire_mean : &output->entire));
-        json_object_set_new(mean, "introduced",
-                            make_metrics(all ? &all->introduced_mean : &output->introduced));
-        json_object_set_new(mean, "carried",
-                            make_metrics(all ? &all->carried_mean : &output->carried));
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
+            json_object_set_new(mean, ulp_view_names[v],
+                                make_metrics(ulp_view_mean_get(output, v)));
         json_object_set_new(object, "mean_over_samples", mean);
         json_object_set_new(object, "worst_sample",
                             make_text(audit->sample_names[output->worst_sample]));
