@@ -237,6 +237,9 @@ static struct ulp_tensor_set make_inputs(const struct edge *e)
 
 #define LANES 2
 
+/* Of all models; lives as long as the process, since results are charged to it. */
+static struct ulp_budget *budget;
+
 /* Load, plan and audit. Outputs, of lane 0, are the caller's. */
 static enum ulp_status audit(const struct edge *e, struct ulp_tensor_set *out,
                              struct ulp_error *error)
@@ -246,11 +249,13 @@ static enum ulp_status audit(const struct edge *e, struct ulp_tensor_set *out,
     struct ulp_plan *plan = NULL;
     struct ulp_tensor_set results[LANES] = {{0}}, inputs = make_inputs(e);
     struct proto bytes = make_model(e);
-    const struct ulp_plan_options options = {.inputs = &inputs, .max_memory_bytes = 64 << 20};
+    const struct ulp_plan_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     find_lanes(lanes, (const char *const[]){"mpfr:128", "fp16"}, LANES);
+    if (!budget)
+        ck_assert_int_eq(ulp_budget_create(64 << 20, &budget, error), ULP_OK);
     enum ulp_status status =
-        ulp_model_load_bytes("edge.onnx", bytes.data, bytes.count, &model, error);
+        ulp_model_load_bytes("edge.onnx", bytes.data, bytes.count, budget, &model, error);
     if (status == ULP_OK)
         status = ulp_plan_create(model, lanes, LANES, &options, &plan, error);
     if (status == ULP_OK)

@@ -74,7 +74,7 @@ static double measure(const struct growth_model *which, size_t count)
     struct ulp_error error = {0};
     double started = processor_seconds();
     enum ulp_status status =
-        ulp_model_load_bytes("growth.onnx", bytes.data, bytes.count, &model, &error);
+        ulp_model_load_bytes("growth.onnx", bytes.data, bytes.count, NULL, &model, &error);
     if (status == ULP_OK) {
         status = ulp_model_random_inputs(model, NULL, 0, 0, 1, 1, &inputs, &error);
         if (status == ULP_OK)
@@ -114,7 +114,8 @@ static void expect_unsupported(const char *name, size_t count, struct ulp_error 
     struct ulp_model *model;
     struct ulp_plan *plan;
     ck_ulp_ok(ulp_arithmetic_find("fp32", &lane, error), *error);
-    ck_ulp_ok(ulp_model_load_bytes("growth.onnx", bytes.data, bytes.count, &model, error), *error);
+    ck_ulp_ok(ulp_model_load_bytes("growth.onnx", bytes.data, bytes.count, NULL, &model, error),
+              *error);
     ck_assert_int_eq(ulp_plan_create(model, &lane, 1, NULL, &plan, error), ULP_ERROR_UNSUPPORTED);
     ulp_model_free(model);
     proto_free(&bytes);
