@@ -39,23 +39,6 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail_memory(error, "out of memory while planning");
 }
 
-bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
-                   size_t bytes)
-{
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 16;
-    void *grown = ulp_arena_take(arena, wanted, bytes), *old;
-    if (!grown)
-        return false;
-    memcpy(&old, array_pointer, sizeof old);
-    if (count)
-        memcpy(grown, old, count * bytes);
-    memcpy(array_pointer, &grown, sizeof grown);
-    *capacity = wanted;
-    return true;
-}
-
 static const struct ulp_value_info undeclared = {.rank = -1};
 
 int ulp_block_add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *name)

@@ -6,6 +6,7 @@ libcore_la_SOURCES += \
 	%D%/expand.c \
 	%D%/fold.c \
 	%D%/fuse.c \
+	%D%/grow.c \
 	%D%/info.c \
 	%D%/inline.c \
 	%D%/lane.c %D%/lane.h \

@@ -139,7 +139,7 @@ struct ulp_plan {
 enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error);
 /* A value of the block that has none yet; -1: out of memory. */
 int ulp_block_add_slot(struct ulp_plan *plan, struct ulp_block *block, const char *name);
-/* Room for one more element in an arena array that doubles. */
+/* grow.c: room for one more element in an arena array that doubles. */
 bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
                    size_t bytes);
 
