@@ -464,7 +464,8 @@ static struct proto make_loop_nodes(size_t count)
         add_floats(&loop, "w%zu", 2, i);
         add_node(&loop, "MatMul", "x w%zu", "t%zu", i);
     }
-    add_loop(&graph, proto_node("Loop", "", "rounds -", ""), loop);
+    add_value(&loop, GRAPH_OUTPUT, "t%zu", 0);
+    add_loop(&graph, proto_node("Loop", "", "rounds -", "first"), loop);
     return end_graph(graph);
 }
 
@@ -493,7 +494,8 @@ static struct proto make_long_names(size_t count)
     memset(name, 'n', 32 * count);
     for (size_t i = 0; i < count; i++)
         add_node(&loop, "Relu", "x", "t%zu", i);
-    add_loop(&graph, proto_node("Loop", name, "rounds -", ""), loop);
+    add_value(&loop, GRAPH_OUTPUT, "t%zu", 0);
+    add_loop(&graph, proto_node("Loop", name, "rounds -", "first"), loop);
     free(name);
     return end_graph(graph);
 }
