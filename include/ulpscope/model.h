@@ -22,6 +22,14 @@ ULP_API size_t ulp_model_node_count(const struct ulp_model *model);
 ULP_API const char *ulp_model_node_name(const struct ulp_model *model, size_t index);
 ULP_API const char *ulp_model_node_op(const struct ulp_model *model, size_t index);
 
+/* Whether some node is of this operator, some value of this type: in the graph or in the bodies of
+ * its If, Loop and Scan. */
+ULP_API bool ulp_model_has_operator(const struct ulp_model *model, const char *op);
+ULP_API bool ulp_model_has_type(const struct ulp_model *model, enum ulp_type type);
+/* The type a value of the graph is declared with; ULP_TYPE_UNDEFINED: with none, or there is no
+ * such value. */
+ULP_API enum ulp_type ulp_model_value_type(const struct ulp_model *model, const char *name);
+
 /* A graph input that the caller must give, or a graph output. */
 struct ulp_value_info {
     const char *name;

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "command.h"
-#include "tensor/tensor.h"
 
 enum { OPTION_ALL = 512, OPTION_REPEAT, OPTION_TIMINGS };
 
@@ -83,7 +82,7 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
         if (name.failed) {
             status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
         } else if (!ulp_tensor_set_find(set, name.data)) {
-            status = ulp_tensor_copy(&copy, value, NULL, error);
+            status = ulp_tensor_clone(&copy, value, error);
             if (status == ULP_OK)
                 status = ulp_tensor_set_add(set, name.data, &copy, error);
         }
