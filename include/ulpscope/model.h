@@ -9,12 +9,15 @@ struct ulp_model;
 
 /* Read the model at path. Hostile files end in ULP_ERROR_INPUT (malformed; the place is named) or
  * ULP_ERROR_UNSUPPORTED. External data is mapped read-only and must lie inside the model's folder.
- * Free with ulp_model_free. */
-ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_model **out,
-                                       struct ulp_error *error);
+ * The model, and what is made from it, is charged to budget (NULL: to none), which must outlive all
+ * of that. Free with ulp_model_free. */
+ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget,
+                                       struct ulp_model **out, struct ulp_error *error);
 ULP_API void ulp_model_free(struct ulp_model *model);
 
 ULP_API const char *ulp_model_path(const struct ulp_model *model);
+/* The budget that it was loaded with, for what outlives the model; NULL: none. */
+ULP_API struct ulp_budget *ulp_model_budget(const struct ulp_model *model);
 ULP_API int64_t ulp_model_ir_version(const struct ulp_model *model);
 /* Version of the operator set imported for a domain ("" is ai.onnx); 0 when not imported. */
 ULP_API int64_t ulp_model_opset(const struct ulp_model *model, const char *domain);
@@ -51,7 +54,8 @@ struct ulp_dim_value {
 
 /* Reproducible random inputs for every input of the model: uniform in [low, high] (floats; integers
  * uniform in the integers of that range, booleans fair), shapes from the model with `dims` for
- * symbolic dimensions and 1 for the rest. Same seed, same bits, on every machine. */
+ * symbolic dimensions and 1 for the rest. Same seed, same bits, on every machine. Charged to the
+ * model's budget. */
 ULP_API enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
                                                 const struct ulp_dim_value *dims, size_t dim_count,
                                                 double low, double high, uint64_t seed,

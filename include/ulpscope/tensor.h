@@ -8,6 +8,7 @@
 #define ULPSCOPE_TENSOR_H
 
 #include <ulpscope/format.h>
+#include <ulpscope/memory.h>
 
 /* ONNX TensorProto.DataType (onnx.proto3). */
 enum ulp_type {
@@ -84,9 +85,10 @@ ULP_API enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type 
 /* Free owned data and clear *tensor; a cleared (all zero) tensor and NULL are fine. */
 ULP_API void ulp_tensor_free(struct ulp_tensor *tensor);
 
-/* A copy with data of its own, of an event's values for instance. */
-ULP_API enum ulp_status ulp_tensor_clone(struct ulp_tensor *out, const struct ulp_tensor *in,
-                                         struct ulp_error *error);
+/* A copy with data of its own, of an event's values for instance; charged to budget (may be
+ * NULL). */
+ULP_API enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                        struct ulp_budget *budget, struct ulp_error *error);
 ULP_API bool ulp_tensor_same_shape(const struct ulp_tensor *a, const struct ulp_tensor *b);
 /* "FLOAT[1,3,224,224]" into buffer (truncated to size, always terminated), which is returned. */
 ULP_API const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buffer,
@@ -115,13 +117,13 @@ ULP_API enum ulp_status ulp_tensor_set_add(struct ulp_tensor_set *set, const cha
 ULP_API const struct ulp_tensor *ulp_tensor_set_find(const struct ulp_tensor_set *set,
                                                      const char *name);
 
-/* Read inputs from `path`: an .npz file, or an ONNX test_data_set_N folder with input_i.pb (whose
- * members are named by the tensor's own name, or "input_i" when it has none). Write an .npz (FP16
- * as float16 when every value is one, else as float32; wide elements as the nearest double; BF16,
- * FP8 and FP4, which numpy cannot name, as FP32 values). Errors: ULP_ERROR_INPUT with file and
- * member. */
-ULP_API enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_tensor_set *out,
-                                            struct ulp_error *error);
+/* Read inputs from `path`, charged to budget (may be NULL): an .npz file, or an ONNX
+ * test_data_set_N folder with input_i.pb (whose members are named by the tensor's own name, or
+ * "input_i" when it has none). Write an .npz (FP16 as float16 when every value is one, else as
+ * float32; wide elements as the nearest double; BF16, FP8 and FP4, which numpy cannot name, as FP32
+ * values). Errors: ULP_ERROR_INPUT with file and member. */
+ULP_API enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_budget *budget,
+                                            struct ulp_tensor_set *out, struct ulp_error *error);
 ULP_API enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,
                                                  struct ulp_error *error);
 

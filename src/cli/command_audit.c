@@ -133,9 +133,10 @@ struct original {
 static enum ulp_status open_original(const struct audit_options *options, struct original *out,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ulp_model_load(options->reference_model, &out->model, error);
+    enum ulp_status status =
+        ulp_model_load(options->reference_model, options->common.budget, &out->model, error);
     if (status == ULP_OK)
-        status = ulp_truth_create(options->common.max_memory_bytes, &out->truth, error);
+        status = ulp_truth_create(options->common.budget, &out->truth, error);
     for (size_t i = 0; i < options->pair_count && status == ULP_OK; i++) {
         char *equals = strchr(options->pairs[i], '=');
         *equals = '\0';
@@ -158,10 +159,8 @@ static enum ulp_status run_original(const struct original *original,
                                     const struct ulp_run_options *run,
                                     const struct ulp_observer *progress, struct ulp_error *error)
 {
-    const struct ulp_plan_options options = {.inputs = inputs,
-                                             .max_memory_bytes = run->max_memory_bytes};
-    const struct ulp_run_options alone = {.thread_count = run->thread_count,
-                                          .max_memory_bytes = run->max_memory_bytes};
+    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_run_options alone = {.thread_count = run->thread_count};
     const struct ulp_observer observers[] = {ulp_truth_observer(original->truth), *progress};
     struct ulp_plan *plan;
     ulp_truth_clear(original->truth);
@@ -178,11 +177,8 @@ static enum ulp_status run_samples(const struct audit_options *options,
                                    const struct sample_list *samples, struct ulp_audit *audit,
                                    struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads,
-                                  .audit = true,
-                                  .max_memory_bytes = options->common.max_memory_bytes};
-    struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
-                                            .max_memory_bytes = run.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads, .audit = true};
+    struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs};
     struct ulp_plan *plan = NULL;
     struct ulp_auditor *auditor = NULL;
     struct progress progress;
@@ -247,8 +243,7 @@ static enum ulp_status run_schedules(const struct audit_options *options,
                                      const struct sample_list *samples, struct ulp_audit *audit,
                                      struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads,
-                                  .max_memory_bytes = options->common.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads};
     struct progress progress;
     enum ulp_status status = ULP_OK;
     progress_init(&progress, options->common.quiet, lane_count - 1);
@@ -417,7 +412,7 @@ static int run_audit(const struct audit_options *options)
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, &error);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, &model, &error);
+        status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, &error);
     if (status == ULP_OK) {
@@ -442,8 +437,9 @@ int command_audit(int argc, char **argv)
                                      children,    NULL,         NULL};
     struct audit_options options = {.arithmetics = "fp16,tf32", .reference = "mpfr:128"};
     common_init(&options.common);
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
-    int code = run_audit(&options);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = run_audit(&options);
     common_free(&options.common);
     free(options.limits);
     free(options.pairs);

@@ -72,7 +72,7 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
 {
     struct ulp_tensor_set in = {0}, out = {0};
     struct ulp_tensor d = {0};
-    enum ulp_status status = ulp_tensor_set_read(options->words[1], &in, error);
+    enum ulp_status status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
     if (status == ULP_OK) {
         status = ulp_unit_multiply(options->words[0], &in, options->threads, &d, error);
         if (status == ULP_ERROR_INPUT)
@@ -95,7 +95,8 @@ int command_mma(int argc, char **argv)
                                      NULL};
     struct mma_options options = {0};
     struct ulp_error error = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     if (options.list) {
         list_units();
         return ULP_OK;

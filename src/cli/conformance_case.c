@@ -55,7 +55,7 @@ static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wante
 static enum ulp_status read_set(const char *folder, const char *kind, const struct ulp_model *model,
                                 struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_test_data_set_read(folder, kind, model, out, error);
+    enum ulp_status status = ulp_test_data_set_read(folder, kind, model, NULL, out, error);
     for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
         struct ulp_tensor *patterns = &out->items[i].tensor, values;
         if (patterns->type != ULP_TYPE_UINT16 ||
@@ -122,7 +122,7 @@ static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     snprintf(path, sizeof path, "%.4200s/model.onnx", folder);
-    enum ulp_status status = ulp_model_load(path, &model, &error);
+    enum ulp_status status = ulp_model_load(path, NULL, &model, &error);
     if (status == ULP_OK)
         name_operator(model, folder, result);
     const char *reason = excuse_case(folder, model);

@@ -16,10 +16,11 @@ void ulp_model_free(struct ulp_model *model)
     for (size_t i = 0; i < model->mapping_count; i++)
         if (model->mappings[i].address)
             munmap(model->mappings[i].address, model->mappings[i].bytes);
-    free(model->tensors);
+    ulp_free(model->tensors);
     free(model->mappings);
     free(model->path);
     ulp_arena_free(model->arena);
+    ulp_budget_close(&model->budget);
     free(model);
 }
 
@@ -39,6 +40,11 @@ const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, cons
 const char *ulp_model_path(const struct ulp_model *model)
 {
     return model->path;
+}
+
+struct ulp_budget *ulp_model_budget(const struct ulp_model *model)
+{
+    return model->budget.root;
 }
 
 int64_t ulp_model_ir_version(const struct ulp_model *model)

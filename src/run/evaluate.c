@@ -7,7 +7,7 @@
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_fail_memory(error, "out of memory");
 }
 
 enum ulp_status ulp_own_inputs(struct ulp_lane *lane, const struct ulp_step *step,

@@ -1,6 +1,5 @@
 #include "run/lane.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -12,10 +11,15 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmeti
 {
     *out =
         (struct ulp_lane){.arithmetic = arithmetic, .block = block, .budget = budget, .pool = pool};
-    out->values = calloc(block->slot_count + 1, sizeof *out->values);
-    out->kept = calloc(block->slot_count + 1, sizeof *out->kept);
-    return out->values && out->kept ? ULP_OK
-                                    : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a lane");
+    void *values, *kept = NULL;
+    enum ulp_status status = ulp_allocate_zero(&values, block->slot_count + 1, sizeof *out->values,
+                                               budget, "values of a lane", error);
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&kept, block->slot_count + 1, sizeof *out->kept, budget,
+                                   "values of a lane", error);
+    out->values = values;
+    out->kept = kept;
+    return status;
 }
 
 /* The slot's constant as the lane uses it. */
@@ -80,8 +84,8 @@ void ulp_lane_free(struct ulp_lane *lane)
     for (size_t v = 0; lane->values && lane->kept && v < lane->block->slot_count; v++)
         drop_slot(lane, (int)v);
     drop_bodies(lane);
-    free(lane->values);
-    free(lane->kept);
+    ulp_free(lane->values);
+    ulp_free(lane->kept);
     *lane = (struct ulp_lane){0};
 }
 

@@ -238,12 +238,6 @@ static double get_double(const struct ulp_tensor *tensor, size_t i)
     }
 }
 
-enum ulp_status ulp_tensor_clone(struct ulp_tensor *out, const struct ulp_tensor *in,
-                                 struct ulp_error *error)
-{
-    return ulp_tensor_copy(out, in, NULL, error);
-}
-
 double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
 {
     struct ulp_float_mode caller;

@@ -27,9 +27,6 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
 /* Allocate data for a described tensor, charged to budget (may be NULL). */
 enum ulp_status ulp_tensor_allocate(struct ulp_tensor *tensor, struct ulp_budget *budget,
                                     struct ulp_error *error);
-/* ulp_tensor_clone, charged to budget (may be NULL). */
-enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in,
-                                struct ulp_budget *budget, struct ulp_error *error);
 /* A view: same type and data, not owned. */
 static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
 {
