@@ -4,5 +4,6 @@ libcore_la_SOURCES += \
 	%D%/cpu.c %D%/cpu.h \
 	%D%/error.c %D%/error.h \
 	%D%/random.c %D%/random.h \
+	%D%/suggest.c %D%/suggest.h \
 	%D%/text.c %D%/text.h \
 	%D%/thread.c %D%/thread.h

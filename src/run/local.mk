@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/block.c \
+	%D%/border.c \
 	%D%/rounds.c \
 	%D%/evaluate.c \
 	%D%/execute.c \
@@ -8,9 +9,11 @@ libcore_la_SOURCES += \
 	%D%/fuse.c \
 	%D%/info.c \
 	%D%/inline.c \
+	%D%/keep.c \
 	%D%/lane.c %D%/lane.h \
 	%D%/memory.c \
 	%D%/order.c \
+	%D%/pattern.c \
 	%D%/plan.c %D%/plan.h \
 	%D%/tell.c \
 	%D%/types.c \

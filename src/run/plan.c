@@ -7,6 +7,18 @@
 #include "base/error.h"
 #include "base/text.h"
 
+static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count,
+                           const struct ulp_keeps *keeps)
+{
+    bool wants = false;
+    for (size_t l = 0; l < lane_count; l++) {
+        wants |= lanes[l].schedule.qdq_integer;
+        for (size_t k = 0; keeps && k < keeps[l].count; k++)
+            wants |= keeps[l].items[k].arithmetic.schedule.qdq_integer;
+    }
+    return wants;
+}
+
 static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithmetic *lanes,
                                  size_t lane_count, const struct ulp_plan_options *options,
                                  struct ulp_error *error)
@@ -19,14 +31,23 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
     memcpy(plan->lanes, lanes, lane_count * sizeof *lanes);
     plan->lane_count = lane_count;
+    plan->mixes = calloc(lane_count, sizeof *plan->mixes);
+    if (!plan->mixes)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    for (size_t l = 0; l < lane_count && status == ULP_OK; l++)
+        status = ulp_mix_create(&plan->mixes[l], &lanes[l], error);
+    plan->wants_integers = wants_integers(lanes, lane_count, options->keeps);
     plan->max_memory_bytes = plan->budget.limit_bytes = options->max_memory_bytes;
-    status = ulp_arithmetic_find("fp32", &plan->exact, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find("fp32", &plan->exact, error);
     if (status == ULP_OK)
         status = ulp_plan_expand(plan, error);
     if (status == ULP_OK && options->inputs)
         status = ulp_plan_check_inputs(plan, options->inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_fold(plan, options, error);
+    for (size_t l = 0; l < lane_count && options->keeps && status == ULP_OK; l++)
+        status = ulp_plan_keep(plan, l, &options->keeps[l], error);
     return status == ULP_OK ? ulp_plan_check_memory(plan, false, plan->max_memory_bytes, error)
                             : status;
 }
@@ -67,6 +88,9 @@ void ulp_plan_free(struct ulp_plan *plan)
                 ulp_unbind(&block->steps[s].integer->bound);
         }
     }
+    for (size_t l = 0; plan->mixes && l < plan->lane_count; l++)
+        ulp_mix_free(&plan->mixes[l]);
+    free(plan->mixes);
     ulp_arena_free(plan->arena);
     free(plan);
 }

@@ -43,14 +43,13 @@ void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
 {
     const struct ulp_block *block = plan->nodes[index].block;
     const struct ulp_step *step = plan->nodes[index].step;
-    const struct ulp_arithmetic *arithmetic = &plan->lanes[lane];
+    const struct ulp_arithmetic *arithmetic = ulp_plan_node_arithmetic(plan, lane, index);
     *out = (struct ulp_node_types){.weight = ULP_TYPE_UNDEFINED};
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         if (strcmp(products[i].op, step->bound.op->name) == 0 &&
             products[i].weight < step->own_input_count) {
             out->product = true;
-            out->integer =
-                products[i].integer || (step->integer && arithmetic->schedule.qdq_integer);
+            out->integer = products[i].integer || ulp_step_integer(&plan->mixes[lane], block, step);
             out->weight = find_stored(block, step->inputs[products[i].weight]);
             snprintf(out->compute, sizeof out->compute, "%s",
                      out->integer              ? "int8"
