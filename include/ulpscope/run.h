@@ -101,8 +101,8 @@ struct ulp_node_types {
     /* in which the model stores the second factor when it is a constant (behind a DequantizeLinear:
      * the quantised type); UNDEFINED: it is computed */
     enum ulp_type weight;
-    char compute[24]; /* "int8", the format of the factors, or "declared" of the arithmetic `model`
-                       */
+    /* "int8", the format of the factors, or "declared" of the arithmetic `model` */
+    char compute[24];
 };
 ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
                                  struct ulp_node_types *out);

@@ -327,10 +327,9 @@ static double estimate_element(const struct plan *plan, const struct ulp_tape *t
     double sum = 0;
     for (int i = 0; i < tape->instruction_count; i++) {
         const struct ulp_instruction *instruction = &tape->instructions[i];
-        const bool function = instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
-                              ((instruction->primitive >= ULP_PRIMITIVE_EXP &&
-                                instruction->primitive <= ULP_PRIMITIVE_SOFTPLUS) ||
-                               instruction->primitive == ULP_PRIMITIVE_POW);
+        const bool function =
+            instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
+            ulp_primitive_rows[instruction->primitive].result == ULP_RESULT_FUNCTION;
         sum += function ? cost->function : cost->step;
     }
     return sum;

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "formula/tape.h"
-#include "number/strip_chain.h"
+#include "number/strip/chain.h"
 
 enum reach { REACH_RUN, REACH_ROW, REACH_ELEMENT };
 

@@ -110,17 +110,6 @@ static bool is_same_format(const struct ulp_format *a, const struct ulp_format *
            a->subnormals == b->subnormals && a->signed_zero == b->signed_zero;
 }
 
-/* Primitives whose result is rounded by a rule that rounds each step; the others pass an operand's
- * value on. */
-static bool is_rounding(enum ulp_primitive primitive)
-{
-    return (primitive >= ULP_PRIMITIVE_SQRT && primitive <= ULP_PRIMITIVE_DIV) ||
-           primitive == ULP_PRIMITIVE_POW || primitive == ULP_PRIMITIVE_FMA;
-}
-_Static_assert(ULP_PRIMITIVE_SQRT < ULP_PRIMITIVE_SOFTPLUS &&
-                   ULP_PRIMITIVE_SOFTPLUS + 4 == ULP_PRIMITIVE_DIV,
-               "functions and + - * / are neighbours in primitive.def");
-
 /* What the store must do: nothing when the value is already one of the storage format. */
 static const struct ulp_format *choose_storage(const struct plan *plan, const struct output *output,
                                                const struct ulp_arithmetic *arithmetic,
@@ -129,7 +118,7 @@ static const struct ulp_format *choose_storage(const struct plan *plan, const st
     if (!ulp_element_is_float(output->tensor.element) || is_native(plan, &arithmetic->storage))
         return NULL;
     if (plan->rule.each_step && instruction->kind == ULP_TAPE_PRIMITIVE &&
-        is_rounding(instruction->primitive) &&
+        ulp_primitive_rows[instruction->primitive].result != ULP_RESULT_EXACT &&
         is_same_format(&plan->rule.format, &arithmetic->storage))
         return NULL;
     return &arithmetic->storage;
@@ -310,8 +299,8 @@ static void choose_order(struct plan *plan, const struct ulp_tape *tape)
  * at a time. */
 #define TILE_ROWS_MIN 8
 #define ROWS_AHEAD 64
-#define TILE_ELEMENTS \
-    16384 /* kept values of one instruction: some of them fit in the second-level cache */
+/* Kept values of one instruction: some of them fit in the second-level cache. */
+#define TILE_ELEMENTS 16384
 
 static bool can_tile(const struct plan *plan)
 {

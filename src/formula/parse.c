@@ -7,9 +7,8 @@
 
 #include "base/error.h"
 
-#define DEPTH_MAX                                                                                  \
-    200 /* nested parentheses, calls, unary operators, ?: : hostile text must not use up the stack \
-         */
+/* Nested parentheses, calls, unary operators, ?: : hostile text must not use up the stack. */
+#define DEPTH_MAX 200
 #define NEAR_MAX 24 /* bytes of text quoted in a message */
 
 enum token_kind { TOKEN_END, TOKEN_NUMBER, TOKEN_NAME, TOKEN_SYMBOL };
@@ -406,18 +405,17 @@ static int parse_binary(struct parser *parser, int level)
 {
     int left = parse_unary(parser);
     for (;;) {
-        const struct binary_operator *operator= find_binary(parser);
-        if (left < 0 || !operator|| operator->level<level)
+        const struct binary_operator *binary = find_binary(parser);
+        if (left < 0 || !binary || binary->level < level)
             return left;
         const char *place = parser->token.start;
         next_token(parser);
-        const int right = parse_binary(parser, operator->level + 1);
+        const int right = parse_binary(parser, binary->level + 1);
         if (right < 0)
             return -1;
-        left =
-            emit_primitive(parser, operator->primitive, operator->swap ? right : left,
-                                                        operator->swap ? left : right, -1, place);
-        if (left >= 0 && operator->negate)
+        left = emit_primitive(parser, binary->primitive, binary->swap ? right : left,
+                              binary->swap ? left : right, -1, place);
+        if (left >= 0 && binary->negate)
             left = emit_primitive(parser, ULP_PRIMITIVE_NOT, left, -1, -1, place);
     }
 }

@@ -107,8 +107,7 @@ struct ulp_mapping {
 
 /* A STRING or COMPLEX tensor is described (type, shape, count) but has no data: data is NULL and
  * element is ULP_ELEMENT_COUNT. Whoever needs its values refuses it. Every other tensor of a model
- * has data, also when count is 0.
- */
+ * has data, also when count is 0. */
 
 /* The node's attribute of that name, or NULL. */
 const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, const char *name);

@@ -22,8 +22,7 @@ struct ulp_lane;
 struct ulp_host {
     /* block: bound->blocks[attribute's index]. inputs: the body's inputs; captured outer values are
      * the call's inputs after the node's own. outputs[i] are described, allocated and filled; the
-     * caller frees them with ulp_tensor_free.
-     */
+     * caller frees them with ulp_tensor_free. */
     enum ulp_status (*run)(const struct ulp_call *call, const struct ulp_block *block,
                            size_t input_count, const struct ulp_tensor *const *inputs,
                            size_t output_count, struct ulp_tensor *outputs,
@@ -71,9 +70,8 @@ struct ulp_bound {
     struct ulp_tape *tape;
     bool shares_tape; /* another's, which is freed with that one */
     uint64_t key;     /* of the node's stochastic stream */
-    struct ulp_block *const
-        /* planned bodies of graph attributes, in attribute order; NULL when there are none */
-        *blocks;
+    /* planned bodies of graph attributes, in attribute order; NULL when there are none */
+    struct ulp_block *const *blocks;
 };
 
 /* One evaluation: a node, one lane, actual inputs. */
@@ -83,10 +81,8 @@ struct ulp_call {
     size_t input_count, output_count;
     /* NULL: omitted. While planning, data may be NULL (only the shape is known) */
     const struct ulp_tensor *const *in;
-    struct ulp_tensor
-        /* out[i] described by infer, allocated by the caller before run; type UNDEFINED: not
-         * wanted */
-        *out;
+    /* out[i] described by infer, allocated by the caller before run; type UNDEFINED: not wanted */
+    struct ulp_tensor *out;
     struct ulp_arena *scratch; /* freed after the call */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
@@ -129,8 +125,8 @@ struct ulp_operator {
      * before the kind: required. Attributes not listed are refused at planning. Floats take their
      * exact FP32 value. Listed ones can be named in the formula. */
     const char *attributes;
-    const char
-        *derived; /* further operands of the formula, which `rows` computes: "taps position" */
+    /* further operands of the formula, which `rows` computes: "taps position" */
+    const char *derived;
     ulp_infer_fn *infer;
     ulp_rows_fn *rows; /* with formula; NULL: elementwise with broadcasting */
     const char *formula;
@@ -142,10 +138,9 @@ struct ulp_operator {
     /* run describes and allocates the outputs itself (control flow: their shapes are known
      * afterwards) */
     bool allocates;
-    bool
-        /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as
-         * they are */
-        shape_only;
+    /* run reads only the shapes of its inputs (Shape, Size): its result is known as soon as they
+     * are */
+    bool shape_only;
     /* optional: refuses attribute values this version does not compute (ULP_ERROR_UNSUPPORTED);
      * inputs may be unknown */
     ulp_infer_fn *check;

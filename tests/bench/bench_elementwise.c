@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "bench.h"
 #include "formula/tape.h"
-#include "number/function.h"
+#include "number/function/function.h"
 #include "number/mpfr_record.h"
 
 #define COUNT 16384

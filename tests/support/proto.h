@@ -1,6 +1,5 @@
 /* Writing protobuf and ONNX messages by hand, so that tests can make models, broken ones included,
- * without any library.
- */
+ * without any library. */
 #ifndef ULP_TESTS_SUPPORT_PROTO_H
 #define ULP_TESTS_SUPPORT_PROTO_H
 

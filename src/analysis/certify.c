@@ -1,0 +1,119 @@
+/* Certifying the reference: the same run at twice the precision, compared node by node. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "analysis/metrics.h"
+#include "run/plan.h"
+
+struct comparison {
+    const struct ulp_plan *plan;
+    struct ulp_certificate *certificate;
+    struct ulp_pool *pool;
+    const struct ulp_observer *progress;
+};
+
+/* By the address of its name: names live with the plan. */
+static bool is_graph_output(const struct ulp_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->main->output_count; i++)
+        if (plan->main->slots[plan->main->outputs[i]].name == name)
+            return true;
+    return false;
+}
+
+/* Decimal digits that agree; an exact result counts as the precision's own digits. */
+static double agreeing_digits(const struct ulp_metrics *metrics, const struct ulp_tensor *base,
+                              const struct ulp_format *format)
+{
+    struct ulp_range range;
+    double most = format->precision * log10(2);
+    if (metrics->diverged || metrics->nonfinite)
+        return 0;
+    ulp_range_measure(base, format, NULL, &range);
+    if (!(metrics->rms > 0) || !(range.ref_rms > 0))
+        return metrics->rms > 0 ? 0 : most;
+    double digits = log10(range.ref_rms) - log10(metrics->rms);
+    return digits < 0 ? 0 : digits < most ? digits : most;
+}
+
+static enum ulp_status compare_node(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    struct comparison *comparison = context;
+    struct ulp_certificate *certificate = comparison->certificate;
+    const struct ulp_format *format = &event->arithmetics[1].storage;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        const struct ulp_tensor *twice = event->values[o].entire,
+                                *once = event->values[event->output_count + o].entire;
+        struct ulp_metrics metrics;
+        if (!once) /* in a branch that only one of them takes; the If itself has diverged */
+            continue;
+        status = ulp_metrics_measure_on(once, twice, format, comparison->pool, &metrics, error);
+        if (status != ULP_OK)
+            break;
+        double digits = agreeing_digits(&metrics, twice, format);
+        if (digits < certificate->node_digits) {
+            char *name = strdup(event->name);
+            if (!name)
+                return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+            free(certificate->node);
+            certificate->node = name;
+            certificate->node_digits = digits;
+        }
+        if (is_graph_output(comparison->plan, event->output_names[o]) &&
+            digits < certificate->output_digits)
+            certificate->output_digits = digits;
+    }
+    if (status == ULP_OK && comparison->progress && comparison->progress->node_done)
+        status = comparison->progress->node_done(comparison->progress->context, event, error);
+    return status;
+}
+
+enum ulp_status ulp_certify_check(const struct ulp_arithmetic *reference, struct ulp_error *error)
+{
+    if (reference->storage.carrier != ULP_CARRIER_MPFR ||
+        2 * reference->storage.precision > ULP_MPFR_PRECISION_MAX)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "certifying needs a reference mpfr:P with P <= %d, not %s",
+                        ULP_MPFR_PRECISION_MAX / 2, reference->name);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arithmetic *reference,
+                            const struct ulp_tensor_set *inputs,
+                            const struct ulp_run_options *options,
+                            const struct ulp_observer *progress,
+                            struct ulp_certificate *certificate, struct ulp_error *error)
+{
+    struct ulp_arithmetic lanes[2] = {[1] = *reference};
+    char name[32];
+    snprintf(name, sizeof name, "mpfr:%d", 2 * reference->storage.precision);
+    enum ulp_status status = ulp_certify_check(reference, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(name, &lanes[0], error);
+    if (status != ULP_OK)
+        return status;
+    if (!certificate->given)
+        certificate->node_digits = certificate->output_digits =
+            reference->storage.precision * log10(2);
+    certificate->given = true;
+    struct comparison comparison = {.certificate = certificate, .progress = progress};
+    struct ulp_observer observer = {.context = &comparison, .node_done = compare_node};
+    struct ulp_plan_options plan_options = {.inputs = inputs};
+    struct ulp_run_options run_options = *options;
+    struct ulp_plan *plan = NULL;
+    run_options.audit = false;
+    status = ulp_pool_create(&comparison.pool, options->thread_count, error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);
+    comparison.plan = plan;
+    if (status == ULP_OK)
+        status = ulp_plan_run(plan, inputs, &run_options, &observer, 1, NULL, NULL, error);
+    ulp_plan_free(plan);
+    ulp_pool_free(comparison.pool);
+    return status;
+}

@@ -1,0 +1,92 @@
+/* Writing the report's files. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "analysis/report_internal.h"
+
+static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
+{
+    char *path = strdup(folder);
+    if (!path)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", folder);
+    enum ulp_status status =
+        *path ? ULP_OK : ulp_fail(error, ULP_ERROR_USAGE, "the report's folder has an empty name");
+    for (char *slash = path; slash && status == ULP_OK;) {
+        slash = strchr(slash + 1, '/');
+        if (slash)
+            *slash = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot make the folder: %s", path,
+                              strerror(errno));
+        if (slash)
+            *slash = '/';
+    }
+    free(path);
+    return status;
+}
+
+enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
+{
+    struct stat info;
+    enum ulp_status status = make_folder(folder, error);
+    if (status != ULP_OK)
+        return status;
+    if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is not a folder: the report needs one",
+                        folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: no file can be made in this folder: %s",
+                        folder, strerror(errno));
+    return ULP_OK;
+}
+
+static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out,
+                                     struct ulp_error *error)
+{
+    return ulp_report_text(audit, false, out, error);
+}
+
+enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
+                                 struct ulp_error *error)
+{
+    static const struct {
+        const char *name;
+        enum ulp_status (*write)(const struct ulp_audit *, struct ulp_text *, struct ulp_error *);
+    } files[] = {{"report.json", ulp_report_json},
+                 {"layers.csv", ulp_report_csv},
+                 {"summary.txt", write_summary}};
+    enum ulp_status status = ulp_report_prepare(folder, error);
+    for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++) {
+        struct ulp_text text;
+        char path[4096];
+        if (snprintf(path, sizeof path, "%s/%s", folder, files[f].name) >= (int)sizeof path)
+            return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+        status = ulp_text_open(&text, path, error);
+        if (status != ULP_OK)
+            return status;
+        status = files[f].write(audit, &text, error);
+        enum ulp_status closed = ulp_text_close(&text, status == ULP_OK, error);
+        status = status == ULP_OK ? closed : status;
+    }
+    return status;
+}
+
+enum ulp_status ulp_report_summary(const struct ulp_audit *audit, bool colour, char **out,
+                                   struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    *out = NULL;
+    enum ulp_status status = ulp_report_text(audit, colour, &text, error);
+    if (status == ULP_OK && text.failed)
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
+    if (status == ULP_OK)
+        *out = text.data;
+    else
+        ulp_text_free(&text);
+    return status;
+}

@@ -1,0 +1,343 @@
+/* report.json, schema in doc/report.md. JSON has no NaN or infinity: such a figure is null.
+ *
+ * The document is written as it is made: no more than one node's part of it is in memory. */
+#include <jansson.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope.h>
+
+#include "base/error.h"
+#include "analysis/report_internal.h"
+
+#define SCHEMA_VERSION 1
+
+/* What is open: the writer stands in an object or array at that depth. */
+struct writer {
+    struct ulp_text *out;
+    int depth;
+    bool empty;  /* nothing is in it yet */
+    bool failed; /* out of memory */
+};
+
+/* A new line, and the key when it is in an object. */
+static void start_value(struct writer *writer, const char *key)
+{
+    if (writer->depth)
+        ulp_text_add(writer->out, "%s\n%*s", writer->empty ? "" : ",", writer->depth, "");
+    if (key)
+        ulp_text_add(writer->out, "\"%s\": ", key);
+    writer->empty = false;
+}
+
+static void open_value(struct writer *writer, const char *key, char bracket)
+{
+    start_value(writer, key);
+    ulp_text_add(writer->out, "%c", bracket);
+    writer->depth++;
+    writer->empty = true;
+}
+
+static void close_value(struct writer *writer, char bracket)
+{
+    writer->depth--;
+    if (!writer->empty)
+        ulp_text_add(writer->out, "\n%*s", writer->depth, "");
+    ulp_text_add(writer->out, "%c", bracket);
+    writer->empty = false;
+}
+
+/* A piece of the text as jansson writes it, moved in to the writer's depth: jansson writes line
+ * ends only between values. */
+static int add_piece(const char *piece, size_t size, void *context)
+{
+    const struct writer *writer = context;
+    for (const char *end = piece + size, *line; piece < end; piece = line) {
+        const char *newline = memchr(piece, '\n', (size_t)(end - piece));
+        line = newline ? newline + 1 : end;
+        ulp_text_add(writer->out, "%.*s%*s", (int)(line - piece), piece,
+                     newline ? writer->depth : 0, "");
+    }
+    return writer->out->failed ? -1 : 0;
+}
+
+/* Write a value and free it. */
+static void put(struct writer *writer, const char *key, json_t *value)
+{
+    start_value(writer, key);
+    if (!value || json_dump_callback(value, add_piece, writer,
+                                     JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY) != 0)
+        writer->failed = true;
+    json_decref(value);
+}
+
+static json_t *make_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Names from a hostile model may not be UTF-8; such bytes are shown as "?". */
+static json_t *make_text(const char *text)
+{
+    json_t *value = json_string(text);
+    if (value)
+        return value;
+    struct ulp_text clean = {0};
+    for (; *text; text++)
+        ulp_text_add(&clean, "%c", (unsigned char)*text < 0x80 ? *text : '?');
+    value = json_string(clean.data ? clean.data : "");
+    ulp_text_free(&clean);
+    return value;
+}
+
+/* The figures of a struct, by name. */
+struct figure {
+    const char *name;
+    size_t offset; /* of a double */
+};
+
+static void set_figures(json_t *object, const void *values, size_t count,
+                        const struct figure *figures)
+{
+    for (size_t i = 0; i < count; i++)
+        json_object_set_new(object, figures[i].name,
+                            make_number(*(const double *)(const void *)((const char *)values +
+                                                                        figures[i].offset)));
+}
+
+#define SET_FIGURES(object, values, figures) \
+    set_figures(object, values, sizeof(figures) / sizeof *(figures), figures)
+#define METRIC(NAME)                              \
+    {                                             \
+#NAME, offsetof(struct ulp_metrics, NAME) \
+    }
+#define RANGE(NAME)                             \
+    {                                           \
+#NAME, offsetof(struct ulp_range, NAME) \
+    }
+#define SPREAD(NAME)                             \
+    {                                            \
+#NAME, offsetof(struct ulp_spread, NAME) \
+    }
+
+static const struct figure metric_figures[] = {METRIC(max_abs), METRIC(rms),     METRIC(mean),
+                                               METRIC(max_rel), METRIC(max_ulp), METRIC(median_ulp),
+                                               METRIC(cosine),  METRIC(sqnr_db)};
+static const struct figure range_figures[] = {RANGE(ref_rms), RANGE(ref_max),
+                                              RANGE(ref_min_nonzero), RANGE(headroom_bits)};
+static const struct figure spread_figures[] = {SPREAD(ref_rms),   SPREAD(width_max_abs),
+                                               SPREAD(width_rms), SPREAD(width_max_ulp),
+                                               SPREAD(differing), SPREAD(error_rms),
+                                               SPREAD(gpu_rms)};
+
+static json_t *make_metrics(const struct ulp_metrics *m)
+{
+    json_t *object = json_object();
+    SET_FIGURES(object, m, metric_figures);
+    json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
+    json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
+    if (m->diverged)
+        json_object_set_new(object, "diverged", json_true());
+    return object;
+}
+
+static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
+{
+    json_t *object = json_object(), *shape = json_array(), *range = json_object();
+    json_object_set_new(object, "name", make_text(output->name));
+    json_object_set_new(object, "type", json_string(ulp_type_name(output->type)));
+    for (int d = 0; d < output->rank; d++)
+        json_array_append_new(shape, json_integer(output->dims[d]));
+    json_object_set_new(object, "shape", shape);
+    json_object_set_new(object, "single", make_metrics(&output->single));
+    json_object_set_new(object, "entire", make_metrics(&output->entire));
+    json_object_set_new(object, "introduced", make_metrics(&output->introduced));
+    json_object_set_new(object, "carried", make_metrics(&output->carried));
+    SET_FIGURES(range, &output->range, range_figures);
+    json_object_set_new(object, "range", range);
+    if (audit->sample_count > 1) {
+        const struct ulp_audit_samples *all = output->samples;
+        json_t *mean = json_object();
+        json_object_set_new(mean, "single",
+                            make_metrics(all ? &all->single_mean : &output->single));
+        json_object_set_new(mean, "entire",
+                            make_metrics(all ? &all->entire_mean : &output->entire));
+        json_object_set_new(mean, "introduced",
+                            make_metrics(all ? &all->introduced_mean : &output->introduced));
+        json_object_set_new(mean, "carried",
+                            make_metrics(all ? &all->carried_mean : &output->carried));
+        json_object_set_new(object, "mean_over_samples", mean);
+        json_object_set_new(object, "worst_sample",
+                            make_text(audit->sample_names[output->worst_sample]));
+    }
+    return object;
+}
+
+static json_t *make_outputs(const struct ulp_audit *audit, const struct ulp_audit_node *node)
+{
+    json_t *array = json_array();
+    for (size_t o = 0; o < node->output_count; o++)
+        json_array_append_new(array, make_output(audit, &node->outputs[o]));
+    return array;
+}
+
+static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_node *node)
+{
+    json_t *entry = json_object();
+    json_object_set_new(entry, "index", json_integer((json_int_t)node->index));
+    json_object_set_new(entry, "name", make_text(node->name));
+    json_object_set_new(entry, "op", make_text(node->op));
+    if (node->types.product) {
+        json_object_set_new(entry, "weight_type",
+                            node->types.weight == ULP_TYPE_UNDEFINED
+                                ? json_null()
+                                : make_text(ulp_type_name(node->types.weight)));
+        json_object_set_new(entry, "compute_type", make_text(node->types.compute));
+    }
+    if (node->rounds != audit->sample_count)
+        json_object_set_new(entry, "rounds", json_integer((json_int_t)node->rounds));
+    if (node->born)
+        json_object_set_new(entry, "nonfinite_born", json_true());
+    if (node->poisoned)
+        json_object_set_new(entry, "nonfinite_poisoned", json_true());
+    json_object_set_new(entry, "outputs", make_outputs(audit, node));
+    return entry;
+}
+
+/* The node's name; null for none. */
+static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
+{
+    return node < 0 ? json_null() : make_text(lane->nodes[node].name);
+}
+
+static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
+{
+    json_t *meaning = json_array();
+    char text[4096];
+    ulp_arithmetic_describe(arithmetic, text, sizeof text);
+    for (char *line = text, *end; *line; line = end) {
+        for (end = line; *end && *end != '\n'; end++)
+            ;
+        json_array_append_new(meaning, json_stringn(line, (size_t)(end - line)));
+        end += *end == '\n';
+    }
+    return meaning;
+}
+
+static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_parting *parting = &lane->parting;
+    json_t *parts = json_object();
+    json_object_set_new(parts, "from", make_text(audit->lanes[parting->other].arithmetic.name));
+    json_object_set_new(parts, "first", make_node_name(lane, parting->first));
+    json_object_set_new(parts, "first_step", make_node_name(lane, parting->first_step));
+    json_object_set_new(parts, "steps", json_integer((json_int_t)parting->steps));
+    json_object_set_new(parts, "count", json_integer((json_int_t)parting->count));
+    return parts;
+}
+
+static void put_lane(struct writer *writer, const struct ulp_audit *audit,
+                     const struct ulp_audit_lane *lane)
+{
+    open_value(writer, NULL, '{');
+    put(writer, "name", make_text(lane->arithmetic.name));
+    put(writer, "meaning", make_meaning(&lane->arithmetic));
+    put(writer, "first_nonfinite", make_node_name(lane, lane->first_born));
+    put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
+    if (lane->parting.other >= 0)
+        put(writer, "parts", make_parting(audit, lane));
+    put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
+    open_value(writer, "nodes", '[');
+    for (size_t n = 0; n < lane->node_count; n++)
+        put(writer, NULL, make_node(audit, &lane->nodes[n]));
+    close_value(writer, ']');
+    put(writer, "outputs", make_outputs(audit, &lane->outputs));
+    close_value(writer, '}');
+}
+
+static json_t *make_reference(const struct ulp_audit *audit)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "name", make_text(audit->reference));
+    if (audit->certificate.given) {
+        json_t *certificate = json_object();
+        json_object_set_new(certificate, "output_digits",
+                            make_number(audit->certificate.output_digits));
+        json_object_set_new(certificate, "node_digits",
+                            make_number(audit->certificate.node_digits));
+        json_object_set_new(certificate, "worst_node",
+                            audit->certificate.node ? make_text(audit->certificate.node)
+                                                    : json_null());
+        json_object_set_new(object, "certificate", certificate);
+    } else {
+        json_object_set_new(object, "certificate", json_null());
+    }
+    return object;
+}
+
+static json_t *make_spread(const struct ulp_spread *spread)
+{
+    json_t *node = json_object();
+    json_object_set_new(node, "index", json_integer((json_int_t)spread->index));
+    json_object_set_new(node, "name", make_text(spread->name));
+    json_object_set_new(node, "op", make_text(spread->op));
+    json_object_set_new(node, "output", make_text(spread->output));
+    SET_FIGURES(node, spread, spread_figures);
+    json_object_set_new(node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
+    return node;
+}
+
+static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads)
+{
+    open_value(writer, NULL, '{');
+    put(writer, "base", make_text(spreads->base));
+    open_value(writer, "schedules", '[');
+    for (size_t s = 0; s < spreads->schedule_count; s++)
+        put(writer, NULL, make_text(spreads->schedules[s]));
+    close_value(writer, ']');
+    put(writer, "other_gpu",
+        spreads->other_gpu < 0 ? json_null() : make_text(spreads->schedules[spreads->other_gpu]));
+    open_value(writer, "nodes", '[');
+    for (size_t i = 0; i < spreads->count; i++)
+        put(writer, NULL, make_spread(&spreads->items[i]));
+    close_value(writer, ']');
+    close_value(writer, '}');
+}
+
+enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
+                                struct ulp_error *error)
+{
+    struct writer writer = {.out = out};
+    open_value(&writer, NULL, '{');
+    put(&writer, "schema", json_integer(SCHEMA_VERSION));
+    put(&writer, "ulpscope", json_string(ulp_version()));
+    open_value(&writer, "model", '{');
+    put(&writer, "path", make_text(audit->model_path));
+    put(&writer, "ir_version", json_integer(audit->ir_version));
+    put(&writer, "opset", json_integer(audit->opset));
+    close_value(&writer, '}');
+    put(&writer, "reference", make_reference(audit));
+    open_value(&writer, "samples", '[');
+    for (size_t s = 0; s < audit->sample_count; s++)
+        put(&writer, NULL, make_text(audit->sample_names[s]));
+    close_value(&writer, ']');
+    put(&writer, "seconds", make_number(audit->seconds));
+    put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
+    open_value(&writer, "arithmetics", '[');
+    for (size_t l = 0; l < audit->lane_count; l++)
+        put_lane(&writer, audit, &audit->lanes[l]);
+    close_value(&writer, ']');
+    if (audit->spread_count) {
+        open_value(&writer, "schedules", '[');
+        for (size_t i = 0; i < audit->spread_count; i++)
+            put_spreads(&writer, &audit->spreads[i]);
+        close_value(&writer, ']');
+    }
+    close_value(&writer, '}');
+    ulp_text_add(out, "\n");
+    return writer.failed && !out->failed
+               ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json")
+               : ULP_OK;
+}

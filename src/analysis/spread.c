@@ -1,0 +1,241 @@
+/* The spread of a contraction's results over the schedules a library might pick. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "analysis/metrics.h"
+#include "tensor/tensor.h"
+
+#define SCHEDULES_MAX 12
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the spread over schedules");
+}
+
+/* The name of `base` on the other GPU of the pair: the same parts after the unit's GPU. */
+static bool name_on_other_gpu(const struct ulp_arithmetic *base, char *name, size_t size)
+{
+    if (!*base->schedule.gpu)
+        return false;
+    const char *parts = strchr(base->name, ','), *at = strchr(base->name, '@');
+    size_t stem = at      ? (size_t)(at - base->name)
+                  : parts ? (size_t)(parts - base->name)
+                          : strlen(base->name);
+    bool newer = base->schedule.gpu[0] == 'h' || base->schedule.gpu[0] == 'b';
+    return snprintf(name, size, "%.*s@%s%s", (int)stem, base->name, newer ? "a100" : "h200",
+                    parts ? parts : "") < (int)size;
+}
+
+/* The set of schedules. A name that does not exist (a unit the other GPU lacks, parts that
+ * contradict) is no member. */
+static size_t make_set(const struct ulp_arithmetic *base, struct ulp_arithmetic *set,
+                       ptrdiff_t *other_gpu)
+{
+    size_t count = 0;
+    char name[300];
+    struct ulp_error ignored;
+    set[count++] = *base;
+    *other_gpu = -1;
+    for (int slices = 2; slices <= 16; slices *= 2)
+        if (base->schedule.split_k <= 1 &&
+            snprintf(name, sizeof name, "%s,split-k=%d", base->name, slices) < (int)sizeof name &&
+            ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
+            count++;
+    if (base->schedule.fused &&
+        snprintf(name, sizeof name, "%s,nofma", base->name) < (int)sizeof name &&
+        ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
+        count++;
+    if (name_on_other_gpu(base, name, sizeof name) &&
+        ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
+        *other_gpu = (ptrdiff_t)count++;
+    return count;
+}
+
+/* Sums over the elements of one output, of every round in which its node runs. */
+struct widths {
+    double max_abs, max_ulp, sum2, error2, gpu2;
+    size_t differing, nonfinite, count, rounds;
+    struct ulp_range range;
+};
+
+struct spreading {
+    struct ulp_spreads *spreads;
+    struct widths *widths; /* of the items */
+    size_t capacity;
+    const struct ulp_observer *progress;
+};
+
+static void add_element(struct widths *widths, const struct ulp_event *event, size_t output,
+                        size_t i, ptrdiff_t other_gpu)
+{
+    double reference = ulp_tensor_get(event->values[output].entire, i), low = INFINITY,
+           high = -INFINITY, first = 0, other = 0;
+    size_t finite = 0, lanes = event->lane_count - 1;
+    for (size_t l = 0; l < lanes; l++) {
+        double x = ulp_tensor_get(event->values[(l + 1) * event->output_count + output].entire, i);
+        finite += isfinite(x) != 0;
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+        first = l == 0 ? x : first;
+        other = (ptrdiff_t)l == other_gpu ? x : other;
+    }
+    if (finite < lanes || !isfinite(reference)) {
+        widths->nonfinite += finite > 0 && finite < lanes;
+        return;
+    }
+    double width = high - low, ulp = ulp_format_ulp(&event->arithmetics[1].storage, reference);
+    widths->count++;
+    widths->differing += width > 0;
+    widths->max_abs = fmax(widths->max_abs, width);
+    widths->max_ulp = fmax(widths->max_ulp, width / ulp);
+    widths->sum2 += width * width;
+    widths->error2 += (first - reference) * (first - reference);
+    widths->gpu2 += (first - other) * (first - other);
+}
+
+/* The item of a node's output: a new one in the node's first round. */
+static enum ulp_status find_item(struct spreading *spreading, const struct ulp_event *event,
+                                 size_t output, size_t *item, struct ulp_error *error)
+{
+    struct ulp_spreads *spreads = spreading->spreads;
+    for (*item = spreads->count; event->round > 0 && *item > 0;)
+        if (spreads->items[--*item].index == event->index &&
+            strcmp(spreads->items[*item].output, event->output_names[output]) == 0)
+            return ULP_OK;
+    *item = spreads->count;
+    if (spreads->count == spreading->capacity) {
+        size_t capacity = 2 * spreading->capacity + 16;
+        struct ulp_spread *items = realloc(spreads->items, capacity * sizeof *items);
+        spreads->items = items ? items : spreads->items;
+        struct widths *widths = realloc(spreading->widths, capacity * sizeof *widths);
+        spreading->widths = widths ? widths : spreading->widths;
+        if (!items || !widths)
+            return out_of_memory(error);
+        spreading->capacity = capacity;
+    }
+    spreading->widths[*item] = (struct widths){0};
+    spreads->items[*item] = (struct ulp_spread){.index = event->index,
+                                                .name = strdup(event->name),
+                                                .op = strdup(event->op),
+                                                .output = strdup(event->output_names[output])};
+    spreads->count++;
+    const struct ulp_spread *spread = &spreads->items[*item];
+    return spread->name && spread->op && spread->output ? ULP_OK : out_of_memory(error);
+}
+
+static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_event *event,
+                                  size_t output, struct ulp_error *error)
+{
+    const struct ulp_tensor *reference = event->values[output].entire;
+    const struct ulp_format *format = &event->arithmetics[1].storage;
+    struct ulp_range range;
+    size_t item;
+    for (size_t l = 1; l < event->lane_count; l++)
+        if (!ulp_tensor_same_shape(event->values[l * event->output_count + output].entire,
+                                   reference))
+            return ULP_OK;
+    enum ulp_status status = find_item(spreading, event, output, &item, error);
+    if (status != ULP_OK)
+        return status;
+    struct widths *widths = &spreading->widths[item];
+    struct ulp_spread *spread = &spreading->spreads->items[item];
+    const ptrdiff_t other_gpu = spreading->spreads->other_gpu;
+    for (size_t i = 0; i < reference->count; i++)
+        add_element(widths, event, output, i, other_gpu);
+    ulp_range_measure(reference, format, NULL, &range);
+    if (widths->rounds)
+        ulp_range_merge(&widths->range, &range, widths->rounds, format);
+    else
+        widths->range = range;
+    widths->rounds++;
+    double n = (double)widths->count;
+    spread->ref_rms = widths->range.ref_rms;
+    spread->width_max_abs = widths->max_abs;
+    spread->width_rms = sqrt(widths->sum2 / n);
+    spread->width_max_ulp = widths->max_ulp;
+    spread->differing = (double)widths->differing / n;
+    spread->error_rms = sqrt(widths->error2 / n);
+    spread->gpu_rms = other_gpu >= 0 ? sqrt(widths->gpu2 / n) : NAN;
+    spread->nonfinite = widths->nonfinite;
+    return ULP_OK;
+}
+
+static enum ulp_status measure_node(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    struct spreading *spreading = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        const struct ulp_tensor *first = event->values[event->output_count + o].entire;
+        if (first && ulp_element_is_float(first->element) && event->values[o].entire != first)
+            status = add_spread(spreading, event, o, error);
+    }
+    if (status == ULP_OK && spreading->progress && spreading->progress->node_done)
+        status = spreading->progress->node_done(spreading->progress->context, event, error);
+    return status;
+}
+
+static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_arithmetic *set,
+                                size_t count, struct ulp_error *error)
+{
+    spreads->base = strdup(set[0].name);
+    spreads->schedules = calloc(count, sizeof *spreads->schedules);
+    if (!spreads->base || !spreads->schedules)
+        return out_of_memory(error);
+    spreads->schedule_count = count;
+    for (size_t s = 0; s < count; s++)
+        if (!(spreads->schedules[s] = strdup(set[s].name)))
+            return out_of_memory(error);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
+                                    const struct ulp_arithmetic *reference,
+                                    const struct ulp_arithmetic *base,
+                                    const struct ulp_tensor_set *inputs,
+                                    const struct ulp_run_options *options,
+                                    const struct ulp_observer *progress, struct ulp_spreads *out,
+                                    struct ulp_error *error)
+{
+    struct ulp_arithmetic lanes[1 + SCHEDULES_MAX] = {*reference};
+    struct ulp_plan_options plan_options = {.inputs = inputs,
+                                            .max_memory_bytes = options->max_memory_bytes};
+    struct ulp_run_options run = *options;
+    struct spreading spreading = {.spreads = out, .progress = progress};
+    struct ulp_observer observer = {.context = &spreading, .node_done = measure_node};
+    struct ulp_plan *plan = NULL;
+    *out = (struct ulp_spreads){0};
+    size_t count = make_set(base, lanes + 1, &out->other_gpu);
+    run.audit = false;
+    run.isolated = true;
+    enum ulp_status status = name_set(out, lanes + 1, count, error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(model, lanes, count + 1, &plan_options, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, error);
+    ulp_plan_free(plan);
+    free(spreading.widths);
+    if (status != ULP_OK)
+        ulp_spreads_free(out);
+    return status;
+}
+
+void ulp_spreads_free(struct ulp_spreads *spreads)
+{
+    if (!spreads)
+        return;
+    for (size_t i = 0; i < spreads->count; i++) {
+        free(spreads->items[i].name);
+        free(spreads->items[i].op);
+        free(spreads->items[i].output);
+    }
+    for (size_t s = 0; s < spreads->schedule_count; s++)
+        free(spreads->schedules[s]);
+    free(spreads->schedules);
+    free(spreads->items);
+    free(spreads->base);
+    *spreads = (struct ulp_spreads){0};
+}

@@ -1,0 +1,384 @@
+/* Operators that make tensors from little or nothing: constants, ranges, windows, random
+ * numbers. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "ops/move.h"
+
+/* The type an attribute names, `fallback` when it is absent or 0. */
+static enum ulp_status read_type(const struct ulp_call *call, const char *name,
+                                 enum ulp_type fallback, enum ulp_type *out,
+                                 struct ulp_error *error)
+{
+    int64_t type = ulp_call_int(call, name);
+    *out = type ? (enum ulp_type)type : fallback;
+    return type >= 0 && type < ULP_TYPE_COUNT
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT, "%s %lld is not an element type", name,
+                          (long long)type);
+}
+
+/* ---- Constant, ConstantOfShape ---- */
+
+/* The attribute that is given, as a tensor over the model's memory. */
+static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_tensor *out,
+                                     struct ulp_error *error)
+{
+    const struct ulp_attribute_value *value = ulp_call_attribute(call, "value"),
+                                     *sparse = ulp_call_attribute(call, "sparse_value");
+    const struct ulp_attribute_value *one_float = ulp_call_attribute(call, "value_float"),
+                                     *floats = ulp_call_attribute(call, "value_floats"),
+                                     *one_int = ulp_call_attribute(call, "value_int"),
+                                     *ints = ulp_call_attribute(call, "value_ints");
+    const struct ulp_attribute_value *list = floats->present ? floats : ints;
+    if (value->tensor || sparse->tensor) {
+        *out = ulp_tensor_view(value->tensor ? value->tensor : sparse->tensor);
+        return ULP_OK;
+    }
+    if (!one_float->present && !one_int->present && !list->present)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the node has no value, or one of strings");
+    bool is_float = one_float->present || floats->present,
+         is_list = !one_float->present && !one_int->present;
+    enum ulp_status status =
+        ulp_tensor_describe(out, is_float ? ULP_TYPE_FLOAT : ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0,
+                            is_list, (int64_t[]){(int64_t)list->count}, error);
+    const void *data = one_float->present ? (const void *)&one_float->f
+                       : one_int->present ? (const void *)&one_int->i
+                       : is_float         ? (const void *)floats->floats
+                                          : (const void *)ints->ints;
+    memcpy(&out->data, &data, sizeof data);
+    return status;
+}
+
+static enum ulp_status infer_constant(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor value;
+    enum ulp_status status = read_constant(call, &value, error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, value.type, value.rank, value.dims, error)
+                            : status;
+}
+
+static enum ulp_status run_constant(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor value;
+    enum ulp_status status = read_constant(call, &value, error);
+    return status == ULP_OK ? ulp_call_convert(call, &call->out[0], &value, error) : status;
+}
+
+static enum ulp_status infer_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
+    struct ulp_list shape;
+    enum ulp_status status = ulp_call_list(call, "input", &shape, error);
+    if (status != ULP_OK || !shape.known)
+        return status;
+    if (shape.count > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
+                        ULP_RANK_MAX);
+    if (value->tensor && value->tensor->count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "value has %zu elements: expected 1",
+                        value->tensor->count);
+    return ulp_call_describe(call, 0, value->tensor ? value->tensor->type : ULP_TYPE_FLOAT,
+                             (int)shape.count, shape.values, error);
+}
+
+static enum ulp_status run_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
+    struct ulp_tensor element;
+    enum ulp_status status = ulp_call_scalar(call, &element, call->out[0].type, 0, error);
+    if (status == ULP_OK && value->tensor)
+        status = ulp_call_convert(call, &element, value->tensor, error);
+    if (status == ULP_OK)
+        ulp_move_fill(&call->out[0], 0, call->out[0].count, element.data);
+    return status;
+}
+
+/* ---- EyeLike, OneHot ---- */
+
+static enum ulp_status infer_like(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    enum ulp_type type;
+    enum ulp_status status = read_type(call, "dtype", in->type, &type, error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, type, in->rank, in->dims, error) : status;
+}
+
+static enum ulp_status run_eye(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_tensor *out = &call->out[0], zero, one;
+    if (out->rank != 2)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 2", out->rank);
+    enum ulp_status status = ulp_call_scalar(call, &zero, out->type, 0, error);
+    if (status == ULP_OK)
+        status = ulp_call_scalar(call, &one, out->type, 1, error);
+    if (status != ULP_OK)
+        return status;
+    int64_t columns = out->dims[1], k = ulp_clamp(ulp_call_int(call, "k"), -out->dims[0], columns);
+    ulp_move_fill(out, 0, out->count, zero.data);
+    for (int64_t row = 0; row < out->dims[0]; row++)
+        if (row + k >= 0 && row + k < columns)
+            ulp_move_fill(out, (size_t)(row * columns + row + k), 1, one.data);
+    return ULP_OK;
+}
+
+static enum ulp_status infer_one_hot(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *depth = call->in[1], *values = call->in[2];
+    int64_t dims[ULP_RANK_MAX + 1];
+    int axis;
+    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), in->rank + 1, &axis, error);
+    if (status != ULP_OK || !depth->data)
+        return status;
+    if (depth->count != 1 || values->count != 2)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "depth has %zu elements and values %zu: expected 1 and 2", depth->count,
+                        values->count);
+    memcpy(dims, in->dims, (size_t)axis * sizeof *dims);
+    dims[axis] = ulp_tensor_get_int(depth, 0);
+    memcpy(dims + axis + 1, in->dims + axis, (size_t)(in->rank - axis) * sizeof *dims);
+    return ulp_call_describe(call, 0, values->type, in->rank + 1, dims, error);
+}
+
+static enum ulp_status run_one_hot(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *values = call->in[2];
+    struct ulp_tensor *out = &call->out[0];
+    int axis;
+    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_split split = ulp_split_at(out, axis);
+    ulp_move_fill(out, 0, out->count, ulp_element_at(values, 0));
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t index = ulp_tensor_get_int(in, i), depth = (int64_t)split.size;
+        index += index < 0 ? depth : 0;
+        if (index >= 0 && index < depth)
+            ulp_move_fill(out,
+                          (i / split.inner * split.size + (size_t)index) * split.inner +
+                              i % split.inner,
+                          1, ulp_element_at(values, 1));
+    }
+    return ULP_OK;
+}
+
+/* ---- Range and windows: formulas of the position i ---- */
+
+/* Derived operand `index`: 0, 1, 2, ... along the output. */
+static enum ulp_status set_positions(struct ulp_call *call, struct ulp_operand *operand,
+                                     struct ulp_error *error)
+{
+    struct ulp_tensor *positions;
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *positions, &positions, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_describe(positions, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
+                                     call->out[0].dims, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, positions, error);
+    for (size_t i = 0; status == ULP_OK && i < positions->count; i++)
+        ulp_tensor_set_int(positions, i, (int64_t)i);
+    operand->tensor = positions;
+    return status;
+}
+
+static enum ulp_status infer_range(struct ulp_call *call, struct ulp_error *error)
+{
+    double value[3], count;
+    for (int i = 0; i < 3; i++) {
+        if (call->in[i]->count != 1)
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %d has %zu elements: expected 1", i,
+                            call->in[i]->count);
+        if (!call->in[i]->data)
+            return ULP_OK;
+        value[i] = ulp_tensor_get(call->in[i], 0);
+    }
+    count = ceil((value[1] - value[0]) / value[2]);
+    if (!(fabs(count) < 0x1p40))
+        return ulp_fail(error, ULP_ERROR_INPUT, "from %g to %g by %g is no range", value[0],
+                        value[1], value[2]);
+    return ulp_call_describe(call, 0, call->in[0]->type, 1,
+                             (int64_t[]){count > 0 ? (int64_t)count : 0}, error);
+}
+
+static enum ulp_status rows_range(struct ulp_call *call, struct ulp_rows *rows,
+                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status =
+        set_positions(call, &operands[call->bound->tape->operand_count - 1], error);
+    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
+}
+
+static enum ulp_status infer_window(struct ulp_call *call, struct ulp_error *error)
+{
+    enum ulp_type type;
+    enum ulp_status status = read_type(call, "output_datatype", ULP_TYPE_FLOAT, &type, error);
+    if (status != ULP_OK || !call->in[0]->data)
+        return status;
+    if (call->in[0]->count != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "size has %zu elements: expected 1",
+                        call->in[0]->count);
+    return ulp_call_describe(call, 0, type, 1, (int64_t[]){ulp_tensor_get_int(call->in[0], 0)},
+                             error);
+}
+
+/* ---- random numbers: formulas of uniform ones, which are a function of (seed, element) in every
+ * lane ---- */
+
+static uint64_t read_key(const struct ulp_call *call)
+{
+    const struct ulp_attribute_value *seed = ulp_call_attribute(call, "seed");
+    uint32_t bits = 0;
+    memcpy(&bits, &seed->f, sizeof bits);
+    return seed->present ? bits : call->bound->key;
+}
+
+/* Derived operand n: multiples of 2^-24 in [0, 1) for n = 0 and in (0, 1] for n = 1, so that FP32
+ * holds them exactly. */
+static enum ulp_status rows_random(struct ulp_call *call, struct ulp_rows *rows,
+                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+                                   struct ulp_error *error)
+{
+    const struct ulp_bound *bound = call->bound;
+    struct ulp_tensor *uniform;
+    enum ulp_status status =
+        ulp_call_take(call, bound->derived_count, sizeof *uniform, &uniform, error);
+    for (size_t n = 0; status == ULP_OK && n < bound->derived_count; n++) {
+        status = ulp_tensor_describe(&uniform[n], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0,
+                                     call->out[0].rank, call->out[0].dims, error);
+        if (status == ULP_OK)
+            status = ulp_call_temporary(call, &uniform[n], error);
+        for (size_t i = 0; status == ULP_OK && i < uniform[n].count; i++)
+            ((float *)uniform[n].data)[i] =
+                (float)((ulp_random_bits(read_key(call), 2 * i + n) >> 40) + n) * 0x1p-24f;
+        operands[bound->input_slot_count + bound->attribute_count + n].tensor = &uniform[n];
+    }
+    for (size_t i = 0; i < bound->input_slot_count && bound->inputs[i].kind == '*'; i++)
+        operands[i] = (struct ulp_operand){0}; /* only its shape counts */
+    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
+}
+
+/* ---- Multinomial: classes drawn by unnormalised log-probabilities, whose sums are FP64 in every
+ * lane ---- */
+
+static enum ulp_status infer_multinomial(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    enum ulp_type type;
+    enum ulp_status status = read_type(call, "dtype", ULP_TYPE_INT32, &type, error);
+    if (status == ULP_OK && (in->rank != 2 || in->dims[1] < 1))
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch x classes",
+                        in->rank);
+    return status == ULP_OK
+               ? ulp_call_describe(call, 0, type, 2,
+                                   (int64_t[]){in->dims[0], ulp_call_int(call, "sample_size")},
+                                   error)
+               : status;
+}
+
+static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    const size_t classes = (size_t)in->dims[1], samples = (size_t)call->out[0].dims[1];
+    struct ulp_arithmetic exact;
+    struct ulp_tensor shares;
+    enum ulp_status status = ulp_arithmetic_find("fp64", &exact, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary_in(call, &shares, &exact.storage, 2, in->dims, error);
+    const struct ulp_rows rows = {.row_count = (size_t)in->dims[0], .row_length = classes};
+    const struct ulp_named_operand x = {
+        "x", {.tensor = in, .row_stride = (int64_t)classes, .position_stride = 1}};
+    const struct ulp_named_operand y = {
+        "y", {.tensor = &shares, .row_stride = (int64_t)classes, .position_stride = 1}};
+    if (status == ULP_OK && in->count)
+        status = ulp_call_formula(call, "e = exp(x - row_max(x)); e / row_sum(e)", &exact, &rows, 1,
+                                  &x, 1, &y, error);
+    for (size_t i = 0; status == ULP_OK && i < call->out[0].count; i++) {
+        const double *share = (const double *)shares.data + i / samples * classes;
+        double left = ulp_random_uniform(read_key(call), i);
+        size_t class = 0;
+        while (class + 1 < classes && left >= share[class])
+            left -= share[class ++];
+        ulp_tensor_set_int(&call->out[0], i, (int64_t) class);
+    }
+    return status;
+}
+
+static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_list shape;
+    enum ulp_type type;
+    enum ulp_status status = read_type(call, "dtype", ULP_TYPE_FLOAT, &type, error);
+    if (status == ULP_OK)
+        status = ulp_call_list(call, "shape", &shape, error);
+    if (status == ULP_OK && shape.count > ULP_RANK_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
+                        ULP_RANK_MAX);
+    return status == ULP_OK
+               ? ulp_call_describe(call, 0, type, (int)shape.count, shape.values, error)
+               : status;
+}
+
+#define CONSTANT .inputs = "", .outputs = "output", .infer = infer_constant, .run = run_constant
+#define ONE_HOT                                                                          \
+    .inputs = "indices:* depth:* values:*", .outputs = "output", .infer = infer_one_hot, \
+    .run = run_one_hot
+#define RANGE                                                                                     \
+    .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, \
+    .derived = "i", .formula = "start + i * delta"
+#define WINDOW                                                                    \
+    .inputs = "size:i", .outputs = "output",                                      \
+    .attributes = "output_datatype:int=1; periodic:int=1", .infer = infer_window, \
+    .rows = rows_range, .derived = "i"
+#define UNIFORM "dtype:int; high:float=1; low:float=0; seed:float"
+#define NORMAL "dtype:int; mean:float=0; scale:float=1; seed:float"
+/* Box and Muller, "A note on the generation of random normal deviates", 1958 */
+#define NORMAL_FORMULA "mean + scale * (sqrt(-2 * log(v)) * cos(2 * pi * u))"
+/* The angle of position i in a window whose period is size, or size - 1 when it is symmetric. */
+#define ANGLE "a = 2 * pi * i / (periodic ? size : size - 1); "
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_generate[] = {
+    {.name = "Bernoulli", .since = 15, .inputs = "input:f", .outputs = "output",
+     .attributes = "dtype:int; seed:float",
+     .infer = infer_like, .rows = rows_random, .derived = "u", .formula = "u < input"},
+    {.name = "BlackmanWindow", .since = 17, WINDOW, .formula = ANGLE "0.42 - 0.5 * cos(a) + 0.08 "
+                                        "* cos(2 * a)"},
+    {.name = "Constant", .since = 1, CONSTANT, .attributes = "value:!tensor"},
+    {.name = "Constant", .since = 11, CONSTANT, .attributes = "sparse_value:tensor; value:tensor"},
+    {.name = "Constant", .since = 12, CONSTANT,
+     .attributes = "sparse_value:tensor; value:tensor; value_float:float; value_floats:floats; "
+                   "value_int:int; "
+                   "value_ints:ints"},
+    {.name = "ConstantOfShape", .since = 9, .inputs = "input:i", .outputs = "output",
+     .attributes = "value:tensor",
+     .infer = infer_constant_of_shape, .run = run_constant_of_shape},
+    {.name = "EyeLike", .since = 9, .inputs = "input:*", .outputs = "output",
+     .attributes = "dtype:int; k:int=0",
+     .infer = infer_like, .run = run_eye},
+    {.name = "HammingWindow", .since = 17, WINDOW, .formula = ANGLE "25 / 46 - 21 / 46 * cos(a)"},
+    {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
+    {.name = "Multinomial", .since = 7, .inputs = "input:f", .outputs = "output",
+     .attributes = "dtype:int=6; sample_size:int=1; seed:float", .infer = infer_multinomial,
+     .run = run_multinomial},
+    {.name = "OneHot", .since = 9, ONE_HOT, .attributes = "axis:int=-1"},
+    {.name = "RandomNormal", .since = 1, .inputs = "", .outputs = "output",
+     .attributes = NORMAL "; shape:!ints",
+     .infer = infer_random, .rows = rows_random, .derived = "u v", .formula = NORMAL_FORMULA},
+    {.name = "RandomNormalLike", .since = 1, .inputs = "input:*", .outputs = "output",
+     .attributes = NORMAL,
+     .infer = infer_like, .rows = rows_random, .derived = "u v", .formula = NORMAL_FORMULA},
+    {.name = "RandomUniform", .since = 1, .inputs = "", .outputs = "output",
+     .attributes = UNIFORM "; shape:!ints",
+     .infer = infer_random, .rows = rows_random, .derived = "u",
+     .formula = "low + (high - low) * u"},
+    {.name = "RandomUniformLike", .since = 1, .inputs = "input:*", .outputs = "output",
+     .attributes = UNIFORM,
+     .infer = infer_like, .rows = rows_random, .derived = "u", .formula = "low + (high - low) * u"},
+    {.name = "Range", .since = 11, RANGE},
+    {.name = "Range", .since = 27, RANGE, .attributes = "stash_type:int=1"},
+    {0},
+};
+/* clang-format on */
