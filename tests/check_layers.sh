@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# A file may include only from its own layer or a lower one: a layer is the first part of a path under src,
+# A file may include only from its own layer or a lower one: a layer is a folder of src, or analysis,
 # cli > analysis > run > load data ops > graph kernels formula > tensor > number > base. Public headers obey nobody's layer.
-# Rooms of a layer have an order of their own where one is listed below.
 set -u
 cd "${top_srcdir:-.}" || exit 99
 declare -A level=([base]=0 [number]=1 [tensor]=2 [formula]=3 [kernels]=3 [graph]=3 [load]=4 [data]=4 [ops]=4 [run]=5 [analysis]=6 [cli]=7)
-mapfile -t files < <(find src -name '*.[ch]' -o -name '*.def' | grep -v 'pb-c' | sort)
+mapfile -t files < <(find src analysis -name '*.[ch]' -o -name '*.def' | grep -v 'pb-c' | sort)
 bad=0 seen=0
 for file in "${files[@]}"; do
-    path=${file#src/} folder=${file#src/}
+    path=${file#src/}
     folder=${path%%/*}
     while read -r included; do
         seen=$((seen + 1))

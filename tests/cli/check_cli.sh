@@ -60,6 +60,8 @@ shows err max-memory "memory limit"
 
 expect 0 run "$program" run "$model" -i "$inputs" -o out.npz --quiet
 [ -s out.npz ] || { echo "FAIL run: no out.npz"; failed=1; }
+expect 0 "outputs as Polygraphy writes them" "$program" run "$model" -i "$inputs" -o out.json --quiet
+shows out.json '"polygraphy_class": "RunResults"' "outputs as Polygraphy writes them"
 expect 3 "outputs in no folder" "$program" run "$model" -i "$inputs" --outputs nowhere/out.npz
 expect 3 "outputs to a folder" "$program" run "$model" -i "$inputs" --outputs .
 expect 0 "run prints" "$program" run "$model" -i "$inputs" --quiet

@@ -17,3 +17,11 @@ check_data_LDADD = $(test_libs)
 check_inputs_SOURCES = %D%/check_inputs.c
 check_inputs_CPPFLAGS = $(test_cppflags)
 check_inputs_LDADD = $(test_libs)
+
+check_PROGRAMS += check_recording
+TESTS += check_recording
+check_recording_SOURCES = %D%/check_recording.c
+check_recording_CPPFLAGS = $(test_cppflags)
+check_recording_LDADD = $(test_libs)
+EXTRA_DIST += tests/data/recording/polygraphy_inputs.json tests/data/recording/polygraphy_old.json \
+	tests/data/recording/polygraphy_outputs.json
