@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "analysis/metrics.h"
+#include "analysis/mixed.h"
 #include "analysis/parting.h"
 #include "run/lane.h"
 #include "analysis/taint.h"
@@ -60,7 +61,7 @@ static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ul
         if (!node->name || !node->op)
             return out_of_memory(error);
     }
-    return ULP_OK;
+    return ulp_mixed_prepare(lane, plan, index, error);
 }
 
 enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
@@ -373,9 +374,10 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_lane_value *value = &values[o];
         struct ulp_metrics views[VIEW_COUNT] = {0};
-        struct ulp_format format = lane->arithmetic.storage;
+        const struct ulp_arithmetic *arithmetic = &event->arithmetics[l + 1];
+        struct ulp_format format = arithmetic->storage;
         if (ulp_type_is_float(value->entire->type))
-            status = ulp_lane_format(&lane->arithmetic, value->entire->type, &format, error);
+            status = ulp_lane_format(arithmetic, value->entire->type, &format, error);
         if (status == ULP_OK)
             status = measure_views(auditor, value, event->values[o].entire, &format, views, error);
         if (status != ULP_OK)
@@ -497,6 +499,7 @@ void ulp_audit_free(struct ulp_audit *audit)
             free_node(&audit->lanes[l].nodes[n]);
         free(audit->lanes[l].nodes);
         free_node(&audit->lanes[l].outputs);
+        ulp_mixed_free(&audit->lanes[l]);
     }
     free(audit->lanes);
     for (size_t s = 0; s < audit->sample_count; s++)

@@ -4,18 +4,21 @@
 
 #include "tensor/tensor.h"
 
+/* Is `other` the name without the part? */
+static bool is_without(const char *other, const char *name, const char *part, size_t length)
+{
+    const size_t before = (size_t)(part - name);
+    return strncmp(other, name, before) == 0 && strcmp(other + before, part + length) == 0;
+}
+
 void ulp_parting_prepare(struct ulp_audit *audit)
 {
     for (size_t l = 0; l < audit->lane_count; l++) {
-        struct ulp_arithmetic plain;
-        char name[sizeof plain.name];
-        memcpy(name, audit->lanes[l].arithmetic.name, sizeof name);
-        char *part = strstr(name, ",qdq=integer");
+        const char *name = audit->lanes[l].name, *part = strstr(name, ",qdq=integer");
         if (!audit->lanes[l].arithmetic.schedule.qdq_integer || !part)
             continue;
-        memmove(part, part + strlen(",qdq=integer"), strlen(part + strlen(",qdq=integer")) + 1);
         for (size_t other = 0; other < audit->lane_count; other++)
-            if (strcmp(audit->lanes[other].arithmetic.name, name) == 0)
+            if (is_without(audit->lanes[other].name, name, part, strlen(",qdq=integer")))
                 audit->lanes[l].parting.other = (ptrdiff_t)other;
     }
 }

@@ -45,7 +45,7 @@ static void add_header(struct ulp_text *out)
     for (size_t v = 0; v < sizeof views / sizeof *views; v++)
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
             ulp_text_add(out, ",%s_%s", views[v], metrics[m]);
-    ulp_text_add(out, ",weight_type,compute_type,rounds");
+    ulp_text_add(out, ",weight_type,compute_type,rounds,node_arithmetic");
     ulp_text_add(out, "\n");
 }
 
@@ -59,7 +59,7 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
             for (size_t o = 0; o < audit->lanes[l].nodes[n].output_count; o++) {
                 const struct ulp_audit_node *node = &audit->lanes[l].nodes[n];
                 const struct ulp_audit_output *output = &node->outputs[o];
-                add_text(out, audit->lanes[l].arithmetic.name);
+                add_text(out, audit->lanes[l].name);
                 ulp_text_add(out, ",%zu,", node->index);
                 add_text(out, node->name);
                 ulp_text_add(out, ",");
@@ -80,11 +80,13 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                 add_metrics(out, &output->entire);
                 add_metrics(out, &output->introduced);
                 add_metrics(out, &output->carried);
-                ulp_text_add(out, ",%s,%s,%zu\n",
+                ulp_text_add(out, ",%s,%s,%zu,",
                              node->types.weight == ULP_TYPE_UNDEFINED
                                  ? ""
                                  : ulp_type_name(node->types.weight),
                              node->types.compute, node->rounds);
+                add_text(out, ulp_audit_node_arithmetic(&audit->lanes[l], node)->name);
+                ulp_text_add(out, "\n");
             }
     return ULP_OK;
 }

@@ -159,10 +159,12 @@ static void add_graph_outputs(struct ulp_text *out, const struct ulp_audit_lane 
 
 /* The format whose largest value bounds this output in this lane. */
 static struct ulp_format find_format(const struct ulp_audit_lane *lane,
+                                     const struct ulp_audit_node *node,
                                      const struct ulp_audit_output *output)
 {
-    struct ulp_format format = lane->arithmetic.storage;
-    if (lane->arithmetic.as_declared && is_float_output(output))
+    const struct ulp_arithmetic *arithmetic = ulp_audit_node_arithmetic(lane, node);
+    struct ulp_format format = arithmetic->storage;
+    if (arithmetic->as_declared && is_float_output(output))
         ulp_format_find(ulp_type_rows[output->type].format, &format, NULL);
     return format;
 }
@@ -185,7 +187,7 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
                      node->index, fit_name(node->name, 60, name, sizeof name), node->op,
                      style->off);
         for (size_t o = 0; o < node->output_count; o++) {
-            struct ulp_format format = find_format(lane, &node->outputs[o]);
+            struct ulp_format format = find_format(lane, node, &node->outputs[o]);
             if (node->outputs[o].entire.nonfinite)
                 ulp_text_add(out,
                              "    reference max %.3g against a largest %s of %.6g (headroom %.1f "
@@ -256,7 +258,7 @@ static void add_parting(struct ulp_text *out, const struct ulp_audit *audit,
     const struct ulp_parting *parting = &lane->parting;
     if (parting->other < 0)
         return;
-    const char *other = audit->lanes[parting->other].arithmetic.name;
+    const char *other = audit->lanes[parting->other].name;
     char name[61];
     if (parting->first < 0) {
         ulp_text_add(out, "  equals %s in every bit\n", other);
@@ -276,10 +278,41 @@ static void add_parting(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_text_add(out, "    by roundings only: all %zu integers are equal\n", parting->count);
 }
 
+/* Which nodes are kept in what, and the first borders. */
+static void add_kept(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                     const struct style *style)
+{
+    char value[41], reader[37];
+    if (!lane->kept_count)
+        return;
+    ulp_text_add(out, "  of %zu nodes", lane->node_count);
+    for (size_t k = 0; k < lane->kept_count; k++) {
+        size_t nodes = 0;
+        for (size_t n = 0; n < lane->node_count; n++)
+            nodes += lane->nodes[n].kept == (ptrdiff_t)k;
+        ulp_text_add(out, "%s %zu in %s", k ? "," : "", nodes, lane->kept[k].name);
+    }
+    ulp_text_add(out, "; %zu value%s cross%s a border%s\n", lane->border_count,
+                 lane->border_count == 1 ? "" : "s", lane->border_count == 1 ? "es" : "",
+                 lane->border_count ? ":" : "");
+    for (size_t b = 0; b < lane->border_count && b < RANKED; b++) {
+        const struct ulp_audit_border *border = &lane->borders[b];
+        ulp_text_add(out, "    %-40s read in %s by %s",
+                     fit_name(border->value, 40, value, sizeof value), border->to,
+                     fit_name(lane->nodes[border->first_reader].name, 36, reader, sizeof reader));
+        ulp_text_add(out, border->reader_count > 1 ? " and %zu more\n" : "\n",
+                     border->reader_count - 1);
+    }
+    if (lane->border_count > RANKED)
+        ulp_text_add(out, "    %s%zu more in report.json%s\n", style->dim,
+                     lane->border_count - RANKED, style->off);
+}
+
 static void add_lane(struct ulp_text *out, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane, const struct style *style)
 {
-    ulp_text_add(out, "\n%s%s%s\n", style->bold, lane->arithmetic.name, style->off);
+    ulp_text_add(out, "\n%s%s%s\n", style->bold, lane->name, style->off);
+    add_kept(out, lane, style);
     add_graph_outputs(out, lane, style);
     add_types(out, lane);
     add_parting(out, audit, lane);
