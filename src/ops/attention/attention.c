@@ -299,20 +299,14 @@ static enum ulp_status softmax_scores(struct ulp_call *call, const struct ulp_at
     };
     operands[0].operand.tensor = acc;
     operands[1].operand.tensor = allowed;
-    struct ulp_named_operand outputs[] = {{"", full}, {a->show, full}};
+    struct ulp_named_operand outputs[] = {
+        {"", full},
+        {"all", {.tensor = sums, .row_stride = 1, .storage = &call->arithmetic->accumulator}},
+        {a->show, full}};
     outputs[0].operand.tensor = probabilities;
-    outputs[1].operand.tensor = a->shown;
-    status =
-        ulp_call_formula(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands,
-                         operands, a->shown ? 2 : 1, outputs, error);
-    if (status != ULP_OK || !sums)
-        return status;
-    struct ulp_arithmetic inner = *call->arithmetic;
-    inner.storage = inner.accumulator;
-    const struct ulp_named_operand results[] = {{"", {.position_stride = 1}},
-                                                {"all", {.tensor = sums, .row_stride = 1}}};
-    return ulp_call_formula(call, text, &inner, &rows, sizeof operands / sizeof *operands, operands,
-                            2, results, error);
+    outputs[2].operand.tensor = a->shown;
+    return ulp_call_formula(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands,
+                            operands, a->shown ? 3 : 2, outputs, error);
 }
 
 /* The second product, in acc, divided: one sum a row. */

@@ -323,7 +323,8 @@ static void expect_row(struct evaluation *e, const struct ulp_operand *outputs,
             struct interval *x = e->rounding == INTERVAL_STEP ? &item->step : &item->bound;
             interval_copy(x, value_at(e, e->tape->outputs[o], i));
             if (ulp_element_is_float(tensor->element))
-                interval_round(x, &e->arithmetic->storage, e->rounding);
+                interval_round(x, outputs[o].storage ? outputs[o].storage : &e->arithmetic->storage,
+                               e->rounding);
             else
                 interval_truncate(x);
         }
@@ -415,32 +416,23 @@ static bool is_integer_run(const struct ulp_tape *tape, const struct ulp_operand
     return true;
 }
 
-typedef enum ulp_status tape_run(const struct ulp_tape *tape,
-                                 const struct ulp_arithmetic *arithmetic,
-                                 const struct ulp_rows *rows, const struct ulp_operand *operands,
-                                 const struct ulp_operand *outputs, uint64_t node_key,
-                                 struct ulp_pool *pool, struct ulp_error *error);
-tape_run __real_ulp_tape_run, __wrap_ulp_tape_run;
+enum ulp_status __real_ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error);
+enum ulp_status __wrap_ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error);
 
-enum ulp_status __wrap_ulp_tape_run(const struct ulp_tape *tape,
-                                    const struct ulp_arithmetic *arithmetic,
-                                    const struct ulp_rows *rows, const struct ulp_operand *operands,
-                                    const struct ulp_operand *outputs, uint64_t node_key,
-                                    struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status __wrap_ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error)
 {
-    struct evaluation e = {.tape = tape,
-                           .arithmetic = arithmetic,
-                           .rows = rows,
-                           .operands = operands,
-                           .width = rows->row_length};
+    struct evaluation e = {.tape = call->tape,
+                           .arithmetic = call->arithmetic,
+                           .rows = call->rows,
+                           .operands = call->operands,
+                           .width = call->rows->row_length};
     struct expectations all = {0};
-    const bool watched = current && !is_integer_run(tape, operands, outputs);
+    const bool watched = current && !is_integer_run(call->tape, call->operands, call->outputs);
     if (watched)
-        expect_all(&e, outputs, &all);
-    enum ulp_status status =
-        __real_ulp_tape_run(tape, arithmetic, rows, operands, outputs, node_key, pool, error);
+        expect_all(&e, call->outputs, &all);
+    enum ulp_status status = __real_ulp_tape_run(call, error);
     if (watched && status == ULP_OK)
-        check_all(&all, outputs, tape);
+        check_all(&all, call->outputs, call->tape);
     free(all.items);
     return status;
 }
