@@ -67,6 +67,20 @@ ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
 ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
 ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
 
+/* A lane from a file: JSON, doc/plan.md. */
+struct ulp_precision_plan {
+    struct ulp_arithmetic arithmetic;
+    struct ulp_keeps keeps; /* named by the file's name without its folder */
+    void *memory;           /* of both; ulp_precision_plan_free frees it */
+};
+ULP_API enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_precision_plan *out,
+                                                struct ulp_error *error);
+ULP_API void ulp_precision_plan_free(struct ulp_precision_plan *plan);
+/* "PATTERN=ARITH", as "op:Softmax=fp32": the arithmetic into out; *pattern_length: of the text.
+ * out->pattern is left to the caller. */
+ULP_API enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out,
+                                       size_t *pattern_length, struct ulp_error *error);
+
 /* Replace what the lane keeps (count 0: nothing), while no run is under way: to try sets of nodes
  * without planning again. A pattern that names no node: ULP_ERROR_USAGE with near names. On failure
  * the plan is as before. qdq=integer must have been in a lane or its keeps when planning. */
