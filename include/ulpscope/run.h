@@ -25,10 +25,10 @@ struct ulp_plan;
  * carries and hands on is in its own arithmetic's storage. */
 struct ulp_keep {
     /* Which nodes: one name, with '*' for any text and '?' for any character; "op:TYPE" (as
-     * "op:Softmax"); "#12" or "#12-40", indexes as in ulp_plan_node_name; "before:NAME" and
-     * "after:NAME", those that NAME's results come from and that come from them, without NAME;
-     * "between:A,B", those on the ways from A to B, both included. An If, Loop or Scan stands for
-     * the nodes in its bodies, too. NULL: exactly those of `nodes`. */
+     * "op:Softmax"); "#12" or "#12-40", indexes as in ulp_plan_node_name. An If, Loop or Scan
+     * stands for the nodes in its bodies, too. Or "before:NAME" and "after:NAME", those that NAME's
+     * results come from and that come from them, without NAME; "between:A,B", those on the ways
+     * from A to B, both included. NULL: exactly those of `nodes`. */
     const char *pattern;
     const size_t *nodes;
     size_t node_count;

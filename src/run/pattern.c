@@ -279,8 +279,9 @@ static const char *after_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, length) == 0 ? text + length : NULL;
 }
 
-enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
-                                   struct ulp_error *error)
+/* A pattern that looks at nodes one by one; an If, Loop or Scan stands for those inside. */
+static enum ulp_status choose_single(const struct ulp_plan *plan, const char *pattern, bool *chosen,
+                                     struct ulp_error *error)
 {
     const char *rest;
     enum ulp_status status = ULP_OK;
@@ -290,20 +291,30 @@ enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *patt
         status = choose_numbers(plan, rest, chosen, error);
     else if ((rest = after_prefix(pattern, "op:")))
         status = choose_op(plan, rest, chosen, error);
-    else if ((rest = after_prefix(pattern, "before:")))
+    else
+        status = refuse_name(plan, pattern, error);
+    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
+        if (chosen[n])
+            choose_bodies(plan->nodes[n].step, chosen);
+    return status;
+}
+
+enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
+                                   struct ulp_error *error)
+{
+    const char *rest;
+    enum ulp_status status;
+    if ((rest = after_prefix(pattern, "before:")))
         status = choose_side(plan, rest, true, chosen, error);
     else if ((rest = after_prefix(pattern, "after:")))
         status = choose_side(plan, rest, false, chosen, error);
     else if ((rest = after_prefix(pattern, "between:")))
         status = choose_two(plan, rest, chosen, error);
     else
-        status = refuse_name(plan, pattern, error);
+        return choose_single(plan, pattern, chosen, error);
     bool any = false;
-    for (size_t n = plan->node_count; n > 0 && status == ULP_OK; n--)
-        if (chosen[n - 1]) {
-            choose_bodies(plan->nodes[n - 1].step, chosen);
-            any = true;
-        }
+    for (size_t n = 0; n < plan->node_count; n++)
+        any |= chosen[n];
     return status != ULP_OK || any ? status
                                    : ulp_fail(error, ULP_ERROR_USAGE,
                                               "'%s' names no node: nothing lies there", pattern);
