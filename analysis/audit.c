@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "analysis/metrics.h"
 #include "analysis/mixed.h"
@@ -69,6 +70,8 @@ static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ul
 enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
                                    struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     *out = NULL;
     if (plan->lane_count < 2)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -108,6 +111,8 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
 enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
                                     struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     ulp_pool_free(auditor->pool);
     return ulp_pool_create(&auditor->pool, thread_count, error);
 }
@@ -241,6 +246,8 @@ static enum ulp_status keep_samples(struct ulp_auditor *auditor, struct ulp_erro
 enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name,
                                    struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_audit *audit = &auditor->audit;
     enum ulp_status status = keep_samples(auditor, error);
     if (status != ULP_OK)
@@ -439,6 +446,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
 static enum ulp_status audit_node(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_auditor *auditor = context;
     struct ulp_range *ranges = calloc(event->output_count + 1, sizeof *ranges);
     if (!ranges)
@@ -523,6 +532,8 @@ static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct
 enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                    struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     enum ulp_status status = keep_samples(auditor, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         status = collect_outputs(&auditor->audit.lanes[l], auditor->plan, error);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "analysis/metrics.h"
 #include "run/plan.h"
@@ -12,7 +13,6 @@ struct comparison {
     const struct ulp_plan *plan;
     struct ulp_certificate *certificate;
     struct ulp_pool *pool;
-    const struct ulp_observer *progress;
 };
 
 /* By the address of its name: names live with the plan. */
@@ -42,6 +42,8 @@ static double agreeing_digits(const struct ulp_metrics *metrics, const struct ul
 static enum ulp_status compare_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct comparison *comparison = context;
     struct ulp_certificate *certificate = comparison->certificate;
     const struct ulp_format *format = &event->arithmetics[1].storage;
@@ -68,8 +70,6 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
             digits < certificate->output_digits)
             certificate->output_digits = digits;
     }
-    if (status == ULP_OK && comparison->progress && comparison->progress->node_done)
-        status = comparison->progress->node_done(comparison->progress->context, event, error);
     return status;
 }
 
@@ -89,6 +89,8 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
                             const struct ulp_observer *progress,
                             struct ulp_certificate *certificate, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_arithmetic lanes[2] = {[1] = *reference};
     char name[32];
     snprintf(name, sizeof name, "mpfr:%d", 2 * reference->storage.precision);
@@ -101,8 +103,9 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
         certificate->node_digits = certificate->output_digits =
             reference->storage.precision * log10(2);
     certificate->given = true;
-    struct comparison comparison = {.certificate = certificate, .progress = progress};
-    struct ulp_observer observer = {.context = &comparison, .node_done = compare_node};
+    struct comparison comparison = {.certificate = certificate};
+    struct ulp_observer observers[] = {{.context = &comparison, .node_done = compare_node},
+                                       progress ? *progress : (struct ulp_observer){0}};
     struct ulp_plan_options plan_options = {.inputs = inputs};
     struct ulp_run_options run_options = *options;
     struct ulp_plan *plan = NULL;
@@ -112,7 +115,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
         status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);
     comparison.plan = plan;
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, inputs, &run_options, &observer, 1, NULL, NULL, error);
+        status = ulp_plan_run(plan, inputs, &run_options, observers, 2, NULL, NULL, error);
     ulp_plan_free(plan);
     ulp_pool_free(comparison.pool);
     return status;

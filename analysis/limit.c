@@ -5,6 +5,7 @@
 
 #include <ulpscope/analysis.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 
 struct metric_row {
@@ -72,6 +73,8 @@ static bool node_crosses(const struct ulp_audit_node *node, const struct view_ro
 enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit, bool *exceeded,
                                   struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     const struct view_row *view = &view_rows[0];
     const char *name = limit, *equals = strchr(limit, '=');
     for (size_t v = 0; v < sizeof view_rows / sizeof *view_rows; v++)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "analysis/median.h"
 #include "analysis/metrics_strip.h"
@@ -354,6 +355,8 @@ enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct
                                     const struct ulp_format *format, struct ulp_metrics *out,
                                     struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     return ulp_metrics_measure_on(value, base, format, NULL, out, error);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "analysis/report_internal.h"
 
@@ -32,6 +33,8 @@ static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
 
 enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct stat info;
     enum ulp_status status = make_folder(folder, error);
     if (status != ULP_OK)
@@ -54,6 +57,8 @@ static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_t
 enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
                                  struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     static const struct {
         const char *name;
         enum ulp_status (*write)(const struct ulp_audit *, struct ulp_text *, struct ulp_error *);
@@ -79,6 +84,8 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
 enum ulp_status ulp_report_summary(const struct ulp_audit *audit, bool colour, char **out,
                                    struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_text text = {0};
     *out = NULL;
     enum ulp_status status = ulp_report_text(audit, colour, &text, error);

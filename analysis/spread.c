@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "analysis/metrics.h"
 #include "tensor/tensor.h"
@@ -65,7 +66,6 @@ struct spreading {
     struct ulp_spreads *spreads;
     struct widths *widths; /* of the items */
     size_t capacity;
-    const struct ulp_observer *progress;
 };
 
 static void add_element(struct widths *widths, const struct ulp_event *event, size_t output,
@@ -166,6 +166,8 @@ static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_
 static enum ulp_status measure_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct spreading *spreading = context;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
@@ -173,8 +175,6 @@ static enum ulp_status measure_node(void *context, const struct ulp_event *event
         if (first && ulp_element_is_float(first->element) && event->values[o].entire != first)
             status = add_spread(spreading, event, o, error);
     }
-    if (status == ULP_OK && spreading->progress && spreading->progress->node_done)
-        status = spreading->progress->node_done(spreading->progress->context, event, error);
     return status;
 }
 
@@ -200,12 +200,15 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
                                     const struct ulp_observer *progress, struct ulp_spreads *out,
                                     struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_arithmetic lanes[1 + SCHEDULES_MAX] = {*reference};
     struct ulp_plan_options plan_options = {.inputs = inputs,
                                             .max_memory_bytes = options->max_memory_bytes};
     struct ulp_run_options run = *options;
-    struct spreading spreading = {.spreads = out, .progress = progress};
-    struct ulp_observer observer = {.context = &spreading, .node_done = measure_node};
+    struct spreading spreading = {.spreads = out};
+    struct ulp_observer observers[] = {{.context = &spreading, .node_done = measure_node},
+                                       progress ? *progress : (struct ulp_observer){0}};
     struct ulp_plan *plan = NULL;
     *out = (struct ulp_spreads){0};
     size_t count = make_set(base, lanes + 1, &out->other_gpu);
@@ -215,7 +218,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
     if (status == ULP_OK)
         status = ulp_plan_create(model, lanes, count + 1, &plan_options, &plan, error);
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, error);
+        status = ulp_plan_run(plan, inputs, &run, observers, 2, NULL, NULL, error);
     ulp_plan_free(plan);
     free(spreading.widths);
     if (status != ULP_OK)

@@ -3,7 +3,11 @@
  * Umbrella header. Read in this order: status.h (errors), format.h (number formats and
  * arithmetics), tensor.h (values), model.h (load a model), recording.h (what another
  * framework computed), run.h (plan and run lanes side by side), analysis.h (the audit), report.h
- * (writing it down). The library never prints, aborts or exits. */
+ * (writing it down). The library never prints, aborts or exits.
+ *
+ * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
+ * settings or locale: functions that compute set their own and put the caller's back, also while
+ * they call an observer. */
 #ifndef ULPSCOPE_H
 #define ULPSCOPE_H
 

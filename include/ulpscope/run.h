@@ -49,6 +49,13 @@ struct ulp_plan_options {
     /* 0: no limit. A plan that is known to need more fails with ULP_ERROR_MEMORY */
     size_t max_memory_bytes;
     const struct ulp_keeps *keeps; /* of each lane, as many as there are lanes; NULL: none */
+    /* A problem close by, to see how an arithmetic's error varies: float constants of 16 elements
+     * and more are changed at random by factors within 1 +- 2^(2 - precision) (of a type with less
+     * precision its own), whole numbers not. precision 0: no change */
+    struct ulp_perturbation {
+        int precision;
+        uint64_t seed; /* the same seed, the same change */
+    } perturbation;
 };
 
 /* Plan the model for the lanes. Lane 0 is the reference when more than one is given. Every

@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	%D%/alloc.c %D%/alloc.h \
 	%D%/clock.h \
 	%D%/cpu.c %D%/cpu.h \
+	%D%/environment.c %D%/environment.h \
 	%D%/error.c %D%/error.h \
 	%D%/random.c %D%/random.h \
 	%D%/suggest.c %D%/suggest.h \

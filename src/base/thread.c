@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/error.h"
 
 /* Items [next, end) wait. On a cache line of its own. */
@@ -157,6 +158,8 @@ static void *run_worker(void *argument)
 {
     struct worker worker = *(struct worker *)argument;
     struct ulp_pool *pool = worker.pool;
+    struct ulp_environment creator ULP_LEFT_ON_RETURN; /* threads start with their creator's */
+    ulp_environment_enter(&creator);
     free(argument);
     working = pool;
     working_number = worker.number;

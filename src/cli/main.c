@@ -1,4 +1,6 @@
 /* ulpscope: the program. Finds the command and hands over. */
+#include <fenv.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +59,17 @@ static void keep_memory(void)
 #endif
 }
 
+/* What a preloaded library may have changed before main. The library sees to itself; the program
+ * reads and prints numbers, too. */
+static void set_plain_environment(void)
+{
+    fesetenv(FE_DFL_ENV);
+    setlocale(LC_ALL, "C");
+}
+
 int main(int argc, char **argv)
 {
+    set_plain_environment();
     keep_memory();
     argp_err_exit_status = ULP_ERROR_USAGE;
     setenv("ARGP_HELP_FMT", "rmargin=100,opt-doc-col=32", 0); /* a user's own wins */

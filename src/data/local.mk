@@ -6,6 +6,8 @@ libcore_la_SOURCES += \
 	%D%/polygraphy_json.c \
 	%D%/precision_plan.c \
 	%D%/random_inputs.c \
+	%D%/read.c \
 	%D%/recording.c \
+	%D%/recording_list.c \
 	%D%/tensor_set.c \
 	%D%/test_data_set.c

@@ -6,6 +6,7 @@
 #include <zip.h>
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/data.h"
@@ -229,6 +230,8 @@ static enum ulp_status write_empty(const char *path, struct ulp_error *error)
 enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,
                                          struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     if (!set->count)
         return write_empty(path, error);
     int code;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/data.h"
@@ -222,6 +223,8 @@ enum ulp_status ulp_recording_write_json(const char *path, const char *runner,
                                          const struct ulp_tensor_set *tensors,
                                          struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     enum ulp_status status = ULP_OK;
     json_t *outputs = json_object();
     for (size_t i = 0; i < tensors->count && status == ULP_OK; i++) {

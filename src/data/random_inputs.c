@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -177,6 +178,8 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
                                         double low, double high, uint64_t seed,
                                         struct ulp_tensor_set *out, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     *out = (struct ulp_tensor_set){0};
     if (!isfinite(low) || !isfinite(high) || low > high)
         return ulp_fail(error, ULP_ERROR_USAGE, "[%g, %g] is no range of finite numbers", low,

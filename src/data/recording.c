@@ -1,4 +1,4 @@
-/* Recordings: which kind of file a path is, folders of .npy files, and the list. */
+/* Recordings: which kind of file a path is, and folders of .npy files. */
 #include "config.h"
 
 #include <dirent.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/data.h"
@@ -17,38 +18,6 @@
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-}
-
-void ulp_recording_list_free(struct ulp_recording_list *list)
-{
-    if (!list)
-        return;
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->items[i].name);
-        ulp_tensor_set_free(&list->items[i].tensors);
-    }
-    free(list->items);
-    *list = (struct ulp_recording_list){0};
-}
-
-enum ulp_status ulp_recording_add(struct ulp_recording_list *list, const char *path,
-                                  const char *runner, size_t iteration,
-                                  struct ulp_tensor_set *tensors, struct ulp_error *error)
-{
-    struct ulp_text name = {0};
-    ulp_text_add(&name, runner ? "%s:%s" : "%s", path, runner);
-    struct ulp_recording *items =
-        name.failed ? NULL : realloc(list->items, (list->count + 1) * sizeof *items);
-    if (!items) {
-        ulp_text_free(&name);
-        ulp_tensor_set_free(tensors);
-        return out_of_memory(error);
-    }
-    list->items = items;
-    items[list->count++] =
-        (struct ulp_recording){.name = name.data, .iteration = iteration, .tensors = *tensors};
-    *tensors = (struct ulp_tensor_set){0};
-    return ULP_OK;
 }
 
 /* The file's array under the name without ".npy". */
@@ -175,6 +144,8 @@ static const char *base_name(const char *path)
 enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *model,
                                    struct ulp_recording_list *list, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_tensor_set tensors = {0};
     struct stat info;
     enum ulp_status status;

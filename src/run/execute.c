@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "run/walk.h"
 
@@ -126,6 +127,8 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
                              struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
                              struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     static const struct ulp_run_options defaults;
     static const struct ulp_tensor_set no_inputs;
     if (!inputs)

@@ -14,6 +14,7 @@ libcore_la_SOURCES += \
 	%D%/memory.c \
 	%D%/order.c \
 	%D%/pattern.c \
+	%D%/perturb.c \
 	%D%/plan.c %D%/plan.h \
 	%D%/tell.c \
 	%D%/types.c \

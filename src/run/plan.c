@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -48,6 +49,8 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_fold(plan, options, error);
     for (size_t l = 0; l < lane_count && options->keeps && status == ULP_OK; l++)
         status = ulp_plan_keep(plan, l, &options->keeps[l], error);
+    if (status == ULP_OK && options->perturbation.precision > 0)
+        status = ulp_plan_perturb(plan, &options->perturbation, error);
     return status == ULP_OK ? ulp_plan_check_memory(plan, false, plan->max_memory_bytes, error)
                             : status;
 }
@@ -56,6 +59,8 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
                                 size_t lane_count, const struct ulp_plan_options *options,
                                 struct ulp_plan **out, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     static const struct ulp_plan_options defaults;
     *out = NULL;
     if (lane_count == 0)
@@ -91,6 +96,8 @@ void ulp_plan_free(struct ulp_plan *plan)
     for (size_t l = 0; plan->mixes && l < plan->lane_count; l++)
         ulp_mix_free(&plan->mixes[l]);
     free(plan->mixes);
+    for (struct ulp_perturbed *p = plan->perturbed; p; p = p->before)
+        ulp_tensor_free(&p->tensor);
     ulp_arena_free(plan->arena);
     free(plan);
 }

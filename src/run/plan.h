@@ -139,6 +139,11 @@ struct ulp_plan {
     size_t node_count;
     struct ulp_problem *problems; /* what is unsupported, while planning */
     size_t problem_count;
+    struct ulp_perturbed {
+        const struct ulp_tensor *from;
+        struct ulp_tensor tensor;
+        struct ulp_perturbed *before;
+    } * perturbed; /* constants that were changed, the last first */
 };
 
 /* Which of its arithmetics the lane computes a node in. */
@@ -208,6 +213,10 @@ enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error);
  * wants them. After folding, before last uses. */
 enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
                               struct ulp_error *error);
+/* perturb.c: put constants close to the model's in their place. The last thing that changes them.
+ */
+enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,
+                                 struct ulp_error *error);
 /* memory.c: ULP_ERROR_MEMORY when the values known to be alive at one step exceed the limit (0:
  * none). A lower bound of the run's need: scratch, converted weights and shapes unknown before the
  * run come on top, and are charged as they come. */

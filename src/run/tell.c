@@ -1,4 +1,5 @@
 /* What observers are told about a step. */
+#include "base/environment.h"
 #include "base/error.h"
 #include "run/walk.h"
 
@@ -98,8 +99,10 @@ enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame,
         .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
     };
     enum ulp_status status = ULP_OK;
+    struct ulp_environment *paused = ulp_environment_pause();
     for (size_t i = 0; i < walk->observer_count && status == ULP_OK; i++)
         if (walk->observers[i].node_done)
             status = walk->observers[i].node_done(walk->observers[i].context, &event, error);
+    ulp_environment_resume(paused);
     return status;
 }

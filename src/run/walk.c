@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/error.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
@@ -53,11 +54,14 @@ void ulp_frame_free(struct ulp_frame *frame, const struct ulp_walk *walk)
 
 static bool is_cancelled(const struct ulp_walk *walk)
 {
-    for (size_t i = 0; i < walk->observer_count; i++)
-        if (walk->observers[i].cancelled &&
-            walk->observers[i].cancelled(walk->observers[i].context))
-            return true;
-    return false;
+    bool cancelled = false;
+    for (size_t i = 0; i < walk->observer_count && !cancelled; i++)
+        if (walk->observers[i].cancelled) {
+            struct ulp_environment *paused = ulp_environment_pause();
+            cancelled = walk->observers[i].cancelled(walk->observers[i].context);
+            ulp_environment_resume(paused);
+        }
+    return cancelled;
 }
 
 /* The step in every lane that is here. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "number/mpfr_record.h"
 
@@ -224,7 +225,7 @@ static double wide_to_double(const struct ulp_record *record, int precision)
     return mpfr_get_d(x, MPFR_RNDN);
 }
 
-double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
+static double get_double(const struct ulp_tensor *tensor, size_t i)
 {
     switch (tensor->element) {
     case ULP_ELEMENT_F32: return (double)((const float *)tensor->data)[i];
@@ -235,6 +236,17 @@ double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
     case ULP_ELEMENT_U64: return (double)((const uint64_t *)tensor->data)[i];
     default: return (double)ulp_tensor_get_int(tensor, i);
     }
+}
+
+double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
+{
+    struct ulp_float_mode caller;
+    ulp_float_mode_enter(&caller);
+    ULP_COMPUTED_HERE(i);
+    double x = get_double(tensor, i);
+    ULP_COMPUTED_HERE(x);
+    ulp_float_mode_leave(&caller);
+    return x;
 }
 
 int64_t ulp_tensor_get_int(const struct ulp_tensor *tensor, size_t i)

@@ -60,6 +60,14 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
                                    const struct ulp_format *storage, enum ulp_rounding rounding,
                                    uint64_t seed, struct ulp_pool *pool, struct ulp_error *error);
 
+/* perturb.c. *in with each element changed by a random factor within 1 +- 2^(2 - p), rounded to the
+ * tensor's type; p: `precision`, or the type's when that is less. The same seed and name, the same
+ * change. *out is a view of *in when nothing changes: integers, and floats that are all whole
+ * numbers (masks, counts and positions, which no format rounds). */
+enum ulp_status ulp_tensor_perturb(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                   int precision, uint64_t seed, const char *name,
+                                   struct ulp_budget *budget, struct ulp_error *error);
+
 /* Where the elements of a box lie, its indices in row-major order: first + sum of index[d] *
  * steps[d], for all of dims, into offsets. */
 void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int64_t *steps,

@@ -1,34 +1,10 @@
 #!/usr/bin/env bash
 # The program as a user meets it: exit codes, one-line errors, help, files written whole.
-set -u
-program_folder=$(cd "${top_builddir:-.}" && pwd)
-program=$program_folder/ulpscope
-source=$(cd "${top_srcdir:-.}" && pwd)
-model=$source/examples/digits/model.onnx
-inputs=$source/examples/digits/inputs.npz
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-failed=0
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 
-# expect CODE NAME COMMAND...: runs it, keeps stdout in out and stderr in err.
-expect() {
-    local code=$1 name=$2 got
-    shift 2
-    "$@" >out 2>err
-    got=$?
-    if [ "$got" -ne "$code" ]; then
-        echo "FAIL $name: exit $got, expected $code"
-        sed 's/^/    /' err | head -5
-        failed=1
-    fi
-}
 # A checksum of an npz's members, without the zip's times.
 unzip_sum() { python3 -c 'import sys, zipfile, zlib
 z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.namelist()])' "$1" | cksum; }
-# shows FILE TEXT NAME
-shows() { grep -qF -- "$2" "$1" || { echo "FAIL $3: '$2' is not in $1:"; sed 's/^/    /' "$1" | head -20; failed=1; }; }
-lines() { [ "$(wc -l <"$1")" -le "$2" ] || { echo "FAIL $3: more than $2 lines in $1"; failed=1; }; }
 
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version

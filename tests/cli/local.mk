@@ -4,5 +4,6 @@ layer_error_SOURCES = examples/layer_error.c
 layer_error_CPPFLAGS = -I$(top_srcdir)/include
 layer_error_LDADD = libulpscope.la
 
-dist_check_SCRIPTS += tests/check_layers.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh
-TESTS += tests/check_layers.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh
+EXTRA_DIST += tests/support/program.sh
+dist_check_SCRIPTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_host.sh
+TESTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_host.sh

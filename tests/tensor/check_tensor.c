@@ -218,6 +218,68 @@ START_TEST(floats_to_integers_saturate)
 }
 END_TEST
 
+/* Every element moves, by no more than the bound, on the type's own grid; whole numbers and numbers
+ * that are none stay, and so does a tensor of whole numbers. */
+START_TEST(perturbed_tensors_are_close)
+{
+    static const struct {
+        enum ulp_type type;
+        int precision;
+        double most;
+    } rows[] = {{ULP_TYPE_FLOAT, 24, 0x1p-22},  {ULP_TYPE_FLOAT, 11, 0x1p-9},
+                {ULP_TYPE_DOUBLE, 53, 0x1p-51}, {ULP_TYPE_FLOAT16, 24, 0x1p-9},
+                {ULP_TYPE_FLOAT, 4, 0x1p-3},    {ULP_TYPE_FLOAT16, 8, 0x1p-6}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct ulp_tensor in, out, again, other;
+        struct ulp_error error;
+        size_t moved = 0;
+        ck_ulp_ok(ulp_tensor_create(&in, rows[r].type, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){1000},
+                                    &error),
+                  error);
+        for (size_t i = 0; i < in.count; i++)
+            if (in.element == ULP_ELEMENT_F32)
+                ((float *)in.data)[i] = i == 7   ? INFINITY
+                                        : i == 9 ? NAN
+                                                 : 1.5f + (float)i * 0x1p-10f;
+            else
+                ((double *)in.data)[i] = i == 7 ? INFINITY : 1.5 + (double)i * 0x1p-10;
+        ck_ulp_ok(ulp_tensor_perturb(&out, &in, rows[r].precision, 3, "w", NULL, &error), error);
+        ck_ulp_ok(ulp_tensor_perturb(&again, &in, rows[r].precision, 3, "w", NULL, &error), error);
+        ck_ulp_ok(ulp_tensor_perturb(&other, &in, rows[r].precision, 4, "w", NULL, &error), error);
+        ck_assert_int_eq(memcmp(out.data, again.data, out.count * out.element_bytes), 0);
+        ck_assert_int_ne(memcmp(out.data, other.data, out.count * out.element_bytes), 0);
+        for (size_t i = 0; i < in.count; i++) {
+            const double x = ulp_tensor_get(&in, i), y = ulp_tensor_get(&out, i);
+            struct ulp_format format;
+            ck_ulp_ok(ulp_format_find(ulp_type_rows[in.type].format, &format, &error), error);
+            /* the change itself, and half an ulp by which its result is rounded */
+            ck_expect(!(isfinite(x)) ||
+                          fabs(y - x) <= rows[r].most * x + ulp_format_ulp(&format, x) / 2,
+                      "%g became %g", x, y);
+            ck_expect(ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, y, 0, 0) == y ||
+                          (isnan(x) && isnan(y)),
+                      "%a is no %s", y, format.name);
+            moved += x != y;
+        }
+        ck_assert_uint_gt(moved, 700);
+        ulp_tensor_free(&in);
+        ulp_tensor_free(&out);
+        ulp_tensor_free(&again);
+        ulp_tensor_free(&other);
+    }
+    struct ulp_tensor whole, view;
+    struct ulp_error error;
+    float counts[] = {-2, 0, 3};
+    ck_ulp_ok(ulp_tensor_describe(&whole, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){3},
+                                  &error),
+              error);
+    whole.data = counts;
+    ck_ulp_ok(ulp_tensor_perturb(&view, &whole, 24, 1, "w", NULL, &error), error);
+    ck_assert_ptr_eq(view.data, counts);
+    ck_assert(!view.owned);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tensor");
@@ -230,6 +292,7 @@ int main(void)
     tcase_add_test(tests, wide_to_half_is_one_rounding);
     tcase_add_test(tests, big_integers_round_once);
     tcase_add_test(tests, floats_to_integers_saturate);
+    tcase_add_test(tests, perturbed_tensors_are_close);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "number/format/request.h"
 #include "number/round/round.h"
@@ -539,6 +540,8 @@ static enum ulp_status find_declared(struct ulp_arithmetic *out, struct ulp_erro
 enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out,
                                     struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_request request;
     struct ulp_arithmetic found;
     if (strcmp(name, "model") == 0)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "number/round/round.h"
 
 enum { COLUMNS = 96, INDENT = 14 };
@@ -261,6 +262,8 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
 
 size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer, size_t size)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct page page = {.buffer = buffer, .size = size};
     put_text(&page, arithmetic->name);
     put(&page, '\n');

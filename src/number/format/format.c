@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "number/round/round.h"
 
@@ -118,6 +119,8 @@ static struct ulp_format make_custom(int exponent_bits, int fraction_bits)
 
 enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         if (strcmp(name, formats[i].name) == 0) {
             *out = formats[i];
@@ -160,14 +163,20 @@ double ulp_format_ulp(const struct ulp_format *format, double x)
 {
     if (!isfinite(x))
         return NAN;
+    struct ulp_float_mode caller;
+    ulp_float_mode_enter(&caller);
     int exponent = format->emin;
+    ULP_COMPUTED_HERE(x);
     if (x != 0) {
         int e;
         frexp(x, &e);
         if (e - 1 > exponent)
             exponent = e - 1;
     }
-    return ldexp(1.0, exponent - format->precision + 1);
+    double ulp = ldexp(1.0, exponent - format->precision + 1);
+    ULP_COMPUTED_HERE(ulp);
+    ulp_float_mode_leave(&caller);
+    return ulp;
 }
 
 /* Where the parts of a pattern lie: sign, `exponent_bits`, precision - 1 bits of fraction, `unused`

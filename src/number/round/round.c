@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/environment.h"
 #include "base/random.h"
 
 /* The next element's place in the stochastic stream. Two elements share a Philox block: counter
@@ -273,6 +274,11 @@ double ulp_round_sum_doubles(const struct ulp_format *format, double sum, const 
 double ulp_format_round(const struct ulp_format *format, enum ulp_rounding rounding, double x,
                         uint64_t seed, uint64_t index)
 {
+    struct ulp_float_mode caller;
+    ulp_float_mode_enter(&caller);
+    ULP_COMPUTED_HERE(x);
     ulp_round_doubles(format, rounding, &x, 1, seed, 0, index);
+    ULP_COMPUTED_HERE(x);
+    ulp_float_mode_leave(&caller);
     return x;
 }

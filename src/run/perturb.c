@@ -1,0 +1,48 @@
+/* Constants of a plan moved a little: a problem close by, whose roundings are drawn anew. */
+#include "base/error.h"
+#include "run/plan.h"
+#include "tensor/tensor.h"
+
+/* Scalars and short lists are parts of formulas (an epsilon, an exponent, a factor), and a formula
+ * with another exponent is no problem close by. */
+#define COUNT_MIN 16
+
+/* What stands for `from` in every slot that has it: one change for all its readers. */
+static enum ulp_status find_perturbed(struct ulp_plan *plan, const struct ulp_tensor *from,
+                                      const char *name, const struct ulp_perturbation *perturbation,
+                                      struct ulp_tensor **out, struct ulp_error *error)
+{
+    struct ulp_perturbed *perturbed = plan->perturbed;
+    while (perturbed && perturbed->from != from)
+        perturbed = perturbed->before;
+    *out = perturbed ? &perturbed->tensor : NULL;
+    if (perturbed)
+        return ULP_OK;
+    perturbed = ulp_arena_take(plan->arena, 1, sizeof *perturbed);
+    if (!perturbed)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    *perturbed = (struct ulp_perturbed){.from = from, .before = plan->perturbed};
+    plan->perturbed = perturbed;
+    *out = &perturbed->tensor;
+    return ulp_tensor_perturb(&perturbed->tensor, from, perturbation->precision, perturbation->seed,
+                              name, &plan->budget, error);
+}
+
+enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,
+                                 struct ulp_error *error)
+{
+    for (size_t b = 0; b < plan->block_count; b++)
+        for (size_t v = 0; v < plan->blocks[b]->slot_count; v++) {
+            struct ulp_plan_slot *slot = &plan->blocks[b]->slots[v];
+            struct ulp_tensor *moved;
+            if (!slot->constant || !ulp_type_is_float(slot->constant->type) ||
+                slot->constant->count < COUNT_MIN)
+                continue;
+            enum ulp_status status =
+                find_perturbed(plan, slot->constant, slot->name, perturbation, &moved, error);
+            if (status != ULP_OK)
+                return ulp_fail_at(error, status, "constant '%s'", slot->name);
+            slot->constant = moved;
+        }
+    return ULP_OK;
+}

@@ -1,0 +1,493 @@
+/* Every public function under what a host may have set on its thread: the bits are those of a plain
+ * one, and what was set is there when the function returns and when it calls the host. */
+#include "text_model.h"
+
+#include <fenv.h>
+#include <locale.h>
+#include <math.h>
+#include <mpfr.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "base/thread.h"
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
+
+/* ---- hosts ---- */
+
+#ifdef __x86_64__
+static void flush_subnormals(void)
+{
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+}
+static void shorten_x87(void)
+{
+    unsigned short control = 0x007F; /* 24 bits, to nearest, exceptions masked */
+    __asm__ volatile("fldcw %0" : : "m"(control));
+}
+#endif
+static void round_up(void)
+{
+    fesetround(FE_UPWARD);
+}
+static void round_down(void)
+{
+    fesetround(FE_DOWNWARD);
+}
+static void round_to_zero(void)
+{
+    fesetround(FE_TOWARDZERO);
+}
+static void raise_flags(void)
+{
+    feraiseexcept(FE_DIVBYZERO);
+    mpfr_set_divby0();
+}
+static void narrow_mpfr(void)
+{
+    mpfr_set_emin(-4);
+    mpfr_set_emax(5);
+    mpfr_set_default_prec(7);
+    mpfr_set_default_rounding_mode(MPFR_RNDU);
+    mpfr_set_erangeflag();
+}
+/* Made by the fixture where localedef can; else the locale stays. */
+static void write_commas(void)
+{
+    setlocale(LC_ALL, "de_DE");
+}
+
+static const struct host {
+    const char *name;
+    void (*set)(void);
+} hosts[] = {
+#ifdef __x86_64__
+    {"flushing subnormals", flush_subnormals},
+    {"x87 of 24 bits", shorten_x87},
+#endif
+    {"rounding up", round_up},
+    {"rounding down", round_down},
+    {"rounding toward zero", round_to_zero},
+    {"flags raised", raise_flags},
+    {"a narrow MPFR", narrow_mpfr},
+    {"decimal commas", write_commas},
+};
+#define HOST_COUNT (sizeof hosts / sizeof *hosts)
+
+struct state {
+    unsigned sse;
+    unsigned short x87;
+    int rounding, raised;
+    mpfr_exp_t emin, emax;
+    mpfr_prec_t precision;
+    mpfr_rnd_t mpfr_rounding;
+    mpfr_flags_t flags;
+    locale_t locale;
+    char point[8];
+};
+
+static struct state read_state(void)
+{
+    struct state state;
+    memset(&state, 0, sizeof state);
+#ifdef __x86_64__
+    state.sse = _mm_getcsr();
+    __asm__ volatile("fnstcw %0" : "=m"(state.x87));
+#endif
+    state.rounding = fegetround();
+    state.raised = fetestexcept(FE_ALL_EXCEPT);
+    state.emin = mpfr_get_emin();
+    state.emax = mpfr_get_emax();
+    state.precision = mpfr_get_default_prec();
+    state.mpfr_rounding = mpfr_get_default_rounding_mode();
+    state.flags = mpfr_flags_save();
+    state.locale = uselocale((locale_t)0);
+    snprintf(state.point, sizeof state.point, "%s", localeconv()->decimal_point);
+    return state;
+}
+
+/* The host's, set; what every call must leave. */
+static struct state expected;
+static const char *host_name;
+
+static void expect_state(const char *what)
+{
+    const struct state now = read_state();
+    ck_expect(memcmp(&now, &expected, sizeof now) == 0, "%s: %s leaves another environment",
+              host_name, what);
+}
+
+/* ---- what each function gives, as one hash ---- */
+
+struct digest {
+    unsigned long long value;
+};
+
+static void add_bytes(struct digest *digest, const void *bytes, size_t count)
+{
+    unsigned long long both[2] = {digest->value, ulp_hash(bytes, count)};
+    digest->value = ulp_hash(both, sizeof both);
+}
+
+static void add_tensor(struct digest *digest, const struct ulp_tensor *tensor)
+{
+    add_bytes(digest, tensor->data, tensor->count * tensor->element_bytes);
+}
+
+static void add_set(struct digest *digest, const struct ulp_tensor_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        add_tensor(digest, &set->items[i].tensor);
+}
+
+static void add_file(struct digest *digest, const char *path)
+{
+    unsigned char *bytes;
+    size_t count;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_file_read(path, 1 << 24, &bytes, &count, &error), error);
+    add_bytes(digest, bytes, count);
+    free(bytes);
+}
+
+/* A call that must succeed and leave the host's environment. */
+#define CALL(call)                            \
+    do {                                      \
+        struct ulp_error error_;              \
+        struct ulp_error *const e = &error_;  \
+        const enum ulp_status status_ = call; \
+        ck_ulp_ok(status_, error_);           \
+        expect_state(#call);                  \
+    } while (0)
+
+static void digest_formats(struct digest *digest)
+{
+    struct ulp_format format;
+    CALL(ulp_format_find("e5m7", &format, e));
+    add_bytes(digest, &format.max_finite, sizeof format.max_finite);
+    CALL(ulp_format_find("fp16", &format, e));
+    const double subnormal = 0x1.8p-1060, large = 0x1.ffbp0;
+    const double results[] = {
+        ulp_format_ulp(&format, subnormal),
+        ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, large, 0, 0),
+        ulp_format_round(&format, ULP_ROUND_UP, subnormal, 0, 0),
+        ulp_format_round(&format, ULP_ROUND_DOWN, large, 0, 0),
+        ulp_format_round(&format, ULP_ROUND_STOCHASTIC, large, 1, 2),
+    };
+    expect_state("functions of formats");
+    add_bytes(digest, results, sizeof results);
+}
+
+static void digest_arithmetics(struct digest *digest)
+{
+    static const char *const names[] = {"fp16", "e5m7,round=rz", "mpfr:77", "tf32@a100",
+                                        "fp32,order=blocked:17"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct ulp_arithmetic arithmetic;
+        char text[4096];
+        CALL(ulp_arithmetic_find(names[i], &arithmetic, e));
+        ulp_arithmetic_describe(&arithmetic, text, sizeof text);
+        expect_state("ulp_arithmetic_describe");
+        add_bytes(digest, text, strlen(text));
+    }
+}
+
+/* Subnormals, halves of units, and integers that double rounds. */
+static void digest_elements(struct digest *digest)
+{
+    const int64_t dims[] = {3};
+    const uint32_t patterns[] = {1, 0x807FFFFF, 0x3F800001};
+    struct ulp_tensor floats, integers;
+    CALL(ulp_tensor_create(&floats, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, dims, e));
+    CALL(ulp_tensor_create(&integers, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, dims, e));
+    memcpy(floats.data, patterns, sizeof patterns);
+    for (size_t i = 0; i < 3; i++)
+        ((int64_t *)integers.data)[i] = ((int64_t)1 << 60) + (int64_t)(i * 64 + 1);
+    for (size_t i = 0; i < 3; i++) {
+        const double x[] = {ulp_tensor_get(&floats, i), ulp_tensor_get(&integers, i)};
+        add_bytes(digest, x, sizeof x);
+    }
+    expect_state("ulp_tensor_get");
+    ulp_tensor_free(&floats);
+    ulp_tensor_free(&integers);
+}
+
+static struct ulp_model *load_digits(void)
+{
+    struct ulp_model *model = NULL;
+    CALL(ulp_model_load(test_source("examples/digits/model.onnx"), &model, e));
+    return model;
+}
+
+static void add_recording(struct digest *digest, const char *path)
+{
+    struct ulp_recording_list list = {0};
+    CALL(ulp_recording_read(path, NULL, &list, e));
+    add_set(digest, &list.items[0].tensors);
+    ulp_recording_list_free(&list);
+}
+
+static void digest_files(struct digest *digest)
+{
+    struct ulp_model *model = load_digits();
+    struct ulp_tensor_set made, read;
+    CALL(ulp_model_random_inputs(model, NULL, 0, -1e-39, 3e-39, 5, &made, e));
+    add_set(digest, &made);
+    CALL(ulp_tensor_set_write_npz(test_folder("made.npz"), &made, e));
+    CALL(ulp_tensor_set_read(test_folder("made.npz"), &read, e));
+    add_set(digest, &read);
+    add_recording(digest, test_folder("made.npz"));
+    CALL(ulp_recording_write_json(test_folder("made.json"), "runner", &made, e));
+    add_recording(digest, test_folder("made.json"));
+    ulp_tensor_set_free(&made);
+    ulp_tensor_set_free(&read);
+    ulp_model_free(model);
+}
+
+/* x w: sums; the rest: functions near the ends of float. */
+static const struct text_graph graph = {
+    "x",
+    "p q s t u",
+    {NODE("MatMul", "product", "x w", "p"), NODE("Exp", "exp", "p", "q"),
+     NODE("Mul", "square", "x x", "t"), NODE("Softmax", "softmax", "q", "s"),
+     NODE("Div", "ratio", "x p", "r"), NODE("Sqrt", "root", "t", "u")}};
+
+static struct ulp_tensor_set make_inputs(const struct ulp_model *model)
+{
+    static const float scales[] = {0x1p-140f, 0x1p-70f, 1,       0x1p-18f,
+                                   0x1p-10f,  20,       0x1p12f, 0x1p-128f};
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
+    float *x = inputs.items[0].tensor.data;
+    for (size_t i = 0; i < inputs.items[0].tensor.count; i++)
+        x[i] *= scales[i % 8];
+    return inputs;
+}
+
+/* Made while the environment is plain. */
+static struct ulp_model *model;
+static struct ulp_tensor_set inputs;
+
+static enum ulp_status see_host(void *context, const struct ulp_event *event,
+                                struct ulp_error *error)
+{
+    (void)event, (void)error;
+    ++*(size_t *)context;
+    expect_state("a call of node_done");
+    return ULP_OK;
+}
+
+static bool ask_host(void *context)
+{
+    ++*(size_t *)context;
+    expect_state("a call of cancelled");
+    return false;
+}
+
+static const char *const lane_names[] = {"mpfr:128",    "fp16",          "fp32",
+                                         "bf16-strict", "e5m7,round=ru", "model"};
+#define LANE_COUNT (sizeof lane_names / sizeof *lane_names)
+
+static void find_lanes(struct ulp_arithmetic *lanes)
+{
+    for (size_t l = 0; l < LANE_COUNT; l++)
+        CALL(ulp_arithmetic_find(lane_names[l], &lanes[l], e));
+}
+
+static void digest_report(struct digest *digest, struct ulp_audit *audit)
+{
+    char *summary;
+    bool exceeded;
+    audit->seconds = 0;
+    CALL(ulp_audit_exceeds(audit, "max_abs=0.5", &exceeded, e));
+    add_bytes(digest, &exceeded, sizeof exceeded);
+    CALL(ulp_report_summary(audit, false, &summary, e));
+    add_bytes(digest, summary, strlen(summary));
+    CALL(ulp_report_prepare(test_folder("report"), e));
+    CALL(ulp_report_write(audit, test_folder("report"), e));
+    add_file(digest, test_folder("report/report.json"));
+    add_file(digest, test_folder("report/layers.csv"));
+    add_file(digest, test_folder("report/summary.txt"));
+    free(summary);
+}
+
+static void digest_audit(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_tensor_set outputs[LANE_COUNT];
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_audit audit;
+    struct ulp_metrics metrics;
+    size_t told = 0;
+    const struct ulp_plan_options plan_options = {.inputs = &inputs};
+    const struct ulp_run_options options = {.thread_count = 2, .audit = true};
+    find_lanes(lanes);
+    CALL(ulp_plan_create(model, lanes, LANE_COUNT, &plan_options, &plan, e));
+    CALL(ulp_auditor_create(plan, &auditor, e));
+    CALL(ulp_auditor_threads(auditor, 2, e));
+    CALL(ulp_auditor_sample(auditor, "sample", e));
+    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                             {.context = &told,
+                                              .node_done = see_host,
+                                              .cancelled = ask_host}};
+    CALL(ulp_plan_run(plan, &inputs, &options, observers, 2, outputs, NULL, e));
+    CALL(ulp_auditor_finish(auditor, &audit, e));
+    ck_assert_uint_ge(told, 10);
+    for (size_t l = 0; l < LANE_COUNT; l++) {
+        CALL(ulp_metrics_measure(&outputs[l].items[0].tensor, &outputs[0].items[0].tensor,
+                                 &lanes[1].storage, &metrics, e));
+        add_bytes(digest, &metrics, offsetof(struct ulp_metrics, diverged));
+        add_set(digest, &outputs[l]);
+    }
+    for (size_t l = 0; l < LANE_COUNT; l++)
+        ulp_tensor_set_free(&outputs[l]);
+    digest_report(digest, &audit);
+    ulp_audit_free(&audit);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+}
+
+static void digest_certificate(struct digest *digest)
+{
+    struct ulp_arithmetic reference;
+    struct ulp_certificate certificate = {0};
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_run_options options = {.thread_count = 1};
+    CALL(ulp_arithmetic_find("mpfr:60", &reference, e));
+    CALL(ulp_certify_check(&reference, e));
+    CALL(ulp_certify(model, &reference, &inputs, &options, &observer, &certificate, e));
+    ck_assert_uint_ge(told, 10);
+    add_bytes(digest, &certificate.output_digits, sizeof certificate.output_digits);
+    add_bytes(digest, &certificate.node_digits, sizeof certificate.node_digits);
+    free(certificate.node);
+}
+
+static void digest_spreads(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_spreads spreads;
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_run_options options = {.thread_count = 1};
+    find_lanes(lanes);
+    CALL(ulp_spreads_measure(model, &lanes[0], &lanes[1], &inputs, &options, &observer, &spreads,
+                             e));
+    ck_assert_uint_ge(told, 10);
+    ck_assert_uint_eq(spreads.count, 1);
+    const double figures[] = {spreads.items[0].width_rms, spreads.items[0].ref_rms,
+                              spreads.items[0].error_rms, spreads.items[0].width_max_ulp};
+    add_bytes(digest, figures, sizeof figures);
+    ulp_spreads_free(&spreads);
+}
+
+static const struct subject {
+    const char *name;
+    void (*digest)(struct digest *digest);
+} subjects[] = {
+    {"formats", digest_formats},     {"arithmetics", digest_arithmetics},
+    {"elements", digest_elements},   {"files", digest_files},
+    {"the audit", digest_audit},     {"the certificate", digest_certificate},
+    {"the spreads", digest_spreads},
+};
+
+START_TEST(hosts_change_no_bit)
+{
+    const struct subject *subject = &subjects[_i];
+    fenv_t plain;
+    struct digest wanted = {0};
+    model = text_load(&graph);
+    inputs = make_inputs(model);
+    fegetenv(&plain);
+    host_name = "a plain host";
+    expected = read_state();
+    subject->digest(&wanted);
+    for (size_t h = 0; h < HOST_COUNT; h++) {
+        struct digest got = {0};
+        host_name = hosts[h].name;
+        hosts[h].set();
+        expected = read_state();
+        subject->digest(&got);
+        ck_assert_msg(got.value == wanted.value, "%s change under %s", subject->name, host_name);
+        fesetenv(&plain);
+        mpfr_set_emin(MPFR_EMIN_DEFAULT);
+        mpfr_set_emax(MPFR_EMAX_DEFAULT);
+        mpfr_set_default_prec(53);
+        mpfr_set_default_rounding_mode(MPFR_RNDN);
+        mpfr_clear_flags();
+        setlocale(LC_ALL, "C");
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Threads start with their creator's floating-point environment. */
+static struct state worker_states[4];
+static atomic_int workers_seen;
+
+static enum ulp_status see_worker(void *context, size_t first, size_t last, int worker,
+                                  struct ulp_error *error)
+{
+    (void)context, (void)first, (void)last, (void)error;
+    if (worker && !worker_states[worker].precision) {
+        worker_states[worker] = read_state();
+        workers_seen++;
+    }
+    while (!workers_seen) /* until another has come */
+        sched_yield();
+    return ULP_OK;
+}
+
+START_TEST(workers_do_not_inherit)
+{
+    const struct state plain = read_state();
+    struct ulp_pool *pool = test_pool(4);
+    hosts[_i].set();
+    ck_assert_int_eq(ulp_parallel_for(pool, 4, 1, see_worker, NULL, NULL), ULP_OK);
+    for (int w = 1; w < 4; w++) {
+        const struct state *state = &worker_states[w];
+        if (!state->precision)
+            continue;
+        ck_assert_uint_eq(state->sse & ~0x3Fu, plain.sse & ~0x3Fu);
+        ck_assert_uint_eq(state->x87, plain.x87);
+        ck_assert_int_eq(state->rounding, plain.rounding);
+        ck_assert(state->emin == plain.emin && state->emax == plain.emax);
+        ck_assert_str_eq(state->point, ".");
+    }
+    ulp_pool_free(pool);
+}
+END_TEST
+
+static void make_locale(void)
+{
+    char command[512];
+    test_folder_create();
+    snprintf(command, sizeof command,
+             "localedef --no-archive -i de_DE -f ISO-8859-1 '%s' >/dev/null 2>&1",
+             test_folder("de_DE"));
+    setenv("LOCPATH", test_folder(""), 1);
+    if (system(command) != 0)
+        fprintf(stderr, "localedef makes no locale with decimal commas: not tested\n");
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("environment");
+    TCase *tcase = tcase_create("environment");
+    tcase_add_unchecked_fixture(tcase, make_locale, test_folder_remove);
+    tcase_add_loop_test(tcase, hosts_change_no_bit, 0, (int)(sizeof subjects / sizeof *subjects));
+    tcase_add_loop_test(tcase, workers_do_not_inherit, 0, (int)HOST_COUNT);
+    suite_add_tcase(suite, tcase);
+    return test_run(suite, NULL);
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Every public function enters the library's environment (base/environment.h) or is one of `plain`, or frees or names
+# something: these neither compute, read nor write numbers.
+set -u
+cd "${top_srcdir:-.}" || exit 99
+plain="ulp_arithmetic_preset ulp_auditor_observer ulp_auditor_truth ulp_certify_check ulp_format_row ulp_model_input
+    ulp_model_ir_version ulp_model_opset ulp_model_output ulp_model_path ulp_operator_info ulp_plan_node_types
+    ulp_tensor_create ulp_tensor_set_add ulp_tensor_set_find ulp_truth_clear ulp_truth_create ulp_truth_observer
+    ulp_truth_pair ulp_type_is_float ulp_version"
+bad=0 seen=0
+for name in $(cat include/ulpscope.h include/ulpscope/*.h | tr '\n' ' ' | grep -oE 'ULP_API [^;(]*\bulp_[a-z0-9_]+ ?\(' |
+    grep -oE 'ulp_[a-z0-9_]+ ?\($' | tr -d ' ('); do
+    seen=$((seen + 1))
+    case $name in *_free | *_count | *_name | *_op) continue ;; esac
+    case " $plain " in *[[:space:]]$name[[:space:]]*) continue ;; esac
+    grep -rhE --include=*.c -A 25 "^[a-z].*\b$name\(" src analysis | awk '/^}/ { exit } /ulp_(environment|float_mode)_enter/ { found = 1 } END { exit !found }' ||
+        { echo "$name does not enter the library's environment"; bad=1; }
+done
+[ "$seen" -gt 30 ] || { echo "too few declarations were found"; exit 1; }
+exit $bad

@@ -1,0 +1,24 @@
+# What tests of the program share: where it is, a folder to work in that goes away, and what is expected.
+set -u
+program_folder=$(cd "${top_builddir:-.}" && pwd)
+program=$program_folder/ulpscope
+source=$(cd "${top_srcdir:-.}" && pwd)
+model=$source/examples/digits/model.onnx
+inputs=$source/examples/digits/inputs.npz
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+failed=0
+fail() { echo "FAIL $1"; failed=1; }
+
+# expect CODE NAME COMMAND...: runs it, keeps stdout in out and stderr in err.
+expect() {
+    local code=$1 name=$2 got
+    shift 2
+    "$@" >out 2>err
+    got=$?
+    [ "$got" -eq "$code" ] || { fail "$name: exit $got, expected $code"; sed 's/^/    /' err | head -5; }
+}
+# shows FILE TEXT NAME
+shows() { grep -qF -- "$2" "$1" || { fail "$3: '$2' is not in $1:"; sed 's/^/    /' "$1" | head -20; }; }
+lines() { [ "$(wc -l <"$1")" -le "$2" ] || fail "$3: more than $2 lines in $1"; }
