@@ -98,14 +98,6 @@ static enum ulp_status check_kind(const unsigned char *bytes, size_t count, stru
     return ULP_OK;
 }
 
-/* Names from hostile files must not break the rule of one line a message. */
-static void clean_message(struct ulp_error *error)
-{
-    for (char *c = error ? error->message : NULL; c && *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-}
-
 static enum ulp_status start_loader(struct ulp_loader *loader, const char *path, size_t count,
                                     struct ulp_error *error)
 {
@@ -144,11 +136,7 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
         loader.model = NULL;
     }
     ulp_loader_free(&loader);
-    if (status == ULP_OK)
-        return ULP_OK;
-    ulp_fail_at(error, status, "%s", path);
-    clean_message(error);
-    return status;
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
 }
 
 enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
