@@ -204,6 +204,7 @@ struct ulp_operator_info {
     const char *name, *domain;
     int since, until;
     bool formula;     /* defined by a formula */
+    const char *work; /* "formulas", "moves elements", "contraction" or "control flow" */
     const char *text; /* the formula or its epilogue, or NULL */
 };
 ULP_API bool ulp_operator_info(size_t index, struct ulp_operator_info *out);

@@ -48,7 +48,7 @@ static void print_row(const struct ulp_operator_info *row)
         *row->domain ? 1 : 28, row->name, versions,
         row->formula ? "formula: "
         : row->text  ? "contraction, then "
-                     : "kernel",
+                     : row->work,
         row->text ? row->text : "");
 }
 

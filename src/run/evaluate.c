@@ -38,7 +38,7 @@ static enum ulp_status foreign_input(struct ulp_lane *lane, const struct ulp_lan
     if (status == ULP_OK)
         status = ulp_adapt(temporary, value, &from,
                            captured ? ulp_lane_holder(lane, slot) : ulp_lane_arithmetic(lane, step),
-                           ulp_takes_mixed(step->bound.op), lane->budget, lane->pool, error);
+                           ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
     *out = temporary;
     return status;
 }
@@ -112,7 +112,7 @@ static enum ulp_status evaluate_isolated(struct ulp_lane *lane, const struct ulp
                                          const struct ulp_tensor **foreign,
                                          struct ulp_evaluation *out, struct ulp_error *error)
 {
-    out->skipped = !step->bound.op->mixed;
+    out->skipped = step->bound.op->work != ULP_WORK_CONTRACTION;
     if (out->skipped)
         return ULP_OK;
     enum ulp_status status =

@@ -310,7 +310,7 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
         return read_held(lane, slot, out, error);
     if (!constant)
         return ulp_lane_value(lane, slot, ulp_mix_index(lane->mix, step->number),
-                              ulp_takes_mixed(step->bound.op), converted, out, error);
+                              ulp_takes_mixed(step, i), converted, out, error);
     *out = constant;
     return ULP_OK;
 }

@@ -47,7 +47,7 @@ static double converted_bytes(const struct ulp_block *block, const struct ulp_st
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
             ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)
             continue;
-        if (ulp_needs_conversion(constant, &from, &storage, ulp_takes_mixed(step->bound.op)))
+        if (ulp_needs_conversion(constant, &from, &storage, ulp_takes_mixed(step, i)))
             bytes += (double)constant->count *
                      (double)ulp_element_bytes(ulp_storage_element(&storage), storage.precision);
     }

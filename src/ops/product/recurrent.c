@@ -372,7 +372,8 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
     return status;
 }
 
-#define RECURRENT .infer = infer_recurrent, .run = run_recurrent
+#define RECURRENT \
+    .infer = infer_recurrent, .run = run_recurrent, .work = ULP_WORK_CONTRACTION, .weights = "w r"
 #define COMMON                                                                           \
     "activation_alpha:floats; activation_beta:floats; activations:strings; clip:float; " \
     "direction:string=forward; hidden_size:int"
