@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "analysis/given.h"
 #include "analysis/metrics.h"
 #include "analysis/mixed.h"
 #include "analysis/parting.h"
@@ -34,7 +35,8 @@ struct ulp_auditor {
     /* [lane][node]: of each output; NULL until the lane has run the node */
     struct sampled ***sampled;
     struct ulp_pool *pool;
-    size_t sample;                 /* the current one */
+    size_t sample; /* the current one */
+    struct ulp_given given;
     const struct ulp_truth *truth; /* NULL: the model's own */
 };
 
@@ -91,7 +93,7 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
     audit->opset = ulp_model_opset(plan->model, "");
     enum ulp_status status =
         audit->lanes && auditor->taints && auditor->sampled && audit->model_path && audit->reference
-            ? ULP_OK
+            ? ulp_given_create(&auditor->given, plan, error)
             : out_of_memory(error);
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
         status = prepare_lane(&audit->lanes[l], plan, l + 1, error);
@@ -134,6 +136,7 @@ static void free_collecting(struct ulp_auditor *auditor, const struct ulp_audit 
     }
     free(auditor->sampled);
     free(auditor->taints);
+    ulp_given_free(&auditor->given);
     auditor->sampled = NULL;
     auditor->taints = NULL;
 }
@@ -263,6 +266,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
         free(auditor->taints[l].slots);
         auditor->taints[l] = (struct ulp_taint_set){0};
     }
+    ulp_given_start(&auditor->given);
     return ULP_OK;
 }
 
@@ -457,7 +461,8 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
         ulp_range_measure(truth ? truth : event->values[o].entire, &event->arithmetics[0].storage,
                           auditor->pool, &ranges[o]);
     }
-    enum ulp_status status = ULP_OK;
+    enum ulp_status status =
+        ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
             ulp_parting_measure(&auditor->audit.lanes[l], event, l);
@@ -575,6 +580,9 @@ void ulp_audit_free(struct ulp_audit *audit)
     for (size_t s = 0; s < audit->sample_count; s++)
         free(audit->sample_names[s]);
     free(audit->sample_names);
+    for (size_t i = 0; i < audit->nonfinite_input_count; i++)
+        free(audit->nonfinite_inputs[i].name);
+    free(audit->nonfinite_inputs);
     free(audit->model_path);
     free(audit->reference);
     free(audit->reference_model);

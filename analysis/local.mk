@@ -1,6 +1,7 @@
 libcore_la_SOURCES += \
 	%D%/audit.c \
 	%D%/certify.c \
+	%D%/given.c %D%/given.h \
 	%D%/limit.c \
 	%D%/median.c %D%/median.h \
 	%D%/merge.c \

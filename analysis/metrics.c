@@ -299,6 +299,7 @@ static void combine(const struct measuring *m, size_t chunk_count, struct ulp_me
                        ? 20 * (log10(quotient) + (exponent + base_scale - abs_scale) * log10(2))
                        : INFINITY,
         .nonfinite = all.nonfinite,
+        .unmeasured = m->value->count - all.count - all.nonfinite,
         .worst_index = all.nonfinite ? all.first_nonfinite : all.worst,
         .count = all.count,
         .diverged = all.integer_differs,

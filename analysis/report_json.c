@@ -352,6 +352,20 @@ static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads
     close_value(writer, '}');
 }
 
+static void put_nonfinite_inputs(struct writer *writer, const struct ulp_audit *audit)
+{
+    open_value(writer, "nonfinite_inputs", '[');
+    for (size_t i = 0; i < audit->nonfinite_input_count; i++) {
+        const struct ulp_audit_input *input = &audit->nonfinite_inputs[i];
+        open_value(writer, NULL, '{');
+        put(writer, "input", make_text(input->name));
+        put(writer, "sample", json_integer((json_int_t)input->sample));
+        put(writer, "count", json_integer((json_int_t)input->count));
+        close_value(writer, '}');
+    }
+    close_value(writer, ']');
+}
+
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
                                 struct ulp_error *error)
 {
@@ -376,6 +390,7 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     for (size_t s = 0; s < audit->sample_count; s++)
         put(&writer, NULL, make_text(audit->sample_names[s]));
     close_value(&writer, ']');
+    put_nonfinite_inputs(&writer, audit);
     put(&writer, "seconds", make_number(audit->seconds));
     put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
     open_value(&writer, "arithmetics", '[');

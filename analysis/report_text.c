@@ -433,6 +433,21 @@ static void add_wrapped(struct ulp_text *out, const char *title, const char *tex
     ulp_text_free(&shown);
 }
 
+static void add_nonfinite_inputs(struct ulp_text *out, const struct ulp_audit *audit,
+                                 const struct style *style)
+{
+    char name[SHOWN_BYTES];
+    if (!audit->nonfinite_input_count)
+        return;
+    const struct ulp_audit_input *first = &audit->nonfinite_inputs[0];
+    ulp_text_add(out, "  %sNaN or infinity in input %s of sample %zu%s", style->yellow,
+                 ulp_show(name, sizeof name, first->name, NAME_WIDTH, 0), first->sample,
+                 style->off);
+    if (audit->nonfinite_input_count > 1)
+        ulp_text_add(out, " and %zu more", audit->nonfinite_input_count - 1);
+    ulp_text_add(out, "\n");
+}
+
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, struct ulp_text *out,
                                 struct ulp_error *error)
 {
@@ -455,6 +470,7 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, stru
         add_wrapped(out, "  sample  ", audit->sample_names[s]);
     if (audit->sample_count > SAMPLES_SHOWN)
         ulp_text_add(out, "  and %zu more\n", audit->sample_count - SAMPLES_SHOWN);
+    add_nonfinite_inputs(out, audit, style);
     add_reference(out, audit);
     add_reference_model(out, audit);
     for (size_t l = 0; l < audit->lane_count; l++)

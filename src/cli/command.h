@@ -27,6 +27,7 @@ struct common_options {
     int threads;
     size_t max_memory_bytes;
     bool quiet;
+    char *arithmetics; /* every --arith so far, separated by commas */
 };
 /* A child parser for the command's argp; its input is a struct common_options set up by
  * common_init. */
@@ -39,6 +40,10 @@ void common_free(struct common_options *options);
 void say(FILE *stream, const char *format, ...) ULP_PRINTF(2, 3);
 /* As argp_error, text arguments made harmless. */
 void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
+/* One more --arith; all so far. */
+const char *add_arithmetics(struct argp_state *state, struct common_options *common,
+                            const char *argument);
+
 /* Print "ulpscope: message" to stderr and return the status as exit code. */
 int fail(const struct ulp_error *error);
 /* Out of memory in the program itself. */

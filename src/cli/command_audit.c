@@ -12,6 +12,7 @@ enum {
     OPTION_REFERENCE = 512,
     OPTION_CERTIFY,
     OPTION_FAIL,
+    OPTION_ALLOW,
     OPTION_SCHEDULES,
     OPTION_REFERENCE_MODEL,
     OPTION_PAIR
@@ -23,7 +24,7 @@ struct audit_options {
     const char *arithmetics, *reference, *out, *reference_model;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
-    bool certify, schedules;
+    bool certify, schedules, allow_nonfinite_inputs;
     const char **limits;
     size_t limit_count;
 };
@@ -31,7 +32,8 @@ struct audit_options {
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"arith", 'a', "LIST", 0,
-     "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains them)",
+     "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains "
+     "them); may be repeated",
      0},
     {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)",
      0},
@@ -53,8 +55,11 @@ static const struct argp_option option_list[] = {
      "and sqnr_db); METRIC "
      "is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or "
      "after single., "
-     "introduced. or carried.; may be repeated",
+     "introduced. or carried.; may be repeated. What cannot be compared does not pass: NaN or "
+     "infinity in an input, no finite element, an empty output",
      0},
+    {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
+     "NaN and infinities in the inputs are meant: they do not fail --fail-above", 0},
     {0},
 };
 /* clang-format on */
@@ -62,8 +67,8 @@ static const struct argp_option option_list[] = {
 static void add_limit(struct argp_state *state, struct audit_options *options, const char *limit)
 {
     struct ulp_error error;
-    bool ignored;
-    if (ulp_audit_exceeds(NULL, limit, &ignored, &error) != ULP_OK)
+    struct ulp_crossing_list ignored;
+    if (ulp_audit_check(NULL, limit, false, &ignored, &error) != ULP_OK)
         refuse(state, "--fail-above: %s", error.message);
     const char **limits = realloc(options->limits, (options->limit_count + 1) * sizeof *limits);
     if (!limits)
@@ -95,13 +100,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (options->schedules && (options->keep.rule_count || options->keep.plan))
             argp_error(state, "--schedules is of whole arithmetics: leave out --keep and --plan");
         return 0;
-    case 'a': options->arithmetics = argument; return 0;
+    case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_REFERENCE_MODEL: options->reference_model = argument; return 0;
     case OPTION_PAIR: add_pair(state, options, argument); return 0;
     case OPTION_CERTIFY: options->certify = true; return 0;
     case OPTION_SCHEDULES: options->schedules = true; return 0;
+    case OPTION_ALLOW: options->allow_nonfinite_inputs = true; return 0;
     case OPTION_FAIL: add_limit(state, options, argument); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -272,6 +278,58 @@ static enum ulp_status run_schedules(const struct audit_options *options,
     return status;
 }
 
+static void print_crossing(const char *limit, const struct ulp_crossing *crossing)
+{
+    if (crossing->kind == ULP_CROSSED_INPUT) {
+        say(stdout,
+            "limit crossed: %s: input %s of %s holds NaN or infinity, %.0f of them (when they are "
+            "meant: --allow-nonfinite-inputs)\n",
+            limit, crossing->output, crossing->sample, crossing->value);
+        return;
+    }
+    say(stdout, "limit crossed: %s: %s", limit, crossing->arithmetic);
+    if (crossing->output)
+        say(stdout, ", output %s", crossing->output);
+    if (crossing->node)
+        say(stdout, " of node %s", crossing->node);
+    switch (crossing->kind) {
+    case ULP_CROSSED_VALUE:
+        say(stdout, ": %.*s %.6g, limit %.6g", (int)strcspn(limit, "="), limit, crossing->value,
+            crossing->limit);
+        break;
+    case ULP_CROSSED_NOTHING:
+        say(stdout, crossing->output
+                        ? ": has no finite element to compare"
+                        : ": the outputs have no element to compare (an empty input?)");
+        break;
+    case ULP_CROSSED_UNPAIRED: say(stdout, ": has no partner in the reference model"); break;
+    case ULP_CROSSED_DIVERGED:
+        say(stdout, ": has diverged, its shape or integers differ from the reference's");
+        break;
+    case ULP_CROSSED_INPUT: break;
+    }
+    if (crossing->more)
+        say(stdout, " (and %zu more output%s)", crossing->more, crossing->more == 1 ? "" : "s");
+    say(stdout, "\n");
+}
+
+static int check_limits(const struct audit_options *options, const struct ulp_audit *audit)
+{
+    struct ulp_error error;
+    int code = ULP_OK;
+    for (size_t i = 0; i < options->limit_count; i++) {
+        struct ulp_crossing_list crossings;
+        if (ulp_audit_check(audit, options->limits[i], options->allow_nonfinite_inputs, &crossings,
+                            &error) != ULP_OK)
+            return fail(&error);
+        for (size_t c = 0; c < crossings.count; c++)
+            print_crossing(options->limits[i], &crossings.items[c]);
+        code = crossings.count ? ULP_ERROR_LIMIT : code;
+        free(crossings.items);
+    }
+    return code;
+}
+
 static int report(const struct audit_options *options, const struct ulp_audit *audit)
 {
     struct ulp_error error;
@@ -284,17 +342,7 @@ static int report(const struct audit_options *options, const struct ulp_audit *a
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", options->out);
-    int code = ULP_OK;
-    for (size_t i = 0; i < options->limit_count; i++) {
-        bool exceeded = false;
-        if (ulp_audit_exceeds(audit, options->limits[i], &exceeded, &error) != ULP_OK)
-            return fail(&error);
-        if (exceeded) {
-            say(stdout, "limit crossed: %s\n", options->limits[i]);
-            code = ULP_ERROR_LIMIT;
-        }
-    }
-    return code;
+    return check_limits(options, audit);
 }
 
 /* Arrays of another float type than the model declares are rounded to that. */

@@ -45,7 +45,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->keep;
         return 0;
-    case 'a': options->arithmetic = argument; return 0;
+    case 'a': options->arithmetic = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->outputs = argument; return 0;
     case OPTION_ALL: options->all_values = true; return 0;
     case OPTION_TIMINGS: options->timings = true; return 0;

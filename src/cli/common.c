@@ -41,6 +41,7 @@ void common_free(struct common_options *common)
 {
     for (size_t i = 0; i < common->dim_count; i++)
         free((void *)(uintptr_t)common->dims[i].name); /* add_dim's copies */
+    free(common->arithmetics);
     free(common->inputs);
     free(common->dims);
 }
@@ -137,6 +138,18 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
+}
+
+const char *add_arithmetics(struct argp_state *state, struct common_options *common,
+                            const char *argument)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s%s%s", common->arithmetics ? common->arithmetics : "",
+                 common->arithmetics ? "," : "", argument);
+    if (text.failed)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    free(common->arithmetics);
+    return common->arithmetics = text.data;
 }
 
 const struct argp common_argp = {.options = options, .parser = parse_option};

@@ -302,10 +302,12 @@ static void find_lanes(struct ulp_arithmetic *lanes)
 static void digest_report(struct digest *digest, struct ulp_audit *audit)
 {
     char *summary;
-    bool exceeded;
+    struct ulp_crossing_list crossings;
     audit->seconds = 0;
-    CALL(ulp_audit_exceeds(audit, "max_abs=0.5", &exceeded, e));
-    add_bytes(digest, &exceeded, sizeof exceeded);
+    CALL(ulp_audit_check(audit, "max_abs=0.5", true, &crossings, e));
+    for (size_t c = 0; c < crossings.count; c++)
+        add_bytes(digest, &crossings.items[c].value, sizeof crossings.items[c].value);
+    free(crossings.items);
     CALL(ulp_report_summary(audit, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));
     CALL(ulp_report_prepare(test_folder("report"), e));
