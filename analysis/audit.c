@@ -60,6 +60,8 @@ static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ul
     for (size_t n = 0; n < lane->node_count; n++) {
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
+        node->source = -1;
+        node->grew = NAN;
         ulp_plan_node_types(plan, index, n, &node->types);
         node->name = strdup(ulp_plan_node_name(plan, n));
         node->op = strdup(ulp_plan_node_op(plan, n));
@@ -360,13 +362,17 @@ static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
 
 /* What the node's inputs bring along. */
 static struct ulp_taint gather_taints(const struct ulp_taint_set *taints,
-                                      const struct ulp_event *event, size_t lane)
+                                      const struct ulp_event *event, size_t lane,
+                                      struct ulp_audit_node *node)
 {
     struct ulp_taint from = {.diverged = event->apart && event->apart[lane + 1]};
     for (size_t i = 0; i < event->input_count; i++) {
         const struct ulp_taint *taint = ulp_taint_find(taints, event->input_names[i]);
         if (!taint || !event->inputs[(lane + 1) * event->input_count + i].entire)
             continue;
+        if (i == 0)
+            node->source = (ptrdiff_t)taint->node;
+        from.relative = fmax(from.relative, taint->relative);
         from.nonfinite |= taint->nonfinite;
         from.diverged |= taint->diverged;
         if (taint->stepped)
@@ -405,7 +411,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     const struct ulp_lane_value *values = &event->values[(l + 1) * event->output_count];
     if (event->output_count && !values[0].entire)
         return ULP_OK; /* inside a branch or round the lane does not take */
-    const struct ulp_taint from = gather_taints(taints, event, l);
+    const struct ulp_taint from = gather_taints(taints, event, l, node);
     enum ulp_status status =
         prepare_outputs(node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false;
@@ -426,11 +432,19 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
                                                 (from.stepped && from.type == value->entire->type));
         if (from.diverged)
             views[ENTIRE].diverged = views[CARRIED].diverged = true;
-        struct ulp_taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0,
-                                  views[ENTIRE].diverged, stepped, value->entire->type};
+        const double relative = ulp_relative_rms(&views[ENTIRE], &ranges[o]);
+        const struct ulp_taint taint = {.name = event->output_names[o],
+                                        .nonfinite = views[ENTIRE].nonfinite > 0,
+                                        .diverged = views[ENTIRE].diverged,
+                                        .stepped = stepped,
+                                        .type = value->entire->type,
+                                        .node = event->index,
+                                        .relative = isfinite(relative) ? relative : 0};
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
-        if ((taint.nonfinite || taint.diverged || taint.stepped) && !ulp_taint_add(taints, taint))
+        if (from.relative > 0)
+            node->grew = fmax(node->grew, relative / from.relative);
+        if (!ulp_taint_add(taints, taint))
             status = out_of_memory(error);
         node->outputs[o].unpaired |= !truth;
         if (!truth)

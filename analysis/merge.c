@@ -51,6 +51,13 @@ void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more)
     *all = joined;
 }
 
+double ulp_relative_rms(const struct ulp_metrics *metrics, const struct ulp_range *range)
+{
+    if (metrics->diverged || !(metrics->rms > 0))
+        return 0;
+    return range->ref_rms > 0 ? metrics->rms / range->ref_rms : INFINITY;
+}
+
 bool ulp_metrics_worse(const struct ulp_metrics *a, const struct ulp_metrics *b)
 {
     if (a->diverged != b->diverged)

@@ -51,7 +51,7 @@ enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
 static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out,
                                      struct ulp_error *error)
 {
-    return ulp_report_text(audit, false, out, error);
+    return ulp_report_text(audit, 0, false, out, error);
 }
 
 enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
@@ -81,14 +81,14 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
     return status;
 }
 
-enum ulp_status ulp_report_summary(const struct ulp_audit *audit, bool colour, char **out,
-                                   struct ulp_error *error)
+enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, bool colour,
+                                   char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct ulp_text text = {0};
     *out = NULL;
-    enum ulp_status status = ulp_report_text(audit, colour, &text, error);
+    enum ulp_status status = ulp_report_text(audit, width, colour, &text, error);
     if (status == ULP_OK && text.failed)
         status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
     if (status == ULP_OK)

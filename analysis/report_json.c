@@ -75,7 +75,7 @@ static void put(struct writer *writer, const char *key, json_t *value)
 
 static json_t *make_number(double value)
 {
-    return isfinite(value) ? json_real(value) : json_null();
+    return isfinite(value) ? json_real(value + 0.0) : json_null(); /* no -0.0 */
 }
 
 /* JSON holds any characters, but a hostile model's names may not be UTF-8. */
@@ -141,6 +141,8 @@ static json_t *make_metrics(const struct ulp_metrics *m)
     SET_FIGURES(object, m, metric_figures);
     json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
     json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
+    if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
+        json_object_set_new(object, "exact", json_true()); /* sqnr_db is infinite: null */
     if (m->diverged)
         json_object_set_new(object, "diverged", json_true());
     return object;
@@ -210,6 +212,8 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
         json_object_set_new(entry, "nonfinite_born", json_true());
     if (node->poisoned)
         json_object_set_new(entry, "nonfinite_poisoned", json_true());
+    if (isfinite(node->grew))
+        json_object_set_new(entry, "grew", make_number(node->grew));
     json_object_set_new(entry, "outputs", make_outputs(audit, node));
     return entry;
 }
@@ -218,6 +222,15 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
 static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
 {
     return node < 0 ? json_null() : make_text(lane->nodes[node].name);
+}
+
+static json_t *make_verdict(const struct ulp_audit_lane *lane)
+{
+    struct ulp_text text = {0};
+    ulp_report_verdict(lane, &text);
+    json_t *verdict = text.failed ? NULL : make_text(text.data ? text.data : "");
+    ulp_text_free(&text);
+    return verdict;
 }
 
 static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
@@ -287,6 +300,7 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
 {
     open_value(writer, NULL, '{');
     put(writer, "name", make_text(lane->name));
+    put(writer, "verdict", make_verdict(lane));
     put(writer, "meaning", make_meaning(&lane->arithmetic));
     if (lane->kept_count)
         put_kept(writer, lane);

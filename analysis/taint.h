@@ -15,6 +15,8 @@ struct ulp_taint {
     bool diverged;  /* comes from another shape, index or decision than the reference's */
     bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
     enum ulp_type type;
+    size_t node;     /* that computes it */
+    double relative; /* entire.rms / ref_rms; 0: equal, or not defined */
 };
 struct ulp_taint_set {
     struct ulp_taint *slots;

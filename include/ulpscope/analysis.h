@@ -77,6 +77,11 @@ struct ulp_audit_node {
     bool poisoned; /* some output is not finite because an input was */
     /* some index, decision or shape differs from the reference's although no input has diverged */
     bool decided;
+    /* the node that computes its first non-constant input; -1: none, an input of the graph */
+    ptrdiff_t source;
+    /* its relative error (entire.rms / ref_rms) over the largest of its inputs', the largest over
+     * rounds and samples; NaN: no input has an error */
+    double grew;
 };
 
 struct ulp_audit_lane {

@@ -124,6 +124,9 @@ struct ulp_node_types {
     enum ulp_type weight;
     /* "int8", the format of the factors, or "declared" of the arithmetic `model` */
     char compute[24];
+    /* elements are only moved, chosen or converted: errors pass on, and none but a Cast's rounding
+     * is made */
+    bool moves;
 };
 ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
                                  struct ulp_node_types *out);

@@ -110,5 +110,7 @@ void progress_clear(struct progress *progress);
 
 /* Whether to use colour on this stream: a terminal, and NO_COLOR is unset. */
 bool use_colour(int descriptor);
+/* Columns of the terminal, at least 60; 0: the stream is none, and names need not be cut. */
+int terminal_width(int descriptor);
 
 #endif

@@ -334,7 +334,8 @@ static int report(const struct audit_options *options, const struct ulp_audit *a
 {
     struct ulp_error error;
     char *summary;
-    if (ulp_report_summary(audit, use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
+    if (ulp_report_summary(audit, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                           &summary, &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -172,6 +173,16 @@ bool use_colour(int descriptor)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(descriptor) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
+}
+
+int terminal_width(int descriptor)
+{
+    struct winsize size;
+    if (!isatty(descriptor))
+        return 0;
+    if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return 100;
+    return size.ws_col < 60 ? 60 : size.ws_col;
 }
 
 /* The longest run of comma-separated words from `text` that is one arithmetic's name: a BASE, then

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/round/round.h"
 
 /* Slots, one run of them for each arithmetic. */
 static size_t count_values(const struct ulp_lane *lane)
@@ -114,15 +115,6 @@ void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step)
     drop_bodies(lane);
 }
 
-bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format *inner)
-{
-    int outer_lowest = outer->emin - (outer->subnormals ? outer->precision - 1 : 0);
-    int inner_lowest = inner->emin - (inner->subnormals ? inner->precision - 1 : 0);
-    return outer->precision >= inner->precision && outer_lowest <= inner_lowest &&
-           outer->max_finite >= inner->max_finite && outer->emax >= inner->emax &&
-           outer->overflow == ULP_OVERFLOW_INFINITY && outer->signed_zero >= inner->signed_zero;
-}
-
 enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type,
                                 struct ulp_format *out, struct ulp_error *error)
 {
@@ -144,7 +136,7 @@ bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_forma
     enum ulp_element element = ulp_storage_element(storage);
     bool same = value->element == element &&
                 (element != ULP_ELEMENT_WIDE || value->precision == storage->precision);
-    return !(is_narrow(value) || ulp_format_contains(storage, from)) || !(same || mixed);
+    return !(is_narrow(value) || ulp_format_holds(storage, from)) || !(same || mixed);
 }
 
 enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value,

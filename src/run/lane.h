@@ -111,8 +111,6 @@ static inline bool ulp_takes_mixed(const struct ulp_step *step, size_t i)
     const struct ulp_bound *bound = &step->bound;
     return bound->op->formula || bound->op->mixed || ulp_is_weight(bound, i);
 }
-/* Whether every value of `inner` is one of `outer`. */
-bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format *inner);
 
 /* For the time until the step is dropped, the constants of its bodies stay as they are. */
 enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,

@@ -32,6 +32,7 @@ void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
     const struct ulp_step *step = plan->nodes[index].step;
     const struct ulp_arithmetic *arithmetic = ulp_plan_node_arithmetic(plan, lane, index);
     *out = (struct ulp_node_types){.weight = ULP_TYPE_UNDEFINED};
+    out->moves = step->bound.op->work == ULP_WORK_MOVE;
     out->product = step->bound.op->work == ULP_WORK_CONTRACTION;
     if (!out->product)
         return;

@@ -308,7 +308,7 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     for (size_t c = 0; c < crossings.count; c++)
         add_bytes(digest, &crossings.items[c].value, sizeof crossings.items[c].value);
     free(crossings.items);
-    CALL(ulp_report_summary(audit, false, &summary, e));
+    CALL(ulp_report_summary(audit, 100, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));
     CALL(ulp_report_prepare(test_folder("report"), e));
     CALL(ulp_report_write(audit, test_folder("report"), e));

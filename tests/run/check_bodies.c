@@ -441,17 +441,6 @@ START_TEST(control_flow_nests)
 }
 END_TEST
 
-/* The number in a field of a line of layers.csv, whose texts are quoted. */
-static long read_field(const char *line, size_t field)
-{
-    bool quoted = false;
-    for (; field && *line; line++) {
-        quoted ^= *line == '"';
-        field -= *line == ',' && !quoted;
-    }
-    return strtol(line, NULL, 10);
-}
-
 START_TEST(reports_say_rounds)
 {
     struct ulp_audit result;
@@ -470,21 +459,17 @@ START_TEST(reports_say_rounds)
     size_t room = 0;
     file = fopen(test_folder("layers.csv"), "r");
     ck_assert_ptr_nonnull(file);
-    size_t column = 0;
-    ck_assert_int_gt(getline(&line, &room, file), 0);
-    for (const char *c = line; c < strstr(line, ",rounds,") + 1; c++)
-        column += *c == ',';
     for (found = 0; getline(&line, &room, file) > 0; lines++) {
-        const long rounds = read_field(line, column);
-        found += strstr(line, "\"loop/") && rounds == 3;
-        ck_assert(rounds == 3 || rounds == 1);
+        const char *last = strrchr(line, ',');
+        found += strstr(line, "\"loop/") && strcmp(last, ",3\n") == 0;
+        ck_assert(lines == 0 ? strcmp(last, ",rounds\n") == 0
+                             : strcmp(last, ",3\n") == 0 || strcmp(last, ",1\n") == 0);
     }
-    ck_assert_uint_gt(lines, 0);
     fclose(file);
     free(line);
     ck_assert_uint_eq(found, 5 * result.lane_count);
     char *summary;
-    ck_ulp_ok(ulp_report_summary(&result, false, &summary, &error), error);
+    ck_ulp_ok(ulp_report_summary(&result, 100, false, &summary, &error), error);
     ck_assert_ptr_nonnull(strstr(summary, "MatMul x3 "));
     for (const char *start = summary; *start; start += strcspn(start, "\n") + 1)
         ck_assert_uint_le(strcspn(start, "\n"), 100);
