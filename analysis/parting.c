@@ -2,23 +2,27 @@
 
 #include <string.h>
 
+#include "number/format/request.h"
 #include "tensor/tensor.h"
 
-/* Is `other` the name without the part? */
-static bool is_without(const char *other, const char *name, const char *part, size_t length)
+/* What the lane keeps, as its name says it. */
+static const char *find_kept(const struct ulp_audit_lane *lane)
 {
-    const size_t before = (size_t)(part - name);
-    return strncmp(other, name, before) == 0 && strcmp(other + before, part + length) == 0;
+    return lane->name + strlen(lane->arithmetic.name);
 }
 
 void ulp_parting_prepare(struct ulp_audit *audit)
 {
     for (size_t l = 0; l < audit->lane_count; l++) {
-        const char *name = audit->lanes[l].name, *part = strstr(name, ",qdq=integer");
-        if (!audit->lanes[l].arithmetic.schedule.qdq_integer || !part)
+        const struct ulp_arithmetic *arithmetic = &audit->lanes[l].arithmetic;
+        struct ulp_arithmetic plain;
+        struct ulp_error ignored;
+        if (!arithmetic->schedule.qdq_integer ||
+            ulp_arithmetic_change(&plain, arithmetic, "qdq=float", &ignored) != ULP_OK)
             continue;
         for (size_t other = 0; other < audit->lane_count; other++)
-            if (is_without(audit->lanes[other].name, name, part, strlen(",qdq=integer")))
+            if (strcmp(audit->lanes[other].arithmetic.name, plain.name) == 0 &&
+                strcmp(find_kept(&audit->lanes[other]), find_kept(&audit->lanes[l])) == 0)
                 audit->lanes[l].parting.other = (ptrdiff_t)other;
     }
 }

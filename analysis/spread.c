@@ -7,6 +7,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "analysis/metrics.h"
+#include "number/format/request.h"
 #include "tensor/tensor.h"
 
 #define SCHEDULES_MAX 12
@@ -16,42 +17,29 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the spread over schedules");
 }
 
-/* The name of `base` on the other GPU of the pair: the same parts after the unit's GPU. */
-static bool name_on_other_gpu(const struct ulp_arithmetic *base, char *name, size_t size)
+static bool add_changed(struct ulp_arithmetic *set, size_t *count,
+                        const struct ulp_arithmetic *base, const char *part)
 {
-    if (!*base->schedule.gpu)
-        return false;
-    const char *parts = strchr(base->name, ','), *at = strchr(base->name, '@');
-    size_t stem = at      ? (size_t)(at - base->name)
-                  : parts ? (size_t)(parts - base->name)
-                          : strlen(base->name);
-    bool newer = base->schedule.gpu[0] == 'h' || base->schedule.gpu[0] == 'b';
-    return snprintf(name, size, "%.*s@%s%s", (int)stem, base->name, newer ? "a100" : "h200",
-                    parts ? parts : "") < (int)size;
+    struct ulp_error ignored;
+    const bool exists = ulp_arithmetic_change(&set[*count], base, part, &ignored) == ULP_OK;
+    *count += exists;
+    return exists;
 }
 
-/* The set of schedules. A name that does not exist (a unit the other GPU lacks, parts that
- * contradict) is no member. */
+/* The set of schedules. One that does not exist (a unit the other GPU lacks, parts that contradict)
+ * is no member. */
 static size_t make_set(const struct ulp_arithmetic *base, struct ulp_arithmetic *set,
                        ptrdiff_t *other_gpu)
 {
-    size_t count = 0;
-    char name[300];
-    struct ulp_error ignored;
-    set[count++] = *base;
-    *other_gpu = -1;
-    for (int slices = 2; slices <= 16; slices *= 2)
-        if (base->schedule.split_k <= 1 &&
-            snprintf(name, sizeof name, "%s,split-k=%d", base->name, slices) < (int)sizeof name &&
-            ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
-            count++;
-    if (base->schedule.fused &&
-        snprintf(name, sizeof name, "%s,nofma", base->name) < (int)sizeof name &&
-        ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
-        count++;
-    if (name_on_other_gpu(base, name, sizeof name) &&
-        ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
-        *other_gpu = (ptrdiff_t)count++;
+    static const char *const slices[] = {"split-k=2", "split-k=4", "split-k=8", "split-k=16"};
+    const char *const gpu = ulp_arithmetic_other_gpu(base);
+    size_t count = 1;
+    set[0] = *base;
+    for (size_t i = 0; i < sizeof slices / sizeof *slices && base->schedule.split_k <= 1; i++)
+        add_changed(set, &count, base, slices[i]);
+    if (base->schedule.fused)
+        add_changed(set, &count, base, "nofma");
+    *other_gpu = gpu && add_changed(set, &count, base, gpu) ? (ptrdiff_t)count - 1 : -1;
     return count;
 }
 

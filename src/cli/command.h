@@ -38,6 +38,9 @@ void common_free(struct common_options *options);
 /* As fprintf; text arguments are made harmless (base/shown.h). Commands print with this, and text
  * of the library's, which is harmless already, with fputs. */
 void say(FILE *stream, const char *format, ...) ULP_PRINTF(2, 3);
+/* At the start: all three streams are open, and when output is lost the program ends with
+ * ULP_ERROR_INPUT and says so, however it ends. */
+void open_streams(void);
 /* As argp_error, text arguments made harmless. */
 void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
 /* One more --arith; all so far. */

@@ -69,6 +69,7 @@ static void set_plain_environment(void)
 
 int main(int argc, char **argv)
 {
+    open_streams();
     set_plain_environment();
     keep_memory();
     argp_err_exit_status = ULP_ERROR_USAGE;
@@ -88,12 +89,7 @@ int main(int argc, char **argv)
             char title[64];
             snprintf(title, sizeof title, "ulpscope %s", name);
             argv[1] = title;
-            int code = commands[c].run(argc - 1, argv + 1);
-            if (fflush(stdout) != 0 || ferror(stdout)) {
-                perror("ulpscope: cannot write to standard output");
-                return ULP_ERROR_INPUT;
-            }
-            return code;
+            return commands[c].run(argc - 1, argv + 1);
         }
     say(stderr, "ulpscope: there is no command '%s'; commands are", name);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
