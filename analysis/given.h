@@ -10,7 +10,7 @@
 /* The graph's inputs, and which have been looked at in this sample. */
 struct ulp_given {
     struct ulp_names names;
-    size_t count;
+    size_t count, capacity; /* inputs; room in the audit's list */
     bool *seen;
 };
 enum ulp_status ulp_given_create(struct ulp_given *out, const struct ulp_plan *plan,

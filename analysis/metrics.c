@@ -336,8 +336,8 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,
     m.units = !m.integers && format->emin - format->precision + 1 >= -1022 && format->precision > 1;
     size_t chunk_count = (value->count + CHUNK - 1) / CHUNK;
     void *partials;
-    enum ulp_status status =
-        ulp_allocate(&partials, chunk_count, sizeof(struct partial), NULL, "measures", error);
+    enum ulp_status status = ulp_allocate(&partials, chunk_count, sizeof(struct partial),
+                                          ulp_pool_scratch(pool), "measures", error);
     m.partials = partials;
     if (status == ULP_OK)
         status = ulp_median_create(&m.ulps, value->count, pool, error);

@@ -21,11 +21,13 @@ struct ulp_taint {
 struct ulp_taint_set {
     struct ulp_taint *slots;
     size_t capacity, count;
+    struct ulp_budget *budget;
 };
 
 /* NULL: nothing is known of it. */
 struct ulp_taint *ulp_taint_find(const struct ulp_taint_set *set, const char *name);
-/* Adds or replaces; false: out of memory. free(set->slots) frees all. */
+/* Adds or replaces; false: out of memory. */
 bool ulp_taint_add(struct ulp_taint_set *set, struct ulp_taint taint);
+void ulp_taint_clear(struct ulp_taint_set *set);
 
 #endif

@@ -132,6 +132,7 @@ struct ulp_spread {
     /* elements that are finite in some schedules only; left out of the widths */
     size_t nonfinite;
 };
+struct ulp_arena;
 struct ulp_spreads {
     char *base; /* the arithmetic whose schedules these are */
     size_t schedule_count;
@@ -139,6 +140,7 @@ struct ulp_spreads {
     ptrdiff_t other_gpu; /* index of the base on the other GPU; -1: none */
     size_t count;
     struct ulp_spread *items;
+    struct ulp_arena *memory; /* what the rest lives in */
 };
 
 /* NaN and infinities that the model was given. */
@@ -172,14 +174,16 @@ struct ulp_audit {
     struct ulp_spreads *spreads;
     double seconds;
     size_t peak_bytes;
+    struct ulp_arena *memory; /* what the rest lives in but for certificate.node and spreads */
 };
 
 /* What the lane computes the node in. */
 ULP_API const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_lane *lane,
                                                                const struct ulp_audit_node *node);
 
-/* Collects an audit from runs. Create it, give ulp_audit_observer() to one ulp_plan_run per sample
- * (options.audit set), call ulp_audit_sample before each, ulp_audit_finish at the end. */
+/* Collects an audit from runs. Create it, give ulp_auditor_observer() to one ulp_plan_run per
+ * sample (options.audit set), call ulp_auditor_sample before each, ulp_auditor_finish at the end.
+ * All is charged to the model's budget. */
 struct ulp_auditor;
 ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
                                            struct ulp_error *error);
@@ -199,8 +203,8 @@ ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
  * it. Single stays of the audited model alone. For each sample: ulp_truth_clear, one ulp_plan_run
  * of the other model's plan (one lane: the reference) with ulp_truth_observer, then the audit's. */
 struct ulp_truth;
-/* max_memory_bytes: of the kept values, 0 for no limit. Free with ulp_truth_free. */
-ULP_API enum ulp_status ulp_truth_create(size_t max_memory_bytes, struct ulp_truth **out,
+/* Kept values are charged to budget (may be NULL). Free with ulp_truth_free. */
+ULP_API enum ulp_status ulp_truth_create(struct ulp_budget *budget, struct ulp_truth **out,
                                          struct ulp_error *error);
 ULP_API void ulp_truth_free(struct ulp_truth *truth);
 /* The audited model's value `audited` is the other's `original`, instead of that of its own name.

@@ -46,9 +46,7 @@ struct ulp_plan_options {
     const struct ulp_dim_value *dims; /* for symbolic dimensions of inputs; others take 1 */
     size_t dim_count;
     const struct ulp_tensor_set *inputs; /* when given, shapes are taken from these */
-    /* 0: no limit. A plan that is known to need more fails with ULP_ERROR_MEMORY */
-    size_t max_memory_bytes;
-    const struct ulp_keeps *keeps; /* of each lane, as many as there are lanes; NULL: none */
+    const struct ulp_keeps *keeps;       /* of each lane, as many as there are lanes; NULL: none */
     /* A problem close by, to see how an arithmetic's error varies: float constants of 16 elements
      * and more are changed at random by factors within 1 +- 2^(2 - precision) (of a type with less
      * precision its own), whole numbers not. precision 0: no change */
@@ -59,7 +57,8 @@ struct ulp_plan_options {
 };
 
 /* Plan the model for the lanes. Lane 0 is the reference when more than one is given. Every
- * unsupported operator, type or attribute is named in one ULP_ERROR_UNSUPPORTED. The model must
+ * unsupported operator, type or attribute is named in one ULP_ERROR_UNSUPPORTED; a plan that is
+ * known to need more memory than the model's budget has fails with ULP_ERROR_MEMORY. The model must
  * outlive the plan. Free with ulp_plan_free. */
 ULP_API enum ulp_status ulp_plan_create(const struct ulp_model *model,
                                         const struct ulp_arithmetic *lanes, size_t lane_count,
@@ -74,13 +73,14 @@ ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
 ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
 ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
 
-/* A lane from a file: JSON, doc/plan.md. */
+/* A lane from a file: JSON, doc/plan.md. Charged to budget (may be NULL). */
 struct ulp_precision_plan {
     struct ulp_arithmetic arithmetic;
     struct ulp_keeps keeps; /* named by the file's name without its folder */
     void *memory;           /* of both; ulp_precision_plan_free frees it */
 };
-ULP_API enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_precision_plan *out,
+ULP_API enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *budget,
+                                                struct ulp_precision_plan *out,
                                                 struct ulp_error *error);
 ULP_API void ulp_precision_plan_free(struct ulp_precision_plan *plan);
 /* "PATTERN=ARITH", as "op:Softmax=fp32": the arithmetic into out; *pattern_length: of the text.
@@ -108,10 +108,11 @@ struct ulp_border {
     size_t reader_count, first_reader;
     size_t elements; /* 0: unknown before the run */
 };
-/* The lane's borders, by producer; free *out with free. */
+/* The lane's borders, by producer; free *out with ulp_borders_free. */
 ULP_API enum ulp_status ulp_plan_borders(const struct ulp_plan *plan, size_t lane,
                                          struct ulp_border **out, size_t *count,
                                          struct ulp_error *error);
+ULP_API void ulp_borders_free(struct ulp_border *borders);
 
 /* What a node works on and with, in one lane. */
 struct ulp_node_types {
@@ -180,13 +181,12 @@ struct ulp_run_options {
     /* instead: lanes 1.. compute only contractions, each on the reference's inputs; events show
      * that P(r) as entire, and NULL for other nodes */
     bool isolated;
-    size_t max_memory_bytes;
 };
 
 /* What a run cost. */
 struct ulp_run_cost {
     double seconds;
-    size_t peak_bytes; /* of tensors */
+    size_t peak_bytes; /* of tensors and packed factors, in all lanes */
     /* constant factors whose packed form was kept, and how often one served again */
     size_t packed_count, packed_use_count;
 };

@@ -25,7 +25,8 @@ struct common_options {
     double low, high; /* --val-range */
     uint64_t seed;
     int threads;
-    size_t max_memory_bytes;
+    size_t max_memory_bytes;   /* 0: no limit */
+    struct ulp_budget *budget; /* of that limit */
     bool quiet;
     char *arithmetics; /* every --arith so far, separated by commas */
 };
@@ -33,6 +34,13 @@ struct common_options {
  * common_init. */
 extern const struct argp common_argp;
 void common_init(struct common_options *options);
+/* Parse the arguments of such a command into its options, of which *common is a part, and make the
+ * budget. Returns an exit code; usage errors do not return. */
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
+                          struct common_options *common);
+/* The same for any other command. */
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
+
 void common_free(struct common_options *options);
 
 /* As fprintf; text arguments are made harmless (base/shown.h). Commands print with this, and text
@@ -80,7 +88,8 @@ struct lane_list {
 };
 /* list: that of --arith; NULL: it was not given, `fallback` without --plan. */
 enum ulp_status make_lanes(const char *list, const char *fallback, const struct keep_options *keep,
-                           struct lane_list *out, struct ulp_error *error);
+                           struct ulp_budget *budget, struct lane_list *out,
+                           struct ulp_error *error);
 void free_lanes(struct lane_list *lanes);
 
 /* One input sample. */

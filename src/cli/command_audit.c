@@ -98,7 +98,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (options->schedules && (options->keep.rule_count || options->keep.plan))
-            argp_error(state, "--schedules is of whole arithmetics: leave out --keep and --plan");
+            refuse(state, "--schedules is of whole arithmetics: leave out --keep and --plan");
         return 0;
     case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
@@ -143,9 +143,10 @@ struct original {
 static enum ulp_status open_original(const struct audit_options *options, struct original *out,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ulp_model_load(options->reference_model, &out->model, error);
+    enum ulp_status status =
+        ulp_model_load(options->reference_model, options->common.budget, &out->model, error);
     if (status == ULP_OK)
-        status = ulp_truth_create(options->common.max_memory_bytes, &out->truth, error);
+        status = ulp_truth_create(options->common.budget, &out->truth, error);
     for (size_t i = 0; i < options->pair_count && status == ULP_OK; i++) {
         char *equals = strchr(options->pairs[i], '=');
         *equals = '\0';
@@ -168,10 +169,8 @@ static enum ulp_status run_original(const struct original *original,
                                     const struct ulp_run_options *run,
                                     const struct ulp_observer *progress, struct ulp_error *error)
 {
-    const struct ulp_plan_options options = {.inputs = inputs,
-                                             .max_memory_bytes = run->max_memory_bytes};
-    const struct ulp_run_options alone = {.thread_count = run->thread_count,
-                                          .max_memory_bytes = run->max_memory_bytes};
+    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_run_options alone = {.thread_count = run->thread_count};
     const struct ulp_observer observers[] = {ulp_truth_observer(original->truth), *progress};
     struct ulp_plan *plan;
     ulp_truth_clear(original->truth);
@@ -188,11 +187,8 @@ static enum ulp_status run_samples(const struct audit_options *options,
                                    struct ulp_error *error)
 {
     const struct ulp_arithmetic *lanes = list->arithmetics;
-    struct ulp_run_options run = {.thread_count = options->common.threads,
-                                  .audit = true,
-                                  .max_memory_bytes = options->common.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads, .audit = true};
     struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
-                                            .max_memory_bytes = run.max_memory_bytes,
                                             .keeps = list->keeps};
     struct ulp_plan *plan = NULL;
     struct ulp_auditor *auditor = NULL;
@@ -259,8 +255,7 @@ static enum ulp_status run_schedules(const struct audit_options *options,
                                      const struct sample_list *samples, struct ulp_audit *audit,
                                      struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads,
-                                  .max_memory_bytes = options->common.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads};
     struct progress progress;
     enum ulp_status status = ULP_OK;
     progress_init(&progress, options->common.quiet, lane_count - 1);
@@ -413,8 +408,8 @@ static int run_audit(const struct audit_options *options)
     struct ulp_model *model = NULL;
     struct sample_list samples = {0};
     struct ulp_audit audit = {0};
-    enum ulp_status status =
-        make_lanes(options->arithmetics, "fp16,tf32", &options->keep, &lanes, &error);
+    enum ulp_status status = make_lanes(options->arithmetics, "fp16,tf32", &options->keep,
+                                        options->common.budget, &lanes, &error);
     if (status == ULP_OK)
         status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], &error);
     if (status == ULP_OK && options->certify)
@@ -422,7 +417,7 @@ static int run_audit(const struct audit_options *options)
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, &error);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, &model, &error);
+        status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, &error);
     if (status == ULP_OK) {
@@ -449,8 +444,9 @@ int command_audit(int argc, char **argv)
                                      children,    NULL,         NULL};
     struct audit_options options = {.reference = "mpfr:128"};
     common_init(&options.common);
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
-    int code = run_audit(&options);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = run_audit(&options);
     common_free(&options.common);
     free(options.keep.rules);
     free(options.limits);

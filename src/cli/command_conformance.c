@@ -239,7 +239,8 @@ int command_conformance(int argc, char **argv)
                                      .doc = documentation};
     struct options options = {0};
     struct ulp_error error = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     if (options.list) {
         print_list("operators", excused_operators);
         print_list("types", excused_types);

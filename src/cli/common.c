@@ -27,7 +27,9 @@ static const struct argp_option options[] = {
     {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
     {"threads", 't', "N", 0, "Threads (default: all processors). Results do not depend on it", 2},
     {"max-memory", OPTION_MEMORY, "BYTES", 0,
-     "Stop with exit code 5 when tensors would need more; K, M, G are understood", 2},
+     "Stop with exit code 5 when the model, its inputs, the plan and the run would need more than "
+     "this together; K, M, G are understood",
+     2},
     {"quiet", 'q', 0, 0, "No progress and no notes on stderr", 2},
     {0},
 };
@@ -45,6 +47,24 @@ void common_free(struct common_options *common)
     free(common->arithmetics);
     free(common->inputs);
     free(common->dims);
+    ulp_budget_free(common->budget);
+}
+
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
+{
+    /* argp itself ends the program for anything but lack of memory */
+    return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? ULP_OK : fail_memory();
+}
+
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
+                          struct common_options *common)
+{
+    struct ulp_error error;
+    int code = parse_arguments(argp, argc, argv, input);
+    if (code == ULP_OK &&
+        ulp_budget_create(common->max_memory_bytes, &common->budget, &error) != ULP_OK)
+        code = fail(&error);
+    return code;
 }
 
 bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)
@@ -191,14 +211,14 @@ static size_t find_name_end(const char *text, struct ulp_arithmetic *arithmetic)
 {
     size_t best = 0;
     for (size_t end = strcspn(text, ",");; end += 1 + strcspn(text + end + 1, ",")) {
-        char *name = strndup(text, end);
+        char name[1024]; /* more than all parts together take */
         struct ulp_error ignored;
         struct ulp_arithmetic found;
-        if (name && ulp_arithmetic_find(name, &found, &ignored) == ULP_OK) {
+        snprintf(name, sizeof name, "%.*s", (int)end, text);
+        if (end < sizeof name && ulp_arithmetic_find(name, &found, &ignored) == ULP_OK) {
             best = end;
             *arithmetic = found;
         }
-        free(name);
         if (!text[end])
             return best;
     }

@@ -35,7 +35,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
     case OPTION_PLAN:
         if (keep->plan)
-            argp_error(state, "--plan %s: one plan at a time, %s is another", argument, keep->plan);
+            refuse(state, "--plan %s: one plan at a time, %s is another", argument, keep->plan);
         keep->plan = argument;
         return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -113,7 +113,8 @@ static enum ulp_status fill_lanes(const struct ulp_arithmetic *listed, size_t co
 }
 
 enum ulp_status make_lanes(const char *list, const char *fallback, const struct keep_options *keep,
-                           struct lane_list *out, struct ulp_error *error)
+                           struct ulp_budget *budget, struct lane_list *out,
+                           struct ulp_error *error)
 {
     struct ulp_arithmetic *listed = NULL;
     size_t count = 0;
@@ -122,7 +123,7 @@ enum ulp_status make_lanes(const char *list, const char *fallback, const struct 
     if (status == ULP_OK && (list || !keep->plan))
         status = parse_arithmetics(list ? list : fallback, &listed, &count, error);
     if (status == ULP_OK && keep->plan)
-        status = ulp_precision_plan_read(keep->plan, &out->plan, error);
+        status = ulp_precision_plan_read(keep->plan, budget, &out->plan, error);
     if (status == ULP_OK)
         status = fill_lanes(listed, count, keep->plan != NULL, out, error);
     free(listed);

@@ -13,7 +13,7 @@
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a plan of arithmetics");
+    return ulp_fail_memory(error, "out of memory for a plan of arithmetics");
 }
 
 enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,
@@ -96,8 +96,8 @@ static enum ulp_status read_plan(struct ulp_precision_plan *plan, const char *na
     return status;
 }
 
-enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_precision_plan *out,
-                                        struct ulp_error *error)
+enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *budget,
+                                        struct ulp_precision_plan *out, struct ulp_error *error)
 {
     unsigned char *bytes;
     size_t count;
@@ -105,14 +105,14 @@ enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_precision_p
     struct ulp_arena *arena;
     const char *slash = strrchr(path, '/');
     *out = (struct ulp_precision_plan){0};
-    enum ulp_status status = ulp_file_read(path, BYTES_MAX, &bytes, &count, error);
+    enum ulp_status status = ulp_file_read(path, BYTES_MAX, budget, &bytes, &count, error);
     if (status != ULP_OK)
         return status;
     json_t *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &where);
-    free(bytes);
+    ulp_free(bytes);
     if (!root)
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, where.line, where.text);
-    status = ulp_arena_create(&arena, error);
+    status = ulp_arena_create(&arena, budget, error);
     if (status == ULP_OK) {
         out->memory = arena;
         status = read_plan(out, slash ? slash + 1 : path, root, arena, error);

@@ -9,7 +9,7 @@
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while preparing a formula's run");
+    return ulp_fail_memory(error, "out of memory while preparing a formula's run");
 }
 
 /* Rule and table of the compute format and of the accumulator. Integers when no tensor is a

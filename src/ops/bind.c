@@ -469,7 +469,7 @@ static enum ulp_status make_tape(const struct binding *b)
         ulp_text_add(&text, "%s", formula);
     status = text.failed ? fail_memory(b)
                          : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names,
-                                           (int)output_count, b->error);
+                                           (int)output_count, ulp_arena_budget(b->arena), b->error);
     ulp_text_free(&text);
     return status;
 }
@@ -489,7 +489,7 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
                               .opset = opset,
                               .key = ulp_hash(node->name, strlen(node->name))};
     struct ulp_arena *scratch;
-    enum ulp_status status = ulp_arena_create(&scratch, error);
+    enum ulp_status status = ulp_arena_create(&scratch, ulp_arena_budget(arena), error);
     const struct binding b = {out, arena, scratch, error};
     if (status == ULP_OK && !row)
         status = choose_row(&b, opset);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "run/lane.h"
 
@@ -13,6 +15,7 @@ struct crossing {
 };
 
 struct crossings {
+    struct ulp_budget *budget;
     struct crossing *items;
     size_t count, capacity;
 };
@@ -52,14 +55,10 @@ static enum ulp_status add_crossing(const struct ulp_mix *mix, const struct ulp_
         return ULP_OK;
     for (; block->slots[slot].outer >= 0; block = block->parent)
         slot = block->slots[slot].outer;
-    if (out->count == out->capacity) {
-        const size_t capacity = out->capacity ? 2 * out->capacity : 64;
-        struct crossing *grown = realloc(out->items, capacity * sizeof *grown);
-        if (!grown)
-            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for borders");
-        out->items = grown;
-        out->capacity = capacity;
-    }
+    enum ulp_status status = ulp_grow(&out->items, out->count, &out->capacity, sizeof *out->items,
+                                      out->budget, "borders", error);
+    if (status != ULP_OK)
+        return status;
     const struct ulp_plan_slot *where = &block->slots[slot];
     out->items[out->count++] = (struct crossing){{.value = where->name,
                                                   .from = ulp_mix_arithmetic(mix, holder),
@@ -105,19 +104,21 @@ static int by_value(const void *a, const void *b)
 enum ulp_status ulp_plan_borders(const struct ulp_plan *plan, size_t lane, struct ulp_border **out,
                                  size_t *count, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     const struct ulp_mix *mix = &plan->mixes[lane];
-    struct crossings crossings = {0};
+    struct crossings crossings = {.budget = ulp_model_budget(plan->model)};
+    void *memory = NULL;
     enum ulp_status status = ULP_OK;
-    *out = NULL;
     *count = 0;
     for (size_t n = 0; n < plan->node_count && mix->of_node && status == ULP_OK; n++)
         status = add_node(plan, mix, n, &crossings, error);
-    struct ulp_border *borders =
-        status == ULP_OK ? malloc((crossings.count + 1) * sizeof *borders) : NULL;
-    if (status == ULP_OK && !borders)
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for borders");
+    if (status == ULP_OK)
+        status = ulp_allocate(&memory, crossings.count, sizeof **out, crossings.budget, "borders",
+                              error);
     if (crossings.count)
         qsort(crossings.items, crossings.count, sizeof *crossings.items, by_value);
+    struct ulp_border *borders = *out = memory;
     for (size_t i = 0; i < crossings.count && status == ULP_OK; i++) {
         const struct crossing *here = &crossings.items[i];
         const bool again =
@@ -127,7 +128,11 @@ enum ulp_status ulp_plan_borders(const struct ulp_plan *plan, size_t lane, struc
         else if (here->border.first_reader != here[-1].border.first_reader)
             borders[*count - 1].reader_count++;
     }
-    free(crossings.items);
-    *out = borders;
+    ulp_free(crossings.items);
     return status;
+}
+
+void ulp_borders_free(struct ulp_border *borders)
+{
+    ulp_free(borders);
 }

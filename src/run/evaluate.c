@@ -7,7 +7,7 @@
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_fail_memory(error, "out of memory");
 }
 
 /* Input i of a step run in the arithmetic of `lane`, of which the lane `source` has the value (and

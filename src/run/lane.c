@@ -1,6 +1,5 @@
 #include "run/lane.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -17,10 +16,15 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
                                 struct ulp_pool *pool, struct ulp_error *error)
 {
     *out = (struct ulp_lane){.mix = mix, .block = block, .budget = budget, .pool = pool};
-    out->values = calloc(count_values(out) + 1, sizeof *out->values);
-    out->kept = calloc(count_values(out) + 1, sizeof *out->kept);
-    return out->values && out->kept ? ULP_OK
-                                    : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a lane");
+    void *values, *kept = NULL;
+    enum ulp_status status = ulp_allocate_zero(&values, count_values(out) + 1, sizeof *out->values,
+                                               budget, "values of a lane", error);
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&kept, count_values(out) + 1, sizeof *out->kept, budget,
+                                   "values of a lane", error);
+    out->values = values;
+    out->kept = kept;
+    return status;
 }
 
 /* The value's slot, or its constant as the lane uses it in one of its arithmetics. */
@@ -89,8 +93,8 @@ void ulp_lane_free(struct ulp_lane *lane)
     for (size_t v = 0; lane->values && lane->kept && v < count_values(lane); v++)
         drop_value(lane, v);
     drop_bodies(lane);
-    free(lane->values);
-    free(lane->kept);
+    ulp_free(lane->values);
+    ulp_free(lane->kept);
     *lane = (struct ulp_lane){0};
 }
 

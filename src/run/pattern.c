@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/suggest.h"
 #include "run/plan.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    return ulp_fail_memory(error, "out of memory while planning");
 }
 
 static bool matches(const char *glob, const char *text)
@@ -192,9 +193,10 @@ static bool follow_node(struct marks *marks, const struct ulp_plan_node *node)
 /* Mark all that comes from marked nodes, or (back) all they come from. Nodes come in the order of
  * what they need. */
 static enum ulp_status spread_marks(const struct ulp_plan *plan, bool *marked, bool back,
-                                    struct ulp_error *error)
+                                    struct ulp_arena *scratch, struct ulp_error *error)
 {
-    struct marks marks = {marked, back, calloc(plan->node_count + 1, sizeof *marks.given)};
+    struct marks marks = {marked, back,
+                          ulp_arena_take(scratch, plan->node_count + 1, sizeof *marks.given)};
     if (!marks.given)
         return out_of_memory(error);
     for (size_t i = 0; i < plan->node_count; i++) {
@@ -202,54 +204,52 @@ static enum ulp_status spread_marks(const struct ulp_plan *plan, bool *marked, b
         if (marked[n] == back && follow_node(&marks, &plan->nodes[n]))
             marked[n] = true;
     }
-    free(marks.given);
     return ULP_OK;
 }
 
 static enum ulp_status choose_side(const struct ulp_plan *plan, const char *name, bool back,
-                                   bool *chosen, struct ulp_error *error)
+                                   bool *chosen, struct ulp_arena *scratch, struct ulp_error *error)
 {
-    bool *named = calloc(plan->node_count + 1, sizeof *named);
+    bool *named = ulp_arena_take(scratch, plan->node_count + 1, sizeof *named);
     if (!named)
         return out_of_memory(error);
     enum ulp_status status =
         choose_names(plan, name, named) ? ULP_OK : refuse_name(plan, name, error);
     if (status == ULP_OK) {
         memcpy(chosen, named, plan->node_count * sizeof *chosen);
-        status = spread_marks(plan, chosen, back, error);
+        status = spread_marks(plan, chosen, back, scratch, error);
     }
     for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
         chosen[n] = chosen[n] && !named[n];
-    free(named);
     return status;
 }
 
 /* Both ends and what lies on a way from one to the other. */
 static enum ulp_status choose_between(const struct ulp_plan *plan, const char *first,
-                                      const char *last, bool *chosen, struct ulp_error *error)
+                                      const char *last, bool *chosen, struct ulp_arena *scratch,
+                                      struct ulp_error *error)
 {
-    bool *before = calloc(plan->node_count + 1, sizeof *before);
+    bool *before = ulp_arena_take(scratch, plan->node_count + 1, sizeof *before);
     if (!before)
         return out_of_memory(error);
     enum ulp_status status = !choose_names(plan, first, chosen)  ? refuse_name(plan, first, error)
                              : !choose_names(plan, last, before) ? refuse_name(plan, last, error)
                                                                  : ULP_OK;
     if (status == ULP_OK)
-        status = spread_marks(plan, chosen, false, error);
+        status = spread_marks(plan, chosen, false, scratch, error);
     if (status == ULP_OK)
-        status = spread_marks(plan, before, true, error);
+        status = spread_marks(plan, before, true, scratch, error);
     for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
         chosen[n] = chosen[n] && before[n];
-    free(before);
     return status;
 }
 
 /* A name may hold commas: the one that parts two names of nodes counts, else the first. */
 static enum ulp_status choose_two(const struct ulp_plan *plan, const char *names, bool *chosen,
-                                  struct ulp_error *error)
+                                  struct ulp_arena *scratch, struct ulp_error *error)
 {
     const char *comma = strchr(names, ',');
-    char *first = strdup(names);
+    char *first = ulp_arena_text(scratch, names, strlen(names));
     enum ulp_status status =
         !first   ? out_of_memory(error)
         : !comma ? ulp_fail(error, ULP_ERROR_USAGE, "'between:%s': expected between:A,B", names)
@@ -267,9 +267,8 @@ static enum ulp_status choose_two(const struct ulp_plan *plan, const char *names
         memcpy(first, names, (size_t)(comma - names));
         first[comma - names] = 0;
         memset(chosen, 0, plan->node_count * sizeof *chosen);
-        status = choose_between(plan, first, comma + 1, chosen, error);
+        status = choose_between(plan, first, comma + 1, chosen, scratch, error);
     }
-    free(first);
     return status;
 }
 
@@ -300,16 +299,16 @@ static enum ulp_status choose_single(const struct ulp_plan *plan, const char *pa
 }
 
 enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
-                                   struct ulp_error *error)
+                                   struct ulp_arena *scratch, struct ulp_error *error)
 {
     const char *rest;
     enum ulp_status status;
     if ((rest = after_prefix(pattern, "before:")))
-        status = choose_side(plan, rest, true, chosen, error);
+        status = choose_side(plan, rest, true, chosen, scratch, error);
     else if ((rest = after_prefix(pattern, "after:")))
-        status = choose_side(plan, rest, false, chosen, error);
+        status = choose_side(plan, rest, false, chosen, scratch, error);
     else if ((rest = after_prefix(pattern, "between:")))
-        status = choose_two(plan, rest, chosen, error);
+        status = choose_two(plan, rest, chosen, scratch, error);
     else
         return choose_single(plan, pattern, chosen, error);
     bool any = false;

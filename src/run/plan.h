@@ -114,8 +114,8 @@ struct ulp_plan_node {
 
 /* What a lane computes its nodes in (keep.c). */
 struct ulp_mix {
-    /* as reports call the lane; NULL: by its arithmetic's name */
-    char *name;
+    struct ulp_arena *memory; /* of the rest; NULL: the plan's */
+    const char *name;         /* as reports call the lane; NULL: by its arithmetic's name */
     size_t count;
     struct ulp_arithmetic *items; /* of the lane first; those of its kept nodes */
     /* by node: which of the items; NULL: the first for all */
@@ -133,8 +133,8 @@ struct ulp_plan {
     struct ulp_block *main;
     struct ulp_block **blocks; /* every block, for freeing */
     size_t block_count, block_capacity;
-    size_t max_memory_bytes;
-    struct ulp_budget budget;    /* of constants computed while planning */
+    struct ulp_budget budget, constants; /* of the plan, and of constants computed for it */
+    struct ulp_pool *pool;               /* of one thread, while planning */
     struct ulp_plan_node *nodes; /* every node, those of bodies before the node that has them */
     size_t node_count;
     struct ulp_problem *problems; /* what is unsupported, while planning */
@@ -172,12 +172,7 @@ static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_m
 /* pattern.c: set chosen[node] of the nodes that the pattern names. None: an error with near
  * names. */
 enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
-                                   struct ulp_error *error);
-
-/* keep.c */
-enum ulp_status ulp_mix_create(struct ulp_mix *out, const struct ulp_arithmetic *lane,
-                               struct ulp_error *error);
-void ulp_mix_free(struct ulp_mix *mix);
+                                   struct ulp_arena *scratch, struct ulp_error *error);
 
 /* expand.c: the graph and everything nested in it as blocks, functions expanded, nodes bound to
  * operators. Every node that cannot be bound is collected and reported in one error. */
@@ -217,10 +212,10 @@ enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
  */
 enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,
                                  struct ulp_error *error);
-/* memory.c: ULP_ERROR_MEMORY when the values known to be alive at one step exceed the limit (0:
- * none). A lower bound of the run's need: scratch, converted weights and shapes unknown before the
- * run come on top, and are charged as they come. */
-enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes,
+/* memory.c: ULP_ERROR_MEMORY when the model, the plan and the values known to be alive at one step
+ * exceed the limit of the model's budget. A lower bound of the run's need: inputs as they were
+ * given, scratch, and shapes unknown before the run come on top, and are charged as they come. */
+enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
                                       struct ulp_error *error);
 /* plan.c: check given inputs against the model's declarations; bind symbolic dimensions by name. */
 enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,

@@ -41,7 +41,7 @@ static bool run(const struct node_case *c, const struct ulp_operator *row,
     struct ulp_arena *arena;
     struct ulp_bound bound;
     struct ulp_error error = {0};
-    ck_assert_int_eq(ulp_arena_create(&arena, NULL), ULP_OK);
+    ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     enum ulp_status status = ulp_bind(&bound, &c->node, row->since, arena, &error);
     ck_assert_msg(status == ULP_OK, "%s since %d: %s", row->name, row->since, error.message);
     memset(outputs, 0, OUTPUTS * sizeof *outputs);

@@ -146,7 +146,7 @@ static struct ulp_model *make_model(const struct one_node *from, struct ulp_tens
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto bytes = proto_model(10, 23, &graph);
     proto_opset(&bytes, "com.microsoft", 1);
-    ck_ulp_ok(ulp_model_load_bytes("work.onnx", bytes.data, bytes.count, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("work.onnx", bytes.data, bytes.count, NULL, &model, &error), error);
     proto_free(&bytes);
     return model;
 }

@@ -288,7 +288,7 @@ static enum ulp_status run_step_alone(struct ulp_call *call, struct recurrent *s
                                       const int64_t *h_line, struct ulp_error *error)
 {
     struct ulp_arena *outer = call->scratch;
-    enum ulp_status status = ulp_arena_create(&call->scratch, error);
+    enum ulp_status status = ulp_arena_create(&call->scratch, call->budget, error);
     if (status == ULP_OK) {
         status = run_step(call, s, d, formulas, x_row, h_line, error);
         ulp_arena_free(call->scratch);
