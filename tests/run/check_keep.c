@@ -522,7 +522,7 @@ START_TEST(borders_are_where_casts_would_be)
         ck_assert_uint_eq(borders[b].elements, 24);
     }
     ck_assert_str_eq(got, rows[_i].borders);
-    free(borders);
+    ulp_borders_free(borders);
     ulp_plan_free(plan);
     ulp_model_free(model);
 }
@@ -547,7 +547,7 @@ START_TEST(a_plan_is_read)
                "{\"arithmetic\": \"fp16@a100\", \"note\": [1], \"keep\": [\n"
                " {\"nodes\": [\"op:Softmax\", \"a*\"], \"arithmetic\": \"fp32\", \"gain\": 3},\n"
                " {\"nodes\": \"#1\", \"arithmetic\": \"bf16\"}]}");
-    ck_ulp_ok(ulp_precision_plan_read(path, &plan, &error), error);
+    ck_ulp_ok(ulp_precision_plan_read(path, NULL, &plan, &error), error);
     ck_assert_str_eq(plan.arithmetic.name, "fp16@a100");
     ck_assert_str_eq(plan.keeps.name, "plan.json");
     ck_assert_uint_eq(plan.keeps.count, 3);
@@ -555,7 +555,7 @@ START_TEST(a_plan_is_read)
     ck_assert_str_eq(plan.keeps.items[1].arithmetic.name, "fp32");
     ck_assert_str_eq(plan.keeps.items[2].arithmetic.name, "bf16");
     ulp_precision_plan_free(&plan);
-    ck_assert_int_eq(ulp_precision_plan_read(test_folder("none.json"), &plan, &error),
+    ck_assert_int_eq(ulp_precision_plan_read(test_folder("none.json"), NULL, &plan, &error),
                      ULP_ERROR_INPUT);
 }
 END_TEST
@@ -582,7 +582,7 @@ START_TEST(a_wrong_plan_says_where)
     struct ulp_error error;
     const char *path = test_folder("plan.json");
     write_file(path, wrong[_i].text);
-    ck_assert_int_ne(ulp_precision_plan_read(path, &plan, &error), ULP_OK);
+    ck_assert_int_ne(ulp_precision_plan_read(path, NULL, &plan, &error), ULP_OK);
     ck_assert_msg(strstr(error.message, wrong[_i].hint) && strstr(error.message, "plan.json"), "%s",
                   error.message);
 }
@@ -628,8 +628,8 @@ START_TEST(magika_needs_two_nodes)
     struct ulp_error error;
     if (!file)
         return;
-    ck_ulp_ok(ulp_model_load(file, &model, &error), error);
-    ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), &inputs, &error),
+    ck_ulp_ok(ulp_model_load(file, NULL, &model, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs, &error),
               error);
     const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic("fp16"),
                                            arithmetic("fp16")};
