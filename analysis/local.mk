@@ -1,6 +1,14 @@
 libcore_la_SOURCES += \
 	%D%/audit.c \
 	%D%/certify.c \
+	%D%/compare/cause.c \
+	%D%/compare/collect.c \
+	%D%/compare/comparison.c %D%/compare/comparing.h \
+	%D%/compare/decisions.c \
+	%D%/compare/expected.c \
+	%D%/compare/match.c \
+	%D%/compare/tail.c \
+	%D%/compare/trials.c \
 	%D%/limit.c \
 	%D%/median.c %D%/median.h \
 	%D%/merge.c \
@@ -11,6 +19,7 @@ libcore_la_SOURCES += \
 	%D%/report_json.c \
 	%D%/report_text.c \
 	%D%/report.c %D%/report_internal.h \
+	%D%/schedules.h \
 	%D%/spread.c \
 	%D%/taint.c %D%/taint.h \
 	%D%/truth.c %D%/truth.h

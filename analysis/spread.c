@@ -7,9 +7,8 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "analysis/metrics.h"
+#include "analysis/schedules.h"
 #include "tensor/tensor.h"
-
-#define SCHEDULES_MAX 12
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
@@ -30,10 +29,8 @@ static bool name_on_other_gpu(const struct ulp_arithmetic *base, char *name, siz
                     parts ? parts : "") < (int)size;
 }
 
-/* The set of schedules. A name that does not exist (a unit the other GPU lacks, parts that
- * contradict) is no member. */
-static size_t make_set(const struct ulp_arithmetic *base, struct ulp_arithmetic *set,
-                       ptrdiff_t *other_gpu)
+size_t ulp_schedules_make(const struct ulp_arithmetic *base, struct ulp_arithmetic *set,
+                          ptrdiff_t *other_gpu)
 {
     size_t count = 0;
     char name[300];
@@ -202,7 +199,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_arithmetic lanes[1 + SCHEDULES_MAX] = {*reference};
+    struct ulp_arithmetic lanes[1 + ULP_SCHEDULES_MAX] = {*reference};
     struct ulp_plan_options plan_options = {.inputs = inputs,
                                             .max_memory_bytes = options->max_memory_bytes};
     struct ulp_run_options run = *options;
@@ -211,7 +208,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
                                        progress ? *progress : (struct ulp_observer){0}};
     struct ulp_plan *plan = NULL;
     *out = (struct ulp_spreads){0};
-    size_t count = make_set(base, lanes + 1, &out->other_gpu);
+    size_t count = ulp_schedules_make(base, lanes + 1, &out->other_gpu);
     run.audit = false;
     run.isolated = true;
     enum ulp_status status = name_set(out, lanes + 1, count, error);

@@ -1,0 +1,149 @@
+/* Decisions: indices, comparisons, roundings to steps. Where another rounding turns one, what
+ * follows is away by the size of the choice and not by the size of roundings; such values are
+ * open. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+bool ulp_is_open(const struct ulp_comparing *comparing, size_t arithmetic, const char *name)
+{
+    return ulp_names_find(&comparing->open[arithmetic].names, name) >= 0;
+}
+
+static enum ulp_status add_open(struct ulp_open_values *open, const char *name,
+                                struct ulp_error *error)
+{
+    if (ulp_names_find(&open->names, name) >= 0)
+        return ULP_OK;
+    if (open->count == open->capacity) {
+        const size_t capacity = 2 * open->capacity + 64;
+        char **owned = realloc(open->owned, capacity * sizeof *owned);
+        if (!owned)
+            return ulp_comparing_memory(error);
+        open->owned = owned;
+        open->capacity = capacity;
+    }
+    char *copy = strdup(name); /* trials' names end with their plans */
+    if (!copy)
+        return ulp_comparing_memory(error);
+    open->owned[open->count] = copy;
+    return ulp_names_add(&open->names, copy, (int)open->count++) ? ULP_OK
+                                                                 : ulp_comparing_memory(error);
+}
+
+static bool reads_float(const struct ulp_event *event)
+{
+    for (size_t i = 0; i < event->input_count; i++)
+        if (event->inputs[i].entire && ulp_element_is_float(event->inputs[i].entire->element))
+            return true;
+    return false;
+}
+
+/* Integers that come from floats, and floats that can only be whole. */
+static bool is_decision(const struct ulp_event *event, const struct ulp_tensor *value)
+{
+    static const char *const whole[] = {"Round", "Floor", "Ceil", "Sign"};
+    if (!ulp_element_is_float(value->element))
+        return reads_float(event);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        if (strcmp(event->op, whole[i]) == 0)
+            return true;
+    return false;
+}
+
+/* NULL: a lane that takes another way. */
+static bool is_equal(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    if (!a || !b || !ulp_tensor_same_shape(a, b))
+        return false;
+    if (!ulp_element_is_float(a->element))
+        return memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
+    for (size_t i = 0; i < a->count; i++) {
+        const double x = ulp_tensor_get(a, i), y = ulp_tensor_get(b, i);
+        if (x != y && !(x != x && y != y))
+            return false;
+    }
+    return true;
+}
+
+static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char *name,
+                                     size_t round, const struct ulp_tensor *value,
+                                     struct ulp_error *error)
+{
+    if (comparing->decision_count == comparing->decision_capacity) {
+        const size_t capacity = 2 * comparing->decision_capacity + 64;
+        struct ulp_decision *decisions =
+            realloc(comparing->decisions, capacity * sizeof *decisions);
+        if (!decisions)
+            return ulp_comparing_memory(error);
+        comparing->decisions = decisions;
+        comparing->decision_capacity = capacity;
+    }
+    struct ulp_decision *decision = &comparing->decisions[comparing->decision_count];
+    *decision = (struct ulp_decision){.name = ulp_compared_name(name, round)};
+    if (!decision->name)
+        return ulp_comparing_memory(error);
+    comparing->decision_count++;
+    enum ulp_status status = ulp_tensor_copy(&decision->tensor, value, NULL, error);
+    if (status == ULP_OK &&
+        !ulp_names_add(&comparing->decided, decision->name, (int)comparing->decision_count - 1))
+        status = ulp_comparing_memory(error);
+    return status;
+}
+
+/* The decision of the run on the inputs themselves; NULL: the run did not come to it. */
+static enum ulp_status find_decision(const struct ulp_comparing *comparing, const char *name,
+                                     size_t round, const struct ulp_tensor **out,
+                                     struct ulp_error *error)
+{
+    char *full = ulp_compared_name(name, round);
+    if (!full)
+        return ulp_comparing_memory(error);
+    const int number = ulp_names_find(&comparing->decided, full);
+    free(full);
+    *out = number < 0 ? NULL : &comparing->decisions[number].tensor;
+    return ULP_OK;
+}
+
+/* Is output o another decision in some of the lanes, or than in the run on the inputs? */
+static enum ulp_status look_at(struct ulp_comparing *comparing, const struct ulp_event *event,
+                               size_t o, size_t first, size_t last, bool keep, bool *turned,
+                               struct ulp_error *error)
+{
+    const struct ulp_tensor *truth = event->values[o].entire;
+    const bool decision = is_decision(event, truth);
+    for (size_t l = first; l < last; l++) {
+        const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
+        *turned |= !value || !ulp_tensor_same_shape(value, truth) ||
+                   (decision && !is_equal(value, truth));
+    }
+    if (!decision)
+        return ULP_OK;
+    if (keep)
+        return keep_decision(comparing, event->output_names[o], event->round, truth, error);
+    const struct ulp_tensor *kept = NULL;
+    enum ulp_status status =
+        find_decision(comparing, event->output_names[o], event->round, &kept, error);
+    *turned |= !is_equal(kept, truth);
+    return status;
+}
+
+enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t arithmetic,
+                                     const struct ulp_event *event, size_t first, size_t last,
+                                     bool keep, struct ulp_error *error)
+{
+    bool open = false;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < event->input_count; i++)
+        open |= ulp_is_open(comparing, arithmetic, event->input_names[i]);
+    for (size_t l = first; l < last && event->apart; l++)
+        open |= event->apart[l];
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
+        status = look_at(comparing, event, o, first, last, keep, &open, error);
+    for (size_t o = 0; o < event->output_count && open && status == ULP_OK; o++)
+        status = add_open(&comparing->open[arithmetic], event->output_names[o], error);
+    return status;
+}

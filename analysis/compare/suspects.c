@@ -1,0 +1,103 @@
+/* The nodes between what is explained and what is not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "base/error.h"
+#include "run/plan.h"
+
+struct searching {
+    const struct ulp_comparing *comparing;
+    size_t file;
+    const struct ulp_block *block;
+    bool *seen;     /* by slot */
+    bool *suspects; /* by step */
+    int *queue;     /* slots */
+    size_t queued;
+    struct ulp_suspects *out;
+};
+
+/* Is the value recorded, and explained? Inputs that were not recorded are not. */
+static bool is_cleared(const struct searching *searching, const char *name)
+{
+    const ptrdiff_t number =
+        name ? ulp_compared_find(searching->comparing, name, 0) : -1;
+    const struct ulp_compared_value *value =
+        number < 0 ? NULL
+                   : &searching->comparing->out->tensors[number].values[searching->file];
+    return value && value->recorded && value->explained;
+}
+
+static void look_at_inputs(struct searching *searching, const struct ulp_step *step)
+{
+    for (size_t i = 0; i < step->input_count; i++) {
+        const int slot = step->inputs[i];
+        if (slot < 0 || searching->seen[slot] || searching->block->slots[slot].constant)
+            continue;
+        searching->seen[slot] = true;
+        if (!is_cleared(searching, searching->block->slots[slot].name))
+            searching->queue[searching->queued++] = slot;
+    }
+}
+
+static void search(struct searching *searching, const struct ulp_step *first)
+{
+    const struct ulp_block *block = searching->block;
+    searching->suspects[first - block->steps] = true;
+    look_at_inputs(searching, first);
+    for (size_t q = 0; q < searching->queued; q++) {
+        const int slot = searching->queue[q];
+        const struct ulp_step *step = ulp_block_producer(block, slot);
+        if (step) {
+            searching->suspects[step - block->steps] = true;
+            look_at_inputs(searching, step);
+        } else if (block->slots[slot].outer < 0) {
+            searching->out->inputs[searching->out->input_count++] = block->slots[slot].name;
+        }
+    }
+}
+
+static void collect_steps(struct searching *searching)
+{
+    struct ulp_suspects *out = searching->out;
+    for (size_t s = 0; s < searching->block->step_count; s++)
+        if (searching->suspects[s] && !searching->block->steps[s].folded) {
+            out->nodes[out->count] = searching->block->steps[s].name;
+            out->ops[out->count++] = searching->block->steps[s].bound.node->op_type;
+        }
+}
+
+enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                  struct ulp_suspects *out, struct ulp_error *error)
+{
+    const ptrdiff_t index = comparing->out->tensors[tensor].index;
+    const struct ulp_plan_node *node = &comparing->plan->nodes[index];
+    const struct ulp_block *block = node->block;
+    struct searching searching = {.comparing = comparing, .file = file, .block = block, .out = out};
+    *out = (struct ulp_suspects){.nodes = calloc(block->step_count + 1, sizeof *out->nodes),
+                                 .ops = calloc(block->step_count + 1, sizeof *out->ops),
+                                 .inputs = calloc(block->slot_count + 1, sizeof *out->inputs)};
+    searching.seen = calloc(block->slot_count + 1, sizeof *searching.seen);
+    searching.suspects = calloc(block->step_count + 1, sizeof *searching.suspects);
+    searching.queue = calloc(block->slot_count + 1, sizeof *searching.queue);
+    const bool whole = out->nodes && out->ops && out->inputs && searching.seen &&
+                       searching.suspects && searching.queue;
+    if (whole) {
+        search(&searching, node->step);
+        collect_steps(&searching);
+    } else {
+        ulp_suspects_free(out);
+    }
+    free(searching.seen);
+    free(searching.suspects);
+    free(searching.queue);
+    return whole ? ULP_OK : ulp_comparing_memory(error);
+}
+
+void ulp_suspects_free(struct ulp_suspects *suspects)
+{
+    free(suspects->nodes);
+    free(suspects->ops);
+    free(suspects->inputs);
+    *suspects = (struct ulp_suspects){0};
+}
