@@ -1,14 +1,19 @@
 /* layers.csv: one line for each node output of each arithmetic. An empty field is a figure that
  * does not exist. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/report_internal.h"
 
 static void add_text(struct ulp_text *out, const char *value)
 {
+    const char *end = value + strlen(value);
+    struct ulp_shown shown;
     ulp_text_add(out, "\"");
-    for (; *value; value++)
-        ulp_text_add(out, *value == '"' ? "\"\"" : "%c", *value);
+    while (value < end) {
+        value = ulp_show_character(&shown, value, end);
+        ulp_text_add(out, *shown.text == '"' ? "\"\"" : "%s", shown.text);
+    }
     ulp_text_add(out, "\"");
 }
 

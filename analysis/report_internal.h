@@ -5,6 +5,7 @@
 
 #include <ulpscope/report.h>
 
+#include "base/shown.h"
 #include "base/text.h"
 
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,

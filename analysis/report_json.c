@@ -78,15 +78,18 @@ static json_t *make_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Names from a hostile model may not be UTF-8; such bytes are shown as "?". */
+/* JSON holds any characters, but a hostile model's names may not be UTF-8. */
 static json_t *make_text(const char *text)
 {
     json_t *value = json_string(text);
     if (value)
         return value;
     struct ulp_text clean = {0};
-    for (; *text; text++)
-        ulp_text_add(&clean, "%c", (unsigned char)*text < 0x80 ? *text : '?');
+    struct ulp_shown shown;
+    for (const char *end = text + strlen(text); text < end;) {
+        text = ulp_show_character(&shown, text, end);
+        ulp_text_add(&clean, "%s", shown.text);
+    }
     value = json_string(clean.data ? clean.data : "");
     ulp_text_free(&clean);
     return value;

@@ -11,6 +11,7 @@
 #define RANKED 5
 #define SAMPLES_SHOWN 4
 #define NAME_WIDTH 40
+#define SHOWN_BYTES (4 * WIDTH + 1) /* of a line: four bytes of UTF-8 a column */
 
 struct style {
     const char *bold, *red, *yellow, *dim, *off;
@@ -25,25 +26,6 @@ struct ranked {
     double relative; /* rms of the ranked view over the reference's rms */
 };
 
-/* A name cut in the middle so that both its ends stay readable. Bytes that are no visible ASCII are
- * shown as "?": a model's names must neither move the cursor nor be cut inside a character. */
-static const char *fit_name(const char *name, int width, char *buffer, size_t size)
-{
-    size_t length = strlen(name), wanted = (size_t)width < size - 1 ? (size_t)width : size - 1;
-    if (length <= wanted) {
-        memcpy(buffer, name, length + 1);
-    } else {
-        size_t head = (wanted - 3) / 3, tail = wanted - 3 - head;
-        memcpy(buffer, name, head);
-        memcpy(buffer + head, "...", 3);
-        memcpy(buffer + head + 3, name + length - tail, tail + 1);
-    }
-    for (char *c = buffer; *c; c++)
-        if (*c < ' ' || *c > '~')
-            *c = '?';
-    return buffer;
-}
-
 /* "MatMul", of a node that runs several times for a sample "MatMul x16". */
 static const char *fit_op(const struct ulp_audit *audit, const struct ulp_audit_node *node,
                           int width, char *buffer, size_t size)
@@ -53,8 +35,8 @@ static const char *fit_op(const struct ulp_audit *audit, const struct ulp_audit_
     if (node->rounds > samples)
         snprintf(count, sizeof count, " x%zu", (node->rounds + samples / 2) / samples);
     int room = width - (int)strlen(count);
-    snprintf(buffer, size, "%.*s%s", room > 0 ? room : 0, node->op, count);
-    return buffer;
+    ulp_show(buffer, size, node->op, room > 0 ? (size_t)room : 0, 0);
+    return strcat(buffer, count);
 }
 
 static bool is_float_output(const struct ulp_audit_output *output)
@@ -114,9 +96,9 @@ static void add_ranking(struct ulp_text *out, const struct ulp_audit *audit,
     for (size_t i = 0; i < count && i < RANKED; i++) {
         const struct ulp_metrics *m =
             introduced ? &ranking[i].output->introduced : &ranking[i].output->carried;
-        char name[NAME_WIDTH + 1], op[48];
-        ulp_text_add(out, "    %-*s %-14s%10.2e%10.2e%10.2e%9.3g\n", NAME_WIDTH,
-                     fit_name(ranking[i].node->name, NAME_WIDTH, name, sizeof name),
+        char name[SHOWN_BYTES], op[SHOWN_BYTES];
+        ulp_text_add(out, "    %s %-14s%10.2e%10.2e%10.2e%9.3g\n",
+                     ulp_show(name, sizeof name, ranking[i].node->name, NAME_WIDTH, NAME_WIDTH),
                      fit_op(audit, ranking[i].node, 14, op, sizeof op), ranking[i].relative, m->rms,
                      m->max_abs, m->max_ulp);
     }
@@ -135,9 +117,9 @@ static void add_graph_outputs(struct ulp_text *out, const struct ulp_audit_lane 
                  "rms", "max abs", "max rel", "sqnr dB", "nonfinite", style->off);
     for (size_t o = 0; o < lane->outputs.output_count; o++) {
         const struct ulp_audit_output *output = &lane->outputs.outputs[o];
-        char name[39];
+        char name[SHOWN_BYTES];
         const char *colour = output->entire.nonfinite || output->entire.diverged ? style->red : "";
-        ulp_text_add(out, "  %s%-38s", colour, fit_name(output->name, 37, name, sizeof name));
+        ulp_text_add(out, "  %s%-38s", colour, ulp_show(name, sizeof name, output->name, 37, 0));
         if (output->entire.diverged && is_float_output(output))
             ulp_text_add(out,
                          "%10.2e  diverged: follows other indices or decisions than the reference",
@@ -180,11 +162,11 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
                 lane->nodes[n].outputs[o].range.headroom_bits < 1 && !tight++)
                 first_tight = n;
     }
-    char name[61];
+    char name[SHOWN_BYTES];
     if (lane->first_born >= 0) {
         const struct ulp_audit_node *node = &lane->nodes[lane->first_born];
         ulp_text_add(out, "  %sfirst non-finite value: node %zu %s (%s)%s\n", style->red,
-                     node->index, fit_name(node->name, 60, name, sizeof name), node->op,
+                     node->index, ulp_show(name, sizeof name, node->name, 60, 0), node->op,
                      style->off);
         for (size_t o = 0; o < node->output_count; o++) {
             struct ulp_format format = find_format(lane, &node->outputs[o]);
@@ -204,7 +186,7 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
         for (size_t n = (size_t)lane->first_born + 1; n < lane->node_count && listed < RANKED; n++)
             if (lane->nodes[n].born && ++listed)
                 ulp_text_add(out, "    also: node %zu %s (%s)\n", n,
-                             fit_name(lane->nodes[n].name, 60, name, sizeof name),
+                             ulp_show(name, sizeof name, lane->nodes[n].name, 60, 0),
                              lane->nodes[n].op);
     } else {
         ulp_text_add(out,
@@ -213,13 +195,13 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
     if (lane->first_decided >= 0)
         ulp_text_add(out, "  %sfirst to decide otherwise than the reference: node %td %s (%s)%s\n",
                      style->yellow, lane->first_decided,
-                     fit_name(lane->nodes[lane->first_decided].name, 36, name, sizeof name),
+                     ulp_show(name, sizeof name, lane->nodes[lane->first_decided].name, 36, 0),
                      lane->nodes[lane->first_decided].op, style->off);
     if (tight)
         ulp_text_add(
             out, "  %s%zu output%s within 1 bit of the largest value or beyond, the first: %s%s\n",
             style->yellow, tight, tight == 1 ? "" : "s",
-            fit_name(lane->nodes[first_tight].name, 40, name, sizeof name), style->off);
+            ulp_show(name, sizeof name, lane->nodes[first_tight].name, 40, 0), style->off);
 }
 
 /* What products compute in beside what their weights are stored in, where these are integers or
@@ -259,20 +241,20 @@ static void add_parting(struct ulp_text *out, const struct ulp_audit *audit,
     if (parting->other < 0)
         return;
     const char *other = audit->lanes[parting->other].arithmetic.name;
-    char name[61];
+    char name[SHOWN_BYTES];
     if (parting->first < 0) {
         ulp_text_add(out, "  equals %s in every bit\n", other);
         return;
     }
     ulp_text_add(out, "  parts from %s at node %td %s (%s)\n", other, parting->first,
-                 fit_name(lane->nodes[parting->first].name, 60, name, sizeof name),
+                 ulp_show(name, sizeof name, lane->nodes[parting->first].name, 60, 0),
                  lane->nodes[parting->first].op);
     if (parting->first_step >= 0)
         ulp_text_add(
             out,
             "    by quantisation steps first at node %td %s (%s); %zu of %zu integers differ\n",
             parting->first_step,
-            fit_name(lane->nodes[parting->first_step].name, 60, name, sizeof name),
+            ulp_show(name, sizeof name, lane->nodes[parting->first_step].name, 60, 0),
             lane->nodes[parting->first_step].op, parting->steps, parting->count);
     else if (parting->count)
         ulp_text_add(out, "    by roundings only: all %zu integers are equal\n", parting->count);
@@ -292,7 +274,7 @@ static void add_lane(struct ulp_text *out, const struct ulp_audit *audit,
 
 static void add_reference(struct ulp_text *out, const struct ulp_audit *audit)
 {
-    char name[81];
+    char name[SHOWN_BYTES];
     ulp_text_add(out,
                  "reference %s: every operation of every node, from the model's exact constants",
                  audit->reference);
@@ -303,7 +285,7 @@ static void add_reference(struct ulp_text *out, const struct ulp_audit *audit)
                      audit->certificate.output_digits, audit->certificate.node_digits,
                      audit->certificate.node ? "\n  " : "",
                      audit->certificate.node
-                         ? fit_name(audit->certificate.node, 80, name, sizeof name)
+                         ? ulp_show(name, sizeof name, audit->certificate.node, 80, 0)
                          : "");
     else if (strncmp(audit->reference, "mpfr:", 5) != 0)
         ulp_text_add(out, ";\n  its own rounding is part of every figure\n");
@@ -316,11 +298,11 @@ static void add_reference(struct ulp_text *out, const struct ulp_audit *audit)
 static void add_reference_model(struct ulp_text *out, const struct ulp_audit *audit)
 {
     const struct ulp_audit_lane *lane = &audit->lanes[0];
-    char name[81];
+    char name[SHOWN_BYTES];
     if (!audit->reference_model)
         return;
     ulp_text_add(out, "reference model %s: %zu of %zu values have a partner of their name there\n",
-                 fit_name(audit->reference_model, 60, name, sizeof name), audit->paired_count,
+                 ulp_show(name, sizeof name, audit->reference_model, 60, 0), audit->paired_count,
                  audit->paired_count + audit->unpaired_count);
     size_t shown = 0;
     for (size_t n = 0; n < lane->node_count && shown < RANKED; n++)
@@ -328,7 +310,7 @@ static void add_reference_model(struct ulp_text *out, const struct ulp_audit *au
             if (lane->nodes[n].outputs[o].unpaired)
                 ulp_text_add(out, "%s%s",
                              shown++ ? ", " : "  no partner (entire and carried unknown): ",
-                             fit_name(lane->nodes[n].outputs[o].name, 30, name, sizeof name));
+                             ulp_show(name, sizeof name, lane->nodes[n].outputs[o].name, 30, 0));
     if (shown)
         ulp_text_add(out, "%s\n", audit->unpaired_count > shown ? ", ..." : "");
 }
@@ -370,10 +352,10 @@ static void add_spreads(struct ulp_text *out, const struct ulp_spreads *spreads,
                  "most dependent (rms relative to the reference's)", "width", "error", "other GPU",
                  "max ulp", "differ", style->off);
     for (size_t i = 0; i < spreads->count && i < RANKED; i++) {
-        char name[NAME_WIDTH + 1];
+        char name[SHOWN_BYTES];
         const struct ulp_spread *spread = order[i];
-        ulp_text_add(out, "    %-*s %-7.7s%10.2e%10.2e", NAME_WIDTH,
-                     fit_name(spread->name, NAME_WIDTH, name, sizeof name), spread->op,
+        ulp_text_add(out, "    %s %-7.7s%10.2e%10.2e",
+                     ulp_show(name, sizeof name, spread->name, NAME_WIDTH, NAME_WIDTH), spread->op,
                      spread->width_rms / spread->ref_rms, spread->error_rms / spread->ref_rms);
         if (spreads->other_gpu < 0)
             ulp_text_add(out, "%10s", "-");
@@ -387,24 +369,32 @@ static void add_spreads(struct ulp_text *out, const struct ulp_spreads *spreads,
 /* Text under a title, broken at WIDTH. */
 static void add_wrapped(struct ulp_text *out, const char *title, const char *text)
 {
-    size_t indent = strlen(title), length = strlen(text), room = WIDTH - indent;
-    for (size_t first = 0; first < length || first == 0;) {
-        char line[WIDTH + 1];
-        size_t count = length - first < room ? length - first : room;
-        for (size_t cut = count; count < length - first && cut > room / 2; cut--)
-            if (text[first + cut] == ' ') {
-                count = cut;
-                break;
-            }
-        memcpy(line, text + first, count);
-        line[count] = '\0';
-        char clean[WIDTH + 1];
-        ulp_text_add(out, "%*s%s\n", (int)indent, first ? "" : title,
-                     fit_name(line, WIDTH, clean, sizeof clean));
-        first += count + (text[first + count] == ' ');
-        if (count == 0)
-            break;
+    const size_t indent = strlen(title), room = WIDTH - indent;
+    struct ulp_text shown = {0};
+    ulp_text_show(&shown, "%s", text);
+    if (shown.failed) {
+        out->failed = true;
+        return;
     }
+    const char *at = shown.data, *end = at + shown.length;
+    do {
+        const char *next = at, *cut = NULL; /* the last space in the line's second half */
+        for (size_t columns = 0; next < end && columns < room;) {
+            struct ulp_shown character;
+            const char *after = ulp_show_character(&character, next, end);
+            if ((columns += (size_t)character.columns) > room)
+                break;
+            if (*next == ' ' && columns > room / 2)
+                cut = next;
+            next = after;
+        }
+        if (next == end || *next == ' ' || !cut)
+            cut = next;
+        ulp_text_add(out, "%*s%.*s\n", (int)indent, at == shown.data ? title : "", (int)(cut - at),
+                     at);
+        at = cut + (cut < end && *cut == ' ');
+    } while (at < end);
+    ulp_text_free(&shown);
 }
 
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, struct ulp_text *out,
@@ -412,12 +402,12 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, stru
 {
     (void)error;
     const struct style *style = colour ? &colour_style : &plain_style;
-    char name[81];
+    char name[SHOWN_BYTES];
     size_t nodes = audit->lane_count ? audit->lanes[0].node_count : 0, idle = 0;
     for (size_t n = 0; n < nodes; n++)
         idle += audit->lanes[0].nodes[n].rounds == 0;
     ulp_text_add(out, "%s%s%s  opset %lld, %zu nodes, %zu sample%s\n", style->bold,
-                 fit_name(audit->model_path, 60, name, sizeof name), style->off,
+                 ulp_show(name, sizeof name, audit->model_path, 60, 0), style->off,
                  (long long)audit->opset, nodes, audit->sample_count,
                  audit->sample_count == 1 ? "" : "s (the worst is shown)");
     if (idle)

@@ -5,9 +5,14 @@
 #include <ulpscope/status.h>
 
 /* Write status and message (printf style) into *error unless it is NULL. Returns status, so that
- * a failing function ends in `return ulp_fail(error, ULP_ERROR_INPUT, "...", ...)`. */
+ * a failing function ends in `return ulp_fail(error, ULP_ERROR_INPUT, "...", ...)`. Text arguments
+ * are made harmless (base/shown.h): names and paths are given as they are, and a line end in one
+ * does not end a line of the message. */
 enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const char *format, ...)
     ULP_PRINTF(3, 4);
+
+/* The message is `lines`, made by ulp_text_show: whole lines that are harmless already. */
+enum ulp_status ulp_fail_lines(struct ulp_error *error, enum ulp_status status, const char *lines);
 
 /* Put "prefix: " (printf style) before the message already in *error: callers add the place
  * (file, node) that the callee could not know. Returns error's status. NULL: returns `status`. */

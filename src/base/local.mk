@@ -5,5 +5,6 @@ libcore_la_SOURCES += \
 	%D%/environment.c %D%/environment.h \
 	%D%/error.c %D%/error.h \
 	%D%/random.c %D%/random.h \
+	%D%/shown.c %D%/shown.h \
 	%D%/text.c %D%/text.h \
 	%D%/thread.c %D%/thread.h

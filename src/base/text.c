@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/shown.h"
 
 /* A file on its way: it has another name until it is whole. */
 struct ulp_new_file {
@@ -106,15 +107,16 @@ static void flush(struct ulp_text *text)
     text->length = 0;
 }
 
-void ulp_text_add(struct ulp_text *text, const char *format, ...)
+typedef int print_fn(char *out, size_t size, const char *format, va_list list);
+
+static void add_printed(struct ulp_text *text, print_fn *print, const char *format,
+                        va_list arguments)
 {
-    if (text->failed)
-        return;
-    for (;;) {
+    while (!text->failed) {
         size_t room = text->capacity - text->length;
         va_list list;
-        va_start(list, format);
-        int length = vsnprintf(text->data ? text->data + text->length : NULL, room, format, list);
+        va_copy(list, arguments);
+        int length = print(text->data ? text->data + text->length : NULL, room, format, list);
         va_end(list);
         if (length < 0) {
             text->failed = true;
@@ -135,6 +137,27 @@ void ulp_text_add(struct ulp_text *text, const char *format, ...)
         text->data = data;
         text->capacity = capacity;
     }
+}
+
+void ulp_text_add(struct ulp_text *text, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    add_printed(text, vsnprintf, format, list);
+    va_end(list);
+}
+
+void ulp_text_show(struct ulp_text *text, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    ulp_text_show_list(text, format, list);
+    va_end(list);
+}
+
+void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list)
+{
+    add_printed(text, ulp_show_arguments, format, list);
 }
 
 void ulp_text_free(struct ulp_text *text)

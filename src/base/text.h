@@ -3,6 +3,7 @@
 #ifndef ULP_BASE_TEXT_H
 #define ULP_BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <ulpscope/status.h>
@@ -16,6 +17,9 @@ struct ulp_text {
     struct ulp_new_file *file; /* data holds what is not written yet; NULL: the whole text */
 };
 void ulp_text_add(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
+/* As ulp_text_add, text arguments made harmless (base/shown.h). */
+void ulp_text_show(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
+void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list);
 void ulp_text_free(struct ulp_text *text);
 
 /* Whether text is longer than `end` and ends in it: ".npz". */

@@ -4,6 +4,7 @@
 #define ULP_CLI_COMMAND_H
 
 #include <argp.h>
+#include <stdio.h>
 #include <ulpscope.h>
 
 /* Each takes its own argv (argv[0] is "ulpscope COMMAND") and returns the exit code. */
@@ -34,6 +35,11 @@ extern const struct argp common_argp;
 void common_init(struct common_options *options);
 void common_free(struct common_options *options);
 
+/* As fprintf; text arguments are made harmless (base/shown.h). Commands print with this, and text
+ * of the library's, which is harmless already, with fputs. */
+void say(FILE *stream, const char *format, ...) ULP_PRINTF(2, 3);
+/* As argp_error, text arguments made harmless. */
+void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
 /* Print "ulpscope: message" to stderr and return the status as exit code. */
 int fail(const struct ulp_error *error);
 /* Out of memory in the program itself. */

@@ -31,9 +31,9 @@ static void describe(const struct ulp_arithmetic *arithmetic)
     const struct ulp_unit *unit =
         *arithmetic->schedule.unit_class ? ulp_unit_of(arithmetic, NULL) : NULL;
     if (unit)
-        printf("  unit        %s: %d products a block, %d fraction bits; %s.\n",
-               ulp_unit_name(unit, name, sizeof name), unit->block, unit->fraction_bits,
-               ulp_unit_status(unit));
+        say(stdout, "  unit        %s: %d products a block, %d fraction bits; %s.\n",
+            ulp_unit_name(unit, name, sizeof name), unit->block, unit->fraction_bits,
+            ulp_unit_status(unit));
     putchar('\n');
 }
 

@@ -63,7 +63,7 @@ static void add_limit(struct argp_state *state, struct audit_options *options, c
     struct ulp_error error;
     bool ignored;
     if (ulp_audit_exceeds(NULL, limit, &ignored, &error) != ULP_OK)
-        argp_error(state, "--fail-above: %s", error.message);
+        refuse(state, "--fail-above: %s", error.message);
     const char **limits = realloc(options->limits, (options->limit_count + 1) * sizeof *limits);
     if (!limits)
         argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
@@ -74,7 +74,7 @@ static void add_limit(struct argp_state *state, struct audit_options *options, c
 static void add_pair(struct argp_state *state, struct audit_options *options, char *text)
 {
     if (!strchr(text, '=') || *text == '=' || !strrchr(text, '=')[1])
-        argp_error(state, "--pair %s: expected NAME=ORIGINAL, two names of values", text);
+        refuse(state, "--pair %s: expected NAME=ORIGINAL, two names of values", text);
     char **pairs = realloc(options->pairs, (options->pair_count + 1) * sizeof *pairs);
     if (!pairs)
         argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
@@ -271,14 +271,14 @@ static int report(const struct audit_options *options, const struct ulp_audit *a
     if (options->out && ulp_report_write(audit, options->out, &error) != ULP_OK)
         return fail(&error);
     if (options->out)
-        printf("report: %s/report.json, layers.csv, summary.txt\n", options->out);
+        say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", options->out);
     int code = ULP_OK;
     for (size_t i = 0; i < options->limit_count; i++) {
         bool exceeded = false;
         if (ulp_audit_exceeds(audit, options->limits[i], &exceeded, &error) != ULP_OK)
             return fail(&error);
         if (exceeded) {
-            printf("limit crossed: %s\n", options->limits[i]);
+            say(stdout, "limit crossed: %s\n", options->limits[i]);
             code = ULP_ERROR_LIMIT;
         }
     }
@@ -293,8 +293,8 @@ static void note_conversions(const struct ulp_model *model, const struct ulp_ten
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
         if (given && given->type != info.type && ulp_type_is_float(given->type) &&
             ulp_type_is_float(info.type))
-            fprintf(stderr, "ulpscope: input %s: %s values rounded to %s, as the model declares\n",
-                    info.name, ulp_type_name(given->type), ulp_type_name(info.type));
+            say(stderr, "ulpscope: input %s: %s values rounded to %s, as the model declares\n",
+                info.name, ulp_type_name(given->type), ulp_type_name(info.type));
     }
 }
 
@@ -309,8 +309,8 @@ static void note_dimension(const struct ulp_model *model, const struct ulp_tenso
         for (int d = 0; given && d < info.rank && d < given->rank; d++)
             if (info.dims[d] < 0 && info.dim_names[d] && !strcmp(info.dim_names[d], name) &&
                 given->dims[d] > size)
-                fprintf(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n",
-                        name, (long long)size, input, (long long)given->dims[d], info.name);
+                say(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n",
+                    name, (long long)size, input, (long long)given->dims[d], info.name);
     }
 }
 
@@ -334,7 +334,7 @@ static void note_choices(const struct audit_options *options, const struct ulp_m
     note_dimensions(model, &samples->items[0].inputs);
     if (!samples->random)
         return;
-    fprintf(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
+    say(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
     bool open = false;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);

@@ -48,13 +48,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_REPEAT: {
         int64_t count;
         if (!parse_integer(argument, 1, 1000000, &count))
-            argp_error(state, "--repeat %s: expected 1 to 1000000", argument);
+            refuse(state, "--repeat %s: expected 1 to 1000000", argument);
         options->repeat = (int)count;
         return 0;
     }
     case ARGP_KEY_END:
         if (options->all_values && !options->outputs)
-            argp_error(state, "--all-values needs --outputs FILE");
+            refuse(state, "--all-values needs --outputs FILE");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -98,13 +98,13 @@ static void print_outputs(const struct ulp_tensor_set *set)
     for (size_t i = 0; i < set->count; i++) {
         const struct ulp_tensor *tensor = &set->items[i].tensor;
         size_t shown = tensor->count < 4 ? tensor->count : 4;
-        printf("%s %s[", set->items[i].name, ulp_type_name(tensor->type));
+        say(stdout, "%s %s[", set->items[i].name, ulp_type_name(tensor->type));
         for (int d = 0; d < tensor->rank; d++)
-            printf(d ? ",%lld" : "%lld", (long long)tensor->dims[d]);
-        printf("] =");
+            say(stdout, d ? ",%lld" : "%lld", (long long)tensor->dims[d]);
+        say(stdout, "] =");
         for (size_t e = 0; e < shown; e++)
-            printf(" %.9g", ulp_tensor_get(tensor, e));
-        puts(tensor->count > shown ? " ..." : "");
+            say(stdout, " %.9g", ulp_tensor_get(tensor, e));
+        say(stdout, "%s\n", tensor->count > shown ? " ..." : "");
     }
 }
 
@@ -178,9 +178,8 @@ static void print_operators(struct timings *timings, int repeat)
 {
     qsort(timings->operators, timings->operator_count, sizeof *timings->operators, compare_times);
     for (size_t i = 0; i < timings->operator_count; i++)
-        fprintf(stderr, "  %-28s %6zu nodes %10.6f s\n", timings->operators[i].name,
-                timings->operators[i].count / (size_t)repeat,
-                timings->operators[i].seconds / repeat);
+        say(stderr, "  %-28s %6zu nodes %10.6f s\n", timings->operators[i].name,
+            timings->operators[i].count / (size_t)repeat, timings->operators[i].seconds / repeat);
 }
 
 /* The run, as often as asked; what an earlier one gave is dropped. */
@@ -195,8 +194,8 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
                                   .max_memory_bytes = options->common.max_memory_bytes};
     enum ulp_status status = ULP_OK;
     if (options->timings)
-        fprintf(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun,
-                timings->planned - timings->loaded);
+        say(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun,
+            timings->planned - timings->loaded);
     for (int i = 0; i < options->repeat && status == ULP_OK; i++) {
         struct progress progress;
         struct ulp_observer observers[3] = {progress_observer(&progress)};
@@ -213,7 +212,7 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
         status = ulp_plan_run(plan, inputs, &run, observers, observer_count, outputs, cost, error);
         progress_clear(&progress);
         if (status == ULP_OK && options->timings)
-            fprintf(stderr, "run %.6f s\n", cost->seconds);
+            say(stderr, "run %.6f s\n", cost->seconds);
     }
     if (status == ULP_OK && options->timings)
         print_operators(timings, options->repeat);
@@ -259,10 +258,9 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK && !options->outputs)
         print_outputs(&outputs);
     if (status == ULP_OK && !options->common.quiet)
-        fprintf(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors%s%s\n",
-                options->common.model, arithmetic.name, cost.seconds,
-                (double)cost.peak_bytes / 0x1p20, options->outputs ? ", written to " : "",
-                options->outputs ? options->outputs : "");
+        say(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors%s%s\n",
+            options->common.model, arithmetic.name, cost.seconds, (double)cost.peak_bytes / 0x1p20,
+            options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
     free(timings.operators);
     ulp_tensor_set_free(&values);
     ulp_tensor_set_free(&outputs);

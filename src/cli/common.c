@@ -59,8 +59,7 @@ static void add_dim(struct argp_state *state, struct common_options *common, con
     const char *equals = strrchr(text, '=');
     int64_t value = 0;
     if (!equals || equals == text || !parse_integer(equals + 1, 0, INT64_MAX, &value))
-        argp_error(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2",
-                   text);
+        refuse(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2", text);
     struct ulp_dim_value *dims = realloc(common->dims, (common->dim_count + 1) * sizeof *dims);
     char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
     if (!dims || !name)
@@ -87,7 +86,7 @@ static void set_range(struct argp_state *state, struct common_options *common, c
     common->high = strtod(second, &end);
     if (!good || end == second || *end || !isfinite(common->low) || !isfinite(common->high) ||
         common->low > common->high)
-        argp_error(state, "--val-range %s: expected LOW,HIGH with LOW <= HIGH, such as -1,1", text);
+        refuse(state, "--val-range %s: expected LOW,HIGH with LOW <= HIGH, such as -1,1", text);
 }
 
 static void set_memory(struct argp_state *state, struct common_options *common, const char *text)
@@ -100,7 +99,7 @@ static void set_memory(struct argp_state *state, struct common_options *common, 
         end++;
     }
     if (end == text || *end || !(value >= 1 && value < 0x1p62))
-        argp_error(state, "--max-memory %s: expected a number of bytes, such as 2G", text);
+        refuse(state, "--max-memory %s: expected a number of bytes, such as 2G", text);
     common->max_memory_bytes = (size_t)value;
 }
 
@@ -114,27 +113,27 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_RANGE: set_range(state, common, argument); return 0;
     case OPTION_SEED:
         if (!parse_integer(argument, 0, INT64_MAX, &value))
-            argp_error(state, "--seed %s: expected a whole number", argument);
+            refuse(state, "--seed %s: expected a whole number", argument);
         common->seed = (uint64_t)value;
         return 0;
     case 't':
         if (!parse_integer(argument, 1, 1024, &value))
-            argp_error(state, "--threads %s: expected 1 to 1024", argument);
+            refuse(state, "--threads %s: expected 1 to 1024", argument);
         common->threads = (int)value;
         return 0;
     case OPTION_MEMORY: set_memory(state, common, argument); return 0;
     case 'q': common->quiet = true; return 0;
     case ARGP_KEY_ARG:
         if (common->model)
-            argp_error(state, "one model at a time: '%s' is a second", argument);
+            refuse(state, "one model at a time: '%s' is a second", argument);
         common->model = argument;
         return 0;
     case ARGP_KEY_END:
         if (!common->model)
-            argp_error(state, "which model? Give the path of an .onnx file");
+            refuse(state, "which model? Give the path of an .onnx file");
         if (common->dim_count && common->input_count)
-            argp_error(state,
-                       "--dim is for random inputs; with --inputs the arrays have the dimensions");
+            refuse(state,
+                   "--dim is for random inputs; with --inputs the arrays have the dimensions");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -144,7 +143,9 @@ const struct argp common_argp = {.options = options, .parser = parse_option};
 
 int fail(const struct ulp_error *error)
 {
-    fprintf(stderr, "ulpscope: %s\n", error->message);
+    fputs("ulpscope: ", stderr);
+    fputs(error->message, stderr);
+    fputs("\n", stderr);
     return (int)error->status;
 }
 

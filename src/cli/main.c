@@ -36,7 +36,7 @@ static void print_help(FILE *out)
         "why.\n\nCommands:\n",
         out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
-        fprintf(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
+        say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
     fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
           "  ulpscope --version        version\n\n"
           "Start here:\n"
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
         return argc > 1 ? ULP_OK : ULP_ERROR_USAGE;
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        printf("ulpscope %s\n", ulp_version());
+        say(stdout, "ulpscope %s\n", ulp_version());
         return ULP_OK;
     }
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
@@ -96,9 +96,9 @@ int main(int argc, char **argv)
             }
             return code;
         }
-    fprintf(stderr, "ulpscope: there is no command '%s'; commands are", name);
+    say(stderr, "ulpscope: there is no command '%s'; commands are", name);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
-        fprintf(stderr, "%s %s", c ? "," : "", commands[c].name);
+        say(stderr, "%s %s", c ? "," : "", commands[c].name);
     fputs(" (ulpscope --help)\n", stderr);
     return ULP_ERROR_USAGE;
 }

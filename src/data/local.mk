@@ -5,6 +5,8 @@ libcore_la_SOURCES += \
 	%D%/npz.c \
 	%D%/polygraphy_json.c \
 	%D%/random_inputs.c \
+	%D%/read.c \
 	%D%/recording.c \
+	%D%/recording_list.c \
 	%D%/tensor_set.c \
 	%D%/test_data_set.c

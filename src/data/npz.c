@@ -208,6 +208,8 @@ static enum ulp_status add_member(zip_t *zip, const struct ulp_named_tensor *ite
     snprintf(member, size, "%s.npy", item->name);
     zip_source_t *source = zip_source_buffer_fragment(zip, parts, 2, 0);
     zip_int64_t index = source ? zip_file_add(zip, member, source, ZIP_FL_ENC_UTF_8) : -1;
+    if (source && index < 0) /* control characters, or no UTF-8: as bytes */
+        index = zip_file_add(zip, member, source, ZIP_FL_ENC_CP437);
     free(member);
     if (index < 0) {
         zip_source_free(source);

@@ -1,9 +1,7 @@
 /* Sets of named tensors. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/environment.h"
 #include "base/error.h"
 #include "data/data.h"
 
@@ -43,16 +41,4 @@ const struct ulp_tensor *ulp_tensor_set_find(const struct ulp_tensor_set *set, c
         if (strcmp(set->items[i].name, name) == 0)
             return &set->items[i].tensor;
     return NULL;
-}
-
-enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_tensor_set *out,
-                                    struct ulp_error *error)
-{
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    struct stat info;
-    *out = (struct ulp_tensor_set){0};
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return ulp_test_data_set_read(path, "input", NULL, out, error);
-    return ulp_npz_read(path, out, error);
 }

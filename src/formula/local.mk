@@ -1,5 +1,5 @@
 libcore_la_SOURCES += \
-	%D%/build.h \
+	%D%/build.c %D%/build.h \
 	%D%/evaluate.c %D%/evaluate.h \
 	%D%/evaluate_memory.c \
 	%D%/evaluate_plan.c \

@@ -7,11 +7,6 @@
 #include "kernels/unit/unit.h"
 #include "kernels/exact/reference.h"
 
-enum ulp_element ulp_accumulator_element(const struct ulp_arithmetic *arithmetic)
-{
-    return ulp_storage_element(&arithmetic->accumulator);
-}
-
 static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,
                                        struct ulp_error *error)

@@ -37,7 +37,10 @@ struct ulp_contraction {
 
 /* The element that carries an accumulator of this arithmetic (F32 for fp16@h200, WIDE for mpfr:P,
  * ...). */
-enum ulp_element ulp_accumulator_element(const struct ulp_arithmetic *arithmetic);
+static inline enum ulp_element ulp_accumulator_element(const struct ulp_arithmetic *arithmetic)
+{
+    return ulp_storage_element(&arithmetic->accumulator);
+}
 
 /* Compute the contraction. Factors are in arithmetic->storage; they are rounded to
  * arithmetic->factor by the schedule's operand rounding while packing. Results depend only on

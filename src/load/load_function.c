@@ -1,13 +1,50 @@
-/* Functions of a model: templates that the planner expands. */
+/* Functions of a model, templates that the planner expands, and the operator sets that models and
+ * functions import. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/names.h"
 #include "load/load.h"
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opset **out,
+                                size_t *out_count, Ulp__OpsetProto *const *protos, size_t count,
+                                struct ulp_error *error)
+{
+    struct ulp_opset *opsets = ulp_arena_take(loader->model->arena, count, sizeof *opsets);
+    if (!opsets)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    struct ulp_names seen = {0};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; status == ULP_OK && i < count; i++) {
+        status = ulp_load_text(loader, &opsets[i].domain, protos[i]->domain,
+                               "an operator set's domain", error);
+        if (status != ULP_OK)
+            break;
+        opsets[i].domain = ulp_domain_normal(opsets[i].domain);
+        opsets[i].version = protos[i]->version;
+        const char *shown = *opsets[i].domain ? opsets[i].domain : "ai.onnx";
+        int before = ulp_names_find(&seen, opsets[i].domain);
+        if (opsets[i].version < 1)
+            status = ulp_fail(error, ULP_ERROR_INPUT,
+                              "operator set '%.100s' has version %lld, expected 1 or more", shown,
+                              (long long)opsets[i].version);
+        else if (before >= 0 && opsets[before].version != opsets[i].version)
+            status = ulp_fail(error, ULP_ERROR_INPUT,
+                              "operator set '%.100s' is imported twice, as %lld and as %lld", shown,
+                              (long long)opsets[before].version, (long long)opsets[i].version);
+        else if (before < 0 && !ulp_names_add(&seen, opsets[i].domain, (int)i))
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    }
+    ulp_names_free(&seen);
+    *out = opsets;
+    *out_count = count;
+    return status;
 }
 
 /* A function's body is a graph whose inputs and outputs have names only. */

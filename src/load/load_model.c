@@ -1,5 +1,4 @@
-/* The model: reading the file, the protobuf parser under limits, versions, operator sets,
- * functions. */
+/* The model: reading the file, versions, functions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,118 +8,9 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "graph/names.h"
 #include "load/load.h"
 
 #define FILE_BYTES_MAX ((size_t)INT32_MAX) /* protobuf's own limit */
-/* Real models take less than 20 bytes of memory for a byte of their graph, and 1 for a byte of
- * their weights. */
-#define UNPACK_BYTES_FREE ((size_t)256 << 20)
-#define UNPACK_BYTES_PER_BYTE 64
-#define COPIED_BYTES_MAX ((size_t)4 << 20)
-
-static void *unpacker_alloc(void *context, size_t size)
-{
-    struct ulp_unpacker *unpacker = context;
-    void *block;
-    unpacker->refused = size > unpacker->limit_bytes - unpacker->taken_bytes;
-    if (unpacker->refused)
-        return NULL;
-    unpacker->taken_bytes += size;
-    unpacker->copied_bytes += size;
-    if (unpacker->mapped && unpacker->copied_bytes > COPIED_BYTES_MAX) {
-        /* pages that are needed come again */
-        madvise(unpacker->mapped, unpacker->mapped_bytes, MADV_DONTNEED);
-        unpacker->copied_bytes = 0;
-    }
-    unpacker->exhausted = ulp_allocate(&block, size, 1, NULL, "model", NULL) != ULP_OK;
-    return unpacker->exhausted ? NULL : block;
-}
-
-static void unpacker_free(void *context, void *block)
-{
-    (void)context;
-    ulp_free(block);
-}
-
-void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes)
-{
-    size_t limit;
-    if (!ulp_size_mul(file_bytes, UNPACK_BYTES_PER_BYTE, &limit) ||
-        !ulp_size_add(limit, UNPACK_BYTES_FREE, &limit))
-        limit = SIZE_MAX;
-    *unpacker = (struct ulp_unpacker){.allocator = {unpacker_alloc, unpacker_free, unpacker},
-                                      .limit_bytes = limit};
-}
-
-enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out,
-                           const ProtobufCMessageDescriptor *descriptor, const void *bytes,
-                           size_t count, const char *what, struct ulp_error *error)
-{
-    *out = protobuf_c_message_unpack(descriptor, &unpacker->allocator, count, bytes);
-    if (*out)
-        return ULP_OK;
-    if (unpacker->exhausted)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "the %s: out of memory", what);
-    if (unpacker->refused)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the %s would take more than %zu bytes of memory: not a real model", what,
-                        unpacker->limit_bytes);
-    return ulp_fail(
-        error, ULP_ERROR_INPUT,
-        "the %s is not valid ONNX protobuf: truncated, damaged, or another kind of file", what);
-}
-
-void ulp_unpack_free(struct ulp_unpacker *unpacker, void *message)
-{
-    if (message)
-        protobuf_c_message_free_unpacked(message, &unpacker->allocator);
-}
-
-enum ulp_status ulp_load_text(struct ulp_loader *loader, const char **out,
-                              ProtobufCBinaryData bytes, const char *what, struct ulp_error *error)
-{
-    if (bytes.len && memchr(bytes.data, 0, bytes.len))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s has a zero byte inside: '%.100s'", what,
-                        (const char *)bytes.data);
-    *out = ulp_arena_text(loader->model->arena, (const char *)bytes.data, bytes.len);
-    return *out ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-}
-
-enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opset **out,
-                                size_t *out_count, Ulp__OpsetProto *const *protos, size_t count,
-                                struct ulp_error *error)
-{
-    struct ulp_opset *opsets = ulp_arena_take(loader->model->arena, count, sizeof *opsets);
-    if (!opsets)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    struct ulp_names seen = {0};
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; status == ULP_OK && i < count; i++) {
-        status = ulp_load_text(loader, &opsets[i].domain, protos[i]->domain,
-                               "an operator set's domain", error);
-        if (status != ULP_OK)
-            break;
-        opsets[i].domain = ulp_domain_normal(opsets[i].domain);
-        opsets[i].version = protos[i]->version;
-        const char *shown = *opsets[i].domain ? opsets[i].domain : "ai.onnx";
-        int before = ulp_names_find(&seen, opsets[i].domain);
-        if (opsets[i].version < 1)
-            status = ulp_fail(error, ULP_ERROR_INPUT,
-                              "operator set '%.100s' has version %lld, expected 1 or more", shown,
-                              (long long)opsets[i].version);
-        else if (before >= 0 && opsets[before].version != opsets[i].version)
-            status = ulp_fail(error, ULP_ERROR_INPUT,
-                              "operator set '%.100s' is imported twice, as %lld and as %lld", shown,
-                              (long long)opsets[before].version, (long long)opsets[i].version);
-        else if (before < 0 && !ulp_names_add(&seen, opsets[i].domain, (int)i))
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    }
-    ulp_names_free(&seen);
-    *out = opsets;
-    *out_count = count;
-    return status;
-}
 
 static enum ulp_status check_versions(const struct ulp_model *model, const Ulp__ModelProto *proto,
                                       struct ulp_error *error)
@@ -208,14 +98,6 @@ static enum ulp_status check_kind(const unsigned char *bytes, size_t count, stru
     return ULP_OK;
 }
 
-/* Names from hostile files must not break the rule of one line a message. */
-static void clean_message(struct ulp_error *error)
-{
-    for (char *c = error ? error->message : NULL; c && *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-}
-
 static enum ulp_status start_loader(struct ulp_loader *loader, const char *path, size_t count,
                                     struct ulp_error *error)
 {
@@ -254,11 +136,7 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
         loader.model = NULL;
     }
     ulp_loader_free(&loader);
-    if (status == ULP_OK)
-        return ULP_OK;
-    ulp_fail_at(error, status, "%s", path);
-    clean_message(error);
-    return status;
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
 }
 
 enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,

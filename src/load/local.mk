@@ -7,7 +7,8 @@ libcore_la_SOURCES += \
 	%D%/load_function.c \
 	%D%/load_graph.c \
 	%D%/load_model.c \
-	%D%/load_tensor.c
+	%D%/load_tensor.c \
+	%D%/unpack.c
 nodist_libcore_la_SOURCES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h
 BUILT_SOURCES += %D%/onnx.pb-c.h
 CLEANFILES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h

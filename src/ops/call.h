@@ -66,6 +66,8 @@ enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t 
 /* Allocate a described tensor's data, charged to the budget, freed when the call ends. */
 enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
                                    struct ulp_error *error);
+/* The end of them. */
+void ulp_call_free_temporaries(struct ulp_temporary *list);
 /* Describe and allocate a temporary that holds values of `format`, unrounded accumulators for
  * example. */
 enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor,

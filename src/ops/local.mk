@@ -1,7 +1,7 @@
 libcore_la_SOURCES += \
 	%D%/bind.c %D%/call.c %D%/call.h %D%/combine.c %D%/combine.h %D%/compare.c %D%/compare.h \
 	%D%/contraction.c %D%/contraction.h %D%/control.c %D%/control.h %D%/infer.c %D%/infer.h \
-	%D%/move.c %D%/move.h %D%/operator.h %D%/registry.c %D%/window.c %D%/window.h
+	%D%/move.c %D%/move.h %D%/operator.h %D%/registry.c %D%/run.c %D%/window.c %D%/window.h
 include src/ops/movement/local.mk
 include src/ops/formula/local.mk
 include src/ops/product/local.mk

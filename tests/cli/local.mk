@@ -5,5 +5,5 @@ layer_error_CPPFLAGS = -I$(top_srcdir)/include
 layer_error_LDADD = libulpscope.la
 
 EXTRA_DIST += tests/support/program.sh
-dist_check_SCRIPTS += tests/check_entries.sh tests/check_layers.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_host.sh
-TESTS += tests/check_entries.sh tests/check_layers.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_host.sh
+dist_check_SCRIPTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_host.sh
+TESTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_host.sh

@@ -13,23 +13,6 @@
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 
-/* Pieces of 16 are what compilers turn into vectors. */
-bool ulp_pack_is_contiguous(const int64_t *offset, size_t count)
-{
-    size_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-        int64_t differences = 0;
-        for (size_t j = 0; j < 16; j++)
-            differences |= offset[i + j] - offset[0] - (int64_t)(i + j);
-        if (differences)
-            return false;
-    }
-    for (; i < count; i++)
-        if (offset[i] != offset[0] + (int64_t)i)
-            return false;
-    return true;
-}
-
 static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor, size_t batch,
                        size_t line, size_t count)
 {

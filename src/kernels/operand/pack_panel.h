@@ -19,7 +19,22 @@ struct ulp_lanes {
     size_t run_start[ULP_PACK_WIDTH_MAX + 1];
 };
 
-bool ulp_pack_is_contiguous(const int64_t *offset, size_t count);
+/* Pieces of 16 are what compilers turn into vectors. */
+static inline bool ulp_pack_is_contiguous(const int64_t *offset, size_t count)
+{
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        int64_t differences = 0;
+        for (size_t j = 0; j < 16; j++)
+            differences |= offset[i + j] - offset[0] - (int64_t)(i + j);
+        if (differences)
+            return false;
+    }
+    for (; i < count; i++)
+        if (offset[i] != offset[0] + (int64_t)i)
+            return false;
+    return true;
+}
 
 /* data[lane offset i + k_offset[k]] to out[k * width + i], zeros for lanes->count <= i < width. */
 void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,

@@ -245,15 +245,3 @@ static bool find_exponents(int16_t *restrict exponent, const float *restrict x, 
 }
 
 const struct ulp_unit_instance ulp_unit_c = {run_tile, decode, find_exponents};
-
-const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu)
-{
-#if defined(__x86_64__) && defined(__GNUC__)
-    if (cpu & ULP_CPU_AVX512)
-        return &ulp_unit_avx512;
-    if ((cpu & ULP_CPU_AVX2) && (cpu & ULP_CPU_F16C))
-        return &ulp_unit_avx2;
-#endif
-    (void)cpu;
-    return &ulp_unit_c;
-}

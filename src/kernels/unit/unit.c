@@ -275,3 +275,12 @@ double ulp_unit_chain(const struct ulp_unit *unit, const double *a, const double
     }
     return NAN;
 }
+
+size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k, int split)
+{
+    size_t count = split > 1 ? (size_t)split : 1, block = (size_t)unit->block;
+    if (k % count == 0)
+        return k / count;
+    size_t length = k / count + 1;
+    return (length + block - 1) / block * block;
+}

@@ -114,37 +114,14 @@ WIDE_INLINE uint64_t find_top(const struct ulp_record *x)
 #define WIDE_TEMPLATE "number/fixed/arithmetic_template.h"
 #include "number/fixed/instances.h"
 
-/* x^2 is the correctly rounded product. */
-#define SQUARE(LIMBS)                                                                     \
-    static size_t run_pow_##LIMBS(int precision, void *out, const void *a, const void *b, \
-                                  size_t n)                                               \
-    {                                                                                     \
-        size_t i = 0;                                                                     \
-        while (i < n && is_two(record_at_const(b, i, LIMBS), LIMBS))                      \
-            i++;                                                                          \
-        return ulp_wide_function(ULP_PRIMITIVE_MUL, precision)(precision, out, a, a, i);  \
-    }
-WIDE_INLINE bool is_two(const struct ulp_record *x, int limbs)
-{
-    uint64_t rest = 0;
-    for (int i = 0; i + 1 < limbs; i++)
-        rest |= x->limbs[i];
-    return x->kind == MPFR_REGULAR_KIND && x->exponent == 2 &&
-           x->limbs[limbs - 1] == UINT64_C(1) << 63 && rest == 0;
-}
-SQUARE(1)
-SQUARE(2)
-SQUARE(3)
-SQUARE(4)
-
 ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
 {
     static ulp_wide_fn *const functions[4][ULP_PRIMITIVE_COUNT] = {
 #define ROW(LIMBS)                                                                \
     [ULP_PRIMITIVE_ADD] = run_add_##LIMBS, [ULP_PRIMITIVE_SUB] = run_sub_##LIMBS, \
     [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, \
-    [ULP_PRIMITIVE_POW] = run_pow_##LIMBS, [ULP_PRIMITIVE_MIN] = run_min_##LIMBS, \
-    [ULP_PRIMITIVE_MAX] = run_max_##LIMBS, [ULP_PRIMITIVE_SQRT] = run_sqrt_##LIMBS
+    [ULP_PRIMITIVE_MIN] = run_min_##LIMBS, [ULP_PRIMITIVE_MAX] = run_max_##LIMBS, \
+    [ULP_PRIMITIVE_SQRT] = run_sqrt_##LIMBS
         {ROW(1)},
         {ROW(2)},
         {ROW(3)},

@@ -1,4 +1,4 @@
-/* The rows of fixed/function.h that are + - * / sqrt, and squares; their operands and results need
+/* The rows of fixed/function.h that are + - * / sqrt, min and max; their operands and results need
  * no tables. */
 #ifndef ULP_NUMBER_FIXED_ARITHMETIC_H
 #define ULP_NUMBER_FIXED_ARITHMETIC_H

@@ -424,20 +424,6 @@ const struct ulp_operator ulp_ops_microsoft_attention[] = {
      .outputs = "y present?", .attributes = "qkv_hidden_sizes:ints; rotary_embedding_dim:int; "
                                         "" MASKED, PROJECTED,
      .epilogue = "acc + bias"},
-    {.name = "GroupQueryAttention", MS,
-     .inputs = "query key? value? past_key? past_value? seqlens_k:i total_sequence_length:i "
-               "cos_cache? sin_cache? "
-               "position_ids:i? attention_bias? head_sink? k_scale:f? v_scale:f? q_norm_weight? "
-               "k_norm_weight?",
-     .outputs = "y present_key? present_value?",
-     .attributes = "causal:int=1; do_rotary:int=0; k_quant_type:string=NONE; "
-                   "kv_cache_bit_width:int=0; "
-                   "kv_num_heads:!int; local_window_size:int=-1; num_heads:!int; "
-                   "qk_norm_epsilon:float; "
-                   "qk_output:int=0; rotary_interleaved:int=0; scale:float=0; "
-                   "sliding_window_cache:int=0; "
-                   "smooth_softmax:int=0; softcap:float=0; v_quant_type:string=NONE",
-     .infer = ulp_grouped_infer, .run = ulp_grouped_run, .mixed = true, .check = ulp_grouped_check},
     {.name = "MultiHeadAttention", MS,
      .inputs = "query key? value? bias? key_padding_mask:i? attention_bias? past_key? past_value? "
                "past_sequence_length:i? cache_indirection:i?",

@@ -15,9 +15,4 @@ enum ulp_status ulp_microsoft_view(const struct ulp_call *call, const struct ulp
                                    int64_t first, const struct ulp_tensor **out,
                                    struct ulp_error *error);
 
-/* GroupQueryAttention. */
-enum ulp_status ulp_grouped_check(struct ulp_call *call, struct ulp_error *error);
-enum ulp_status ulp_grouped_infer(struct ulp_call *call, struct ulp_error *error);
-enum ulp_status ulp_grouped_run(struct ulp_call *call, struct ulp_error *error);
-
 #endif

@@ -11,7 +11,7 @@ struct grouped {
     int64_t buffer; /* positions of present_key and present_value; -1: not known yet */
 };
 
-enum ulp_status ulp_grouped_check(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status check_grouped(struct ulp_call *call, struct ulp_error *error)
 {
     static const char *const kinds[] = {"k_quant_type", "v_quant_type"};
     for (int i = 0; i < 2; i++)
@@ -92,7 +92,7 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
     return ulp_attention_check(a, error);
 }
 
-enum ulp_status ulp_grouped_infer(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status infer_grouped(struct ulp_call *call, struct ulp_error *error)
 {
     struct grouped g;
     enum ulp_status status = read_grouped(call, &g, error);
@@ -185,7 +185,7 @@ static enum ulp_status rotate(struct ulp_call *call, struct ulp_attention *a, bo
     return status;
 }
 
-enum ulp_status ulp_grouped_run(struct ulp_call *call, struct ulp_error *error)
+static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *error)
 {
     struct grouped g;
     int64_t *lengths, *starts;
@@ -219,3 +219,24 @@ enum ulp_status ulp_grouped_run(struct ulp_call *call, struct ulp_error *error)
     a->out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
     return ulp_attend(call, a, error);
 }
+
+/* clang-format off */
+#define MS .domain = "com.microsoft", .since = 1
+const struct ulp_operator ulp_ops_microsoft_grouped[] = {
+    {.name = "GroupQueryAttention", MS,
+     .inputs = "query key? value? past_key? past_value? seqlens_k:i total_sequence_length:i "
+               "cos_cache? sin_cache? "
+               "position_ids:i? attention_bias? head_sink? k_scale:f? v_scale:f? q_norm_weight? "
+               "k_norm_weight?",
+     .outputs = "y present_key? present_value?",
+     .attributes = "causal:int=1; do_rotary:int=0; k_quant_type:string=NONE; "
+                   "kv_cache_bit_width:int=0; "
+                   "kv_num_heads:!int; local_window_size:int=-1; num_heads:!int; "
+                   "qk_norm_epsilon:float; "
+                   "qk_output:int=0; rotary_interleaved:int=0; scale:float=0; "
+                   "sliding_window_cache:int=0; "
+                   "smooth_softmax:int=0; softcap:float=0; v_quant_type:string=NONE",
+     .infer = infer_grouped, .run = run_grouped, .mixed = true, .check = check_grouped},
+    {0},
+};
+/* clang-format on */

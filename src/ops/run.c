@@ -1,0 +1,155 @@
+/* One evaluation of a bound row: inputs checked, outputs described and allocated, temporaries
+ * freed. */
+#include "base/error.h"
+#include "ops/call.h"
+#include "ops/infer.h"
+
+static bool is_all_empty(const struct ulp_call *call)
+{
+    for (size_t i = 0; i < call->output_count; i++)
+        if (ulp_call_wants(call, i) && call->out[i].count)
+            return false;
+    return true;
+}
+
+static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_bound *bound = call->bound;
+    size_t operand_count = bound->input_slot_count + bound->attribute_count + bound->derived_count;
+    size_t output_count = (size_t)bound->tape->output_count;
+    struct ulp_operand *operands, *outputs;
+    struct ulp_rows rows = {0};
+    if (is_all_empty(call))
+        return ULP_OK;
+    enum ulp_status status = ulp_call_take(call, operand_count, sizeof *operands, &operands, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, output_count, sizeof *outputs, &outputs, error);
+    if (status != ULP_OK)
+        return status;
+    ulp_call_operands(call, operands);
+    for (size_t i = 0; i < output_count; i++)
+        outputs[i].tensor = ulp_call_wants(call, i) ? &call->out[i] : NULL;
+    status = bound->op->rows ? bound->op->rows(call, &rows, operands, outputs, error)
+                             : ulp_rows_elementwise(call, &rows, operands, outputs, error);
+    return status == ULP_OK ? ulp_call_tape(call, &rows, operands, outputs, error) : status;
+}
+
+static bool type_fits(char kind, enum ulp_type type)
+{
+    switch (kind) {
+    case 'i':
+        return !ulp_type_is_float(type) && type != ULP_TYPE_BOOL &&
+               ulp_type_rows[type].element != ULP_ELEMENT_COUNT;
+    case 'b': return type == ULP_TYPE_BOOL;
+    case 'f':
+    case 'p': return ulp_type_is_float(type);
+    default: return true;
+    }
+}
+
+static enum ulp_status check_inputs(const struct ulp_call *call, struct ulp_error *error)
+{
+    static const char *const expected[] = {['i'] = "integers",
+                                           ['b'] = "BOOL",
+                                           ['f'] = "floating-point numbers",
+                                           ['p'] = "floating-point numbers"};
+    const struct ulp_bound *bound = call->bound;
+    const struct ulp_tensor *common = NULL;
+    for (size_t i = 0; i < bound->input_slot_count; i++) {
+        const struct ulp_tensor *tensor = ulp_call_in(call, i);
+        const struct ulp_slot *slot = &bound->inputs[i];
+        if (!tensor && !slot->optional)
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is missing", i, slot->name);
+        if (!tensor)
+            continue;
+        if (!type_fits(slot->kind, tensor->type))
+            return ulp_fail(error, ULP_ERROR_INPUT, "input %zu, %s, is %s: expected %s", i,
+                            slot->name, ulp_type_name(tensor->type), expected[(int)slot->kind]);
+        if (slot->kind == 0 && common && common->type != tensor->type)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input %zu, %s, is %s where the inputs before it are %s", i, slot->name,
+                            ulp_type_name(tensor->type), ulp_type_name(common->type));
+        if (slot->kind == 0)
+            common = tensor;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status infer(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_operator *op = call->bound->op;
+    for (size_t i = 0; i < call->output_count; i++)
+        call->out[i] = (struct ulp_tensor){0};
+    enum ulp_status status = check_inputs(call, error);
+    if (status == ULP_OK && op->check)
+        status = op->check(call, error);
+    if (status == ULP_OK)
+        status = op->infer(call, error);
+    return status;
+}
+
+static bool node_wants(const struct ulp_call *call, size_t i)
+{
+    return i < call->bound->node->output_count && call->bound->node->outputs[i] >= 0;
+}
+
+static enum ulp_status allocate_outputs(struct ulp_call *call, struct ulp_error *error)
+{
+    for (size_t i = 0; i < call->output_count; i++) {
+        if (!node_wants(call, i))
+            call->out[i] = (struct ulp_tensor){0};
+        else if (call->out[i].type == ULP_TYPE_UNDEFINED)
+            return ulp_fail(error, ULP_ERROR_INPUT, "output %zu does not exist", i);
+        else if (ulp_tensor_allocate(&call->out[i], call->budget, error) != ULP_OK)
+            return ULP_ERROR_MEMORY;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status status,
+                                 struct ulp_error *error)
+{
+    const struct ulp_node *node = call->bound->node;
+    return status == ULP_OK ? ULP_OK
+                            : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
+}
+
+enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error)
+{
+    enum ulp_status status = infer(call, error);
+    for (size_t i = 0; i < call->output_count; i++)
+        if (!node_wants(call, i) || status != ULP_OK)
+            call->out[i] = (struct ulp_tensor){0};
+    return add_place(call, status, error);
+}
+
+enum ulp_status ulp_call_open(struct ulp_call *call, struct ulp_temporary **temporaries,
+                              struct ulp_error *error)
+{
+    *temporaries = NULL;
+    call->temporaries = temporaries;
+    return infer(call, error);
+}
+
+enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status,
+                               struct ulp_error *error)
+{
+    if (call->temporaries)
+        ulp_call_free_temporaries(*call->temporaries);
+    call->temporaries = NULL;
+    for (size_t i = 0; status != ULP_OK && i < call->output_count; i++)
+        ulp_tensor_free(&call->out[i]);
+    return add_place(call, status, error);
+}
+
+enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_temporary *temporaries;
+    enum ulp_status status = ulp_call_open(call, &temporaries, error);
+    if (status == ULP_OK && !call->bound->op->allocates)
+        status = allocate_outputs(call, error);
+    if (status == ULP_OK)
+        status =
+            call->bound->op->run ? call->bound->op->run(call, error) : run_formula(call, error);
+    return ulp_call_close(call, status, error);
+}
