@@ -2,13 +2,20 @@ libcore_la_SOURCES += \
 	%D%/audit.c \
 	%D%/certify.c \
 	%D%/compare/cause.c \
+	%D%/compare/change.c %D%/compare/change.h \
 	%D%/compare/collect.c \
 	%D%/compare/comparison.c %D%/compare/comparing.h \
+	%D%/compare/comparison_json.c \
+	%D%/compare/comparison_text.c \
 	%D%/compare/decisions.c \
 	%D%/compare/expected.c \
+	%D%/compare/fit.c \
+	%D%/compare/guess.c \
 	%D%/compare/match.c \
+	%D%/compare/suspects.c \
 	%D%/compare/tail.c \
 	%D%/compare/trials.c \
+	%D%/json_value.c %D%/json_value.h \
 	%D%/limit.c \
 	%D%/median.c %D%/median.h \
 	%D%/merge.c \

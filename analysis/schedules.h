@@ -7,8 +7,8 @@
 #define ULP_SCHEDULES_MAX 12
 
 /* Fills in `set` (ULP_SCHEDULES_MAX), the base first, and returns how many there are. A name that
- * does not exist (a unit the other GPU lacks, parts that contradict) is no member. *other_gpu: index
- * of the base on the other GPU of a pair; -1: none. */
+ * does not exist (a unit the other GPU lacks, parts that contradict) is no member. *other_gpu:
+ * index of the base on the other GPU of a pair; -1: none. */
 size_t ulp_schedules_make(const struct ulp_arithmetic *base, struct ulp_arithmetic *set,
                           ptrdiff_t *other_gpu);
 

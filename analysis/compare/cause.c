@@ -78,7 +78,8 @@ static enum ulp_status set_cause(struct ulp_cause *cause, enum ulp_cause_kind ki
 
 /* ---- recorded inputs ---- */
 
-/* The recorded tensor in the type and shape of the given one; false: it has not as many elements. */
+/* The recorded tensor in the type and shape of the given one; false: it has not as many elements.
+ */
 static enum ulp_status take_input(const struct ulp_tensor *given, const struct ulp_tensor *recorded,
                                   struct ulp_tensor *out, bool *fits, struct ulp_error *error)
 {
@@ -129,13 +130,15 @@ static enum ulp_status add_rest(const struct ulp_comparing *comparing, size_t fi
         return status;
     const ptrdiff_t first = again.files[0].first_unexplained;
     if (first < 0)
-        ulp_text_add(text, " On the inputs that were recorded everything is explained: correct the "
-                           "preprocessing and nothing else.");
+        ulp_text_show(text,
+                      " On the inputs that were recorded everything is explained: correct the "
+                      "preprocessing and nothing else.");
     else if (again.tensors[first].node)
-        ulp_text_add(text,
-                     " That is not all: on the inputs that were recorded '%s' (node %s, %s) is not "
-                     "explained either.",
-                     again.tensors[first].name, again.tensors[first].node, again.tensors[first].op);
+        ulp_text_show(
+            text,
+            " That is not all: on the inputs that were recorded '%s' (node %s, %s) is not "
+            "explained either.",
+            again.tensors[first].name, again.tensors[first].node, again.tensors[first].op);
     ulp_comparison_free(&again);
     return ULP_OK;
 }
@@ -150,11 +153,11 @@ static void describe_integers(const char *name, const struct ulp_tensor *given,
             differing++;
             first = i;
         }
-    ulp_text_add(text,
-                 "the input '%s' differs in %zu of %zu values, first in element %zu: given %.9g, "
-                 "recorded %.9g.",
-                 name, differing, given->count, first, ulp_tensor_get(given, first),
-                 ulp_tensor_get(recorded, first));
+    ulp_text_show(text,
+                  "the input '%s' differs in %zu of %zu values, first in element %zu: given %.9g, "
+                  "recorded %.9g.",
+                  name, differing, given->count, first, ulp_tensor_get(given, first),
+                  ulp_tensor_get(recorded, first));
 }
 
 static enum ulp_cause_kind describe_fit(const char *name, const struct ulp_tensor *given,
@@ -166,23 +169,23 @@ static enum ulp_cause_kind describe_fit(const char *name, const struct ulp_tenso
     enum ulp_cause_kind kind = ULP_CAUSE_INPUTS;
     ulp_change_describe(&picture, &fit.change, &words);
     if (fit.constant) {
-        ulp_text_add(text, "the input '%s' was recorded as %.9g everywhere.", name,
-                     ulp_tensor_get(recorded, 0));
+        ulp_text_show(text, "the input '%s' was recorded as %.9g everywhere.", name,
+                      ulp_tensor_get(recorded, 0));
     } else if (fit.residual <= FITTED && words.length) {
         kind = ULP_CAUSE_PREPROCESSING;
-        ulp_text_add(text, "the input '%s' was prepared otherwise: %s.", name, words.data);
+        ulp_text_show(text, "the input '%s' was prepared otherwise: %s.", name, words.data);
     } else if (fit.residual <= ALIKE) {
         kind = fit.residual <= FITTED ? ULP_CAUSE_INPUTS : ULP_CAUSE_PREPROCESSING;
-        ulp_text_add(text,
-                     "the input '%s' is the one given but for %.2g %%%s%s: another resize, crop, "
-                     "decoder or rounding.",
-                     name, 100 * fit.residual, words.length ? " and " : "",
-                     words.length ? words.data : "");
+        ulp_text_show(text,
+                      "the input '%s' is the one given but for %.2g %%%s%s: another resize, crop, "
+                      "decoder or rounding.",
+                      name, 100 * fit.residual, words.length ? " and " : "",
+                      words.length ? words.data : "");
     } else {
-        ulp_text_add(text,
-                     "the input '%s' is another than the one given: no order of channels, layout, "
-                     "mirror, shift by a pixel or scale makes one of the other.",
-                     name);
+        ulp_text_show(text,
+                      "the input '%s' is another than the one given: no order of channels, layout, "
+                      "mirror, shift by a pixel or scale makes one of the other.",
+                      name);
     }
     text->failed |= words.failed;
     ulp_text_free(&words);
@@ -200,9 +203,9 @@ static enum ulp_status explain_input(const struct ulp_comparing *comparing, size
     enum ulp_cause_kind kind = ULP_CAUSE_INPUTS;
     char one[200], other[200];
     if (given->count != recorded->count)
-        ulp_text_add(&text, "the input '%s' was recorded as %s, and %s was given.", name,
-                     ulp_tensor_describe_text(recorded, one, sizeof one),
-                     ulp_tensor_describe_text(given, other, sizeof other));
+        ulp_text_show(&text, "the input '%s' was recorded as %s, and %s was given.", name,
+                      ulp_tensor_describe_text(recorded, one, sizeof one),
+                      ulp_tensor_describe_text(given, other, sizeof other));
     else if (!ulp_type_is_float(given->type) && !ulp_picture_of(given).image)
         describe_integers(name, given, recorded, &text);
     else
@@ -229,17 +232,18 @@ static enum ulp_status guess(struct ulp_comparing *comparing, size_t file, size_
         bool sure = false;
         if (!given || !ulp_picture_of(given).image)
             continue;
-        status = ulp_guess_input(comparing, file, tensor, suspects->inputs[i], &words, &sure, error);
+        status =
+            ulp_guess_input(comparing, file, tensor, suspects->inputs[i], &words, &sure, error);
         if (status != ULP_OK || !words)
             continue;
         struct ulp_text text = {0};
-        ulp_text_add(&text,
-                     sure ? "the input '%s' was prepared otherwise: %s. With an input like that "
-                            "everything that was recorded is explained."
-                          : "the inputs differ: '%s' was most likely prepared otherwise: %s. With "
-                            "an input like that the outputs are near, though not all explained; "
-                            "record the input to be sure.",
-                     suspects->inputs[i], words);
+        ulp_text_show(&text,
+                      sure ? "the input '%s' was prepared otherwise: %s. With an input like that "
+                             "everything that was recorded is explained."
+                           : "the inputs differ: '%s' was most likely prepared otherwise: %s. With "
+                             "an input like that the outputs are near, though not all explained; "
+                             "record the input to be sure.",
+                      suspects->inputs[i], words);
         free(words);
         status = set_cause(cause, ULP_CAUSE_PREPROCESSING, &text, suspects->inputs[i], error);
     }
@@ -300,17 +304,18 @@ static enum ulp_status try_formats(const struct ulp_comparing *comparing, size_t
         if (is_listed(comparing, others[i]) ||
             ulp_arithmetic_find(others[i], &arithmetic, error) != ULP_OK)
             continue;
-        status = ulp_compare_again(comparing, comparing->inputs, file, &arithmetic, 1, &again,
-                                   error);
+        status =
+            ulp_compare_again(comparing, comparing->inputs, file, &arithmetic, 1, &again, error);
         if (status != ULP_OK)
             break;
         const double ratio = find_median_ratio(&again);
         if (again.files[0].explained && is_its_size(ratio)) {
             struct ulp_text text = {0};
-            ulp_text_add(&text,
-                         "it was computed in another arithmetic: %s explains all of it (errors are "
-                         "%.2g times what %s makes). Give --arith %s if that is meant.",
-                         others[i], ratio, others[i], others[i]);
+            ulp_text_show(
+                &text,
+                "it was computed in another arithmetic: %s explains all of it (errors are "
+                "%.2g times what %s makes). Give --arith %s if that is meant.",
+                others[i], ratio, others[i], others[i]);
             status = set_cause(cause, ULP_CAUSE_FORMAT, &text, NULL, error);
             if (status == ULP_OK && !(cause->arithmetic = strdup(others[i])))
                 status = ulp_comparing_memory(error);
@@ -338,8 +343,8 @@ static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *tex
 {
     const size_t shown = suspects->count < NODES_SHOWN ? suspects->count : NODES_SHOWN;
     for (size_t n = suspects->count - shown; n < suspects->count; n++)
-        ulp_text_add(text, "%s%s (%s)", n > suspects->count - shown ? ", " : "",
-                     suspects->nodes[n], suspects->ops[n]);
+        ulp_text_show(text, "%s%s (%s)", n > suspects->count - shown ? ", " : "",
+                      suspects->nodes[n], suspects->ops[n]);
 }
 
 static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t file,
@@ -352,34 +357,35 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
     const bool inputs = suspects->input_count > 0 && !(off < INPUTS_MIN);
     struct ulp_text text = {0};
     if (inputs) {
-        ulp_text_add(&text, "the inputs differ, most likely: '%s' is %.2g %% off, and ",
-                     target->name, 100 * off);
+        ulp_text_show(&text, "the inputs differ, most likely: '%s' is %.2g %% off, and ",
+                      target->name, 100 * off);
         if (suspects->count > 1)
-            ulp_text_add(&text, "nothing before it was recorded (or one of %zu nodes is wrong). ",
-                         suspects->count);
+            ulp_text_show(&text, "nothing before it was recorded (or one of %zu nodes is wrong). ",
+                          suspects->count);
         else
-            ulp_text_add(&text, "it comes from the input at once (or its node, %s, is wrong: look "
-                                "at %s). ",
-                         target->node, find_hint(target->op));
-        ulp_text_add(&text, "Record the input '%s', too, to learn how it was prepared.",
-                     suspects->inputs[0]);
+            ulp_text_show(&text,
+                          "it comes from the input at once (or its node, %s, is wrong: look "
+                          "at %s). ",
+                          target->node, find_hint(target->op));
+        ulp_text_show(&text, "Record the input '%s', too, to learn how it was prepared.",
+                      suspects->inputs[0]);
     } else if (suspects->count == 1) {
-        ulp_text_add(&text,
-                     "node %s (%s) computes something else than the graph says: what it reads is "
-                     "explained, what it gives is not. Look at %s.",
-                     target->node, target->op, find_hint(target->op));
+        ulp_text_show(&text,
+                      "node %s (%s) computes something else than the graph says: what it reads is "
+                      "explained, what it gives is not. Look at %s.",
+                      target->node, target->op, find_hint(target->op));
     } else {
-        ulp_text_add(&text, "one of %zu nodes computes something else than the graph says: %s",
-                     suspects->count, suspects->count > NODES_SHOWN ? "... " : "");
+        ulp_text_show(&text, "one of %zu nodes computes something else than the graph says: %s",
+                      suspects->count, suspects->count > NODES_SHOWN ? "... " : "");
         list_nodes(suspects, &text);
-        ulp_text_add(&text, ". Record the tensors between them to learn which.");
+        ulp_text_show(&text, ". Record the tensors between them to learn which.");
     }
     if (value->truth.nonfinite)
-        ulp_text_add(&text, " %zu of its values are infinite or NaN where the reference's are not.",
-                     value->truth.nonfinite);
-    enum ulp_status status =
-        set_cause(cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
-                  inputs ? suspects->inputs[0] : NULL, error);
+        ulp_text_show(&text,
+                      " %zu of its values are infinite or NaN where the reference's are not.",
+                      value->truth.nonfinite);
+    enum ulp_status status = set_cause(cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
+                                       inputs ? suspects->inputs[0] : NULL, error);
     return status == ULP_OK ? keep_nodes(cause, suspects, error) : status;
 }
 
@@ -409,12 +415,12 @@ static enum ulp_status explain_shape(const struct ulp_comparing *comparing, size
     const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
     struct ulp_text text = {0};
     char one[200];
-    ulp_text_add(&text, "'%s' was recorded as %s, and the graph gives %s[", target->name,
-                 ulp_tensor_describe_text(comparing->work[tensor].recorded[file], one, sizeof one),
-                 ulp_type_name(target->type));
+    ulp_text_show(&text, "'%s' was recorded as %s, and the graph gives %s[", target->name,
+                  ulp_tensor_describe_text(comparing->work[tensor].recorded[file], one, sizeof one),
+                  ulp_type_name(target->type));
     for (int d = 0; d < target->rank; d++)
-        ulp_text_add(&text, d ? ",%lld" : "%lld", (long long)target->dims[d]);
-    ulp_text_add(&text, "]: another model, batch size or layout.");
+        ulp_text_show(&text, d ? ",%lld" : "%lld", (long long)target->dims[d]);
+    ulp_text_show(&text, "]: another model, batch size or layout.");
     return set_cause(cause, ULP_CAUSE_SHAPE, &text, NULL, error);
 }
 
@@ -436,12 +442,12 @@ static enum ulp_status explain_nothing(const struct ulp_comparing *comparing, si
         most = fmax(most, tensor->values[file].truth.rms / expected);
         any = true;
     }
-    ulp_text_add(&text, "%s", "");
+    ulp_text_show(&text, "%s", "");
     if (any && most < 0.05)
-        ulp_text_add(&text,
-                     "its errors are %.1g of what %s makes at most: it does not look as if it was "
-                     "computed in %s.",
-                     most, comparing->out->arithmetics[by], comparing->out->arithmetics[by]);
+        ulp_text_show(&text,
+                      "its errors are %.1g of what %s makes at most: it does not look as if it was "
+                      "computed in %s.",
+                      most, comparing->out->arithmetics[by], comparing->out->arithmetics[by]);
     return set_cause(cause, ULP_CAUSE_NONE, &text, NULL, error);
 }
 

@@ -120,9 +120,8 @@ static void change_pixel(const struct ulp_tensor *given, const struct ulp_pictur
     for (size_t c = 0; c < p->channels; c++) {
         const size_t source = image * from.image + (size_t)change->from[c] * from.channel +
                               inner_row * from.row + inner_column * from.column;
-        const double u = outside && change->border == ULP_BORDER_ZERO
-                             ? 0
-                             : ulp_tensor_get(given, source);
+        const double u =
+            outside && change->border == ULP_BORDER_ZERO ? 0 : ulp_tensor_get(given, source);
         set_value(out, image * to.image + c * to.channel + y * to.row + x * to.column,
                   change->factor[c] * u + change->offset[c], format);
     }
@@ -251,9 +250,9 @@ static bool describe_normalisation(const struct ulp_picture *p,
                          mean = ways[w].mean ? n->mean[c] : 0;
             factor[c] = ways[w].left_out ? ways[w].scale * deviation : ways[w].scale / deviation;
             /* x - mean left out alone: u + mean / deviation */
-            offset[c] = !ways[w].left_out      ? -mean / deviation
-                        : ways[w].deviation    ? ways[w].scale * mean
-                                               : mean / n->deviation[c];
+            offset[c] = !ways[w].left_out   ? -mean / deviation
+                        : ways[w].deviation ? ways[w].scale * mean
+                                            : mean / n->deviation[c];
         }
         if (!matches(p, change, factor, offset, NAMED))
             continue;

@@ -76,7 +76,8 @@ struct ulp_input_fit {
     double residual;
     bool constant; /* recorded values are all equal */
 };
-struct ulp_input_fit ulp_input_fit(const struct ulp_tensor *given, const struct ulp_picture *picture,
+struct ulp_input_fit ulp_input_fit(const struct ulp_tensor *given,
+                                   const struct ulp_picture *picture,
                                    const struct ulp_tensor *recorded);
 
 #endif

@@ -39,8 +39,7 @@ static struct ulp_error_size rounding_error(const double *reference, size_t coun
     double sum = 0;
     size_t finite = 0;
     for (size_t i = 0; i < count; i++) {
-        const double rounded =
-            ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, reference[i], 0, 0);
+        const double rounded = ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, reference[i], 0, 0);
         const double d = rounded - reference[i];
         if (!isfinite(d)) {
             size.nonfinite += isfinite(reference[i]) != 0;
@@ -83,8 +82,8 @@ static enum ulp_status liken(struct ulp_tensor *out, const struct ulp_tensor *re
         memcpy(out->dims, like->dims, sizeof out->dims);
         return ULP_OK;
     }
-    enum ulp_status status = ulp_tensor_create(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, like->rank,
-                                               like->dims, error);
+    enum ulp_status status =
+        ulp_tensor_create(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, like->rank, like->dims, error);
     for (size_t i = 0; i < recorded->count && status == ULP_OK; i++)
         ((double *)out->data)[i] = ulp_tensor_get(recorded, i);
     return status;
@@ -127,8 +126,8 @@ static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t 
     struct ulp_format format = comparing->options->arithmetics[0].storage;
     enum ulp_status status = ULP_OK;
     if (ulp_type_is_float(reference->type))
-        status = ulp_lane_format(&comparing->options->arithmetics[0], reference->type, &format,
-                                 error);
+        status =
+            ulp_lane_format(&comparing->options->arithmetics[0], reference->type, &format, error);
     if (status == ULP_OK)
         status = ulp_metrics_measure_on(recorded, reference, &format, comparing->pool,
                                         &value->truth, error);
@@ -141,8 +140,9 @@ static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t 
         return status;
     status = ulp_format_find(ulp_type_rows[recorded->type].format, &format, error);
     if (status == ULP_OK && ulp_element_is_float(reference->element))
-        comparing->work[number].stored[file] = rounding_error(
-            comparing->work[number].reference, comparing->work[number].count, &format);
+        comparing->work[number].stored[file] =
+            rounding_error(comparing->work[number].reference, comparing->work[number].count,
+                           &format);
     return status;
 }
 
@@ -188,15 +188,13 @@ static enum ulp_status measure_output(const struct collecting *collecting,
     struct ulp_comparing *comparing = collecting->comparing;
     const size_t lanes = comparing->out->arithmetic_count;
     const struct ulp_tensor *reference = event->values[o].entire;
-    const ptrdiff_t number =
-        ulp_compared_find(comparing, event->output_names[o], event->round);
+    const ptrdiff_t number = ulp_compared_find(comparing, event->output_names[o], event->round);
     if (number < 0)
         return ULP_OK;
     struct ulp_compared_work *work = &comparing->work[number];
     const struct ulp_tensor **given = calloc(lanes, sizeof *given);
-    enum ulp_status status =
-        given ? describe(comparing, (size_t)number, event, reference, error)
-              : ulp_comparing_memory(error);
+    enum ulp_status status = given ? describe(comparing, (size_t)number, event, reference, error)
+                                   : ulp_comparing_memory(error);
     for (size_t a = 0; a < lanes && status == ULP_OK; a++) {
         given[a] = event->values[collecting->lanes[a] * event->output_count + o].entire;
         for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1] && status == ULP_OK;
@@ -243,8 +241,8 @@ static enum ulp_status collect_input(struct ulp_comparing *comparing, size_t num
 {
     const size_t lanes = comparing->out->arithmetic_count;
     const struct ulp_tensor **none = calloc(lanes, sizeof *none);
-    enum ulp_status status = none ? describe(comparing, number, NULL, given, error)
-                                  : ulp_comparing_memory(error);
+    enum ulp_status status =
+        none ? describe(comparing, number, NULL, given, error) : ulp_comparing_memory(error);
     struct ulp_compared_work *work = &comparing->work[number];
     for (size_t a = 0; a < lanes && ulp_type_is_float(given->type) && status == ULP_OK; a++) {
         struct ulp_format format;
@@ -306,9 +304,10 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     if (status == ULP_OK)
         status = collect_inputs(comparing, error);
     if (status == ULP_OK) {
-        const struct ulp_observer observers[] = {
-            {.context = &collecting, .node_done = collect_node},
-            options->progress ? *options->progress : (struct ulp_observer){0}};
+        const struct ulp_observer observers[] = {{.context = &collecting,
+                                                  .node_done = collect_node},
+                                                 options->progress ? *options->progress
+                                                                   : (struct ulp_observer){0}};
         ulp_comparing_begins(comparing);
         status = ulp_plan_run(comparing->plan, comparing->inputs, &options->run, observers,
                               options->progress ? 2 : 1, NULL, NULL, error);

@@ -38,7 +38,7 @@ struct ulp_members {
 /* Beside comparison->tensors[i]. */
 struct ulp_compared_work {
     const struct ulp_tensor **recorded; /* by recording; NULL */
-    struct ulp_error_size *stored; /* by recording: of rounding the reference to its type */
+    struct ulp_error_size *stored;      /* by recording: of rounding the reference to its type */
     struct ulp_members *members;        /* by arithmetic */
     double *reference;                  /* its values */
     float *previous;                    /* errors of the trial before */
@@ -75,7 +75,7 @@ struct ulp_comparing {
     struct ulp_decision *decisions;
     size_t decision_count, decision_capacity;
     struct ulp_open_values *open; /* by arithmetic */
-    size_t told; /* tensors that the run has come to */
+    size_t told;                  /* tensors that the run has come to */
     size_t part, part_count;
 };
 
@@ -98,9 +98,9 @@ enum ulp_status ulp_compare_match(struct ulp_comparing *comparing, struct ulp_er
 /* collect.c */
 enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_error *error);
 
-/* decisions.c: look at a node in a run, in lane 0, which stands for the truth, and in the lanes of an
- * arithmetic from `first` to before `last`. Decisions of lane 0 are kept (keep), or compared with
- * those kept. */
+/* decisions.c: look at a node in a run, in lane 0, which stands for the truth, and in the lanes of
+ * an arithmetic from `first` to before `last`. Decisions of lane 0 are kept (keep), or compared
+ * with those kept. */
 enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t arithmetic,
                                      const struct ulp_event *event, size_t first, size_t last,
                                      bool keep, struct ulp_error *error);

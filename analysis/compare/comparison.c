@@ -235,25 +235,27 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
     options.recorded_inputs = NULL;
     options.no_cause = true;
     options.trials = comparing->trials;
-    return ulp_compare_recordings(comparing->model, inputs, &comparing->recordings[file], 1, &options, out,
-                       error);
+    return ulp_compare_recordings(comparing->model, inputs, &comparing->recordings[file], 1,
+                                  &options, out, error);
 }
 
-enum ulp_status ulp_compare_recordings(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
-                            const struct ulp_recording *recordings, size_t recording_count,
-                            const struct ulp_compare_options *options, struct ulp_comparison *out,
-                            struct ulp_error *error)
+enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
+                                       const struct ulp_tensor_set *inputs,
+                                       const struct ulp_recording *recordings,
+                                       size_t recording_count,
+                                       const struct ulp_compare_options *options,
+                                       struct ulp_comparison *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_comparing comparing = {
-        .model = model,
-        .inputs = inputs,
-        .recordings = recordings,
-        .recording_count = recording_count,
-        .options = options,
-        .trials = options->trials ? options->trials : ULP_TRIALS_DEFAULT,
-        .out = out};
+    struct ulp_comparing comparing = {.model = model,
+                                      .inputs = inputs,
+                                      .recordings = recordings,
+                                      .recording_count = recording_count,
+                                      .options = options,
+                                      .trials =
+                                          options->trials ? options->trials : ULP_TRIALS_DEFAULT,
+                                      .out = out};
     const double started = ulp_seconds_now();
     *out = (struct ulp_comparison){0};
     if (!recording_count || !options->arithmetic_count)

@@ -117,8 +117,8 @@ static enum ulp_status look_at(struct ulp_comparing *comparing, const struct ulp
     const bool decision = is_decision(event, truth);
     for (size_t l = first; l < last; l++) {
         const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
-        *turned |= !value || !ulp_tensor_same_shape(value, truth) ||
-                   (decision && !is_equal(value, truth));
+        *turned |=
+            !value || !ulp_tensor_same_shape(value, truth) || (decision && !is_equal(value, truth));
     }
     if (!decision)
         return ULP_OK;

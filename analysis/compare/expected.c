@@ -24,9 +24,7 @@ struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *wor
     struct ulp_expected_error expected = {
         .rms = fmax(m->actual.rms, trials),
         .max_abs = fmax(m->actual.max_abs, m->max_abs),
-        .freedom = m->pairs && m->cosine_squares > 0
-                       ? (double)m->pairs / m->cosine_squares
-                       : 1,
+        .freedom = m->pairs && m->cosine_squares > 0 ? (double)m->pairs / m->cosine_squares : 1,
         .trials = m->trials,
         .nonfinite = m->nonfinite > m->actual.nonfinite ? m->nonfinite : m->actual.nonfinite,
         .open = m->open,
@@ -58,9 +56,9 @@ static struct limits find_limits(const struct ulp_expected_error *expected, doub
 {
     if (!expected->trials)
         return (struct limits){LIBRARY_FACTOR, LIBRARY_FACTOR};
-    return (struct limits){
-        LIBRARY_FACTOR * ulp_ratio_limit(sqrt(expected->freedom), expected->trials, probability),
-        LIBRARY_FACTOR * ulp_ratio_limit(1, expected->trials, probability)};
+    return (struct limits){LIBRARY_FACTOR * ulp_ratio_limit(sqrt(expected->freedom),
+                                                            expected->trials, probability),
+                           LIBRARY_FACTOR * ulp_ratio_limit(1, expected->trials, probability)};
 }
 
 /* How far beyond its limits an error is: at most 1 is within. */
@@ -82,8 +80,7 @@ static struct ulp_compared_value judge_by(const struct ulp_compared_value *value
     judged.ratio = divide(truth->count ? truth->rms : 0, hypot(expected->rms, stored->rms));
     judged.max_ratio =
         divide(truth->count ? truth->max_abs : 0, expected->max_abs + stored->max_abs);
-    judged.explained = !value->reshaped &&
-                       (expected->shapeless || excess(&judged) <= 1) &&
+    judged.explained = !value->reshaped && (expected->shapeless || excess(&judged) <= 1) &&
                        (!truth->nonfinite || expected->nonfinite || stored->nonfinite);
     return judged;
 }
@@ -93,9 +90,8 @@ static void judge_value(struct ulp_comparing *comparing, size_t t, size_t file, 
     struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
     struct ulp_compared_value best = {0};
     for (size_t a = 0; a < comparing->out->arithmetic_count && !best.explained; a++) {
-        struct ulp_compared_value judged =
-            judge_by(&tensor->values[file], &tensor->expected[a], &comparing->work[t].stored[file],
-                     probability);
+        struct ulp_compared_value judged = judge_by(&tensor->values[file], &tensor->expected[a],
+                                                    &comparing->work[t].stored[file], probability);
         judged.by = a;
         if (a == 0 || judged.explained || excess(&judged) < excess(&best))
             best = judged;

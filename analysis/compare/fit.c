@@ -179,11 +179,13 @@ static size_t list_changes(const struct ulp_picture *picture, struct ulp_input_c
     return count;
 }
 
-struct ulp_input_fit ulp_input_fit(const struct ulp_tensor *given, const struct ulp_picture *picture,
+struct ulp_input_fit ulp_input_fit(const struct ulp_tensor *given,
+                                   const struct ulp_picture *picture,
                                    const struct ulp_tensor *recorded)
 {
     struct ulp_input_change changes[32];
-    const struct fitting fitting = {given, recorded, picture, find_mean(given), find_mean(recorded)};
+    const struct fitting fitting = {given, recorded, picture, find_mean(given),
+                                    find_mean(recorded)};
     struct ulp_input_fit best = {.change = ulp_change_none(), .residual = 1};
     if (given->count != recorded->count || !given->count || picture->channels > ULP_CHANNELS_MAX)
         return best;

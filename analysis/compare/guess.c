@@ -53,7 +53,7 @@ static struct ulp_input_change normalised(const struct ulp_normalisation *n, dou
  * mean was subtracted from. */
 static void add_scales(struct changes *changes, double low, double high)
 {
-    const bool signed_values = low < -0.01, bytes = high > 4;
+    const bool signed_values = low<-0.01, bytes = high> 4;
     add_change(changes, scaled(255));
     add_change(changes, scaled(1 / 255.0));
     for (size_t n = 0; n < ulp_normalisation_count; n++) {
@@ -152,8 +152,8 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
             const double d = ulp_tensor_get(value, i) - ulp_tensor_get(looking->recorded, i);
             sum += d * d;
         }
-        looking->distance = isfinite(sum) ? sqrt(sum / (double)(value->count ? value->count : 1))
-                                          : INFINITY;
+        looking->distance =
+            isfinite(sum) ? sqrt(sum / (double)(value->count ? value->count : 1)) : INFINITY;
         looking->done = true;
     }
     return ULP_OK;
@@ -256,11 +256,11 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
     const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, input);
     struct changes *changes = calloc(1, sizeof *changes);
-    struct guessing guessing = {
-        .comparing = comparing,
-        .file = file,
-        .input = input,
-        .looking = {.name = target->name, .recorded = comparing->work[tensor].recorded[file]}};
+    struct guessing guessing = {.comparing = comparing,
+                                .file = file,
+                                .input = input,
+                                .looking = {.name = target->name,
+                                            .recorded = comparing->work[tensor].recorded[file]}};
     struct ulp_plan_options options = {.inputs = comparing->inputs,
                                        .max_memory_bytes =
                                            comparing->options->run.max_memory_bytes};
@@ -286,8 +286,8 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
         }
     }
     if (status == ULP_OK && isfinite(least))
-        status = name_best(&guessing, &changes->items[best],
-                           least / target->values[file].truth.rms, text, sure, error);
+        status = name_best(&guessing, &changes->items[best], least / target->values[file].truth.rms,
+                           text, sure, error);
     ulp_plan_free(guessing.plan);
     free(changes);
     return status;

@@ -227,21 +227,19 @@ static enum ulp_status match_file(struct ulp_comparing *comparing, const struct 
     const struct ulp_tensor_set *inputs = comparing->options->recorded_inputs;
     enum ulp_status status = ULP_OK;
     for (size_t t = 0; t < recording->tensors.count && status == ULP_OK; t++)
-        status =
-            match_array(comparing, values, file, &recording->tensors.items[t], false, error);
+        status = match_array(comparing, values, file, &recording->tensors.items[t], false, error);
     for (size_t t = 0; inputs && t < inputs->count && status == ULP_OK; t++)
         status = match_array(comparing, values, file, &inputs->items[t], true, error);
     return status;
 }
 
 /* Something that nodes compute must be there: inputs alone say nothing about a framework. */
-static enum ulp_status check_file(const struct ulp_comparing *comparing, const struct values *values,
-                                  size_t file, struct ulp_error *error)
+static enum ulp_status check_file(const struct ulp_comparing *comparing,
+                                  const struct values *values, size_t file, struct ulp_error *error)
 {
     const struct ulp_compared_file *out = &comparing->out->files[file];
     for (size_t t = 0; t < comparing->out->tensor_count; t++) {
-        const int value =
-            ulp_names_find(&values->numbers, comparing->out->tensors[t].name);
+        const int value = ulp_names_find(&values->numbers, comparing->out->tensors[t].name);
         if (comparing->work[t].recorded[file] && !(value >= 0 && values->items[value].input))
             return ULP_OK;
     }

@@ -20,11 +20,9 @@ struct searching {
 /* Is the value recorded, and explained? Inputs that were not recorded are not. */
 static bool is_cleared(const struct searching *searching, const char *name)
 {
-    const ptrdiff_t number =
-        name ? ulp_compared_find(searching->comparing, name, 0) : -1;
+    const ptrdiff_t number = name ? ulp_compared_find(searching->comparing, name, 0) : -1;
     const struct ulp_compared_value *value =
-        number < 0 ? NULL
-                   : &searching->comparing->out->tensors[number].values[searching->file];
+        number < 0 ? NULL : &searching->comparing->out->tensors[number].values[searching->file];
     return value && value->recorded && value->explained;
 }
 

@@ -43,8 +43,8 @@ static double beta(double a, double b, double x)
         return 0;
     if (!(x < 1))
         return 1;
-    const double front = exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) +
-                             b * log1p(-x));
+    const double front =
+        exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
     return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
                                      : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
@@ -55,8 +55,7 @@ double ulp_ratio_limit(double freedom, size_t trials, double probability)
     double low = 0, high = 200; /* of log F; P(F > f) = I_{below / (below + above f)} */
     for (int step = 0; step < 60; step++) {
         const double middle = (low + high) / 2;
-        const double tail =
-            beta(below / 2, above / 2, below / (below + above * exp(middle)));
+        const double tail = beta(below / 2, above / 2, below / (below + above * exp(middle)));
         *(tail > probability ? &low : &high) = middle;
     }
     return exp(high / 2);

@@ -62,8 +62,7 @@ static struct trial_error measure_errors(struct ulp_compared_work *work,
 static enum ulp_status prepare_previous(struct ulp_compared_work *work, bool first,
                                         struct ulp_error *error)
 {
-    if (!work->previous &&
-        !(work->previous = malloc((work->count + 1) * sizeof *work->previous)))
+    if (!work->previous && !(work->previous = malloc((work->count + 1) * sizeof *work->previous)))
         return ulp_comparing_memory(error);
     for (size_t i = 0; i < work->count && first; i++)
         work->previous[i] = NAN;
@@ -82,8 +81,9 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
     /* Doubles hold a difference from a wide reference only roughly. */
     if (truth->element == ULP_ELEMENT_WIDE) {
         struct ulp_metrics metrics;
-        status = ulp_metrics_measure_on(value, truth, &trying->comparing->options->reference.storage,
-                                        trying->comparing->pool, &metrics, error);
+        status =
+            ulp_metrics_measure_on(value, truth, &trying->comparing->options->reference.storage,
+                                   trying->comparing->pool, &metrics, error);
         if (status != ULP_OK)
             return status;
         trial.size.rms = metrics.count ? metrics.rms : 0;
@@ -118,8 +118,7 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *truth = event->values[o].entire,
                                 *value = event->values[event->output_count + o].entire;
-        const ptrdiff_t number =
-            ulp_compared_find(comparing, event->output_names[o], event->round);
+        const ptrdiff_t number = ulp_compared_find(comparing, event->output_names[o], event->round);
         if (number < 0)
             continue;
         struct ulp_compared_work *work = &comparing->work[number];
@@ -181,10 +180,10 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
     struct ulp_arithmetic lanes[2] = {options->reference, *arithmetic};
     struct ulp_tensor_set inputs = {0};
     struct ulp_plan *plan = NULL;
-    const struct ulp_plan_options plan_options = {
-        .inputs = comparing->inputs,
-        .max_memory_bytes = options->run.max_memory_bytes,
-        .perturbation = {find_precision(arithmetic), trying->trial + 1}};
+    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
+                                                  .max_memory_bytes = options->run.max_memory_bytes,
+                                                  .perturbation = {find_precision(arithmetic),
+                                                                   trying->trial + 1}};
     enum ulp_status status = ULP_OK;
     if (is_exact_beside(comparing, arithmetic))
         status = ulp_arithmetic_find("fp64", &lanes[0], error);
@@ -194,9 +193,10 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
     if (status == ULP_OK)
         status = ulp_plan_create(comparing->model, lanes, 2, &plan_options, &plan, error);
     if (status == ULP_OK) {
-        const struct ulp_observer observers[] = {
-            {.context = (void *)(uintptr_t)trying, .node_done = try_node},
-            options->progress ? *options->progress : (struct ulp_observer){0}};
+        const struct ulp_observer observers[] = {{.context = (void *)(uintptr_t)trying,
+                                                  .node_done = try_node},
+                                                 options->progress ? *options->progress
+                                                                   : (struct ulp_observer){0}};
         status = ulp_plan_run(plan, &inputs, &options->run, observers, options->progress ? 2 : 1,
                               NULL, NULL, error);
     }

@@ -31,7 +31,7 @@ struct ulp_expected_error {
 struct ulp_compared_value {
     bool recorded; /* false: this recording does not have it, and the rest is zero */
     bool reshaped; /* its shape is not the graph's: nothing was measured, and it is not explained */
-    struct ulp_metrics truth; /* of recorded - reference */
+    struct ulp_metrics truth;        /* of recorded - reference */
     struct ulp_metrics *arithmetics; /* by arithmetic: of recorded - what the arithmetic gives */
     struct ulp_metrics *others;      /* by recording: of this - that one; count 0 where not both */
     bool explained;
@@ -42,9 +42,9 @@ struct ulp_compared_value {
 };
 
 struct ulp_compared_tensor {
-    char *name;       /* of round k of a Loop or Scan, 0 being the first, NAME[k] */
-    char *node, *op;  /* that computes it; NULL: it is an input of the graph */
-    ptrdiff_t index;  /* of the node in the plan; -1: an input */
+    char *name;      /* of round k of a Loop or Scan, 0 being the first, NAME[k] */
+    char *node, *op; /* that computes it; NULL: it is an input of the graph */
+    ptrdiff_t index; /* of the node in the plan; -1: an input */
     enum ulp_type type;
     int rank;
     int64_t dims[ULP_RANK_MAX];
@@ -66,8 +66,8 @@ ULP_API const char *ulp_cause_name(enum ulp_cause_kind kind);
 
 struct ulp_cause {
     enum ulp_cause_kind kind;
-    char *text;  /* sentences for a reader; never NULL */
-    char *input; /* of PREPROCESSING and INPUTS: the graph's input; NULL: not known which */
+    char *text;       /* sentences for a reader; never NULL */
+    char *input;      /* of PREPROCESSING and INPUTS: the graph's input; NULL: not known which */
     char *arithmetic; /* of FORMAT */
     size_t node_count;
     char **nodes; /* in graph order, the first unexplained tensor's own the last */
@@ -103,7 +103,7 @@ struct ulp_compare_options {
     size_t trials; /* 0: 8 */
     /* what the framework was given, when it is not among the recordings' tensors; else NULL */
     const struct ulp_tensor_set *recorded_inputs;
-    bool no_cause; /* judge only, do not look for causes (which takes more runs) */
+    bool no_cause;              /* judge only, do not look for causes (which takes more runs) */
     struct ulp_run_options run; /* threads and memory */
     /* NULL, or told of every run: first that it begins, run `part` of `part_count` known by now */
     const struct ulp_observer *progress;
@@ -116,10 +116,11 @@ struct ulp_compare_options {
  * given. ULP_ERROR_INPUT when a recording has nothing that could be compared. Free with
  * ulp_comparison_free. */
 ULP_API enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
-                                    const struct ulp_tensor_set *inputs,
-                                    const struct ulp_recording *recordings, size_t recording_count,
-                                    const struct ulp_compare_options *options,
-                                    struct ulp_comparison *out, struct ulp_error *error);
+                                               const struct ulp_tensor_set *inputs,
+                                               const struct ulp_recording *recordings,
+                                               size_t recording_count,
+                                               const struct ulp_compare_options *options,
+                                               struct ulp_comparison *out, struct ulp_error *error);
 ULP_API void ulp_comparison_free(struct ulp_comparison *comparison);
 
 /* compare.json, whose schema is in doc/compare.md, into a folder (made when missing). */
