@@ -1,7 +1,7 @@
 libcore_la_SOURCES += \
 	%D%/audit.c \
 	%D%/certify.c \
-	%D%/compare/cause.c \
+	%D%/compare/cause.c %D%/compare/cause_format.c %D%/compare/cause_input.c \
 	%D%/compare/change.c %D%/compare/change.h \
 	%D%/compare/collect.c \
 	%D%/compare/comparison.c %D%/compare/comparing.h \

@@ -7,14 +7,8 @@
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "run/plan.h"
 #include "tensor/tensor.h"
 
-/* A line through the values must leave this little to be what was done to them: pixels are rounded
- * to one in 255, whose root mean square is 0.1 % of the range and 0.5 % of a usual spread. */
-#define FITTED 0.01
-/* ... and this to be the same picture in another size, crop or decoding. */
-#define ALIKE 0.3
 /* Below this share of the reference's rms no wrong preprocessing is looked for: the mildest usual
  * mistakes, a pixel's shift or a missing deviation, move outputs by several percent. */
 #define PREPROCESSING_MIN 1e-3
@@ -64,8 +58,8 @@ static const char *find_hint(const char *op)
     return "its attributes, constants and weights";
 }
 
-static enum ulp_status set_cause(struct ulp_cause *cause, enum ulp_cause_kind kind,
-                                 struct ulp_text *text, const char *input, struct ulp_error *error)
+enum ulp_status ulp_cause_set(struct ulp_cause *cause, enum ulp_cause_kind kind,
+                              struct ulp_text *text, const char *input, struct ulp_error *error)
 {
     cause->kind = kind;
     cause->text = text->failed ? NULL : text->data;
@@ -74,148 +68,6 @@ static enum ulp_status set_cause(struct ulp_cause *cause, enum ulp_cause_kind ki
     if (input && !(cause->input = strdup(input)))
         return ulp_comparing_memory(error);
     return cause->text ? ULP_OK : ulp_comparing_memory(error);
-}
-
-/* ---- recorded inputs ---- */
-
-/* The recorded tensor in the type and shape of the given one; false: it has not as many elements.
- */
-static enum ulp_status take_input(const struct ulp_tensor *given, const struct ulp_tensor *recorded,
-                                  struct ulp_tensor *out, bool *fits, struct ulp_error *error)
-{
-    struct ulp_format format;
-    const struct ulp_format *storage = NULL;
-    *out = ulp_tensor_view(given);
-    *fits = given->count == recorded->count;
-    enum ulp_status status = ULP_OK;
-    if (ulp_type_is_float(given->type)) {
-        status = ulp_format_find(ulp_type_rows[given->type].format, &format, error);
-        storage = &format;
-    }
-    if (status == ULP_OK && *fits)
-        status = ulp_tensor_create(out, given->type, given->element, given->precision, given->rank,
-                                   given->dims, error);
-    if (status == ULP_OK && *fits)
-        status = ulp_tensor_convert(out, recorded, storage, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
-    return status;
-}
-
-/* Everything else, on the inputs that were recorded. Adds a sentence. */
-static enum ulp_status add_rest(const struct ulp_comparing *comparing, size_t file,
-                                struct ulp_text *text, struct ulp_error *error)
-{
-    struct ulp_tensor_set inputs = {0};
-    struct ulp_comparison again = {0};
-    bool all_fit = true;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < comparing->inputs->count && status == ULP_OK; i++) {
-        const struct ulp_named_tensor *given = &comparing->inputs->items[i];
-        const ptrdiff_t number = ulp_compared_find(comparing, given->name, 0);
-        const struct ulp_tensor *recorded =
-            number < 0 ? NULL : comparing->work[number].recorded[file];
-        struct ulp_tensor taken = ulp_tensor_view(&given->tensor);
-        bool fits = true;
-        if (recorded)
-            status = take_input(&given->tensor, recorded, &taken, &fits, error);
-        all_fit = all_fit && fits;
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(&inputs, given->name, &taken, error);
-        ulp_tensor_free(&taken);
-    }
-    if (status == ULP_OK && all_fit)
-        status = ulp_compare_again(comparing, &inputs, file, comparing->options->arithmetics,
-                                   comparing->options->arithmetic_count, &again, error);
-    ulp_tensor_set_free(&inputs);
-    if (status != ULP_OK || !all_fit)
-        return status;
-    const ptrdiff_t first = again.files[0].first_unexplained;
-    if (first < 0)
-        ulp_text_show(text,
-                      " On the inputs that were recorded everything is explained: correct the "
-                      "preprocessing and nothing else.");
-    else if (again.tensors[first].node)
-        ulp_text_show(
-            text,
-            " That is not all: on the inputs that were recorded '%s' (node %s, %s) is not "
-            "explained either.",
-            again.tensors[first].name, again.tensors[first].node, again.tensors[first].op);
-    ulp_comparison_free(&again);
-    return ULP_OK;
-}
-
-/* Integers: which differ. */
-static void describe_integers(const char *name, const struct ulp_tensor *given,
-                              const struct ulp_tensor *recorded, struct ulp_text *text)
-{
-    size_t differing = 0, first = 0;
-    for (size_t i = given->count; i-- > 0;)
-        if (ulp_tensor_get(given, i) != ulp_tensor_get(recorded, i)) {
-            differing++;
-            first = i;
-        }
-    ulp_text_show(text,
-                  "the input '%s' differs in %zu of %zu values, first in element %zu: given %.9g, "
-                  "recorded %.9g.",
-                  name, differing, given->count, first, ulp_tensor_get(given, first),
-                  ulp_tensor_get(recorded, first));
-}
-
-static enum ulp_cause_kind describe_fit(const char *name, const struct ulp_tensor *given,
-                                        const struct ulp_tensor *recorded, struct ulp_text *text)
-{
-    const struct ulp_picture picture = ulp_picture_of(given);
-    const struct ulp_input_fit fit = ulp_input_fit(given, &picture, recorded);
-    struct ulp_text words = {0};
-    enum ulp_cause_kind kind = ULP_CAUSE_INPUTS;
-    ulp_change_describe(&picture, &fit.change, &words);
-    if (fit.constant) {
-        ulp_text_show(text, "the input '%s' was recorded as %.9g everywhere.", name,
-                      ulp_tensor_get(recorded, 0));
-    } else if (fit.residual <= FITTED && words.length) {
-        kind = ULP_CAUSE_PREPROCESSING;
-        ulp_text_show(text, "the input '%s' was prepared otherwise: %s.", name, words.data);
-    } else if (fit.residual <= ALIKE) {
-        kind = fit.residual <= FITTED ? ULP_CAUSE_INPUTS : ULP_CAUSE_PREPROCESSING;
-        ulp_text_show(text,
-                      "the input '%s' is the one given but for %.2g %%%s%s: another resize, crop, "
-                      "decoder or rounding.",
-                      name, 100 * fit.residual, words.length ? " and " : "",
-                      words.length ? words.data : "");
-    } else {
-        ulp_text_show(text,
-                      "the input '%s' is another than the one given: no order of channels, layout, "
-                      "mirror, shift by a pixel or scale makes one of the other.",
-                      name);
-    }
-    text->failed |= words.failed;
-    ulp_text_free(&words);
-    return kind;
-}
-
-static enum ulp_status explain_input(const struct ulp_comparing *comparing, size_t file,
-                                     size_t tensor, struct ulp_cause *cause,
-                                     struct ulp_error *error)
-{
-    const char *name = comparing->out->tensors[tensor].name;
-    const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, name),
-                            *recorded = comparing->work[tensor].recorded[file];
-    struct ulp_text text = {0};
-    enum ulp_cause_kind kind = ULP_CAUSE_INPUTS;
-    char one[200], other[200];
-    if (given->count != recorded->count)
-        ulp_text_show(&text, "the input '%s' was recorded as %s, and %s was given.", name,
-                      ulp_tensor_describe_text(recorded, one, sizeof one),
-                      ulp_tensor_describe_text(given, other, sizeof other));
-    else if (!ulp_type_is_float(given->type) && !ulp_picture_of(given).image)
-        describe_integers(name, given, recorded, &text);
-    else
-        kind = describe_fit(name, given, recorded, &text);
-    enum ulp_status status = add_rest(comparing, file, &text, error);
-    if (status != ULP_OK) {
-        ulp_text_free(&text);
-        return status;
-    }
-    return set_cause(cause, kind, &text, name, error);
 }
 
 /* ---- inputs that were not recorded ---- */
@@ -245,82 +97,7 @@ static enum ulp_status guess(struct ulp_comparing *comparing, size_t file, size_
                              "record the input to be sure.",
                       suspects->inputs[i], words);
         free(words);
-        status = set_cause(cause, ULP_CAUSE_PREPROCESSING, &text, suspects->inputs[i], error);
-    }
-    return status;
-}
-
-/* ---- another arithmetic ---- */
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The middle ratio of what has one; NaN: nothing has. */
-static double find_median_ratio(const struct ulp_comparison *comparison)
-{
-    double *ratios = calloc(comparison->tensor_count + 1, sizeof *ratios), median = NAN;
-    size_t count = 0;
-    for (size_t t = 0; ratios && t < comparison->tensor_count; t++) {
-        const struct ulp_compared_tensor *tensor = &comparison->tensors[t];
-        if (tensor->node && tensor->values[0].recorded && tensor->expected[0].rms > 0 &&
-            isfinite(tensor->values[0].ratio))
-            ratios[count++] = tensor->values[0].ratio;
-    }
-    if (count) {
-        qsort(ratios, count, sizeof *ratios, by_size);
-        median = ratios[count / 2];
-    }
-    free(ratios);
-    return median;
-}
-
-static bool is_listed(const struct ulp_comparing *comparing, const char *name)
-{
-    for (size_t a = 0; a < comparing->out->arithmetic_count; a++)
-        if (strcmp(comparing->out->arithmetics[a], name) == 0)
-            return true;
-    return false;
-}
-
-/* Errors must be as large as the other arithmetic's, not only smaller: coarse formats explain much
- * that they did not cause. */
-static bool is_its_size(double ratio)
-{
-    return ratio > 0.125 && ratio < 2.5;
-}
-
-static enum ulp_status try_formats(const struct ulp_comparing *comparing, size_t file,
-                                   struct ulp_cause *cause, struct ulp_error *error)
-{
-    static const char *const others[] = {"fp32", "tf32", "fp16", "bf16", "fp16-strict"};
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < sizeof others / sizeof *others && status == ULP_OK && !cause->text;
-         i++) {
-        struct ulp_arithmetic arithmetic;
-        struct ulp_comparison again;
-        if (is_listed(comparing, others[i]) ||
-            ulp_arithmetic_find(others[i], &arithmetic, error) != ULP_OK)
-            continue;
-        status =
-            ulp_compare_again(comparing, comparing->inputs, file, &arithmetic, 1, &again, error);
-        if (status != ULP_OK)
-            break;
-        const double ratio = find_median_ratio(&again);
-        if (again.files[0].explained && is_its_size(ratio)) {
-            struct ulp_text text = {0};
-            ulp_text_show(
-                &text,
-                "it was computed in another arithmetic: %s explains all of it (errors are "
-                "%.2g times what %s makes). Give --arith %s if that is meant.",
-                others[i], ratio, others[i], others[i]);
-            status = set_cause(cause, ULP_CAUSE_FORMAT, &text, NULL, error);
-            if (status == ULP_OK && !(cause->arithmetic = strdup(others[i])))
-                status = ulp_comparing_memory(error);
-        }
-        ulp_comparison_free(&again);
+        status = ulp_cause_set(cause, ULP_CAUSE_PREPROCESSING, &text, suspects->inputs[i], error);
     }
     return status;
 }
@@ -384,8 +161,8 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
         ulp_text_show(&text,
                       " %zu of its values are infinite or NaN where the reference's are not.",
                       value->truth.nonfinite);
-    enum ulp_status status = set_cause(cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
-                                       inputs ? suspects->inputs[0] : NULL, error);
+    enum ulp_status status = ulp_cause_set(cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
+                                           inputs ? suspects->inputs[0] : NULL, error);
     return status == ULP_OK ? keep_nodes(cause, suspects, error) : status;
 }
 
@@ -401,7 +178,7 @@ static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t fi
     if (!(off < PREPROCESSING_MIN))
         status = guess(comparing, file, tensor, &suspects, cause, error);
     if (status == ULP_OK && !cause->text)
-        status = try_formats(comparing, file, cause, error);
+        status = ulp_explain_format(comparing, file, tensor, cause, error);
     if (status == ULP_OK && !cause->text)
         status = blame_nodes(comparing, file, tensor, &suspects, cause, error);
     ulp_suspects_free(&suspects);
@@ -421,7 +198,7 @@ static enum ulp_status explain_shape(const struct ulp_comparing *comparing, size
     for (int d = 0; d < target->rank; d++)
         ulp_text_show(&text, d ? ",%lld" : "%lld", (long long)target->dims[d]);
     ulp_text_show(&text, "]: another model, batch size or layout.");
-    return set_cause(cause, ULP_CAUSE_SHAPE, &text, NULL, error);
+    return ulp_cause_set(cause, ULP_CAUSE_SHAPE, &text, NULL, error);
 }
 
 /* ---- nothing to explain ---- */
@@ -448,7 +225,7 @@ static enum ulp_status explain_nothing(const struct ulp_comparing *comparing, si
                       "its errors are %.1g of what %s makes at most: it does not look as if it was "
                       "computed in %s.",
                       most, comparing->out->arithmetics[by], comparing->out->arithmetics[by]);
-    return set_cause(cause, ULP_CAUSE_NONE, &text, NULL, error);
+    return ulp_cause_set(cause, ULP_CAUSE_NONE, &text, NULL, error);
 }
 
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
@@ -460,7 +237,7 @@ enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
     const size_t first = (size_t)out->first_unexplained;
     const struct ulp_compared_tensor *tensor = &comparing->out->tensors[first];
     if (tensor->index < 0)
-        return explain_input(comparing, file, first, &out->cause, error);
+        return ulp_explain_input(comparing, file, first, &out->cause, error);
     if (tensor->values[file].reshaped)
         return explain_shape(comparing, file, first, &out->cause, error);
     return explain_tensor(comparing, file, first, &out->cause, error);

@@ -89,6 +89,34 @@ static enum ulp_status liken(struct ulp_tensor *out, const struct ulp_tensor *re
     return status;
 }
 
+/* The largest scale of a DequantizeLinear, when it is a constant; else 0. */
+static double find_scale(const struct ulp_plan_node *node)
+{
+    const int slot = node->step->input_count > 1 ? node->step->inputs[1] : -1;
+    const struct ulp_tensor *scale = slot < 0 ? NULL : node->block->slots[slot].constant;
+    double most = 0;
+    for (size_t i = 0; scale && i < scale->count; i++)
+        most = fmax(most, fabs(ulp_tensor_get(scale, i)));
+    return most;
+}
+
+/* What may lie between two libraries whatever the arithmetic. Functions between -1 and 1 are
+ * approximated to some 2^-24 of 1, not of the value (ONNX Runtime's Sigmoid is 0 below -18);
+ * integer kernels scale by fixed-point numbers, so that they round to the other of two steps now
+ * and then. */
+static double find_floor(const struct ulp_comparing *comparing, const struct ulp_event *event)
+{
+    static const char *const bounded[] = {"Sigmoid", "Tanh", "Erf", "Softmax"};
+    if (event->quantizes)
+        return 1;
+    if (strcmp(event->op, "DequantizeLinear") == 0)
+        return find_scale(&comparing->plan->nodes[event->index]);
+    for (size_t i = 0; i < sizeof bounded / sizeof *bounded; i++)
+        if (strcmp(event->op, bounded[i]) == 0)
+            return 0x1p-24;
+    return 0;
+}
+
 static enum ulp_status describe(struct ulp_comparing *comparing, size_t number,
                                 const struct ulp_event *event, const struct ulp_tensor *reference,
                                 struct ulp_error *error)
@@ -102,6 +130,7 @@ static enum ulp_status describe(struct ulp_comparing *comparing, size_t number,
     work->count = reference->count;
     work->reference = malloc((reference->count + 1) * sizeof *work->reference);
     if (event) {
+        work->floor = find_floor(comparing, event);
         tensor->index = (ptrdiff_t)event->index;
         tensor->node = strdup(event->name);
         tensor->op = strdup(event->op);

@@ -10,6 +10,7 @@
 
 #include <ulpscope/compare.h>
 
+#include "base/text.h"
 #include "base/thread.h"
 #include "graph/names.h"
 
@@ -43,7 +44,8 @@ struct ulp_compared_work {
     double *reference;                  /* its values */
     float *previous;                    /* errors of the trial before */
     size_t count;                       /* of elements */
-    size_t order;                       /* in which the run came to it; SIZE_MAX: it did not */
+    double floor; /* error of this size is its operator's in any library; find_floor in collect.c */
+    size_t order; /* in which the run came to it; SIZE_MAX: it did not */
 };
 
 /* A decision of the reference: an integer or boolean tensor that comes from floats. */
@@ -142,5 +144,14 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
 /* cause.c: fills in out->files[file].cause. */
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
                                   struct ulp_error *error);
+/* The text becomes the cause's; input may be NULL. */
+enum ulp_status ulp_cause_set(struct ulp_cause *cause, enum ulp_cause_kind kind,
+                              struct ulp_text *text, const char *input, struct ulp_error *error);
+/* cause_input.c: tensor is an input, and recorded. */
+enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                  struct ulp_cause *cause, struct ulp_error *error);
+/* cause_format.c: cause->text stays NULL when no other arithmetic is likely. */
+enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t file,
+                                   size_t tensor, struct ulp_cause *cause, struct ulp_error *error);
 
 #endif

@@ -75,6 +75,7 @@ static json_t *make_expected(const char *arithmetic, const struct ulp_expected_e
     json_object_set_new(object, "max_abs", ulp_json_number(expected->max_abs));
     json_object_set_new(object, "freedom", ulp_json_number(expected->freedom));
     json_object_set_new(object, "nonfinite", json_integer((json_int_t)expected->nonfinite));
+    json_object_set_new(object, "floor", ulp_json_number(expected->floor));
     json_object_set_new(object, "open", json_boolean(expected->open));
     if (expected->shapeless)
         json_object_set_new(object, "shapeless", json_true());

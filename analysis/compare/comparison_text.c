@@ -116,47 +116,69 @@ static const struct ulp_compared_tensor *find_nearest(const struct ulp_compariso
     return nearest;
 }
 
+/* A sentence begins with a capital. */
+static void add_sentences(struct ulp_text *out, const char *text)
+{
+    const bool small = *text >= 'a' && *text <= 'z';
+    ulp_text_add(out, "%c%s", small ? *text - 'a' + 'A' : *text, *text ? text + 1 : "");
+}
+
+/* What is explained, by what, and how narrowly. */
+static void add_explained(struct ulp_text *text, const struct ulp_comparison *comparison, size_t f)
+{
+    const struct ulp_compared_file *file = &comparison->files[f];
+    const struct ulp_compared_tensor *nearest = find_nearest(comparison, f);
+    ulp_text_add(text, "explained by %s (%zu tensor%s).",
+                 file->by >= 0 ? comparison->arithmetics[file->by] : "the arithmetics together",
+                 file->tensor_count, file->tensor_count == 1 ? "" : "s");
+    ulp_text_show(text, " Nearest to its limit: '%s', ", nearest->name);
+    add_measure(text, comparison, &nearest->values[f]);
+    ulp_text_add(text, ". ");
+    add_sentences(text, file->cause.text ? file->cause.text : "");
+}
+
+/* Why it is not explained, and then where. */
+static void add_unexplained(struct ulp_text *text, const struct ulp_comparison *comparison,
+                            size_t f)
+{
+    const struct ulp_compared_file *file = &comparison->files[f];
+    const struct ulp_compared_tensor *tensor = &comparison->tensors[file->first_unexplained];
+    ulp_text_add(text, "NOT explained. ");
+    add_sentences(text, file->cause.text ? file->cause.text : "");
+    ulp_text_show(text, "\nFirst unexplained: '%s'", tensor->name);
+    if (tensor->node)
+        ulp_text_show(text, " (node %td %s, %s)", tensor->index, tensor->node, tensor->op);
+    else
+        ulp_text_add(text, " (an input)");
+    ulp_text_add(text, ": ");
+    add_measure(text, comparison, &tensor->values[f]);
+    ulp_text_add(text, ".");
+}
+
 static void add_verdict(struct ulp_text *out, const struct ulp_comparison *comparison, size_t f,
                         const struct style *style)
 {
     const struct ulp_compared_file *file = &comparison->files[f];
     struct ulp_text text = {0};
-    const struct ulp_compared_tensor *tensor = file->explained
-                                                   ? find_nearest(comparison, f)
-                                                   : &comparison->tensors[file->first_unexplained];
-    ulp_text_show(out, "%s%s%s: ", style->bold, file->name, style->off);
-    const size_t used = count_columns(file->name, strlen(file->name)) + 2;
-    if (file->explained) {
-        ulp_text_add(&text, "explained by %s (%zu tensor%s).",
-                     file->by >= 0 ? comparison->arithmetics[file->by] : "the arithmetics together",
-                     file->tensor_count, file->tensor_count == 1 ? "" : "s");
-        ulp_text_show(&text, " Nearest to its limit: '%s', ", tensor->name);
-        add_measure(&text, comparison, &tensor->values[f]);
-        ulp_text_add(&text, ".");
-    } else {
-        ulp_text_show(&text, "NOT explained. First: '%s'", tensor->name);
-        if (tensor->node)
-            ulp_text_show(&text, " (node %td %s, %s)", tensor->index, tensor->node, tensor->op);
-        else
-            ulp_text_add(&text, " (an input)");
-        ulp_text_add(&text, ": ");
-        add_measure(&text, comparison, &tensor->values[f]);
-        ulp_text_add(&text, ".");
-    }
-    ulp_text_add(out, "%s", file->explained ? style->green : style->red);
-    if (text.data)
-        add_wrapped(out, text.data, 2, used);
-    ulp_text_add(out, "%s", style->off);
+    if (file->explained)
+        add_explained(&text, comparison, f);
+    else
+        add_unexplained(&text, comparison, f);
     out->failed |= text.failed;
-    ulp_text_free(&text);
-    if (file->cause.text && *file->cause.text) {
-        /* a sentence begins with a capital */
-        ulp_text_add(out, "  %c",
-                     file->cause.text[0] >= 'a' && file->cause.text[0] <= 'z'
-                         ? file->cause.text[0] - 'a' + 'A'
-                         : file->cause.text[0]);
-        add_wrapped(out, file->cause.text + 1, 2, 3);
+    if (!text.failed) {
+        ulp_text_show(out, "%s%s%s: %s", style->bold, file->name, style->off,
+                      file->explained ? style->green : style->red);
+        char *rest = strchr(text.data, '\n');
+        if (rest)
+            *rest++ = '\0';
+        add_wrapped(out, text.data, 2, count_columns(file->name, strlen(file->name)) + 2);
+        ulp_text_add(out, "%s", style->off);
+        if (rest) {
+            ulp_text_add(out, "  ");
+            add_wrapped(out, rest, 2, 2);
+        }
     }
+    ulp_text_free(&text);
     add_unmatched(out, file);
 }
 

@@ -27,6 +27,7 @@ struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *wor
         .freedom = m->pairs && m->cosine_squares > 0 ? (double)m->pairs / m->cosine_squares : 1,
         .trials = m->trials,
         .nonfinite = m->nonfinite > m->actual.nonfinite ? m->nonfinite : m->actual.nonfinite,
+        .floor = work->floor,
         .open = m->open,
         .shapeless = m->shapeless,
     };
@@ -77,9 +78,12 @@ static struct ulp_compared_value judge_by(const struct ulp_compared_value *value
     const struct limits limits = find_limits(expected, probability);
     judged.limit = limits.rms;
     judged.max_limit = limits.max_abs;
-    judged.ratio = divide(truth->count ? truth->rms : 0, hypot(expected->rms, stored->rms));
+    /* what the floor is reached by reaches the limit */
+    judged.ratio = divide(truth->count ? truth->rms : 0,
+                          fmax(hypot(expected->rms, stored->rms), expected->floor / limits.rms));
     judged.max_ratio =
-        divide(truth->count ? truth->max_abs : 0, expected->max_abs + stored->max_abs);
+        divide(truth->count ? truth->max_abs : 0,
+               fmax(expected->max_abs + stored->max_abs, expected->floor / limits.max_abs));
     judged.explained = !value->reshaped && (expected->shapeless || excess(&judged) <= 1) &&
                        (!truth->nonfinite || expected->nonfinite || stored->nonfinite);
     return judged;

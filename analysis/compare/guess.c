@@ -250,6 +250,15 @@ static enum ulp_status name_best(struct guessing *guessing, const struct ulp_inp
     return ULP_OK;
 }
 
+/* All equal: what any input may give. */
+static bool is_constant(const struct ulp_tensor *tensor)
+{
+    for (size_t i = 1; i < tensor->count; i++)
+        if (ulp_tensor_get(tensor, i) != ulp_tensor_get(tensor, 0))
+            return false;
+    return true;
+}
+
 enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                 const char *input, char **text, bool *sure, struct ulp_error *error)
 {
@@ -269,10 +278,10 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     *text = NULL;
     *sure = false;
     enum ulp_status status = changes ? ULP_OK : ulp_comparing_memory(error);
-    if (status == ULP_OK)
+    if (status == ULP_OK && !is_constant(guessing.looking.recorded))
         status = ulp_plan_create(comparing->model, comparing->options->arithmetics, 1, &options,
                                  &guessing.plan, error);
-    if (status == ULP_OK) {
+    if (status == ULP_OK && guessing.plan) {
         guessing.picture = ulp_picture_of(given);
         list_changes(given, &guessing.picture, changes);
         comparing->part_count += changes->count;

@@ -19,6 +19,9 @@ struct ulp_expected_error {
      * trial, so that its size varies as one number's does; large when it averages out */
     double freedom;
     size_t trials;    /* rms is the mean of */
+    /* errors up to this are explained anyway: a step of a scale in quantised tensors, 2^-24 in
+     * functions between -1 and 1; 0: there is no such size */
+    double floor;
     size_t nonfinite; /* most elements that became infinite or NaN where the reference did not */
     /* The tensor follows a decision (an index, a comparison, a rounding to steps) that another
      * rounding turns: what it would be otherwise counts as error of the arithmetic, too */
