@@ -9,7 +9,7 @@
 
 json_t *ulp_json_number(double value)
 {
-    return isfinite(value) ? json_real(value) : json_null();
+    return isfinite(value) ? json_real(value + 0.0) : json_null(); /* no -0.0 */
 }
 
 json_t *ulp_json_text(const char *text)

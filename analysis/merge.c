@@ -42,12 +42,20 @@ void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more)
     }
     joined.count = all->count + more->count;
     joined.nonfinite = all->nonfinite + more->nonfinite;
+    joined.unmeasured = all->unmeasured + more->unmeasured;
     joined.diverged = all->diverged || more->diverged;
     bool later = all->nonfinite    ? false
                  : more->nonfinite ? true
                                    : more->count && !(more->max_abs <= all->max_abs);
     joined.worst_index = later ? more->worst_index : all->worst_index;
     *all = joined;
+}
+
+double ulp_relative_rms(const struct ulp_metrics *metrics, const struct ulp_range *range)
+{
+    if (metrics->diverged || !(metrics->rms > 0))
+        return 0;
+    return range->ref_rms > 0 ? metrics->rms / range->ref_rms : INFINITY;
 }
 
 bool ulp_metrics_worse(const struct ulp_metrics *a, const struct ulp_metrics *b)
@@ -72,7 +80,14 @@ void ulp_metrics_merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *
         *into[i] = before ? (*into[i] * n + *from[i]) / (n + 1) : *from[i];
     mean->nonfinite = before ? mean->nonfinite + sample->nonfinite : sample->nonfinite;
     mean->count = before ? mean->count + sample->count : sample->count;
+    mean->unmeasured = before ? mean->unmeasured + sample->unmeasured : sample->unmeasured;
     mean->diverged = (before && mean->diverged) || sample->diverged;
+}
+
+/* Of a tensor without elements. */
+static bool is_empty(const struct ulp_metrics *metrics)
+{
+    return !metrics->count && !metrics->nonfinite && !metrics->unmeasured && !metrics->diverged;
 }
 
 void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics *sample,
@@ -82,12 +97,12 @@ void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics
                         &limit->median_ulp};
     const double *rising_from[] = {&sample->max_abs, &sample->rms, &sample->max_rel,
                                    &sample->max_ulp, &sample->median_ulp};
-    if (before == 0 || (limit->count == 0 && !limit->nonfinite && !limit->diverged)) {
+    if (before == 0 || is_empty(limit)) {
         *limit = *sample;
         return;
     }
-    if (sample->count == 0 && !sample->nonfinite && !sample->diverged)
-        return; /* empty: nothing to compare */
+    if (is_empty(sample))
+        return;
     for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
         if (!(*rising_from[i] <= *rising[i]) && !isnan(*rising[i]))
             *rising[i] = *rising_from[i];
@@ -99,6 +114,7 @@ void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics
         limit->sqnr_db = sample->sqnr_db;
     limit->nonfinite = sample->nonfinite > limit->nonfinite ? sample->nonfinite : limit->nonfinite;
     limit->count += sample->count;
+    limit->unmeasured += sample->unmeasured;
     limit->diverged |= sample->diverged;
 }
 

@@ -22,7 +22,7 @@ static void add_number(struct ulp_text *out, double value)
     if (isnan(value))
         ulp_text_add(out, ",");
     else
-        ulp_text_add(out, ",%.9g", value);
+        ulp_text_add(out, ",%.9g", value + 0.0); /* no -0 */
 }
 
 static void add_metrics(struct ulp_text *out, const struct ulp_metrics *m)
@@ -50,7 +50,7 @@ static void add_header(struct ulp_text *out)
     for (size_t v = 0; v < sizeof views / sizeof *views; v++)
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
             ulp_text_add(out, ",%s_%s", views[v], metrics[m]);
-    ulp_text_add(out, ",weight_type,compute_type,rounds,unpaired");
+    ulp_text_add(out, ",weight_type,compute_type,unpaired,rounds");
     ulp_text_add(out, "\n");
 }
 
@@ -85,11 +85,11 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                 add_metrics(out, &output->entire);
                 add_metrics(out, &output->introduced);
                 add_metrics(out, &output->carried);
-                ulp_text_add(out, ",%s,%s,%zu,%d\n",
+                ulp_text_add(out, ",%s,%s,%d,%zu\n",
                              node->types.weight == ULP_TYPE_UNDEFINED
                                  ? ""
                                  : ulp_type_name(node->types.weight),
-                             node->types.compute, node->rounds, output->unpaired);
+                             node->types.compute, output->unpaired, node->rounds);
             }
     return ULP_OK;
 }

@@ -120,6 +120,8 @@ static json_t *make_metrics(const struct ulp_metrics *m)
     SET_FIGURES(object, m, metric_figures);
     json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
     json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
+    if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
+        json_object_set_new(object, "exact", json_true()); /* sqnr_db is infinite: null */
     if (m->diverged)
         json_object_set_new(object, "diverged", json_true());
     return object;
@@ -186,6 +188,8 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_n
         json_object_set_new(entry, "nonfinite_born", json_true());
     if (node->poisoned)
         json_object_set_new(entry, "nonfinite_poisoned", json_true());
+    if (isfinite(node->grew))
+        json_object_set_new(entry, "grew", ulp_json_number(node->grew));
     json_object_set_new(entry, "outputs", make_outputs(audit, node));
     return entry;
 }
@@ -194,6 +198,15 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_n
 static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
 {
     return node < 0 ? json_null() : ulp_json_text(lane->nodes[node].name);
+}
+
+static json_t *make_verdict(const struct ulp_audit_lane *lane)
+{
+    struct ulp_text text = {0};
+    ulp_report_verdict(lane, &text);
+    json_t *verdict = text.failed ? NULL : ulp_json_text(text.data ? text.data : "");
+    ulp_text_free(&text);
+    return verdict;
 }
 
 static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
@@ -227,6 +240,7 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
 {
     open_value(writer, NULL, '{');
     put(writer, "name", ulp_json_text(lane->arithmetic.name));
+    put(writer, "verdict", make_verdict(lane));
     put(writer, "meaning", make_meaning(&lane->arithmetic));
     put(writer, "first_nonfinite", make_node_name(lane, lane->first_born));
     put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
@@ -290,6 +304,20 @@ static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads
     close_value(writer, '}');
 }
 
+static void put_nonfinite_inputs(struct writer *writer, const struct ulp_audit *audit)
+{
+    open_value(writer, "nonfinite_inputs", '[');
+    for (size_t i = 0; i < audit->nonfinite_input_count; i++) {
+        const struct ulp_audit_input *input = &audit->nonfinite_inputs[i];
+        open_value(writer, NULL, '{');
+        put(writer, "input", ulp_json_text(input->name));
+        put(writer, "sample", json_integer((json_int_t)input->sample));
+        put(writer, "count", json_integer((json_int_t)input->count));
+        close_value(writer, '}');
+    }
+    close_value(writer, ']');
+}
+
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
                                 struct ulp_error *error)
 {
@@ -314,6 +342,7 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     for (size_t s = 0; s < audit->sample_count; s++)
         put(&writer, NULL, ulp_json_text(audit->sample_names[s]));
     close_value(&writer, ']');
+    put_nonfinite_inputs(&writer, audit);
     put(&writer, "seconds", ulp_json_number(audit->seconds));
     put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
     open_value(&writer, "arithmetics", '[');

@@ -129,11 +129,12 @@ static size_t count_columns(const char *text, size_t count)
     return columns;
 }
 
-/* Two thirds of what is left of a text that is cut are its end: names differ there. */
-static void put_text(struct sink *sink, const char *text, size_t count, size_t columns)
+/* A text that is cut keeps its first `head` columns and as many of its last as there is room for.
+ */
+static void put_cut(struct sink *sink, const char *text, size_t count, size_t columns, size_t head)
 {
     const size_t total = count_columns(text, count);
-    const size_t kept = columns > 3 ? columns - 3 : 0, head = kept / 3, tail = kept - head;
+    const size_t tail = columns > 3 + head ? columns - 3 - head : 0;
     struct ulp_shown shown;
     size_t done = 0;
     bool cut = false;
@@ -146,6 +147,20 @@ static void put_text(struct sink *sink, const char *text, size_t count, size_t c
             cut = true;
         }
     }
+}
+
+/* Two thirds of what is left of a text that is cut are its end: names differ there. */
+static void put_text(struct sink *sink, const char *text, size_t count, size_t columns)
+{
+    put_cut(sink, text, count, columns, columns > 3 ? (columns - 3) / 3 : 0);
+}
+
+const char *ulp_show_end(char *out, size_t size, const char *text, size_t columns)
+{
+    struct sink sink = {.out = out, .size = size};
+    put_cut(&sink, text, strlen(text), columns, 0);
+    end(&sink);
+    return out;
 }
 
 const char *ulp_show(char *out, size_t size, const char *text, size_t columns, size_t padded)

@@ -24,6 +24,9 @@ const char *ulp_show_character(struct ulp_shown *out, const char *at, const char
  * always terminated), which is returned. */
 const char *ulp_show(char *out, size_t size, const char *text, size_t columns, size_t padded);
 
+/* As ulp_show, but cut at its front ("...xyz"): a column of names that differ at their ends. */
+const char *ulp_show_end(char *out, size_t size, const char *text, size_t columns);
+
 /* As vsnprintf, but text arguments (%s, %c) are made harmless, and cut in the middle when they are
  * longer than this; what the format itself says is not changed. Widths count columns. Truncates at
  * a character. Takes d, i, u, x, c, s, a, e, f, g and %% with h, l, ll, z, j and t. */

@@ -43,7 +43,8 @@ int command_arith(int argc, char **argv)
     struct ulp_error error;
     struct ulp_arithmetic arithmetic;
     int first = argc;
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL);
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL) != 0)
+        return fail_memory();
     for (int a = first; a < argc; a++) {
         if (ulp_arithmetic_find(argv[a], &arithmetic, &error) != ULP_OK)
             return fail(&error);

@@ -75,7 +75,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
-    case 'a': options->arithmetic = argument; return 0;
+    case 'a':
+        if (options->arithmetic)
+            refuse(state, "--arith %s: one arithmetic at a time, %s is another", argument,
+                   options->arithmetic);
+        options->arithmetic = argument;
+        return 0;
     case 'o': options->only = argument; return 0;
     case 'v': options->verbose = true; return 0;
     case OPTION_LIST: options->list = true; return 0;
@@ -203,7 +208,8 @@ static enum ulp_status walk(struct session *session, const char *path, int depth
 static enum ulp_status run_folders(struct session *session, struct ulp_error *error)
 {
     const struct options *options = session->options;
-    enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &session->arithmetic, error);
+    enum ulp_status status = ulp_arithmetic_find(options->arithmetic ? options->arithmetic : "fp32",
+                                                 &session->arithmetic, error);
     if (status != ULP_OK)
         return status;
     session->tolerance =
@@ -231,9 +237,10 @@ int command_conformance(int argc, char **argv)
                                      .parser = parse_option,
                                      .args_doc = "DIR...",
                                      .doc = documentation};
-    struct options options = {.arithmetic = "fp32"};
+    struct options options = {0};
     struct ulp_error error = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     if (options.list) {
         print_list("operators", excused_operators);
         print_list("types", excused_types);

@@ -172,7 +172,7 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
     if (!unit)
         return ulp_fail(error, ULP_ERROR_USAGE, "there is no unit '%s' (ulpscope mma --list)",
                         options->words[0]);
-    enum ulp_status status = ulp_tensor_set_read(options->words[1], &in, error);
+    enum ulp_status status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
     if (status == ULP_OK)
         status = ulp_pool_create(&pool, options->threads, error);
     if (status == ULP_OK)
@@ -195,7 +195,8 @@ int command_mma(int argc, char **argv)
                                      NULL};
     struct mma_options options = {0};
     struct ulp_error error = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     if (options.list) {
         list_units();
         return ULP_OK;

@@ -48,7 +48,7 @@ static void print_row(const struct ulp_operator_info *row)
         *row->domain ? 1 : 28, row->name, versions,
         row->formula ? "formula: "
         : row->text  ? "contraction, then "
-                     : "kernel",
+                     : row->work,
         row->text ? row->text : "");
 }
 
@@ -93,7 +93,8 @@ int command_ops(int argc, char **argv)
                                      .doc = documentation};
     int first = argc;
     bool coverage_only = false;
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &coverage_only);
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &coverage_only) != 0)
+        return fail_memory();
     if (coverage_only) {
         print_coverage(stdout);
         return ULP_OK;

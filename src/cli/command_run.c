@@ -41,7 +41,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct run_options *options = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
-    case 'a': options->arithmetic = argument; return 0;
+    case 'a': options->arithmetic = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->outputs = argument; return 0;
     case OPTION_ALL: options->all_values = true; return 0;
     case OPTION_TIMINGS: options->timings = true; return 0;
@@ -68,12 +68,18 @@ static const char documentation[] =
     "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
     "  ulpscope run model.onnx --arith mpfr:256 --dim batch=2 --val-range -1,1 --seed 7";
 
+struct kept_values {
+    struct ulp_tensor_set *set;
+    struct ulp_budget *budget;
+};
+
 /* Keeps copies of every node's outputs; those of round k of a Loop or Scan, 0 being the first, as
  * "name[k]". */
 static enum ulp_status keep_values(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
-    struct ulp_tensor_set *set = context;
+    const struct kept_values *kept = context;
+    struct ulp_tensor_set *set = kept->set;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
@@ -83,7 +89,7 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
         if (name.failed) {
             status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
         } else if (!ulp_tensor_set_find(set, name.data)) {
-            status = ulp_tensor_copy(&copy, value, NULL, error);
+            status = ulp_tensor_copy(&copy, value, kept->budget, error);
             if (status == ULP_OK)
                 status = ulp_tensor_set_add(set, name.data, &copy, error);
         }
@@ -190,8 +196,8 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
                                       struct timings *timings, struct ulp_run_cost *cost,
                                       struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads,
-                                  .max_memory_bytes = options->common.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads};
+    struct kept_values kept = {values, options->common.budget};
     enum ulp_status status = ULP_OK;
     if (options->timings)
         say(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun,
@@ -202,7 +208,7 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
         size_t observer_count = 1;
         if (options->all_values)
             observers[observer_count++] =
-                (struct ulp_observer){.context = values, .node_done = keep_values};
+                (struct ulp_observer){.context = &kept, .node_done = keep_values};
         if (options->timings)
             observers[observer_count++] =
                 (struct ulp_observer){.context = timings, .node_done = add_time};
@@ -232,7 +238,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK && options->outputs)
         status = check_output(options->outputs, error);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, &model, error);
+        status = ulp_model_load(options->common.model, options->common.budget, &model, error);
     timings.loaded = ulp_seconds_now();
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, error);
@@ -240,9 +246,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status =
             ulp_fail(error, ULP_ERROR_USAGE, "run takes one sample; %zu were given", samples.count);
     if (status == ULP_OK) {
-        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
-                                                .max_memory_bytes =
-                                                    options->common.max_memory_bytes};
+        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs};
         status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
     }
     timings.planned = ulp_seconds_now();
@@ -258,8 +262,9 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK && !options->outputs)
         print_outputs(&outputs);
     if (status == ULP_OK && !options->common.quiet)
-        say(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors%s%s\n",
+        say(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors, %.1f in all%s%s\n",
             options->common.model, arithmetic.name, cost.seconds, (double)cost.peak_bytes / 0x1p20,
+            (double)ulp_budget_peak(options->common.budget) / 0x1p20,
             options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
     free(timings.operators);
     ulp_tensor_set_free(&values);
@@ -278,8 +283,9 @@ int command_run(int argc, char **argv)
     struct run_options options = {.arithmetic = "fp32", .repeat = 1};
     struct ulp_error error = {0};
     common_init(&options.common);
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
-    enum ulp_status status = run_model(&options, &error);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK && run_model(&options, &error) != ULP_OK)
+        code = fail(&error);
     common_free(&options.common);
-    return status == ULP_OK ? ULP_OK : fail(&error);
+    return code;
 }

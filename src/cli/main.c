@@ -8,6 +8,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include <gmp.h>
 
 #include "command.h"
 
@@ -68,10 +69,26 @@ static void set_plain_environment(void)
     setlocale(LC_ALL, "C");
 }
 
+/* What GMP calls when its reserve is used up as well: it cannot be told that there is no memory. */
+static void *end_without_memory(size_t size)
+{
+    static const char message[] = "ulpscope: out of memory in MPFR\n";
+    (void)size;
+    (void)!write(STDERR_FILENO, message, sizeof message - 1);
+    _exit(ULP_ERROR_MEMORY);
+}
+
+#define RESERVE_BYTES ((size_t)4 << 20)
+
 int main(int argc, char **argv)
 {
+    struct ulp_error error;
+    open_streams();
     set_plain_environment();
     keep_memory();
+    mp_set_memory_functions(end_without_memory, NULL, NULL);
+    if (ulp_memory_reserve(RESERVE_BYTES, &error) != ULP_OK)
+        return fail(&error);
     argp_err_exit_status = ULP_ERROR_USAGE;
     setenv("ARGP_HELP_FMT", "rmargin=100,opt-doc-col=32", 0); /* a user's own wins */
     const char *name = argc > 1 ? argv[1] : "--help";
@@ -89,12 +106,7 @@ int main(int argc, char **argv)
             char title[64];
             snprintf(title, sizeof title, "ulpscope %s", name);
             argv[1] = title;
-            int code = commands[c].run(argc - 1, argv + 1);
-            if (fflush(stdout) != 0 || ferror(stdout)) {
-                perror("ulpscope: cannot write to standard output");
-                return ULP_ERROR_INPUT;
-            }
-            return code;
+            return commands[c].run(argc - 1, argv + 1);
         }
     say(stderr, "ulpscope: there is no command '%s'; commands are", name);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)

@@ -38,7 +38,7 @@ struct scope {
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    return ulp_fail_memory(error, "out of memory while planning");
 }
 
 bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,

@@ -73,5 +73,20 @@ PY
     fi
 fi
 
+# Output that is lost is said, however the program ends.
+if [ -w /dev/full ]; then
+    for arguments in --help --version "audit --help" ops "arith fp16" "mma --list" "run $model -q" "audit $model -q"; do
+        # shellcheck disable=SC2086
+        "$program" $arguments >/dev/full 2>err
+        [ $? -eq 3 ] || fail "ulpscope $arguments with a full disk ends well"
+        shows err "cannot write to standard output" "ulpscope $arguments with a full disk"
+    done
+fi
+"$program" --version >&- 2>err
+[ $? -eq 3 ] || fail "printing to a closed stream ends well"
+"$program" run "$model" -i "$inputs" -q -o closed.npz >&- 2>err || fail "a closed stream to which nothing is written is an error"
+"$program" run "$model" -i "$inputs" -o open.npz 2>&- || fail "no stream for notes is an error"
+cmp -s closed.npz open.npz || fail "notes went into the output's file"
+
 [ $failed -eq 0 ] && echo "all checks of the host passed"
 exit $failed

@@ -12,7 +12,7 @@ check_operators_SOURCES = %D%/check_operators.c %D%/harness/cases.c %D%/harness/
 	%D%/harness/interval.h %D%/harness/watch.c %D%/harness/watch.h
 check_operators_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/ops
 check_operators_LDADD = $(test_libs)
-check_operators_LDFLAGS = -Wl,--wrap=ulp_tape_run
+check_operators_LDFLAGS = -Wl,--wrap=ulp_tape_run -Wl,--wrap=ulp_contract
 TESTS += %D%/check_microsoft.sh
 dist_check_SCRIPTS += %D%/check_microsoft.sh
 EXTRA_DIST += tests/data/microsoft scripts/record_microsoft_ops.py
