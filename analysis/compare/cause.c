@@ -1,6 +1,5 @@
 /* Why the first unexplained tensor is not explained. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/change.h"
@@ -58,16 +57,16 @@ static const char *find_hint(const char *op)
     return "its attributes, constants and weights";
 }
 
-enum ulp_status ulp_cause_set(struct ulp_cause *cause, enum ulp_cause_kind kind,
-                              struct ulp_text *text, const char *input, struct ulp_error *error)
+enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_cause *cause,
+                              enum ulp_cause_kind kind, struct ulp_text *text, const char *input,
+                              struct ulp_error *error)
 {
     cause->kind = kind;
-    cause->text = text->failed ? NULL : text->data;
-    if (text->failed)
-        ulp_text_free(text);
-    if (input && !(cause->input = strdup(input)))
-        return ulp_comparing_memory(error);
-    return cause->text ? ULP_OK : ulp_comparing_memory(error);
+    cause->text = text->failed ? NULL : ulp_comparing_text(comparing, text->data ? text->data : "");
+    ulp_text_free(text);
+    if (input)
+        cause->input = ulp_comparing_text(comparing, input);
+    return cause->text && (cause->input || !input) ? ULP_OK : ulp_comparing_memory(error);
 }
 
 /* ---- inputs that were not recorded ---- */
@@ -80,40 +79,45 @@ static enum ulp_status guess(struct ulp_comparing *comparing, size_t file, size_
     for (size_t i = 0; i < suspects->input_count && status == ULP_OK && !cause->text; i++) {
         const struct ulp_tensor *given =
             ulp_tensor_set_find(comparing->inputs, suspects->inputs[i]);
-        char *words = NULL;
+        struct ulp_text words = {0}, text = {0};
         bool sure = false;
         if (!given || !ulp_picture_of(given).image)
             continue;
         status =
             ulp_guess_input(comparing, file, tensor, suspects->inputs[i], &words, &sure, error);
-        if (status != ULP_OK || !words)
+        if (status != ULP_OK || !words.length) {
+            ulp_text_free(&words);
             continue;
-        struct ulp_text text = {0};
+        }
         ulp_text_show(&text,
                       sure ? "the input '%s' was prepared otherwise: %s. With an input like that "
                              "everything that was recorded is explained."
                            : "the inputs differ: '%s' was most likely prepared otherwise: %s. With "
                              "an input like that the outputs are near, though not all explained; "
                              "record the input to be sure.",
-                      suspects->inputs[i], words);
-        free(words);
-        status = ulp_cause_set(cause, ULP_CAUSE_PREPROCESSING, &text, suspects->inputs[i], error);
+                      suspects->inputs[i], words.data);
+        text.failed |= words.failed;
+        ulp_text_free(&words);
+        status = ulp_cause_set(comparing, cause, ULP_CAUSE_PREPROCESSING, &text,
+                               suspects->inputs[i], error);
     }
     return status;
 }
 
 /* ---- nodes ---- */
 
-static enum ulp_status keep_nodes(struct ulp_cause *cause, const struct ulp_suspects *suspects,
-                                  struct ulp_error *error)
+static enum ulp_status keep_nodes(const struct ulp_comparing *comparing, struct ulp_cause *cause,
+                                  const struct ulp_suspects *suspects, struct ulp_error *error)
 {
-    cause->nodes = calloc(suspects->count + 1, sizeof *cause->nodes);
-    if (!cause->nodes)
-        return ulp_comparing_memory(error);
-    for (; cause->node_count < suspects->count; cause->node_count++)
-        if (!(cause->nodes[cause->node_count] = strdup(suspects->nodes[cause->node_count])))
-            return ulp_comparing_memory(error);
-    return ULP_OK;
+    cause->nodes =
+        ulp_arena_take(comparing->out->memory, suspects->count + 1, sizeof *cause->nodes);
+    bool whole = cause->nodes;
+    for (; whole && cause->node_count < suspects->count; cause->node_count++) {
+        cause->nodes[cause->node_count] =
+            ulp_comparing_text(comparing, suspects->nodes[cause->node_count]);
+        whole = cause->nodes[cause->node_count];
+    }
+    return whole ? ULP_OK : ulp_comparing_memory(error);
 }
 
 static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *text)
@@ -161,9 +165,10 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
         ulp_text_show(&text,
                       " %zu of its values are infinite or NaN where the reference's are not.",
                       value->truth.nonfinite);
-    enum ulp_status status = ulp_cause_set(cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
-                                           inputs ? suspects->inputs[0] : NULL, error);
-    return status == ULP_OK ? keep_nodes(cause, suspects, error) : status;
+    enum ulp_status status =
+        ulp_cause_set(comparing, cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
+                      inputs ? suspects->inputs[0] : NULL, error);
+    return status == ULP_OK ? keep_nodes(comparing, cause, suspects, error) : status;
 }
 
 static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t file, size_t tensor,
@@ -181,7 +186,6 @@ static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t fi
         status = ulp_explain_format(comparing, file, tensor, cause, error);
     if (status == ULP_OK && !cause->text)
         status = blame_nodes(comparing, file, tensor, &suspects, cause, error);
-    ulp_suspects_free(&suspects);
     return status;
 }
 
@@ -198,7 +202,7 @@ static enum ulp_status explain_shape(const struct ulp_comparing *comparing, size
     for (int d = 0; d < target->rank; d++)
         ulp_text_show(&text, d ? ",%lld" : "%lld", (long long)target->dims[d]);
     ulp_text_show(&text, "]: another model, batch size or layout.");
-    return ulp_cause_set(cause, ULP_CAUSE_SHAPE, &text, NULL, error);
+    return ulp_cause_set(comparing, cause, ULP_CAUSE_SHAPE, &text, NULL, error);
 }
 
 /* ---- nothing to explain ---- */
@@ -225,7 +229,7 @@ static enum ulp_status explain_nothing(const struct ulp_comparing *comparing, si
                       "its errors are %.1g of what %s makes at most: it does not look as if it was "
                       "computed in %s.",
                       most, comparing->out->arithmetics[by], comparing->out->arithmetics[by]);
-    return ulp_cause_set(cause, ULP_CAUSE_NONE, &text, NULL, error);
+    return ulp_cause_set(comparing, cause, ULP_CAUSE_NONE, &text, NULL, error);
 }
 
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,

@@ -21,11 +21,11 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Ratios of the file's tensors before the first unexplained one (`before`), or of it and what comes
- * after it; *count of them, freed with free(). NULL: out of memory. */
-static double *list_ratios(const struct ulp_comparison *again, const char *first, bool before,
-                           size_t *count)
+ * after it; *count of them, in the arena. NULL: out of memory. */
+static double *list_ratios(struct ulp_arena *arena, const struct ulp_comparison *again,
+                           const char *first, bool before, size_t *count)
 {
-    double *ratios = calloc(again->tensor_count + 1, sizeof *ratios);
+    double *ratios = ulp_arena_take(arena, again->tensor_count + 1, sizeof *ratios);
     bool reached = false;
     *count = 0;
     for (size_t t = 0; ratios && t < again->tensor_count; t++) {
@@ -66,8 +66,8 @@ static enum ulp_status is_likely(const struct ulp_comparing *comparing, size_t f
 {
     const char *first = comparing->out->tensors[tensor].name;
     size_t count = 0, clean_count = 0, clean = 0;
-    double *ratios = list_ratios(again, first, false, &count),
-           *before = list_ratios(again, first, true, &clean_count);
+    double *ratios = list_ratios(comparing->arena, again, first, false, &count),
+           *before = list_ratios(comparing->arena, again, first, true, &clean_count);
     *likely = false;
     if (ratios && count) {
         qsort(ratios, count, sizeof *ratios, by_size);
@@ -81,10 +81,7 @@ static enum ulp_status is_likely(const struct ulp_comparing *comparing, size_t f
     else if (clean)
         *likely = *likely && is_on_grid(comparing->work[tensor].recorded[file], storage);
     *likely = *likely || format->integers;
-    const bool failed = !ratios || !before;
-    free(ratios);
-    free(before);
-    return failed ? ulp_comparing_memory(error) : ULP_OK;
+    return ratios && before ? ULP_OK : ulp_comparing_memory(error);
 }
 
 static bool is_listed(const struct ulp_comparing *comparing, const char *name)
@@ -104,21 +101,19 @@ static bool is_quantised(const struct ulp_comparing *comparing)
 }
 
 static enum ulp_status try_format(const struct ulp_comparing *comparing, size_t file, size_t tensor,
-                                  const struct format *format, struct ulp_cause *cause,
+                                  const struct format *format,
+                                  const struct ulp_arithmetic *arithmetic, struct ulp_cause *cause,
                                   struct ulp_error *error)
 {
-    struct ulp_arithmetic arithmetic;
     struct ulp_comparison again;
     double ratio = 0;
     bool likely = false;
-    enum ulp_status status = ulp_arithmetic_find(format->name, &arithmetic, error);
-    if (status == ULP_OK)
-        status =
-            ulp_compare_again(comparing, comparing->inputs, file, &arithmetic, 1, &again, error);
+    enum ulp_status status =
+        ulp_compare_again(comparing, comparing->inputs, file, arithmetic, 1, &again, error);
     if (status != ULP_OK)
         return status;
     if (again.files[0].explained)
-        status = is_likely(comparing, file, tensor, format, &arithmetic.storage, &again, &ratio,
+        status = is_likely(comparing, file, tensor, format, &arithmetic->storage, &again, &ratio,
                            &likely, error);
     ulp_comparison_free(&again);
     if (status != ULP_OK || !likely)
@@ -130,26 +125,35 @@ static enum ulp_status try_format(const struct ulp_comparing *comparing, size_t 
     if (ratio > 0)
         ulp_text_show(&text, ", and errors are as large as it makes them (%.2g times)", ratio);
     ulp_text_show(&text, ". If that is meant, give --arith %s.", format->name);
-    status = ulp_cause_set(cause, ULP_CAUSE_FORMAT, &text, NULL, error);
-    if (status == ULP_OK && !(cause->arithmetic = strdup(format->name)))
+    status = ulp_cause_set(comparing, cause, ULP_CAUSE_FORMAT, &text, NULL, error);
+    if (status == ULP_OK && !(cause->arithmetic = ulp_comparing_text(comparing, format->name)))
         status = ulp_comparing_memory(error);
     return status;
 }
 
+/* Values that are all of a narrow format were stored in it: such formats come before others. */
 enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t file,
                                    size_t tensor, struct ulp_cause *cause, struct ulp_error *error)
 {
     static const struct format formats[] = {{"fp32,qdq=integer", false, true},
                                             {"fp32", false, false},
                                             {"tf32", true, false},
-                                            {"fp16", false, false},
                                             {"bf16", false, false},
+                                            {"fp16", false, false},
                                             {"fp16-strict", false, false}};
+    const struct ulp_tensor *recorded = comparing->work[tensor].recorded[file];
     enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < sizeof formats / sizeof *formats && status == ULP_OK && !cause->text;
-         i++)
-        if (!is_listed(comparing, formats[i].name) &&
-            (!formats[i].integers || is_quantised(comparing)))
-            status = try_format(comparing, file, tensor, &formats[i], cause, error);
+    for (int narrow = 1; narrow >= 0; narrow--)
+        for (size_t i = 0; i < sizeof formats / sizeof *formats && status == ULP_OK && !cause->text;
+             i++) {
+            struct ulp_arithmetic arithmetic;
+            status = ulp_arithmetic_find(formats[i].name, &arithmetic, error);
+            if (status == ULP_OK && !is_listed(comparing, formats[i].name) &&
+                (!formats[i].integers || is_quantised(comparing)) &&
+                narrow == (arithmetic.storage.precision < 24 &&
+                           is_on_grid(recorded, &arithmetic.storage)))
+                status =
+                    try_format(comparing, file, tensor, &formats[i], &arithmetic, cause, error);
+        }
     return status;
 }

@@ -1,5 +1,4 @@
 /* An input that was recorded and is not the one given. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/change.h"
@@ -149,5 +148,5 @@ enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t 
         ulp_text_free(&text);
         return status;
     }
-    return ulp_cause_set(cause, kind, &text, name, error);
+    return ulp_cause_set(comparing, cause, kind, &text, name, error);
 }

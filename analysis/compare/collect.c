@@ -1,7 +1,6 @@
 /* The run on the inputs: the reference, and every arithmetic under several schedules of its sums,
  * side by side; recorded values are measured as it comes to them. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
@@ -128,15 +127,21 @@ static enum ulp_status describe(struct ulp_comparing *comparing, size_t number,
     memcpy(tensor->dims, reference->dims, sizeof tensor->dims);
     work->order = comparing->told++;
     work->count = reference->count;
-    work->reference = malloc((reference->count + 1) * sizeof *work->reference);
+    void *values;
+    enum ulp_status status =
+        ulp_allocate(&values, reference->count, sizeof *work->reference,
+                     ulp_comparing_budget(comparing), "the reference's values", error);
+    if (status != ULP_OK)
+        return status;
+    work->reference = values;
     if (event) {
         work->floor = find_floor(comparing, event);
         tensor->index = (ptrdiff_t)event->index;
-        tensor->node = strdup(event->name);
-        tensor->op = strdup(event->op);
+        tensor->node = ulp_comparing_text(comparing, event->name);
+        tensor->op = ulp_comparing_text(comparing, event->op);
+        if (!tensor->node || !tensor->op)
+            return ulp_comparing_memory(error);
     }
-    if (!work->reference || (event && (!tensor->node || !tensor->op)))
-        return ulp_comparing_memory(error);
     for (size_t i = 0; i < reference->count; i++)
         work->reference[i] = ulp_tensor_get(reference, i);
     ulp_range_measure(reference, &comparing->options->arithmetics[0].storage, comparing->pool,
@@ -181,7 +186,7 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
 {
     const size_t files = comparing->recording_count;
     struct ulp_compared_tensor *tensor = &comparing->out->tensors[number];
-    struct ulp_tensor *alike = calloc(files, sizeof *alike);
+    struct ulp_tensor *alike = ulp_arena_take(comparing->arena, files, sizeof *alike);
     enum ulp_status status = alike ? ULP_OK : ulp_comparing_memory(error);
     for (size_t f = 0; f < files && status == ULP_OK; f++) {
         const struct ulp_tensor *recorded = comparing->work[number].recorded[f];
@@ -206,7 +211,6 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
     }
     for (size_t f = 0; alike && f < files; f++)
         ulp_tensor_free(&alike[f]);
-    free(alike);
     return status;
 }
 
@@ -221,7 +225,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
     if (number < 0)
         return ULP_OK;
     struct ulp_compared_work *work = &comparing->work[number];
-    const struct ulp_tensor **given = calloc(lanes, sizeof *given);
+    const struct ulp_tensor **given = ulp_arena_take(comparing->arena, lanes, sizeof *given);
     enum ulp_status status = given ? describe(comparing, (size_t)number, event, reference, error)
                                    : ulp_comparing_memory(error);
     for (size_t a = 0; a < lanes && status == ULP_OK; a++) {
@@ -245,7 +249,6 @@ static enum ulp_status measure_output(const struct collecting *collecting,
         status = measure_files(comparing, (size_t)number, reference, given, error);
     for (size_t a = 0; a < lanes; a++)
         work->members[a].open |= ulp_is_open(comparing, a, event->output_names[o]);
-    free(given);
     return status;
 }
 
@@ -269,7 +272,7 @@ static enum ulp_status collect_input(struct ulp_comparing *comparing, size_t num
                                      const struct ulp_tensor *given, struct ulp_error *error)
 {
     const size_t lanes = comparing->out->arithmetic_count;
-    const struct ulp_tensor **none = calloc(lanes, sizeof *none);
+    const struct ulp_tensor **none = ulp_arena_take(comparing->arena, lanes, sizeof *none);
     enum ulp_status status =
         none ? describe(comparing, number, NULL, given, error) : ulp_comparing_memory(error);
     struct ulp_compared_work *work = &comparing->work[number];
@@ -281,7 +284,6 @@ static enum ulp_status collect_input(struct ulp_comparing *comparing, size_t num
     }
     if (status == ULP_OK)
         status = measure_files(comparing, number, given, none, error);
-    free(none);
     return status;
 }
 
@@ -318,12 +320,11 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
 {
     const struct ulp_compare_options *options = comparing->options;
     const size_t arithmetics = options->arithmetic_count;
-    struct ulp_arithmetic *lanes = calloc(1 + arithmetics * ULP_SCHEDULES_MAX, sizeof *lanes);
-    size_t *first = calloc(arithmetics + 1, sizeof *first);
+    struct ulp_arithmetic *lanes =
+        ulp_arena_take(comparing->arena, 1 + arithmetics * ULP_SCHEDULES_MAX, sizeof *lanes);
+    size_t *first = ulp_arena_take(comparing->arena, arithmetics + 1, sizeof *first);
     struct collecting collecting = {comparing, first};
-    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
-                                                  .max_memory_bytes =
-                                                      options->run.max_memory_bytes};
+    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs};
     enum ulp_status status = lanes && first ? ULP_OK : ulp_comparing_memory(error);
     if (status == ULP_OK)
         status = ulp_plan_create(comparing->model, lanes, make_lanes(options, lanes, first),
@@ -341,7 +342,5 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
         status = ulp_plan_run(comparing->plan, comparing->inputs, &options->run, observers,
                               options->progress ? 2 : 1, NULL, NULL, error);
     }
-    free(first);
-    free(lanes);
     return status;
 }

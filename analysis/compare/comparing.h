@@ -10,6 +10,7 @@
 
 #include <ulpscope/compare.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "graph/names.h"
@@ -48,17 +49,10 @@ struct ulp_compared_work {
     size_t order; /* in which the run came to it; SIZE_MAX: it did not */
 };
 
-/* A decision of the reference: an integer or boolean tensor that comes from floats. */
-struct ulp_decision {
-    char *name;
-    struct ulp_tensor tensor;
-};
-
 /* Names of values that follow a decision that some member of an arithmetic turns. */
 struct ulp_open_values {
     struct ulp_names names;
-    char **owned;
-    size_t count, capacity;
+    int count;
 };
 
 struct ulp_comparing {
@@ -71,10 +65,11 @@ struct ulp_comparing {
     struct ulp_plan *plan;
     struct ulp_pool *pool;
     struct ulp_comparison *out;
+    struct ulp_arena *arena;        /* what is not the result's */
     struct ulp_compared_work *work; /* of out->tensors */
     struct ulp_names numbers;       /* of out->tensors by name */
     struct ulp_names decided;       /* decisions by name */
-    struct ulp_decision *decisions;
+    struct ulp_tensor *decisions;   /* by number */
     size_t decision_count, decision_capacity;
     struct ulp_open_values *open; /* by arithmetic */
     size_t told;                  /* tensors that the run has come to */
@@ -82,10 +77,20 @@ struct ulp_comparing {
 };
 
 enum ulp_status ulp_comparing_memory(struct ulp_error *error);
-/* NAME, or NAME[k] of a later round; freed with free(). */
-char *ulp_compared_name(const char *name, size_t round);
-/* What the tensors of this element are counted as. */
-ptrdiff_t ulp_compared_find(const struct ulp_comparing *comparing, const char *name, size_t round);
+static inline struct ulp_budget *ulp_comparing_budget(const struct ulp_comparing *comparing)
+{
+    return ulp_arena_budget(comparing->arena);
+}
+/* A copy of text in the result's memory; NULL: there is none left. */
+char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text);
+/* The number in `names` of NAME, or of NAME[k] of a later round; -1: it is not there. */
+ptrdiff_t ulp_round_find(const struct ulp_names *names, const char *name, size_t round);
+/* The number of a tensor of the comparison. */
+static inline ptrdiff_t ulp_compared_find(const struct ulp_comparing *comparing, const char *name,
+                                          size_t round)
+{
+    return ulp_round_find(&comparing->numbers, name, round);
+}
 /* Told before each run. */
 void ulp_comparing_begins(struct ulp_comparing *comparing);
 /* comparison of `file` alone on other inputs; causes are not looked for. */
@@ -126,27 +131,27 @@ double ulp_ratio_limit(double freedom, size_t trials, double probability);
  * explained. */
 struct ulp_suspects {
     size_t count;
-    const char **nodes, **ops; /* in graph order, the tensor's own node last; borrowed */
+    const char **nodes, **ops; /* in graph order, the tensor's own node last */
     size_t input_count;
-    const char **inputs; /* of the graph, that it comes from and that are not recorded; borrowed */
+    const char **inputs; /* of the graph, that it comes from and that are not recorded */
 };
 enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t file, size_t tensor,
                                   struct ulp_suspects *out, struct ulp_error *error);
-void ulp_suspects_free(struct ulp_suspects *suspects);
 
 /* guess.c: how an input that was not recorded may have been prepared, judged by the tensor that
- * was: every usual way is run. *text is freed with free(); NULL: none comes close. *sure: with it
- * everything recorded is explained. */
+ * was: every usual way is run and the best is described; text stays empty when none comes close.
+ * *sure: with it everything recorded is explained. */
 enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
-                                const char *input, char **text, bool *sure,
+                                const char *input, struct ulp_text *text, bool *sure,
                                 struct ulp_error *error);
 
 /* cause.c: fills in out->files[file].cause. */
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
                                   struct ulp_error *error);
-/* The text becomes the cause's; input may be NULL. */
-enum ulp_status ulp_cause_set(struct ulp_cause *cause, enum ulp_cause_kind kind,
-                              struct ulp_text *text, const char *input, struct ulp_error *error);
+/* text becomes the cause's and is freed; input may be NULL. */
+enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_cause *cause,
+                              enum ulp_cause_kind kind, struct ulp_text *text, const char *input,
+                              struct ulp_error *error);
 /* cause_input.c: tensor is an input, and recorded. */
 enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t file, size_t tensor,
                                   struct ulp_cause *cause, struct ulp_error *error);

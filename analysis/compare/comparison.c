@@ -7,31 +7,28 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "graph/graph.h"
 #include "run/plan.h"
 #include "tensor/tensor.h"
 
 enum ulp_status ulp_comparing_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the comparison");
+    return ulp_fail_memory(error, "out of memory for the comparison");
 }
 
-char *ulp_compared_name(const char *name, size_t round)
+char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text)
 {
-    const size_t size = strlen(name) + 32;
-    char *full = malloc(size);
-    if (full)
-        snprintf(full, size, round ? "%s[%zu]" : "%s", name, round);
-    return full;
+    return ulp_arena_text(comparing->out->memory, text, strlen(text));
 }
 
-ptrdiff_t ulp_compared_find(const struct ulp_comparing *comparing, const char *name, size_t round)
+ptrdiff_t ulp_round_find(const struct ulp_names *names, const char *name, size_t round)
 {
     char full[1024];
     if (!round)
-        return ulp_names_find(&comparing->numbers, name);
+        return ulp_names_find(names, name);
     if (snprintf(full, sizeof full, "%s[%zu]", name, round) >= (int)sizeof full)
         return -1;
-    return ulp_names_find(&comparing->numbers, full);
+    return ulp_names_find(names, full);
 }
 
 void ulp_comparing_begins(struct ulp_comparing *comparing)
@@ -46,98 +43,61 @@ static enum ulp_status prepare(struct ulp_comparing *comparing, struct ulp_error
 {
     const struct ulp_compare_options *options = comparing->options;
     struct ulp_comparison *out = comparing->out;
-    out->trials = comparing->trials;
-    out->model_path = strdup(ulp_model_path(comparing->model));
-    out->reference = strdup(options->reference.name);
-    out->arithmetics = calloc(options->arithmetic_count, sizeof *out->arithmetics);
-    out->files = calloc(comparing->recording_count, sizeof *out->files);
-    comparing->open = calloc(options->arithmetic_count, sizeof *comparing->open);
-    if (!out->model_path || !out->reference || !out->arithmetics || !out->files || !comparing->open)
-        return ulp_comparing_memory(error);
-    for (size_t a = 0; a < options->arithmetic_count; a++, out->arithmetic_count++)
-        if (!(out->arithmetics[a] = strdup(options->arithmetics[a].name)))
-            return ulp_comparing_memory(error);
-    for (size_t f = 0; f < comparing->recording_count; f++, out->file_count++)
-        if (!(out->files[f].name = strdup(comparing->recordings[f].name)))
-            return ulp_comparing_memory(error);
+    struct ulp_budget *const budget = ulp_model_budget(comparing->model);
+    enum ulp_status status = ulp_arena_create(&out->memory, budget, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&comparing->arena, budget, error);
+    if (status != ULP_OK)
+        return status;
+    comparing->numbers.budget = comparing->decided.budget = budget;
     comparing->part_count = 1 + options->arithmetic_count * comparing->trials;
-    return ulp_pool_create(&comparing->pool, options->run.thread_count, error);
-}
-
-static void free_tensor(struct ulp_compared_tensor *tensor, size_t files)
-{
-    for (size_t f = 0; tensor->values && f < files; f++) {
-        free(tensor->values[f].arithmetics);
-        free(tensor->values[f].others);
+    out->trials = comparing->trials;
+    out->arithmetic_count = options->arithmetic_count;
+    out->file_count = comparing->recording_count;
+    out->model_path = ulp_comparing_text(comparing, ulp_model_path(comparing->model));
+    out->reference = ulp_comparing_text(comparing, options->reference.name);
+    out->arithmetics = ulp_arena_take(out->memory, out->arithmetic_count, sizeof *out->arithmetics);
+    out->files = ulp_arena_take(out->memory, out->file_count, sizeof *out->files);
+    comparing->open =
+        ulp_arena_take(comparing->arena, out->arithmetic_count, sizeof *comparing->open);
+    bool whole =
+        out->model_path && out->reference && out->arithmetics && out->files && comparing->open;
+    for (size_t a = 0; whole && a < out->arithmetic_count; a++) {
+        out->arithmetics[a] = ulp_comparing_text(comparing, options->arithmetics[a].name);
+        comparing->open[a].names.budget = budget;
+        whole = out->arithmetics[a];
     }
-    free(tensor->values);
-    free(tensor->expected);
-    free(tensor->name);
-    free(tensor->node);
-    free(tensor->op);
-}
-
-static void free_work(struct ulp_compared_work *work)
-{
-    free(work->recorded);
-    free(work->stored);
-    free(work->members);
-    free(work->reference);
-    free(work->previous);
+    for (size_t f = 0; whole && f < out->file_count; f++) {
+        out->files[f].name = ulp_comparing_text(comparing, comparing->recordings[f].name);
+        whole = out->files[f].name;
+    }
+    return whole ? ulp_pool_create(&comparing->pool, options->run.thread_count, error)
+                 : ulp_comparing_memory(error);
 }
 
 static void free_comparing(struct ulp_comparing *comparing)
 {
-    for (size_t t = 0; t < comparing->out->tensor_count; t++)
-        free_work(&comparing->work[t]);
-    free(comparing->work);
-    for (size_t d = 0; d < comparing->decision_count; d++) {
-        free(comparing->decisions[d].name);
-        ulp_tensor_free(&comparing->decisions[d].tensor);
+    for (size_t t = 0; t < comparing->out->tensor_count; t++) {
+        ulp_free(comparing->work[t].reference);
+        ulp_free(comparing->work[t].previous);
     }
-    free(comparing->decisions);
-    for (size_t a = 0; comparing->open && a < comparing->out->arithmetic_count; a++) {
-        for (size_t i = 0; i < comparing->open[a].count; i++)
-            free(comparing->open[a].owned[i]);
-        free(comparing->open[a].owned);
+    for (size_t d = 0; d < comparing->decision_count; d++)
+        ulp_tensor_free(&comparing->decisions[d]);
+    ulp_free(comparing->decisions);
+    for (size_t a = 0; comparing->open && a < comparing->out->arithmetic_count; a++)
         ulp_names_free(&comparing->open[a].names);
-    }
-    free(comparing->open);
     ulp_names_free(&comparing->numbers);
     ulp_names_free(&comparing->decided);
     ulp_plan_free(comparing->plan);
     ulp_pool_free(comparing->pool);
-}
-
-static void free_file(struct ulp_compared_file *file)
-{
-    for (size_t u = 0; u < file->unmatched_count; u++)
-        free(file->unmatched[u]);
-    for (size_t n = 0; n < file->cause.node_count; n++)
-        free(file->cause.nodes[n]);
-    free(file->unmatched);
-    free(file->cause.nodes);
-    free(file->cause.text);
-    free(file->cause.input);
-    free(file->cause.arithmetic);
-    free(file->name);
+    ulp_arena_free(comparing->arena);
 }
 
 void ulp_comparison_free(struct ulp_comparison *comparison)
 {
     if (!comparison)
         return;
-    for (size_t t = 0; t < comparison->tensor_count; t++)
-        free_tensor(&comparison->tensors[t], comparison->file_count);
-    free(comparison->tensors);
-    for (size_t f = 0; f < comparison->file_count; f++)
-        free_file(&comparison->files[f]);
-    free(comparison->files);
-    for (size_t a = 0; a < comparison->arithmetic_count; a++)
-        free(comparison->arithmetics[a]);
-    free(comparison->arithmetics);
-    free(comparison->model_path);
-    free(comparison->reference);
+    ulp_arena_free(comparison->memory);
     *comparison = (struct ulp_comparison){0};
 }
 
@@ -152,62 +112,42 @@ static int by_order(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* A tensor the run did not come to (of a branch not taken, of a round too many) is no tensor of
- * the comparison. */
-static enum ulp_status leave_out(struct ulp_comparing *comparing, size_t t, struct ulp_error *error)
-{
-    struct ulp_comparison *out = comparing->out;
-    for (size_t f = 0; f < out->file_count; f++) {
-        struct ulp_compared_file *file = &out->files[f];
-        if (!comparing->work[t].recorded[f])
-            continue;
-        char **names = realloc(file->unmatched, (file->unmatched_count + 1) * sizeof *names);
-        file->unmatched = names ? names : file->unmatched;
-        if (!names || !(names[file->unmatched_count] = strdup(out->tensors[t].name)))
-            return ulp_comparing_memory(error);
-        file->unmatched_count++;
-    }
-    free_tensor(&out->tensors[t], out->file_count);
-    free_work(&comparing->work[t]);
-    return ULP_OK;
-}
-
+/* Tensors in the order in which the run came to them. One that it did not come to (of a branch not
+ * taken, of a round too many) is an array without a partner. */
 static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     struct ulp_comparison *out = comparing->out;
     const size_t count = out->tensor_count;
-    struct place *places = calloc(count + 1, sizeof *places);
-    struct ulp_compared_tensor *tensors = calloc(count + 1, sizeof *tensors);
-    struct ulp_compared_work *work = calloc(count + 1, sizeof *work);
-    if (!places || !tensors || !work) {
-        free(places);
-        free(tensors);
-        free(work);
+    struct place *places = ulp_arena_take(comparing->arena, count + 1, sizeof *places);
+    struct ulp_compared_tensor *tensors = ulp_arena_take(out->memory, count + 1, sizeof *tensors);
+    struct ulp_compared_work *work = ulp_arena_take(comparing->arena, count + 1, sizeof *work);
+    if (!places || !tensors || !work)
         return ulp_comparing_memory(error);
-    }
     for (size_t t = 0; t < count; t++)
         places[t] = (struct place){comparing->work[t].order, t};
     qsort(places, count, sizeof *places, by_order);
-    enum ulp_status status = ULP_OK;
-    out->tensor_count = 0;
     ulp_names_free(&comparing->numbers);
-    for (size_t t = 0; t < count; t++)
+    comparing->numbers.budget = ulp_comparing_budget(comparing);
+    size_t kept = 0;
+    bool whole = true;
+    for (size_t t = 0; t < count; t++) {
+        const size_t from = places[t].from;
         if (places[t].order == SIZE_MAX) {
-            enum ulp_status left = leave_out(comparing, places[t].from, error);
-            status = status == ULP_OK ? left : status;
-        } else {
-            tensors[out->tensor_count] = out->tensors[places[t].from];
-            work[out->tensor_count++] = comparing->work[places[t].from];
+            for (size_t f = 0; f < out->file_count; f++)
+                if (comparing->work[from].recorded[f])
+                    out->files[f].unmatched[out->files[f].unmatched_count++] =
+                        out->tensors[from].name;
+            continue;
         }
-    free(places);
-    free(out->tensors);
-    free(comparing->work);
+        tensors[kept] = out->tensors[from];
+        work[kept] = comparing->work[from];
+        whole = whole && ulp_names_add(&comparing->numbers, tensors[kept].name, (int)kept);
+        kept++;
+    }
     out->tensors = tensors;
+    out->tensor_count = kept;
     comparing->work = work;
-    for (size_t t = 0; t < out->tensor_count && status == ULP_OK; t++)
-        if (!ulp_names_add(&comparing->numbers, tensors[t].name, (int)t))
-            status = ulp_comparing_memory(error);
-    return status;
+    return whole ? ULP_OK : ulp_comparing_memory(error);
 }
 
 static enum ulp_status measure(struct ulp_comparing *comparing, struct ulp_error *error)

@@ -1,7 +1,7 @@
 /* Decisions: indices, comparisons, roundings to steps. Where another rounding turns one, what
  * follows is away by the size of the choice and not by the size of roundings; such values are
  * open. */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
@@ -13,25 +13,16 @@ bool ulp_is_open(const struct ulp_comparing *comparing, size_t arithmetic, const
     return ulp_names_find(&comparing->open[arithmetic].names, name) >= 0;
 }
 
-static enum ulp_status add_open(struct ulp_open_values *open, const char *name,
-                                struct ulp_error *error)
+static enum ulp_status add_open(struct ulp_comparing *comparing, size_t arithmetic,
+                                const char *name, struct ulp_error *error)
 {
+    struct ulp_open_values *open = &comparing->open[arithmetic];
     if (ulp_names_find(&open->names, name) >= 0)
         return ULP_OK;
-    if (open->count == open->capacity) {
-        const size_t capacity = 2 * open->capacity + 64;
-        char **owned = realloc(open->owned, capacity * sizeof *owned);
-        if (!owned)
-            return ulp_comparing_memory(error);
-        open->owned = owned;
-        open->capacity = capacity;
-    }
-    char *copy = strdup(name); /* trials' names end with their plans */
-    if (!copy)
-        return ulp_comparing_memory(error);
-    open->owned[open->count] = copy;
-    return ulp_names_add(&open->names, copy, (int)open->count++) ? ULP_OK
-                                                                 : ulp_comparing_memory(error);
+    /* trials' names end with their plans */
+    const char *copy = ulp_arena_text(comparing->arena, name, strlen(name));
+    return copy && ulp_names_add(&open->names, copy, open->count++) ? ULP_OK
+                                                                    : ulp_comparing_memory(error);
 }
 
 static bool reads_float(const struct ulp_event *event)
@@ -73,39 +64,22 @@ static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char
                                      size_t round, const struct ulp_tensor *value,
                                      struct ulp_error *error)
 {
-    if (comparing->decision_count == comparing->decision_capacity) {
-        const size_t capacity = 2 * comparing->decision_capacity + 64;
-        struct ulp_decision *decisions =
-            realloc(comparing->decisions, capacity * sizeof *decisions);
-        if (!decisions)
-            return ulp_comparing_memory(error);
-        comparing->decisions = decisions;
-        comparing->decision_capacity = capacity;
-    }
-    struct ulp_decision *decision = &comparing->decisions[comparing->decision_count];
-    *decision = (struct ulp_decision){.name = ulp_compared_name(name, round)};
-    if (!decision->name)
-        return ulp_comparing_memory(error);
-    comparing->decision_count++;
-    enum ulp_status status = ulp_tensor_copy(&decision->tensor, value, NULL, error);
-    if (status == ULP_OK &&
-        !ulp_names_add(&comparing->decided, decision->name, (int)comparing->decision_count - 1))
-        status = ulp_comparing_memory(error);
-    return status;
-}
-
-/* The decision of the run on the inputs themselves; NULL: the run did not come to it. */
-static enum ulp_status find_decision(const struct ulp_comparing *comparing, const char *name,
-                                     size_t round, const struct ulp_tensor **out,
-                                     struct ulp_error *error)
-{
-    char *full = ulp_compared_name(name, round);
+    const size_t size = strlen(name) + 32;
+    char *full = ulp_arena_take(comparing->arena, size, 1);
     if (!full)
         return ulp_comparing_memory(error);
-    const int number = ulp_names_find(&comparing->decided, full);
-    free(full);
-    *out = number < 0 ? NULL : &comparing->decisions[number].tensor;
-    return ULP_OK;
+    snprintf(full, size, round ? "%s[%zu]" : "%s", name, round);
+    enum ulp_status status =
+        ulp_grow(&comparing->decisions, comparing->decision_count, &comparing->decision_capacity,
+                 sizeof *comparing->decisions, ulp_comparing_budget(comparing), "decisions", error);
+    if (status == ULP_OK)
+        status = ulp_tensor_copy(&comparing->decisions[comparing->decision_count], value,
+                                 ulp_comparing_budget(comparing), error);
+    if (status != ULP_OK)
+        return status;
+    return ulp_names_add(&comparing->decided, full, (int)comparing->decision_count++)
+               ? ULP_OK
+               : ulp_comparing_memory(error);
 }
 
 /* Is output o another decision in some of the lanes, or than in the run on the inputs? */
@@ -124,11 +98,10 @@ static enum ulp_status look_at(struct ulp_comparing *comparing, const struct ulp
         return ULP_OK;
     if (keep)
         return keep_decision(comparing, event->output_names[o], event->round, truth, error);
-    const struct ulp_tensor *kept = NULL;
-    enum ulp_status status =
-        find_decision(comparing, event->output_names[o], event->round, &kept, error);
-    *turned |= !is_equal(kept, truth);
-    return status;
+    const ptrdiff_t number =
+        ulp_round_find(&comparing->decided, event->output_names[o], event->round);
+    *turned |= !is_equal(number < 0 ? NULL : &comparing->decisions[number], truth);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t arithmetic,
@@ -144,6 +117,6 @@ enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t ari
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
         status = look_at(comparing, event, o, first, last, keep, &open, error);
     for (size_t o = 0; o < event->output_count && open && status == ULP_OK; o++)
-        status = add_open(&comparing->open[arithmetic], event->output_names[o], error);
+        status = add_open(comparing, arithmetic, event->output_names[o], error);
     return status;
 }

@@ -1,7 +1,6 @@
 /* How an input may have been prepared when only what came of it was recorded: the usual mistakes
  * are tried one after the other. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/change.h"
@@ -235,19 +234,16 @@ static enum ulp_status verify(struct guessing *guessing, const struct ulp_input_
 }
 
 static enum ulp_status name_best(struct guessing *guessing, const struct ulp_input_change *best,
-                                 double closer, char **text, bool *sure, struct ulp_error *error)
+                                 double closer, struct ulp_text *text, bool *sure,
+                                 struct ulp_error *error)
 {
-    struct ulp_text words = {0};
     if (closer > CLOSER)
         return ULP_OK;
     enum ulp_status status = verify(guessing, best, sure, error);
     if (status != ULP_OK || (!*sure && closer > MUCH_CLOSER))
         return status;
-    ulp_change_describe(&guessing->picture, best, &words);
-    if (words.failed)
-        return ulp_comparing_memory(error);
-    *text = words.data;
-    return ULP_OK;
+    ulp_change_describe(&guessing->picture, best, text);
+    return text->failed ? ulp_comparing_memory(error) : ULP_OK;
 }
 
 /* All equal: what any input may give. */
@@ -260,22 +256,20 @@ static bool is_constant(const struct ulp_tensor *tensor)
 }
 
 enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
-                                const char *input, char **text, bool *sure, struct ulp_error *error)
+                                const char *input, struct ulp_text *text, bool *sure,
+                                struct ulp_error *error)
 {
     const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
     const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, input);
-    struct changes *changes = calloc(1, sizeof *changes);
+    struct changes *changes = ulp_arena_take(comparing->arena, 1, sizeof *changes);
     struct guessing guessing = {.comparing = comparing,
                                 .file = file,
                                 .input = input,
                                 .looking = {.name = target->name,
                                             .recorded = comparing->work[tensor].recorded[file]}};
-    struct ulp_plan_options options = {.inputs = comparing->inputs,
-                                       .max_memory_bytes =
-                                           comparing->options->run.max_memory_bytes};
+    const struct ulp_plan_options options = {.inputs = comparing->inputs};
     double least = INFINITY;
     size_t best = 0;
-    *text = NULL;
     *sure = false;
     enum ulp_status status = changes ? ULP_OK : ulp_comparing_memory(error);
     if (status == ULP_OK && !is_constant(guessing.looking.recorded))
@@ -298,6 +292,5 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
         status = name_best(&guessing, &changes->items[best], least / target->values[file].truth.rms,
                            text, sure, error);
     ulp_plan_free(guessing.plan);
-    free(changes);
     return status;
 }

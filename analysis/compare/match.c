@@ -1,7 +1,6 @@
 /* Which value of the graph each recorded array is. */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
@@ -19,7 +18,7 @@ struct value {
 
 struct values {
     struct value *items;
-    size_t count, capacity;
+    size_t count;
     struct ulp_names numbers;
 };
 
@@ -27,14 +26,6 @@ static bool add_value(struct values *values, struct value value)
 {
     if (ulp_names_find(&values->numbers, value.name) >= 0)
         return true; /* of another branch or body: the first stands for all */
-    if (values->count == values->capacity) {
-        const size_t capacity = 2 * values->capacity + 64;
-        struct value *items = realloc(values->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        values->items = items;
-        values->capacity = capacity;
-    }
     values->items[values->count] = value;
     return ulp_names_add(&values->numbers, value.name, (int)values->count++);
 }
@@ -48,9 +39,17 @@ static bool is_input(const struct ulp_block *block, int slot)
 }
 
 /* Every value of the plan that nodes or the user give, and constants. */
-static enum ulp_status list_values(const struct ulp_plan *plan, struct values *out,
+static enum ulp_status list_values(const struct ulp_comparing *comparing, struct values *out,
                                    struct ulp_error *error)
 {
+    const struct ulp_plan *plan = comparing->plan;
+    size_t most = 0;
+    for (size_t b = 0; b < plan->block_count; b++)
+        most += plan->blocks[b]->slot_count;
+    out->numbers.budget = ulp_comparing_budget(comparing);
+    out->items = ulp_arena_take(comparing->arena, most + 1, sizeof *out->items);
+    if (!out->items)
+        return ulp_comparing_memory(error);
     for (size_t b = 0; b < plan->block_count; b++) {
         const struct ulp_block *block = plan->blocks[b];
         for (size_t v = 0; v < block->slot_count && !block->inlined_in; v++) {
@@ -104,118 +103,84 @@ static const char *find_round(const char *name)
     return open;
 }
 
-/* The name under which the run will come to the array's value; freed with free(). *kind: index of
+/* The name under which the run will come to the array's value; NULL: out of memory. *kind: index of
  * the value, UNKNOWN or CONSTANT. */
-static char *resolve(const struct values *values, const char *name, int *kind)
+static char *resolve(const struct ulp_comparing *comparing, const struct values *values,
+                     const char *name, int *kind)
 {
     const char *round = NULL;
-    char *base = NULL, *resolved = NULL;
     *kind = find_value(values, name);
     if (*kind == UNKNOWN && (round = find_round(name)) != NULL) {
-        base = strndup(name, (size_t)(round - name));
+        const char *base = ulp_arena_text(comparing->arena, name, (size_t)(round - name));
         *kind = base ? find_value(values, base) : UNKNOWN;
-        free(base);
     }
-    if (*kind >= 0) {
-        const char *found = values->items[*kind].name;
-        const size_t size = strlen(found) + (round ? strlen(round) : 0) + 1;
-        if ((resolved = malloc(size)) != NULL)
-            snprintf(resolved, size, "%s%s", found, round ? round : "");
-        if (values->items[*kind].constant)
-            *kind = CONSTANT;
-    } else {
-        resolved = strdup(name);
-    }
+    if (*kind < 0)
+        return ulp_comparing_text(comparing, name);
+    const char *found = values->items[*kind].name;
+    const size_t size = strlen(found) + (round ? strlen(round) : 0) + 1;
+    char *resolved = ulp_arena_take(comparing->out->memory, size, 1);
+    if (resolved)
+        snprintf(resolved, size, "%s%s", found, round ? round : "");
+    if (values->items[*kind].constant)
+        *kind = CONSTANT;
     return resolved;
 }
 
-static enum ulp_status add_unmatched(struct ulp_compared_file *file, char *name,
-                                     struct ulp_error *error)
-{
-    char **names = realloc(file->unmatched, (file->unmatched_count + 1) * sizeof *names);
-    if (!names) {
-        free(name);
-        return ulp_comparing_memory(error);
-    }
-    file->unmatched = names;
-    names[file->unmatched_count++] = name;
-    return ULP_OK;
-}
-
-static enum ulp_status prepare_tensor(const struct ulp_comparing *comparing,
-                                      struct ulp_compared_tensor *tensor,
-                                      struct ulp_compared_work *work, struct ulp_error *error)
-{
-    const size_t files = comparing->recording_count, lanes = comparing->out->arithmetic_count;
-    tensor->index = -1;
-    work->order = SIZE_MAX;
-    tensor->expected = calloc(lanes, sizeof *tensor->expected);
-    tensor->values = calloc(files, sizeof *tensor->values);
-    work->recorded = calloc(files, sizeof *work->recorded);
-    work->stored = calloc(files, sizeof *work->stored);
-    work->members = calloc(lanes, sizeof *work->members);
-    if (!tensor->expected || !tensor->values || !work->recorded || !work->stored || !work->members)
-        return ulp_comparing_memory(error);
-    for (size_t f = 0; f < files; f++) {
-        tensor->values[f].arithmetics = calloc(lanes, sizeof *tensor->values[f].arithmetics);
-        tensor->values[f].others = calloc(files, sizeof *tensor->values[f].others);
-        if (!tensor->values[f].arithmetics || !tensor->values[f].others)
-            return ulp_comparing_memory(error);
-    }
-    return ULP_OK;
-}
-
-/* A tensor of the comparison under that name, which becomes its own. */
+/* A tensor of the comparison under that name. */
 static enum ulp_status add_tensor(struct ulp_comparing *comparing, char *name, size_t *number,
                                   struct ulp_error *error)
 {
     struct ulp_comparison *out = comparing->out;
-    const size_t count = out->tensor_count + 1;
-    struct ulp_compared_tensor *tensors = realloc(out->tensors, count * sizeof *tensors);
-    out->tensors = tensors ? tensors : out->tensors;
-    struct ulp_compared_work *work = realloc(comparing->work, count * sizeof *work);
-    comparing->work = work ? work : comparing->work;
-    if (!tensors || !work) {
-        free(name);
-        return ulp_comparing_memory(error);
-    }
+    const size_t files = out->file_count, lanes = out->arithmetic_count;
     *number = out->tensor_count++;
-    tensors[*number] = (struct ulp_compared_tensor){.name = name};
-    work[*number] = (struct ulp_compared_work){0};
-    if (!ulp_names_add(&comparing->numbers, name, (int)*number))
-        return ulp_comparing_memory(error);
-    return prepare_tensor(comparing, &tensors[*number], &work[*number], error);
+    struct ulp_compared_tensor *tensor = &out->tensors[*number];
+    struct ulp_compared_work *work = &comparing->work[*number];
+    *tensor = (struct ulp_compared_tensor){.name = name,
+                                           .index = -1,
+                                           .expected = ulp_arena_take(out->memory, lanes,
+                                                                      sizeof *tensor->expected),
+                                           .values = ulp_arena_take(out->memory, files,
+                                                                    sizeof *tensor->values)};
+    *work = (struct ulp_compared_work){
+        .order = SIZE_MAX,
+        .recorded = ulp_arena_take(comparing->arena, files, sizeof *work->recorded),
+        .stored = ulp_arena_take(comparing->arena, files, sizeof *work->stored),
+        .members = ulp_arena_take(comparing->arena, lanes, sizeof *work->members)};
+    bool whole = tensor->expected && tensor->values && work->recorded && work->stored &&
+                 work->members && ulp_names_add(&comparing->numbers, name, (int)*number);
+    for (size_t f = 0; whole && f < files; f++) {
+        struct ulp_compared_value *value = &tensor->values[f];
+        value->arithmetics = ulp_arena_take(out->memory, lanes, sizeof *value->arithmetics);
+        value->others = ulp_arena_take(out->memory, files, sizeof *value->others);
+        whole = value->arithmetics && value->others;
+    }
+    return whole ? ULP_OK : ulp_comparing_memory(error);
 }
 
 static enum ulp_status match_array(struct ulp_comparing *comparing, const struct values *values,
                                    size_t file, const struct ulp_named_tensor *array,
                                    bool only_inputs, struct ulp_error *error)
 {
+    struct ulp_compared_file *out = &comparing->out->files[file];
     int kind;
-    char *name = resolve(values, array->name, &kind);
+    char *name = resolve(comparing, values, array->name, &kind);
     if (!name)
         return ulp_comparing_memory(error);
-    if (only_inputs && !(kind >= 0 && values->items[kind].input)) {
-        enum ulp_status status = ulp_fail(error, ULP_ERROR_INPUT,
-                                          "recorded inputs: '%s' is no input of the model", name);
-        free(name);
-        return status;
+    if (only_inputs && !(kind >= 0 && values->items[kind].input))
+        return ulp_fail(error, ULP_ERROR_INPUT, "recorded inputs: '%s' is no input of the model",
+                        name);
+    if (kind < 0) {
+        out->unmatched[out->unmatched_count++] = name;
+        return ULP_OK;
     }
-    if (kind < 0)
-        return add_unmatched(&comparing->out->files[file], name, error);
     const int known = ulp_names_find(&comparing->numbers, name);
     size_t number = (size_t)(known < 0 ? 0 : known);
-    enum ulp_status status = ULP_OK;
-    if (known < 0)
-        status = add_tensor(comparing, name, &number, error);
-    else
-        free(name);
+    enum ulp_status status = known < 0 ? add_tensor(comparing, name, &number, error) : ULP_OK;
     if (status != ULP_OK)
         return status;
     if (comparing->work[number].recorded[file] && !only_inputs)
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: '%s' is a second array of '%s'",
-                        comparing->recordings[file].name, array->name,
-                        comparing->out->tensors[number].name);
+                        comparing->recordings[file].name, array->name, name);
     comparing->work[number].recorded[file] = &array->tensor;
     return ULP_OK;
 }
@@ -258,16 +223,36 @@ static enum ulp_status check_file(const struct ulp_comparing *comparing,
     return status;
 }
 
+/* Room for what every array may be: a tensor of the comparison, or none. */
+static enum ulp_status take_room(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    struct ulp_comparison *out = comparing->out;
+    const struct ulp_tensor_set *inputs = comparing->options->recorded_inputs;
+    size_t most = inputs ? inputs->count : 0;
+    bool whole = true;
+    for (size_t f = 0; f < out->file_count && whole; f++) {
+        const size_t arrays = comparing->recordings[f].tensors.count;
+        out->files[f].unmatched =
+            ulp_arena_take(out->memory, arrays + 1, sizeof *out->files[f].unmatched);
+        whole = out->files[f].unmatched;
+        most += arrays;
+    }
+    out->tensors = ulp_arena_take(out->memory, most + 1, sizeof *out->tensors);
+    comparing->work = ulp_arena_take(comparing->arena, most + 1, sizeof *comparing->work);
+    return whole && out->tensors && comparing->work ? ULP_OK : ulp_comparing_memory(error);
+}
+
 enum ulp_status ulp_compare_match(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     struct values values = {0};
-    enum ulp_status status = list_values(comparing->plan, &values, error);
+    enum ulp_status status = take_room(comparing, error);
+    if (status == ULP_OK)
+        status = list_values(comparing, &values, error);
     for (size_t f = 0; f < comparing->recording_count && status == ULP_OK; f++) {
         status = match_file(comparing, &values, f, error);
         if (status == ULP_OK)
             status = check_file(comparing, &values, f, error);
     }
     ulp_names_free(&values.numbers);
-    free(values.items);
     return status;
 }

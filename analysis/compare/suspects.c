@@ -1,5 +1,4 @@
 /* The nodes between what is explained and what is not. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
@@ -72,30 +71,18 @@ enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t 
     const struct ulp_plan_node *node = &comparing->plan->nodes[index];
     const struct ulp_block *block = node->block;
     struct searching searching = {.comparing = comparing, .file = file, .block = block, .out = out};
-    *out = (struct ulp_suspects){.nodes = calloc(block->step_count + 1, sizeof *out->nodes),
-                                 .ops = calloc(block->step_count + 1, sizeof *out->ops),
-                                 .inputs = calloc(block->slot_count + 1, sizeof *out->inputs)};
-    searching.seen = calloc(block->slot_count + 1, sizeof *searching.seen);
-    searching.suspects = calloc(block->step_count + 1, sizeof *searching.suspects);
-    searching.queue = calloc(block->slot_count + 1, sizeof *searching.queue);
-    const bool whole = out->nodes && out->ops && out->inputs && searching.seen &&
-                       searching.suspects && searching.queue;
-    if (whole) {
-        search(&searching, node->step);
-        collect_steps(&searching);
-    } else {
-        ulp_suspects_free(out);
-    }
-    free(searching.seen);
-    free(searching.suspects);
-    free(searching.queue);
-    return whole ? ULP_OK : ulp_comparing_memory(error);
-}
-
-void ulp_suspects_free(struct ulp_suspects *suspects)
-{
-    free(suspects->nodes);
-    free(suspects->ops);
-    free(suspects->inputs);
-    *suspects = (struct ulp_suspects){0};
+    struct ulp_arena *const arena = comparing->arena;
+    const size_t steps = block->step_count + 1, slots = block->slot_count + 1;
+    *out = (struct ulp_suspects){.nodes = ulp_arena_take(arena, steps, sizeof *out->nodes),
+                                 .ops = ulp_arena_take(arena, steps, sizeof *out->ops),
+                                 .inputs = ulp_arena_take(arena, slots, sizeof *out->inputs)};
+    searching.seen = ulp_arena_take(arena, slots, sizeof *searching.seen);
+    searching.suspects = ulp_arena_take(arena, steps, sizeof *searching.suspects);
+    searching.queue = ulp_arena_take(arena, slots, sizeof *searching.queue);
+    if (!out->nodes || !out->ops || !out->inputs || !searching.seen || !searching.suspects ||
+        !searching.queue)
+        return ulp_comparing_memory(error);
+    search(&searching, node->step);
+    collect_steps(&searching);
+    return ULP_OK;
 }

@@ -1,7 +1,6 @@
 /* Trials: the arithmetic on problems close by, whose roundings are drawn anew, against what is
  * exact beside it there. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
@@ -62,8 +61,15 @@ static struct trial_error measure_errors(struct ulp_compared_work *work,
 static enum ulp_status prepare_previous(struct ulp_compared_work *work, bool first,
                                         struct ulp_error *error)
 {
-    if (!work->previous && !(work->previous = malloc((work->count + 1) * sizeof *work->previous)))
-        return ulp_comparing_memory(error);
+    if (!work->previous) {
+        void *previous;
+        enum ulp_status status =
+            ulp_allocate(&previous, work->count, sizeof *work->previous,
+                         ulp_charged(work->reference), "errors of a trial", error);
+        if (status != ULP_OK)
+            return status;
+        work->previous = previous;
+    }
     for (size_t i = 0; i < work->count && first; i++)
         work->previous[i] = NAN;
     return ULP_OK;
@@ -133,14 +139,14 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
 }
 
 static enum ulp_status perturb_inputs(const struct ulp_tensor_set *inputs, int precision,
-                                      uint64_t seed, struct ulp_tensor_set *out,
-                                      struct ulp_error *error)
+                                      uint64_t seed, struct ulp_budget *budget,
+                                      struct ulp_tensor_set *out, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
         struct ulp_tensor moved;
         status = ulp_tensor_perturb(&moved, &inputs->items[i].tensor, precision, seed,
-                                    inputs->items[i].name, NULL, error);
+                                    inputs->items[i].name, budget, error);
         if (status == ULP_OK)
             status = ulp_tensor_set_add(out, inputs->items[i].name, &moved, error);
         ulp_tensor_free(&moved);
@@ -181,7 +187,6 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
     struct ulp_tensor_set inputs = {0};
     struct ulp_plan *plan = NULL;
     const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
-                                                  .max_memory_bytes = options->run.max_memory_bytes,
                                                   .perturbation = {find_precision(arithmetic),
                                                                    trying->trial + 1}};
     enum ulp_status status = ULP_OK;
@@ -189,7 +194,8 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
         status = ulp_arithmetic_find("fp64", &lanes[0], error);
     if (status == ULP_OK)
         status = perturb_inputs(comparing->inputs, plan_options.perturbation.precision,
-                                plan_options.perturbation.seed, &inputs, error);
+                                plan_options.perturbation.seed, ulp_comparing_budget(comparing),
+                                &inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_create(comparing->model, lanes, 2, &plan_options, &plan, error);
     if (status == ULP_OK) {

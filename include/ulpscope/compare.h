@@ -18,7 +18,7 @@ struct ulp_expected_error {
     /* How many directions share the error, 1 at least: 1 when it is along one direction in every
      * trial, so that its size varies as one number's does; large when it averages out */
     double freedom;
-    size_t trials;    /* rms is the mean of */
+    size_t trials; /* rms is the mean of */
     /* errors up to this are explained anyway: a step of a scale in quantised tensors, 2^-24 in
      * functions between -1 and 1; 0: there is no such size */
     double floor;
@@ -97,6 +97,7 @@ struct ulp_comparison {
     size_t tensor_count;
     struct ulp_compared_tensor *tensors; /* in graph order, inputs first */
     double seconds;
+    struct ulp_arena *memory; /* what the rest lives in */
 };
 
 struct ulp_compare_options {
@@ -107,7 +108,7 @@ struct ulp_compare_options {
     /* what the framework was given, when it is not among the recordings' tensors; else NULL */
     const struct ulp_tensor_set *recorded_inputs;
     bool no_cause;              /* judge only, do not look for causes (which takes more runs) */
-    struct ulp_run_options run; /* threads and memory */
+    struct ulp_run_options run; /* threads */
     /* NULL, or told of every run: first that it begins, run `part` of `part_count` known by now */
     const struct ulp_observer *progress;
     void (*begins)(void *progress_context, size_t part, size_t part_count); /* may be NULL */

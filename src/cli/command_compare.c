@@ -129,7 +129,7 @@ static enum ulp_status read_recordings(const struct compare_options *options,
     enum ulp_status status = ULP_OK;
     for (size_t f = 0; f < options->file_count && status == ULP_OK; f++) {
         const size_t before = list->count;
-        status = ulp_recording_read(options->files[f], model, list, error);
+        status = ulp_recording_read(options->files[f], model, options->common.budget, list, error);
         if (status == ULP_OK)
             status = keep_iteration(list, before, options->iteration, options->files[f], error);
     }
@@ -144,7 +144,8 @@ static enum ulp_status read_recorded_inputs(const struct compare_options *option
     struct ulp_recording_list list = {0};
     enum ulp_status status = ULP_OK;
     if (options->recorded_inputs) {
-        status = ulp_recording_read(options->recorded_inputs, model, &list, error);
+        status = ulp_recording_read(options->recorded_inputs, model, options->common.budget, &list,
+                                    error);
         if (status == ULP_OK)
             status = keep_iteration(&list, 0, options->iteration, options->recorded_inputs, error);
     }
@@ -255,9 +256,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
 {
     struct progress progress;
     struct ulp_compare_options compare_options = {.trials = options->trials,
-                                                  .run = {.thread_count = options->common.threads,
-                                                          .max_memory_bytes =
-                                                              options->common.max_memory_bytes},
+                                                  .run = {.thread_count = options->common.threads},
                                                   .begins = show_part};
     enum ulp_status status =
         ulp_arithmetic_find(options->reference, &compare_options.reference, error);
@@ -267,7 +266,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, error);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, &c->model, error);
+        status = ulp_model_load(options->common.model, options->common.budget, &c->model, error);
     if (status == ULP_OK)
         status = read_recordings(options, c->model, &c->recordings, error);
     if (status == ULP_OK)
