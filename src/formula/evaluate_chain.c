@@ -7,38 +7,38 @@
 
 /* The step that reads the running value of a chain that ends with `tail`, so that the chain can go
  * on with it. */
-static bool goes_on(const struct plan *plan, int tail, const int *uses)
+static bool goes_on(const struct ulp_tape_plan *plan, int tail, const int *uses)
 {
     return tail >= 0 && plan->steps[tail].chain && uses[tail] == 1 &&
-           plan->steps[tail].chain->link_count < CHAIN_LINKS_MAX;
+           plan->steps[tail].chain->link_count < ULP_TAPE_LINKS_MAX;
 }
 
-static bool is_element(const struct plan *plan, int index)
+static bool is_element(const struct ulp_tape_plan *plan, int index)
 {
-    return index >= 0 && plan->steps[index].reach == REACH_ELEMENT;
+    return index >= 0 && plan->steps[index].reach == ULP_REACH_ELEMENT;
 }
 
-static void add_link(struct plan *plan, struct chain *chain, int index,
+static void add_link(struct ulp_tape_plan *plan, struct ulp_tape_chain *chain, int index,
                      enum ulp_primitive primitive, int place)
 {
-    const struct step *step = &plan->steps[index];
+    const struct ulp_tape_step *step = &plan->steps[index];
     const int operand = step->arguments[1 - place];
-    const enum reach reach = operand < 0 ? REACH_RUN : plan->steps[operand].reach;
+    const enum ulp_reach reach = operand < 0 ? ULP_REACH_RUN : plan->steps[operand].reach;
     chain->arguments[chain->link_count] = operand;
     chain->links[chain->link_count++] =
         (struct ulp_chain_link){.primitive = primitive,
                                 .reversed = place == 1,
-                                .one = reach == REACH_RUN || (reach == REACH_ROW && !plan->tiles)};
+                                .one = reach == ULP_REACH_RUN ||
+                                       (reach == ULP_REACH_ROW && !plan->cut.across)};
 }
 
-bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
-                              struct ulp_arena *arena)
+bool ulp_evaluate_find_chains(struct ulp_tape_plan *plan, const struct ulp_tape *tape)
 {
-    int *uses = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *uses);
+    const struct ulp_strip_rule *rule = &plan->numbers.rule;
+    int *uses = ulp_arena_take(plan->arena, (size_t)plan->step_count, sizeof *uses);
     if (!uses)
         return false;
-    plan->chain =
-        plan->rule.each_step ? NULL : ulp_chain_of(plan->rule.carrier, ulp_cpu_features());
+    plan->chain = rule->each_step ? NULL : ulp_chain_of(rule->carrier, ulp_cpu_features());
     for (int i = 0; i < plan->step_count; i++) {
         plan->steps[i].head = i;
         for (int k = 0; k < 3; k++)
@@ -48,9 +48,9 @@ bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
     for (int i = 0; i < plan->output_count; i++)
         uses[plan->outputs[i].step]++;
     for (int i = 0; i < plan->step_count && plan->chain; i++) {
-        struct step *step = &plan->steps[i];
+        struct ulp_tape_step *step = &plan->steps[i];
         const enum ulp_primitive primitive = tape->instructions[i].primitive;
-        if (!step->needed || step->kind != ULP_TAPE_PRIMITIVE || step->reach != REACH_ELEMENT ||
+        if (!step->needed || step->kind != ULP_TAPE_PRIMITIVE || step->reach != ULP_REACH_ELEMENT ||
             !ulp_primitive_rows[primitive].chained)
             continue;
         int place =
@@ -63,7 +63,7 @@ bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
             plan->steps[before].inside = true;
         } else {
             place = is_element(plan, step->arguments[0]) ? 0 : 1;
-            step->chain = ulp_arena_take(arena, 1, sizeof *step->chain);
+            step->chain = ulp_arena_take(plan->arena, 1, sizeof *step->chain);
             if (!step->chain)
                 return false;
             step->chain->input = step->arguments[place];
@@ -80,107 +80,91 @@ bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
     return true;
 }
 
-void ulp_evaluate_chain(const struct worker *worker, const struct step *step, void *out, size_t n)
+void ulp_evaluate_chain(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                        void *out, size_t n)
 {
-    const struct plan *plan = worker->plan;
-    const struct chain *chain = step->chain;
-    struct ulp_chain_link links[CHAIN_LINKS_MAX];
+    const struct ulp_tape_plan *plan = worker->plan;
+    const struct ulp_tape_chain *chain = step->chain;
+    struct ulp_chain_link links[ULP_TAPE_LINKS_MAX];
     for (int i = 0; i < chain->link_count; i++) {
         const int argument = chain->arguments[i];
         links[i] = chain->links[i];
         if (argument >= 0)
-            links[i].operand = plan->steps[argument].reach == REACH_ROW && links[i].one
-                                   ? row_value(worker, &plan->steps[argument])
+            links[i].operand = plan->steps[argument].reach == ULP_REACH_ROW && links[i].one
+                                   ? ulp_evaluate_row_value(worker, &plan->steps[argument])
                                    : worker->values[argument];
     }
     plan->chain(out, 0, worker->values[chain->input], 0, links, chain->link_count, 1, n);
 }
 
-/* Shorter runs of windows are faster one position of many rows after the other. */
-#define RUN_MIN 12
-
-ulp_windows_fn *ulp_evaluate_find_windows(const struct plan *plan)
+static void *find_element(const struct ulp_operand *operand, size_t row, size_t position)
 {
-    const struct step *fold = NULL;
-    if (!plan->tiles || !plan->rows->window_run || !plan->same_carrier || plan->order.parts > 1)
-        return NULL;
-    for (int i = 0; i < plan->step_count; i++) {
-        const struct step *step = &plan->steps[i];
-        if (!step->needed)
-            continue;
-        /* The number of positions is that of the whole window unless all windows have it. */
-        if (step->kind == ULP_TAPE_ROW_SIZE && plan->rows->window)
-            return NULL;
-        if (step->kind == ULP_TAPE_FOLD && fold)
-            return NULL;
-        if (step->kind == ULP_TAPE_FOLD)
-            fold = step;
-        else if (step->reach == REACH_ELEMENT &&
-                 !(step->carried && step->operand->row_offset && step->operand->position_offset))
-            return NULL;
-    }
-    for (int i = 0; i < plan->output_count; i++)
-        if (plan->outputs[i].per_position)
-            return NULL;
-    const size_t first = plan->rows->window_run(plan->rows->window_context, 0);
-    if (first < RUN_MIN && (first >= plan->rows->row_count ||
-                            plan->rows->window_run(plan->rows->window_context, first) < RUN_MIN))
-        return NULL;
-    const bool sum = fold && fold->fold_kind == ULP_FOLD_SUM && !plan->sum_rule.each_step;
-    if (!fold || !(sum || fold->fold_kind == ULP_FOLD_MAX || fold->fold_kind == ULP_FOLD_MIN) ||
-        plan->steps[fold->arguments[0]].kind != ULP_TAPE_OPERAND)
-        return NULL;
-    return ulp_windows_of(plan->rule.carrier, ulp_cpu_features());
+    return ulp_operand_at(operand, (int64_t)row * operand->row_stride + (int64_t)position);
 }
 
-/* Elements of row r lie at base + r * row_stride. */
-static bool is_regular(const struct ulp_operand *operand)
+bool ulp_evaluate_is_batch(const struct ulp_tape_plan *plan, const struct ulp_tape_call *call)
 {
-    return operand && !operand->row_offset;
-}
-
-bool ulp_evaluate_is_batch(const struct plan *plan)
-{
-    const struct step_list *elements = &plan->element_part[0];
-    if (!plan->chain || plan->has_folds || plan->rows->window || plan->output_count != 1 ||
-        plan->rows->row_length > plan->width)
+    const struct ulp_tape_list *elements = &plan->phases[0].elements;
+    if (!plan->chain || plan->phase_count > 1 || plan->phases[0].folds.count ||
+        call->rows->window || plan->output_count != 1 || elements->count == 0 ||
+        !plan->steps[elements->items[elements->count - 1]].chain)
         return false;
     for (int i = 0; i < elements->count; i++) {
-        const struct step *step = &plan->steps[elements->items[i]];
-        if (step->kind == ULP_TAPE_OPERAND
-                ? !step->direct || !is_regular(step->operand)
-                : !step->chain || step->direct_output < 0 || !is_regular(plan->outputs[0].operand))
+        const struct ulp_tape_step *step = &plan->steps[elements->items[i]];
+        const struct ulp_operand *tensor = step->kind == ULP_TAPE_OPERAND
+                                               ? &call->operands[step->operand]
+                                               : &call->outputs[plan->outputs[0].number];
+        if (tensor->row_offset || !(step->in_place || (step->chain && step->output >= 0)))
             return false;
     }
-    return elements->count > 0 && plan->steps[elements->items[elements->count - 1]].chain;
+    return true;
 }
 
-void ulp_evaluate_batch(const struct worker *worker, size_t row_count)
+/* The chain on positions `span` of n of the tile's rows. */
+static void run_rows(const struct ulp_tape_worker *worker, size_t row, size_t n,
+                     struct ulp_tape_span span)
 {
-    const struct plan *plan = worker->plan;
-    const struct step_list *elements = &plan->element_part[0];
-    const struct chain *chain = plan->steps[elements->items[elements->count - 1]].chain;
-    const struct output *output = &plan->outputs[0];
-    struct ulp_chain_link links[CHAIN_LINKS_MAX];
+    const struct ulp_tape_plan *plan = worker->plan;
+    const struct ulp_tape_call *call = worker->job->call;
+    const struct ulp_tape_list *elements = &plan->phases[0].elements;
+    const struct ulp_tape_chain *chain = plan->steps[elements->items[elements->count - 1]].chain;
+    const struct ulp_operand *input = &call->operands[plan->steps[chain->input].operand],
+                             *output = &call->outputs[plan->outputs[0].number];
+    const size_t first = worker->tile.first_row + row;
+    struct ulp_chain_link links[ULP_TAPE_LINKS_MAX];
     for (int i = 0; i < chain->link_count; i++) {
         const int argument = chain->arguments[i];
         links[i] = chain->links[i];
         if (argument < 0)
             continue;
-        const struct step *step = &plan->steps[argument];
-        if (step->reach == REACH_ELEMENT) {
+        const struct ulp_tape_step *step = &plan->steps[argument];
+        if (step->reach == ULP_REACH_ELEMENT) {
+            const struct ulp_operand *operand = &call->operands[step->operand];
+            links[i].operand = find_element(operand, first, span.first);
+            links[i].row_step = (size_t)operand->row_stride;
+        } else if (step->reach == ULP_REACH_ROW) {
             links[i].operand =
-                element_at(step->operand->tensor, row_base(step->operand, worker->row));
-            links[i].row_step = (size_t)step->operand->row_stride;
+                (char *)ulp_evaluate_row_value(worker, step) + row * plan->numbers.bytes;
+            links[i].row_step = 1;
         } else {
-            links[i].operand =
-                step->reach == REACH_ROW ? row_value(worker, step) : worker->values[argument];
-            links[i].row_step = step->reach == REACH_ROW;
+            links[i].operand = worker->values[argument];
         }
     }
-    const struct ulp_operand *input = plan->steps[chain->input].operand;
-    plan->chain(element_at(&output->tensor, row_base(output->operand, worker->row)),
-                (size_t)output->operand->row_stride,
-                element_at(input->tensor, row_base(input, worker->row)), (size_t)input->row_stride,
-                links, chain->link_count, row_count, plan->rows->row_length);
+    plan->chain(find_element(output, first, span.first), (size_t)output->row_stride,
+                find_element(input, first, span.first), (size_t)input->row_stride, links,
+                chain->link_count, n, span.count);
+}
+
+void ulp_evaluate_batch(const struct ulp_tape_worker *worker)
+{
+    const struct ulp_tape_tile *tile = &worker->tile;
+    const size_t length = tile->position_count,
+                 first_end = tile->row_count > 1 ? length : tile->end;
+    size_t first = 0, last = tile->row_count;
+    if (tile->begin > 0 || first_end < length)
+        run_rows(worker, first++, 1, (struct ulp_tape_span){tile->begin, first_end - tile->begin});
+    if (last > first && tile->end < length)
+        run_rows(worker, --last, 1, (struct ulp_tape_span){0, tile->end});
+    if (last > first)
+        run_rows(worker, first, last - first, (struct ulp_tape_span){0, length});
 }

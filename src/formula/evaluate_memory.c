@@ -1,16 +1,18 @@
-/* A worker's memory and the orders in which it executes instructions. */
+/* The lists of what each phase executes, and a worker's memory. */
 #include "formula/evaluate.h"
 
-static size_t take_slot(struct plan *plan, size_t bytes)
+#include <string.h>
+
+static size_t take_slot(struct ulp_tape_plan *plan, size_t bytes)
 {
-    const size_t slot = plan->worker_bytes;
-    plan->worker_bytes += (bytes + 63) / 64 * 64;
+    const size_t slot = plan->slots.bytes;
+    plan->slots.bytes += (bytes + 63) / 64 * 64;
     return slot;
 }
 
 /* The registers of operands that step i, or a member of the chain that ends with it, reads last. */
-static void free_registers(const struct plan *plan, int i, int *last_use, size_t *free_slots,
-                           int *free_count)
+static void free_registers(const struct ulp_tape_plan *plan, int i, int *last_use,
+                           size_t *free_slots, int *free_count)
 {
     for (int m = plan->steps[i].chain ? 0 : i; m <= i; m++)
         for (int k = 0; k < 3; k++) {
@@ -19,9 +21,9 @@ static void free_registers(const struct plan *plan, int i, int *last_use, size_t
                                      : -1;
             if (argument < 0 || last_use[argument] != i)
                 continue;
-            const struct step *operand = &plan->steps[argument];
+            const struct ulp_tape_step *operand = &plan->steps[argument];
             last_use[argument] = -1;
-            if (operand->strip && operand->reach == REACH_ELEMENT && !operand->kept)
+            if (operand->strip && operand->reach == ULP_REACH_ELEMENT && !operand->kept)
                 free_slots[(*free_count)++] = operand->strip;
         }
 }
@@ -29,9 +31,9 @@ static void free_registers(const struct plan *plan, int i, int *last_use, size_t
 /* Registers for strips of elements: one is free again after the last instruction that reads it. A
  * result may take the register of its own operand. The order of all phases is that of the tape, so
  * one assignment serves every phase. */
-static void assign_registers(struct plan *plan, int *last_use, size_t *free_slots)
+static void assign_registers(struct ulp_tape_plan *plan, size_t row_length, int *last_use,
+                             size_t *free_slots)
 {
-    const size_t strip_bytes = plan->width * plan->element_bytes;
     int free_count = 0;
     for (int i = 0; i < plan->step_count; i++) {
         last_use[i] = i;
@@ -44,138 +46,164 @@ static void assign_registers(struct plan *plan, int *last_use, size_t *free_slot
     for (int i = 0; i < plan->output_count; i++)
         last_use[plan->outputs[i].step] = plan->step_count;
     for (int i = 0; i < plan->step_count; i++) {
-        struct step *step = &plan->steps[i];
+        struct ulp_tape_step *step = &plan->steps[i];
         if (!step->needed || step->inside)
             continue;
         free_registers(plan, i, last_use, free_slots, &free_count);
         if (step->kept)
-            step->strip =
-                take_slot(plan, plan->tile_rows * plan->rows->row_length * plan->element_bytes);
-        else if (step->reach == REACH_ELEMENT && !step->direct && step->direct_output < 0)
-            step->strip = free_count ? free_slots[--free_count] : take_slot(plan, strip_bytes);
+            step->strip = take_slot(plan, plan->cut.tile_rows * row_length * plan->numbers.bytes);
+        else if (step->reach == ULP_REACH_ELEMENT && !step->in_place && step->output < 0)
+            step->strip = free_count ? free_slots[--free_count]
+                                     : take_slot(plan, plan->cut.width * plan->numbers.bytes);
     }
 }
 
-/* What tiles need besides: addresses of every operand and output, classes of windows. */
-static void lay_tiles(struct plan *plan)
+static void lay_windows(struct ulp_tape_plan *plan, size_t row_length, size_t tensor_count)
 {
-    const size_t lanes = (size_t)plan->step_count + (size_t)plan->output_count;
-    plan->addresses_slot = take_slot(plan, lanes * sizeof(struct row_address));
-    if (!plan->rows->window)
+    struct ulp_tape_slots *slots = &plan->slots;
+    const size_t rows = plan->cut.tile_rows;
+    slots->positions = take_slot(plan, row_length * sizeof(int32_t));
+    if (!plan->cut.across)
         return;
-    plan->gathered_slot = take_slot(plan, lanes * plan->tile_rows * sizeof(int64_t));
-    plan->classes_slot = take_slot(plan, plan->tile_rows * sizeof(struct window_class));
-    plan->members_slot = take_slot(plan, plan->tile_rows * sizeof(int));
-    plan->ids_slot = take_slot(plan, plan->tile_rows * sizeof(uint64_t));
-    plan->indices_slot = take_slot(plan, plan->tile_rows * sizeof(size_t));
+    slots->gathered = take_slot(plan, tensor_count * rows * sizeof(int64_t));
+    slots->classes = take_slot(plan, rows * sizeof(struct ulp_window_class));
+    slots->members = take_slot(plan, rows * sizeof(int));
+    slots->ids = take_slot(plan, rows * sizeof(uint64_t));
+    slots->indices = take_slot(plan, rows * sizeof(size_t));
 }
 
-static void lay_worker(struct plan *plan)
+static void lay_worker(struct ulp_tape_plan *plan, const struct ulp_tape_call *call)
 {
-    const size_t strip_bytes = plan->width * plan->element_bytes,
-                 rows = plan->tiles ? plan->tile_rows : plan->rows_ahead;
+    const struct ulp_tape_cut *cut = &plan->cut;
+    const struct ulp_tape_numbers *numbers = &plan->numbers;
+    const size_t tensor_count = (size_t)plan->operand_count + (size_t)call->tape->output_count,
+                 row_length = call->rows->row_length;
+    struct ulp_tape_slots *slots = &plan->slots;
+    bool folds = false;
     for (int i = 0; i < plan->step_count; i++) {
-        struct step *step = &plan->steps[i];
-        if (!step->needed || step->reach == REACH_ELEMENT)
+        struct ulp_tape_step *step = &plan->steps[i];
+        if (!step->needed || step->reach == ULP_REACH_ELEMENT)
             continue;
-        if (step->reach == REACH_ROW)
-            step->one = take_slot(plan, rows * plan->element_bytes);
-        if (step->reach == REACH_RUN || step->wide)
-            step->strip = take_slot(plan, strip_bytes);
-        if (step->reach == REACH_RUN)
-            step->one = step->strip;
-        if (step->kind == ULP_TAPE_FOLD)
-            step->fold =
-                take_slot(plan, plan->tiles ? rows * (size_t)plan->order.parts * plan->sum_bytes
-                                            : ulp_fold_bytes(&plan->sum_rule, plan->order));
+        if (step->reach == ULP_REACH_ROW)
+            step->one = take_slot(plan, cut->tile_rows * numbers->bytes);
+        if (step->reach == ULP_REACH_RUN)
+            step->one = step->strip = take_slot(plan, cut->once_width * numbers->bytes);
+        else if (step->spread)
+            step->strip = take_slot(plan, cut->width * numbers->bytes);
+        if (step->kind != ULP_TAPE_FOLD)
+            continue;
+        folds = true;
+        step->fold =
+            take_slot(plan, ulp_fold_bytes(&numbers->sum_rule, numbers->order, cut->tile_rows));
     }
-    plan->size_slot = take_slot(plan, plan->element_bytes);
-    const size_t offset_count = plan->fold_windows && plan->rows->row_length > plan->width
-                                    ? plan->rows->row_length
-                                    : plan->width;
-    plan->offsets_slot = take_slot(plan, offset_count * sizeof(int64_t));
-    if (plan->rows->window)
-        plan->positions_slot = take_slot(plan, plan->rows->row_length * sizeof(int32_t));
-    if (plan->tiles)
-        lay_tiles(plan);
-    if (!plan->has_folds)
+    slots->addresses = take_slot(plan, tensor_count * sizeof(struct ulp_tape_address));
+    slots->size = take_slot(plan, numbers->bytes);
+    slots->offsets =
+        take_slot(plan, (plan->fold_windows && row_length > cut->width ? row_length : cut->width) *
+                            sizeof(int64_t));
+    if (call->rows->window)
+        lay_windows(plan, row_length, tensor_count);
+    if (!folds)
         return;
-    plan->converted_slot = plan->same_carrier ? 0 : take_slot(plan, plan->width * plan->sum_bytes);
-    plan->sum_slot = take_slot(plan, plan->sum_bytes);
-    plan->unit_slot = plan->narrow ? take_slot(plan, rows * plan->sum_bytes) : 0;
+    slots->converted = numbers->same_carrier ? 0 : take_slot(plan, cut->width * numbers->sum_bytes);
+    slots->sums = take_slot(plan, cut->tile_rows * numbers->sum_bytes);
+    slots->unit = numbers->narrow ? take_slot(plan, cut->tile_rows * numbers->sum_bytes) : 0;
 }
 
-static void mark_wide(struct plan *plan)
+static void mark_spread(struct ulp_tape_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++)
         for (int k = 0; k < 3; k++) {
-            const struct step *step = &plan->steps[i];
-            const bool in_chain = (step->inside || step->chain) && !plan->tiles;
+            const struct ulp_tape_step *step = &plan->steps[i];
+            const bool in_chain = (step->inside || step->chain) && !plan->cut.across;
             if (step->needed && step->arguments[k] >= 0 && !in_chain &&
-                (step->reach == REACH_ELEMENT || step->kind == ULP_TAPE_FOLD))
-                plan->steps[step->arguments[k]].wide = true;
+                (step->reach == ULP_REACH_ELEMENT || step->kind == ULP_TAPE_FOLD))
+                plan->steps[step->arguments[k]].spread = true;
         }
     for (int i = 0; i < plan->output_count; i++)
         if (plan->outputs[i].per_position)
-            plan->steps[plan->outputs[i].step].wide = true;
+            plan->steps[plan->outputs[i].step].spread = true;
 }
 
-static bool list_steps(struct plan *plan, struct step_list *list, struct ulp_arena *arena,
-                       bool (*wanted)(const struct step *step, int phase), int phase)
-{
-    *list = (struct step_list){
-        .items = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *list->items)};
-    for (int i = 0; i < plan->step_count && list->items; i++)
-        if (plan->steps[i].needed && wanted(&plan->steps[i], phase))
-            list->items[list->count++] = i;
-    return list->items != NULL;
-}
-
-static bool is_once(const struct step *step, int phase)
+static bool is_once(const struct ulp_tape_step *step, int phase)
 {
     (void)phase;
-    return step->reach == REACH_RUN;
+    return step->reach == ULP_REACH_RUN;
 }
-static bool is_repeated(const struct step *step, int phase)
+static bool is_kept(const struct ulp_tape_step *step, int phase)
 {
     (void)phase;
-    return step->reach != REACH_RUN && !step->inside;
+    return step->kept;
 }
-static bool is_row_part(const struct step *step, int phase)
+static bool is_row(const struct ulp_tape_step *step, int phase)
 {
-    return step->reach == REACH_ROW && step->kind != ULP_TAPE_FOLD && step->phase == phase;
+    return step->reach == ULP_REACH_ROW && step->kind != ULP_TAPE_FOLD && step->phase == phase;
 }
-static bool is_fold_part(const struct step *step, int phase)
+static bool is_spread(const struct ulp_tape_step *step, int phase)
+{
+    return step->reach == ULP_REACH_ROW && step->spread &&
+           step->phase + (step->kind == ULP_TAPE_FOLD) == phase;
+}
+static bool is_fold(const struct ulp_tape_step *step, int phase)
 {
     return step->kind == ULP_TAPE_FOLD && step->phase == phase;
 }
 
-/* Keeping a value spares computing it again, unless it is an operand that whole strips of rows are
- * used of in place. */
-static bool is_kept(const struct plan *plan, const struct step *step)
+/* Lists lie one after the other in memory for all of them: an item that is added belongs to the
+ * last one begun. */
+static void begin_list(struct ulp_tape_list *list, int **items)
 {
-    return plan->keep && !(step->carried && plan->width < 2 * plan->tile_rows);
+    *list = (struct ulp_tape_list){.items = *items};
+}
+static void add_item(struct ulp_tape_list *list, int **items, int item)
+{
+    list->items[list->count++] = item;
+    *items += 1;
+}
+
+static void list_steps(const struct ulp_tape_plan *plan, struct ulp_tape_list *list, int **items,
+                       bool (*wanted)(const struct ulp_tape_step *step, int phase), int phase)
+{
+    begin_list(list, items);
+    for (int i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].needed && wanted(&plan->steps[i], phase))
+            add_item(list, items, i);
+}
+
+static void list_operands(const struct ulp_tape_plan *plan, struct ulp_tape_list *list, int **items,
+                          bool per_position)
+{
+    begin_list(list, items);
+    for (int i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].needed && plan->steps[i].operand >= 0 &&
+            plan->steps[i].reach == (per_position ? ULP_REACH_ELEMENT : ULP_REACH_ROW))
+            add_item(list, items, plan->steps[i].operand);
+    for (int i = 0; i < plan->output_count; i++)
+        if (plan->outputs[i].per_position == per_position)
+            add_item(list, items, plan->operand_count + plan->outputs[i].number);
 }
 
 /* A phase's folds, and the elements that they and in the last phase the outputs need, directly or
  * through others. All outputs are stored in the last phase, so that one may lie over an operand
- * that earlier phases read again. made: the elements that earlier phases made. */
-static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_arena *arena)
+ * that earlier phases read again. made: the elements that earlier phases made. Keeping a value
+ * spares computing it again, unless it is an operand that whole strips are used of in place. */
+static void list_elements(struct ulp_tape_plan *plan, int phase, bool *made, bool *marked,
+                          int **items)
 {
-    struct step_list *list = &plan->element_part[phase];
-    bool *marked = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *marked);
-    list->items = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *list->items);
-    if (!marked || !list->items)
-        return false;
-    for (int i = 0; i < plan->fold_part[phase].count; i++)
-        marked[plan->steps[plan->fold_part[phase].items[i]].arguments[0]] = true;
+    const struct ulp_tape_cut *cut = &plan->cut;
+    const struct ulp_tape_list *folds = &plan->phases[phase].folds;
+    struct ulp_tape_list *list = &plan->phases[phase].elements;
+    memset(marked, 0, (size_t)plan->step_count * sizeof *marked);
+    for (int i = 0; i < folds->count; i++)
+        marked[plan->steps[folds->items[i]].arguments[0]] = true;
     for (int i = 0; i < plan->output_count && phase == plan->phase_count - 1; i++)
         marked[plan->outputs[i].step] = true;
     for (int i = plan->step_count - 1; i >= 0; i--) {
-        struct step *step = &plan->steps[i];
-        if (!marked[i] || step->reach != REACH_ELEMENT)
+        struct ulp_tape_step *step = &plan->steps[i];
+        if (!marked[i] || step->reach != ULP_REACH_ELEMENT)
             continue;
-        if (made[i] && is_kept(plan, step)) {
+        if (made[i] && cut->keep &&
+            !(step->in_place || (step->native && cut->across && cut->width < 2 * cut->tile_rows))) {
             step->kept = true;
             marked[i] = false;
         }
@@ -183,49 +211,61 @@ static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_a
             if (marked[i] && step->arguments[k] >= 0)
                 marked[step->arguments[k]] = true;
     }
+    begin_list(list, items);
     for (int i = 0; i < plan->step_count; i++) {
-        const bool element =
-            marked[i] && plan->steps[i].reach == REACH_ELEMENT && !plan->steps[i].inside;
-        if (element || (plan->steps[i].needed && is_fold_part(&plan->steps[i], phase)))
-            list->items[list->count++] = i;
+        const struct ulp_tape_step *step = &plan->steps[i];
+        const bool element = marked[i] && step->reach == ULP_REACH_ELEMENT && !step->inside;
+        if (element || (step->needed && is_fold(step, phase)))
+            add_item(list, items, i);
         made[i] = made[i] || element;
+    }
+}
+
+static bool list_all(struct ulp_tape_plan *plan)
+{
+    /* A step is in at most one phase's rows, folds and spreads, and in each one's elements. */
+    const size_t steps = (size_t)plan->step_count, outputs = (size_t)plan->output_count,
+                 phases = (size_t)plan->phase_count;
+    int *items = ulp_arena_take(plan->arena, steps * (phases + 7) + 3 * outputs, sizeof *items);
+    bool *made = ulp_arena_take(plan->arena, 2 * steps, sizeof *made);
+    plan->phases = ulp_arena_take(plan->arena, phases, sizeof *plan->phases);
+    if (!items || !made || !plan->phases)
+        return false;
+    list_steps(plan, &plan->once, &items, is_once, 0);
+    for (int p = 0; p < plan->phase_count; p++) {
+        struct ulp_tape_phase *phase = &plan->phases[p];
+        list_steps(plan, &phase->rows, &items, is_row, p);
+        list_steps(plan, &phase->folds, &items, is_fold, p);
+        list_steps(plan, &phase->spreads, &items, is_spread, p);
+        list_elements(plan, p, made, made + steps, &items);
+    }
+    list_steps(plan, &plan->kept, &items, is_kept, 0);
+    list_operands(plan, &plan->row_tensors, &items, false);
+    list_operands(plan, &plan->element_tensors, &items, true);
+    begin_list(&plan->stored, &items);
+    for (int i = 0; i < plan->output_count; i++) {
+        const struct ulp_tape_output *output = &plan->outputs[i];
+        if (output->per_position && plan->steps[output->step].output != output->number)
+            add_item(&plan->stored, &items, i);
     }
     return true;
 }
 
-static bool list_all(struct plan *plan, struct ulp_arena *arena)
-{
-    const size_t phases = (size_t)plan->phase_count;
-    plan->row_part = ulp_arena_take(arena, phases, sizeof *plan->row_part);
-    plan->fold_part = ulp_arena_take(arena, phases, sizeof *plan->fold_part);
-    plan->element_part = ulp_arena_take(arena, phases, sizeof *plan->element_part);
-    bool *made = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *made);
-    if (!made || !plan->row_part || !plan->fold_part || !plan->element_part ||
-        !list_steps(plan, &plan->once, arena, is_once, 0) ||
-        !list_steps(plan, &plan->program, arena, is_repeated, 0))
-        return false;
-    for (int p = 0; p < plan->phase_count; p++)
-        if (!list_steps(plan, &plan->row_part[p], arena, is_row_part, p) ||
-            !list_steps(plan, &plan->fold_part[p], arena, is_fold_part, p) ||
-            !list_elements(plan, p, made, arena))
-            return false;
-    return true;
-}
-
-bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena)
+bool ulp_evaluate_lay(struct ulp_tape_plan *plan, const struct ulp_tape_call *call)
 {
     const size_t step_count = (size_t)plan->step_count;
-    int *last_use = ulp_arena_take(arena, step_count, sizeof *last_use);
-    size_t *free_slots = ulp_arena_take(arena, step_count, sizeof *free_slots);
-    if (!last_use || !free_slots)
+    int *last_use = ulp_arena_take(plan->arena, step_count, sizeof *last_use);
+    size_t *free_slots = ulp_arena_take(plan->arena, step_count, sizeof *free_slots);
+    mark_spread(plan);
+    if (!last_use || !free_slots || !list_all(plan))
         return false;
-    if (!list_all(plan, arena))
-        return false;
-    plan->batch = ulp_evaluate_is_batch(plan);
-    mark_wide(plan);
-    take_slot(plan, sizeof(struct worker));
-    plan->values_slot = take_slot(plan, step_count * sizeof(void *));
-    assign_registers(plan, last_use, free_slots);
-    lay_worker(plan);
+    plan->batch = ulp_evaluate_is_batch(plan, call);
+    /* No memory is of a tile's rows when no tensor has one element for each. */
+    if (!plan->cut.across && !plan->row_tensors.count && plan->cut.tile_rows > 1)
+        plan->cut.tile_rows = call->rows->row_count;
+    take_slot(plan, sizeof(struct ulp_tape_worker));
+    plan->slots.values = take_slot(plan, step_count * sizeof(void *));
+    assign_registers(plan, call->rows->row_length, last_use, free_slots);
+    lay_worker(plan, call);
     return true;
 }

@@ -3,8 +3,7 @@ libcore_la_SOURCES += \
 	%D%/evaluate.c %D%/evaluate.h \
 	%D%/evaluate_memory.c \
 	%D%/evaluate_plan.c \
-	%D%/evaluate_chain.c %D%/evaluate_tiles.c \
-	%D%/evaluate_worker.c \
+	%D%/evaluate_chain.c %D%/evaluate_strip.c %D%/evaluate_window.c \
 	%D%/layout.c %D%/layout.h \
 	%D%/layout_window.c \
 	%D%/parse.c \

@@ -106,4 +106,16 @@ struct ulp_tape_call {
 };
 enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error);
 
+/* The first part of a run: all that follows from the tape, the arithmetic, the rows, and the types
+ * and places of tensors. Errors of a run but those of memory are found here. Immutable; may be
+ * shared. The tape outlives it. */
+struct ulp_tape_plan;
+enum ulp_status ulp_tape_plan_create(struct ulp_tape_plan **out, const struct ulp_tape_call *call,
+                                     struct ulp_error *error);
+void ulp_tape_plan_free(struct ulp_tape_plan *plan);
+/* The second part, any number of times, with a call that differs from the planned one at most in
+ * the tensors' memory, constants' values, the node key and the pool. */
+enum ulp_status ulp_tape_plan_run(const struct ulp_tape_plan *plan,
+                                  const struct ulp_tape_call *call, struct ulp_error *error);
+
 #endif

@@ -25,6 +25,11 @@ enum { ARITHMETICS = sizeof arithmetics / sizeof arithmetics[0], DETERMINISTIC =
 static mpfr_t tree[COUNT];
 static _Alignas(16) unsigned char strip[COUNT * RECORD_BYTES], out[RECORD_BYTES];
 
+/* Rows side by side: the same elements in each, from another one on, in a circle. */
+#define ROWS 3
+static _Alignas(16) unsigned char rows_strip[ROWS * COUNT * RECORD_BYTES],
+    rows_out[ROWS * RECORD_BYTES], row_out[RECORD_BYTES];
+
 /* *a = a step b. */
 static void step(const struct ulp_strip_rule *rule, enum ulp_fold kind, mpfr_t a, const mpfr_t b)
 {
@@ -79,26 +84,34 @@ static void fold_parts(const struct ulp_strip_rule *rule, enum ulp_fold kind, si
                 step(rule, kind, tree[t * group], tree[(t + half) * group]);
 }
 
-/* n elements in strips of random lengths up to `longest`. */
-static void run_fold(const struct ulp_strip_rule *rule, enum ulp_fold kind, enum ulp_order order,
-                     int block, size_t n, size_t longest, uint64_t *state, void *result)
+/* n positions of row_count rows in strips of random lengths up to `longest`. */
+static void run_rows(const struct ulp_strip_rule *rule, enum ulp_fold kind, enum ulp_order order,
+                     int block, const unsigned char *values, size_t row_count, size_t n,
+                     size_t longest, uint64_t *state, void *result)
 {
-    const size_t step_bytes = ulp_strip_element_bytes(rule->carrier, rule->precision);
+    const size_t step_bytes = row_count * ulp_strip_element_bytes(rule->carrier, rule->precision);
     const struct ulp_fold_order how = {.order = order,
                                        .block = block,
                                        .parts = block,
                                        .group = block / 8 ? 8 : 1};
-    struct ulp_fold_state *fold = calloc(1, ulp_fold_bytes(rule, how));
+    struct ulp_fold_state *fold = calloc(1, ulp_fold_bytes(rule, how, row_count));
     ck_assert_ptr_nonnull(fold);
-    ulp_fold_begin(fold, rule, kind, how);
+    ck_assert(row_count == 1 || ulp_fold_takes_rows(kind, how));
+    ulp_fold_begin(fold, rule, kind, how, row_count);
     for (size_t i = 0; i < n;) {
         size_t length = longest == ULP_STRIP ? longest : 1 + oracle_random(state) % longest;
         length = length < n - i ? length : n - i;
-        ulp_fold_add(fold, strip + i * step_bytes, length, (struct ulp_strip_place){4, 1000 + i});
+        ulp_fold_add(fold, values + i * step_bytes, length, (struct ulp_strip_place){4, 1000 + i});
         i += length;
     }
     ulp_fold_end(fold, result);
     free(fold);
+}
+
+static void run_fold(const struct ulp_strip_rule *rule, enum ulp_fold kind, enum ulp_order order,
+                     int block, size_t n, size_t longest, uint64_t *state, void *result)
+{
+    run_rows(rule, kind, order, block, strip, 1, n, longest, state, result);
 }
 
 static void make_values(const struct ulp_strip_rule *rule, uint64_t *state, size_t n, bool specials)
@@ -174,6 +187,40 @@ START_TEST(folds_do_not_depend_on_the_cuts)
 }
 END_TEST
 
+START_TEST(rows_side_by_side_are_folded_as_one)
+{
+    static const size_t counts[] = {0, 1, 2, 5, 8, 64, 129, COUNT};
+    const struct ulp_strip_rule rule = oracle_rule(arithmetics[_i]);
+    const size_t bytes = ulp_strip_element_bytes(rule.carrier, rule.precision);
+    uint64_t state = 7;
+    for (int kind = 0; kind < ULP_FOLD_COUNT; kind++)
+        for (int order = 0; order < 4; order++)
+            for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+                const size_t n = counts[k];
+                const int block = 1 << k;
+                const struct ulp_fold_order how = {.order = (enum ulp_order)order};
+                if (!ulp_fold_takes_rows((enum ulp_fold)kind, how))
+                    continue;
+                make_values(&rule, &state, n, k % 3 == 1);
+                for (size_t i = 0; i < n * ROWS; i++)
+                    memcpy(rows_strip + i * bytes, strip + (i / ROWS + i % ROWS) % n * bytes,
+                           bytes);
+                run_rows(&rule, (enum ulp_fold)kind, (enum ulp_order)order, block, rows_strip, ROWS,
+                         n, k % 2 ? ULP_STRIP / ROWS : 40, &state, rows_out);
+                for (size_t row = 0; row < ROWS; row++) {
+                    for (size_t i = 0; i < n; i++)
+                        memcpy(strip + i * bytes, rows_strip + (i * ROWS + row) * bytes, bytes);
+                    run_fold(&rule, (enum ulp_fold)kind, (enum ulp_order)order, block, n, ULP_STRIP,
+                             &state, row_out);
+                    if (memcmp(row_out, rows_out + row * bytes, bytes) != 0)
+                        ck_abort_msg("%s: kind %d, order %d, %zu elements, row %zu",
+                                     arithmetics[_i], kind, order, n, row);
+                }
+                free_values(n);
+            }
+}
+END_TEST
+
 START_TEST(empty_folds)
 {
     static const double neutral[ULP_FOLD_COUNT] = {0, -__builtin_inf(), __builtin_inf(), 1};
@@ -211,6 +258,7 @@ Suite *strip_fold_suite(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, folds_follow_their_definition, 0, DETERMINISTIC);
     tcase_add_loop_test(tcase, folds_do_not_depend_on_the_cuts, 0, ARITHMETICS);
+    tcase_add_loop_test(tcase, rows_side_by_side_are_folded_as_one, 0, DETERMINISTIC);
     tcase_add_test(tcase, empty_folds);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -64,9 +64,28 @@ static REAL real_of_wide(const struct ulp_strip_rule *rule, const struct ulp_ten
         break;                                                       \
     }
 
-static void load_contiguous(REAL *restrict y, const REAL *restrict in, size_t n)
+static void load_native(REAL *restrict y, const REAL *restrict in, const int64_t *restrict offset,
+                        int64_t stride, size_t n)
 {
-    memcpy(y, in, n * sizeof *y);
+    if (!offset && stride == 1) {
+        memcpy(y, in, n * sizeof *y);
+        return;
+    }
+#pragma GCC unroll 4
+    for (size_t i = 0; i < n; i++)
+        y[i] = in[offset ? offset[i] : (int64_t)i * stride];
+}
+
+static void store_native(REAL *restrict out, const int64_t *restrict offset, int64_t stride,
+                         const REAL *restrict x, size_t n)
+{
+    if (!offset && stride == 1) {
+        memcpy(out, x, n * sizeof *x);
+        return;
+    }
+#pragma GCC unroll 4
+    for (size_t i = 0; i < n; i++)
+        out[offset ? offset[i] : (int64_t)i * stride] = x[i];
 }
 
 /* False: some number needs rounding. */
@@ -87,8 +106,8 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
                  int64_t base, const int64_t *offset, int64_t stride, size_t n)
 {
     REAL *y = out;
-    if (tensor->element == REAL_ELEMENT && !offset && stride == 1) {
-        load_contiguous(y, (const REAL *)tensor->data + base, n);
+    if (tensor->element == REAL_ELEMENT) {
+        load_native(y, (const REAL *)tensor->data + base, offset, stride, n);
         return;
     }
     if (tensor->element == ULP_ELEMENT_I32 && !offset && stride == 1 &&
@@ -163,14 +182,17 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
     REAL rounded[ULP_STRIP];
     double wide[ULP_STRIP];
     const bool rounds = storage && !holds_all(storage);
+    if (rounds && (tensor->element == ULP_ELEMENT_F32 || tensor->element == REAL_ELEMENT)) {
+        memcpy(rounded, x, n * sizeof *x);
+        round_to(storage, rule->rounding, rounded, n, rule->seed, place.stream, place.first);
+        x = rounded;
+    }
+    if (tensor->element == REAL_ELEMENT) {
+        store_native((REAL *)tensor->data + base, offset, stride, x, n);
+        return;
+    }
     switch (tensor->element) {
-    case ULP_ELEMENT_F32:
-        if (rounds) {
-            memcpy(rounded, x, n * sizeof *x);
-            round_to(storage, rule->rounding, rounded, n, rule->seed, place.stream, place.first);
-            x = rounded;
-        }
-        STORE_LOOP(float)
+    case ULP_ELEMENT_F32: STORE_LOOP(float)
     case ULP_ELEMENT_F64:
         if (rounds) {
             store_rounded_f64(rule, storage, tensor, base, offset, stride, x, n, place);

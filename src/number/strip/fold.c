@@ -19,17 +19,16 @@ struct ulp_fold_state {
     const struct ulp_strip_rule *rule;
     ulp_strip_fn *combine;
     enum ulp_fold kind;
-    enum ulp_order order;
-    struct ulp_fold_order parts; /* warp */
-    uint64_t block;              /* elements in a block: blocked order */
-    uint64_t count;              /* elements so far */
-    uint64_t stream;             /* of the last strip */
-    uint64_t origin;             /* stochastic index of element 0 */
-    size_t element_bytes;
+    struct ulp_fold_order order;
+    uint64_t block;  /* elements in a block: blocked order */
+    uint64_t count;  /* elements of a row so far */
+    uint64_t stream; /* of the last strip */
+    uint64_t origin; /* stochastic index of element 0 */
+    size_t row_count, element_bytes;
     /* Sequential: values[0] is the partial result. Blocked: values[0] that of whole blocks,
      * values[1] that of the running block. Pairwise: values[l] is that of an aligned group of 2^l
      * elements, present when bit l of count is set (a binary counter; adding an element carries as
-     * adding 1 does). Warp: the partial results. */
+     * adding 1 does). Warp, and several rows: the partial results, a part's rows side by side. */
     alignas(64) unsigned char values[];
 };
 
@@ -40,26 +39,41 @@ static const enum ulp_primitive combinations[ULP_FOLD_COUNT] = {
     [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
 };
 
-size_t ulp_fold_bytes(const struct ulp_strip_rule *rule, struct ulp_fold_order order)
+static bool is_extremum(enum ulp_fold kind)
 {
-    const size_t parts = order.order == ULP_ORDER_WARP ? (size_t)order.parts : 0;
+    return kind == ULP_FOLD_MAX || kind == ULP_FOLD_MIN;
+}
+
+bool ulp_fold_takes_rows(enum ulp_fold kind, struct ulp_fold_order order)
+{
+    return order.order == ULP_ORDER_SEQUENTIAL || order.order == ULP_ORDER_WARP ||
+           is_extremum(kind);
+}
+
+size_t ulp_fold_bytes(const struct ulp_strip_rule *rule, struct ulp_fold_order order,
+                      size_t row_count)
+{
+    const size_t parts = order.order == ULP_ORDER_WARP ? (size_t)order.parts : 1,
+                 values = parts * row_count;
     return sizeof(struct ulp_fold_state) +
-           (parts > LEVELS ? parts : LEVELS) *
+           (values > LEVELS ? values : LEVELS) *
                ulp_strip_element_bytes(rule->carrier, rule->precision);
 }
 
 void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *rule,
-                    enum ulp_fold kind, struct ulp_fold_order order)
+                    enum ulp_fold kind, struct ulp_fold_order order, size_t row_count)
 {
     state->rule = rule;
     state->combine = ulp_strip_tables[rule->carrier]->primitive[combinations[kind]];
     state->kind = kind;
-    state->order = order.order;
-    state->parts = order;
+    state->order = order;
+    if (order.order != ULP_ORDER_WARP || is_extremum(kind))
+        state->order.parts = state->order.group = 1;
     state->block = order.block > 0 ? (uint64_t)order.block : 1;
     state->count = 0;
     state->stream = 0;
     state->origin = 0;
+    state->row_count = row_count;
     state->element_bytes = ulp_strip_element_bytes(rule->carrier, rule->precision);
 }
 
@@ -178,8 +192,8 @@ static void carry(struct ulp_fold_state *state, const void *value, size_t level)
 }
 
 /* The elements at odd (parity 1) or even positions of x, together. */
-static void take_every_second(const struct ulp_fold_state *state, unsigned char *out,
-                              const unsigned char *x, size_t pairs, size_t parity)
+static void take_every_second(const struct ulp_fold_state *state, unsigned char *restrict out,
+                              const unsigned char *restrict x, size_t pairs, size_t parity)
 {
     const size_t bytes = state->element_bytes;
     if (bytes == sizeof(float))
@@ -230,21 +244,34 @@ static void add_pairwise(struct ulp_fold_state *state, const unsigned char *x, s
 static void add_parts(struct ulp_fold_state *state, const unsigned char *x, size_t n,
                       struct ulp_strip_place place)
 {
-    const size_t parts = (size_t)state->parts.parts;
+    const size_t parts = (size_t)state->order.parts, rows = state->row_count;
     while (n > 0) {
-        const size_t part = (size_t)(state->count % parts), room = parts - part;
+        const size_t part = parts > 1 ? (size_t)(state->count % parts) : 0, room = parts - part;
         size_t length = room < n ? room : n;
-        length = length < ULP_STRIP ? length : ULP_STRIP;
+        length = length * rows <= ULP_STRIP ? length : ULP_STRIP / rows;
+        unsigned char *values = value_at(state, part * rows);
         if (state->count < parts)
-            memcpy(value_at(state, part), x, length * state->element_bytes);
+            memcpy(values, x, length * rows * state->element_bytes);
         else
-            state->combine(state->rule, value_at(state, part), value_at(state, part), x, NULL,
-                           length, place);
+            state->combine(state->rule, values, values, x, NULL, length * rows, place);
         state->count += length;
         place.first += length;
-        x += length * state->element_bytes;
+        x += length * rows * state->element_bytes;
         n -= length;
     }
+}
+
+/* The rows' one part. */
+static void add_rows(struct ulp_fold_state *state, const unsigned char *x, size_t n)
+{
+    const struct ulp_strip_place nowhere = {0, 0};
+    const size_t rows = state->row_count, bytes = rows * state->element_bytes;
+    if (state->count == 0)
+        memcpy(state->values, x, bytes);
+    for (size_t i = state->count == 0; i < n; i++)
+        state->combine(state->rule, state->values, state->values, x + i * bytes, NULL, rows,
+                       nowhere);
+    state->count += n;
 }
 
 struct ulp_fold_order ulp_fold_order_warp(size_t row_length, bool contiguous)
@@ -260,31 +287,29 @@ struct ulp_fold_order ulp_fold_order_warp(size_t row_length, bool contiguous)
     return order;
 }
 
-void ulp_fold_join(const struct ulp_strip_rule *rule, enum ulp_fold kind,
-                   struct ulp_fold_order order, void *parts, size_t n, uint64_t count,
-                   struct ulp_strip_place place)
+/* The partial results become one, in the first places. Parts from number `count` on hold none. */
+static void join_parts(const struct ulp_fold_state *state, unsigned char *values)
 {
-    const size_t bytes = n * ulp_strip_element_bytes(rule->carrier, rule->precision);
-    ulp_strip_fn *const add = ulp_strip_tables[rule->carrier]->primitive[combinations[kind]];
-    const size_t group = (size_t)order.group, threads = (size_t)order.parts / group;
-    unsigned char *const values = parts;
+    const size_t n = state->row_count, bytes = n * state->element_bytes,
+                 group = (size_t)state->order.group, threads = (size_t)state->order.parts / group;
     uint64_t level = 0;
-    struct ulp_strip_place at = {.first = place.first};
-    for (size_t t = 0; t < threads && t * group < count; t++) {
+    struct ulp_strip_place at = {.first = state->origin};
+    for (size_t t = 0; t < threads && t * group < state->count; t++) {
         unsigned char *const sum = values + t * bytes;
         if (t)
             memcpy(sum, values + t * group * bytes, bytes);
-        for (size_t k = 1; k < group && t * group + k < count; k++) {
-            at.stream = place.stream ^ (LEVEL_STREAM + t * group + k);
-            add(rule, sum, sum, values + (t * group + k) * bytes, NULL, n, at);
+        for (size_t k = 1; k < group && t * group + k < state->count; k++) {
+            at.stream = state->stream ^ (LEVEL_STREAM + t * group + k);
+            state->combine(state->rule, sum, sum, values + (t * group + k) * bytes, NULL, n, at);
         }
     }
-    const uint64_t sums = (count + group - 1) / group;
+    const uint64_t sums = (state->count + group - 1) / group;
     for (size_t half = threads / 2; half > 0; half /= 2, level++)
         for (size_t t = 0; t < half && t + half < sums; t++) {
-            at.stream = place.stream ^ (LEVEL_STREAM + (size_t)order.parts * (level + 1) + t);
-            add(rule, values + t * bytes, values + t * bytes, values + (t + half) * bytes, NULL, n,
-                at);
+            at.stream =
+                state->stream ^ (LEVEL_STREAM + (size_t)state->order.parts * (level + 1) + t);
+            state->combine(state->rule, values + t * bytes, values + t * bytes,
+                           values + (t + half) * bytes, NULL, n, at);
         }
 }
 
@@ -309,9 +334,10 @@ static void add_extremum(struct ulp_fold_state *state, const unsigned char *x, s
     state->count = 1;
 }
 
-static bool is_extremum(const struct ulp_fold_state *state)
+/* Halving a strip does not gain on records. */
+static bool is_halved(const struct ulp_fold_state *state)
 {
-    return (state->kind == ULP_FOLD_MAX || state->kind == ULP_FOLD_MIN) &&
+    return is_extremum(state->kind) && state->row_count == 1 &&
            state->element_bytes <= sizeof(double);
 }
 
@@ -322,16 +348,18 @@ void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n,
         return;
     state->stream = place.stream;
     state->origin = place.first - state->count;
-    if (is_extremum(state)) {
+    if (state->row_count > 1 && state->order.parts == 1)
+        add_rows(state, strip, n);
+    else if (is_halved(state))
         add_extremum(state, strip, n);
-        return;
-    }
-    switch (state->order) {
-    case ULP_ORDER_SEQUENTIAL: add_sequential(state, strip, n, place.first); break;
-    case ULP_ORDER_BLOCKED: add_blocked(state, strip, n, place.first); break;
-    case ULP_ORDER_PAIRWISE: add_pairwise(state, strip, n); break;
-    case ULP_ORDER_WARP: add_parts(state, strip, n, place); break;
-    }
+    else if (state->order.parts > 1)
+        add_parts(state, strip, n, place);
+    else if (state->order.order == ULP_ORDER_BLOCKED)
+        add_blocked(state, strip, n, place.first);
+    else if (state->order.order == ULP_ORDER_PAIRWISE)
+        add_pairwise(state, strip, n);
+    else
+        add_sequential(state, strip, n, place.first);
 }
 
 static void set_empty(const struct ulp_fold_state *state, void *out)
@@ -340,7 +368,8 @@ static void set_empty(const struct ulp_fold_state *state, void *out)
                                                         [ULP_FOLD_MAX] = "-inf",
                                                         [ULP_FOLD_MIN] = "inf",
                                                         [ULP_FOLD_PRODUCT] = "1"};
-    ulp_strip_tables[state->rule->carrier]->constant(state->rule, out, neutral[state->kind], 1);
+    ulp_strip_tables[state->rule->carrier]->constant(state->rule, out, neutral[state->kind],
+                                                     state->row_count);
 }
 
 /* The groups left in the counter join from the smallest up: each is the odd last one of its
@@ -362,19 +391,18 @@ static void end_pairwise(struct ulp_fold_state *state, void *out)
 
 void ulp_fold_end(struct ulp_fold_state *state, void *out)
 {
+    const bool one_by_one = state->row_count == 1 && !is_halved(state);
     if (state->count == 0) {
         set_empty(state, out);
         return;
     }
-    if (state->order == ULP_ORDER_PAIRWISE && !is_extremum(state)) {
+    if (state->order.order == ULP_ORDER_PAIRWISE && one_by_one) {
         end_pairwise(state, out);
         return;
     }
-    if (state->order == ULP_ORDER_WARP && !is_extremum(state))
-        ulp_fold_join(state->rule, state->kind, state->parts, state->values, 1, state->count,
-                      (struct ulp_strip_place){state->stream, state->origin});
-    if (state->order == ULP_ORDER_BLOCKED && !is_extremum(state) &&
-        state->count % state->block != 0)
+    if (state->order.parts > 1)
+        join_parts(state, state->values);
+    if (state->order.order == ULP_ORDER_BLOCKED && one_by_one && state->count % state->block != 0)
         end_block(state, state->origin + state->count - 1);
-    copy_value(state, out, value_at(state, 0));
+    memcpy(out, state->values, state->row_count * state->element_bytes);
 }

@@ -106,22 +106,20 @@ struct ulp_fold_order {
  * 5.1). */
 struct ulp_fold_order ulp_fold_order_warp(size_t row_length, bool contiguous);
 
-/* State of one fold; zero-initialise size ulp_fold_bytes(rule, order), then begin, add strips in
- * order, end. */
+/* State of the folds of row_count rows (at most ULP_STRIP) side by side: ulp_fold_bytes of memory,
+ * then begin, add strips in order, end. More than one row only where ulp_fold_takes_rows, and not
+ * rounded stochastically. */
 struct ulp_fold_state;
-size_t ulp_fold_bytes(const struct ulp_strip_rule *rule, struct ulp_fold_order order);
+bool ulp_fold_takes_rows(enum ulp_fold kind, struct ulp_fold_order order);
+size_t ulp_fold_bytes(const struct ulp_strip_rule *rule, struct ulp_fold_order order,
+                      size_t row_count);
 void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *rule,
-                    enum ulp_fold kind, struct ulp_fold_order order);
-/* Elements are values of rule's carrier, already exact in it. */
+                    enum ulp_fold kind, struct ulp_fold_order order, size_t row_count);
+/* n positions, the rows' values of each side by side, already exact in rule's carrier. */
 void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n,
                   struct ulp_strip_place place);
-/* WARP: the partial results of n rows, n values for each part, become one for each row in the first
- * n places; parts from number `count` on hold none. */
-void ulp_fold_join(const struct ulp_strip_rule *rule, enum ulp_fold kind,
-                   struct ulp_fold_order order, void *parts, size_t n, uint64_t count,
-                   struct ulp_strip_place place);
-/* The result as a one-element strip. Empty: sum 0, product 1, max -infinity, min +infinity
- * (integers: their type's ends). */
+/* One result a row. Empty: sum 0, product 1, max -infinity, min +infinity (integers: their type's
+ * ends). */
 void ulp_fold_end(struct ulp_fold_state *state, void *out);
 
 #endif
