@@ -1,6 +1,7 @@
 check_PROGRAMS += check_formula
 TESTS += check_formula
 check_formula_SOURCES = %D%/check_formula.c %D%/formula/formula_test.h \
+	%D%/formula/check_adjoint.c \
 	%D%/formula/check_evaluate.c \
 	%D%/formula/check_fuzz.c \
 	%D%/formula/check_integers.c \
