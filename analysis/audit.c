@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "metrics.h"
-#include "parting.h"
+#include "analysis/metrics.h"
+#include "analysis/parting.h"
 #include "run/lane.h"
-#include "taint.h"
+#include "analysis/taint.h"
 #include "tensor/tensor.h"
+#include "analysis/truth.h"
 
 enum { SINGLE, ENTIRE, INTRODUCED, CARRIED, VIEW_COUNT };
 
@@ -31,7 +32,8 @@ struct ulp_auditor {
     /* [lane][node]: of each output; NULL until the lane has run the node */
     struct sampled ***sampled;
     struct ulp_pool *pool;
-    size_t sample; /* the current one */
+    size_t sample;                 /* the current one */
+    const struct ulp_truth *truth; /* NULL: the model's own */
 };
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
@@ -256,17 +258,28 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     return ULP_OK;
 }
 
-/* The four views of one output in one lane. Views of the same pair of tensors are measured once. */
+/* The truth of one output; NULL: the reference model has none. */
+static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
+                                           const struct ulp_event *event, size_t output)
+{
+    const struct ulp_tensor *own = event->values[output].entire;
+    return auditor->truth
+               ? ulp_truth_find(auditor->truth, event->output_names[output], event->round, own)
+               : own;
+}
+
+/* The four views of one output in one lane, single of the model's own reference, the others of the
+ * truth. Views of the same pair of tensors are measured once. */
 static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane,
-                                     const struct ulp_tensor *reference,
+                                     const struct ulp_tensor *own, const struct ulp_tensor *truth,
                                      const struct ulp_format *format,
                                      struct ulp_metrics views[VIEW_COUNT], struct ulp_error *error)
 {
     const struct ulp_tensor *pairs[VIEW_COUNT][2] = {
-        [SINGLE] = {lane->single, reference},
-        [ENTIRE] = {lane->entire, reference},
+        [SINGLE] = {lane->single, own},
+        [ENTIRE] = {lane->entire, truth},
         [INTRODUCED] = {lane->entire, lane->here},
-        [CARRIED] = {lane->here, reference},
+        [CARRIED] = {lane->here, truth},
     };
     enum ulp_status status = ULP_OK;
     for (int v = 0; v < VIEW_COUNT && status == ULP_OK; v++) {
@@ -304,6 +317,20 @@ static enum ulp_status prepare_outputs(struct ulp_audit_node *node, struct sampl
         memcpy(output->dims, tensor->dims, sizeof output->dims);
     }
     return ULP_OK;
+}
+
+/* Of a value without a truth nothing is known but what its node does by itself. */
+static void clear_unpaired(struct ulp_metrics views[VIEW_COUNT])
+{
+    const struct ulp_metrics undefined = {.max_abs = NAN,
+                                          .rms = NAN,
+                                          .mean = NAN,
+                                          .max_rel = NAN,
+                                          .max_ulp = NAN,
+                                          .median_ulp = NAN,
+                                          .cosine = NAN,
+                                          .sqnr_db = NAN};
+    views[ENTIRE] = views[CARRIED] = undefined;
 }
 
 /* Integers that differ are amounts, to be measured like floats, when the node quantises or only
@@ -374,10 +401,12 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         const struct ulp_lane_value *value = &values[o];
         struct ulp_metrics views[VIEW_COUNT] = {0};
         struct ulp_format format = lane->arithmetic.storage;
+        const struct ulp_tensor *own = event->values[o].entire;
+        const struct ulp_tensor *truth = find_truth(auditor, event, o);
         if (ulp_type_is_float(value->entire->type))
             status = ulp_lane_format(&lane->arithmetic, value->entire->type, &format, error);
         if (status == ULP_OK)
-            status = measure_views(auditor, value, event->values[o].entire, &format, views, error);
+            status = measure_views(auditor, value, own, truth ? truth : own, &format, views, error);
         if (status != ULP_OK)
             break;
         bool stepped = clear_amounts(views, event->quantizes ||
@@ -390,6 +419,9 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         diverged |= taint.diverged;
         if ((taint.nonfinite || taint.diverged || taint.stepped) && !ulp_taint_add(taints, taint))
             status = out_of_memory(error);
+        node->outputs[o].unpaired |= !truth;
+        if (!truth)
+            clear_unpaired(views);
         struct ulp_range range = ranges[o];
         range.headroom_bits =
             range.ref_max > 0 ? log2(format.max_finite / range.ref_max) : INFINITY;
@@ -409,15 +441,38 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
     struct ulp_range *ranges = calloc(event->output_count + 1, sizeof *ranges);
     if (!ranges)
         return out_of_memory(error);
-    for (size_t o = 0; o < event->output_count; o++)
-        ulp_range_measure(event->values[o].entire, &event->arithmetics[0].storage, auditor->pool,
-                          &ranges[o]);
+    for (size_t o = 0; o < event->output_count; o++) {
+        const struct ulp_tensor *truth = find_truth(auditor, event, o);
+        ulp_range_measure(truth ? truth : event->values[o].entire, &event->arithmetics[0].storage,
+                          auditor->pool, &ranges[o]);
+    }
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
             ulp_parting_measure(&auditor->audit.lanes[l], event, l);
     free(ranges);
     return status;
+}
+
+enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_truth *truth,
+                                  const char *path, struct ulp_error *error)
+{
+    free(auditor->audit.reference_model);
+    auditor->audit.reference_model = strdup(path);
+    auditor->truth = truth;
+    return auditor->audit.reference_model ? ULP_OK : out_of_memory(error);
+}
+
+/* How many node outputs have a partner: the same in every lane. */
+static void count_pairs(struct ulp_audit *audit)
+{
+    const struct ulp_audit_lane *lane = &audit->lanes[0];
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (lane->nodes[n].outputs[o].unpaired)
+                audit->unpaired_count++;
+            else
+                audit->paired_count++;
 }
 
 struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor)
@@ -469,8 +524,12 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
     enum ulp_status status = keep_samples(auditor, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         status = collect_outputs(&auditor->audit.lanes[l], auditor->plan, error);
+    if (status == ULP_OK && auditor->truth)
+        status = ulp_truth_check(auditor->truth, &auditor->audit, error);
     if (status != ULP_OK)
         return status;
+    if (auditor->truth)
+        count_pairs(&auditor->audit);
     *out = auditor->audit;
     auditor->audit = (struct ulp_audit){0};
     free_collecting(auditor, out);
@@ -504,6 +563,7 @@ void ulp_audit_free(struct ulp_audit *audit)
     free(audit->sample_names);
     free(audit->model_path);
     free(audit->reference);
+    free(audit->reference_model);
     free(audit->certificate.node);
     for (size_t i = 0; i < audit->spread_count; i++)
         ulp_spreads_free(&audit->spreads[i]);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "metrics.h"
+#include "analysis/metrics.h"
 #include "run/plan.h"
 
 struct comparison {

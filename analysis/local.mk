@@ -12,4 +12,5 @@ libcore_la_SOURCES += \
 	%D%/report_text.c \
 	%D%/report.c %D%/report_internal.h \
 	%D%/spread.c \
-	%D%/taint.c %D%/taint.h
+	%D%/taint.c %D%/taint.h \
+	%D%/truth.c %D%/truth.h

@@ -1,5 +1,5 @@
 /* The bin that holds the median, then its place in the bin. */
-#include "median.h"
+#include "analysis/median.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Figures of several rounds of a Loop, and of several samples, put together. */
 #include <math.h>
 
-#include "metrics.h"
+#include "analysis/metrics.h"
 
 /* sqrt(a^2 + b^2) where the squares might overflow. */
 static double join_norms(double a, double b)

@@ -5,7 +5,7 @@
  * rounding). Sums run over chunks of fixed size that are added in order, so figures do not depend
  * on threads; terms are scaled by the power of two of the largest, so that squares neither overflow
  * nor vanish. */
-#include "metrics.h"
+#include "analysis/metrics.h"
 
 #include <float.h>
 #include <math.h>
@@ -14,8 +14,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "median.h"
-#include "metrics_strip.h"
+#include "analysis/median.h"
+#include "analysis/metrics_strip.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "metrics_strip.h"
+#include "analysis/metrics_strip.h"
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 
@@ -13,15 +13,15 @@ typedef double metrics_lanes __attribute__((vector_size(METRICS_LANES * sizeof(d
 
 #define TARGET
 #define SUFFIX(name) name##_portable
-#include "metrics_strip_template.h"
+#include "analysis/metrics_strip_template.h"
 
 #ifdef __x86_64__
 #define TARGET __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
 #define SUFFIX(name) name##_avx2
-#include "metrics_strip_template.h"
+#include "analysis/metrics_strip_template.h"
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
 #define SUFFIX(name) name##_avx512
-#include "metrics_strip_template.h"
+#include "analysis/metrics_strip_template.h"
 #endif
 
 #define CODE(suffix)                                                          \

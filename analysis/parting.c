@@ -1,4 +1,4 @@
-#include "parting.h"
+#include "analysis/parting.h"
 
 #include <string.h>
 

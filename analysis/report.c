@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "report_internal.h"
+#include "analysis/report_internal.h"
 
 static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
 {

@@ -2,7 +2,7 @@
  * does not exist. */
 #include <math.h>
 
-#include "report_internal.h"
+#include "analysis/report_internal.h"
 
 static void add_text(struct ulp_text *out, const char *value)
 {
@@ -45,7 +45,7 @@ static void add_header(struct ulp_text *out)
     for (size_t v = 0; v < sizeof views / sizeof *views; v++)
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
             ulp_text_add(out, ",%s_%s", views[v], metrics[m]);
-    ulp_text_add(out, ",weight_type,compute_type,rounds");
+    ulp_text_add(out, ",weight_type,compute_type,rounds,unpaired");
     ulp_text_add(out, "\n");
 }
 
@@ -80,11 +80,11 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                 add_metrics(out, &output->entire);
                 add_metrics(out, &output->introduced);
                 add_metrics(out, &output->carried);
-                ulp_text_add(out, ",%s,%s,%zu\n",
+                ulp_text_add(out, ",%s,%s,%zu,%d\n",
                              node->types.weight == ULP_TYPE_UNDEFINED
                                  ? ""
                                  : ulp_type_name(node->types.weight),
-                             node->types.compute, node->rounds);
+                             node->types.compute, node->rounds, output->unpaired);
             }
     return ULP_OK;
 }

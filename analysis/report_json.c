@@ -10,7 +10,7 @@
 #include <ulpscope.h>
 
 #include "base/error.h"
-#include "report_internal.h"
+#include "analysis/report_internal.h"
 
 #define SCHEMA_VERSION 1
 
@@ -151,6 +151,8 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
     for (int d = 0; d < output->rank; d++)
         json_array_append_new(shape, json_integer(output->dims[d]));
     json_object_set_new(object, "shape", shape);
+    if (output->unpaired)
+        json_object_set_new(object, "unpaired", json_true());
     json_object_set_new(object, "single", make_metrics(&output->single));
     json_object_set_new(object, "entire", make_metrics(&output->entire));
     json_object_set_new(object, "introduced", make_metrics(&output->introduced));
@@ -319,6 +321,13 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     put(&writer, "opset", json_integer(audit->opset));
     close_value(&writer, '}');
     put(&writer, "reference", make_reference(audit));
+    if (audit->reference_model) {
+        open_value(&writer, "reference_model", '{');
+        put(&writer, "path", make_text(audit->reference_model));
+        put(&writer, "paired", json_integer((json_int_t)audit->paired_count));
+        put(&writer, "unpaired", json_integer((json_int_t)audit->unpaired_count));
+        close_value(&writer, '}');
+    }
     open_value(&writer, "samples", '[');
     for (size_t s = 0; s < audit->sample_count; s++)
         put(&writer, NULL, make_text(audit->sample_names[s]));

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_internal.h"
+#include "analysis/report_internal.h"
 #include "tensor/tensor.h"
 
 #define WIDTH 100
@@ -145,6 +145,8 @@ static void add_graph_outputs(struct ulp_text *out, const struct ulp_audit_lane 
         else if (output->entire.diverged)
             ulp_text_add(out, "  diverged: %s values differ from the reference's",
                          ulp_type_name(output->type));
+        else if (output->unpaired)
+            ulp_text_add(out, "  has no partner in the reference model");
         else if (output->entire.count == 0 && output->entire.nonfinite == 0)
             ulp_text_add(out, "  has no finite element to compare");
         else if (!is_float_output(output))
@@ -310,6 +312,27 @@ static void add_reference(struct ulp_text *out, const struct ulp_audit *audit)
                           "the precision\n");
 }
 
+/* Which model the truth is of, and what it does not tell. */
+static void add_reference_model(struct ulp_text *out, const struct ulp_audit *audit)
+{
+    const struct ulp_audit_lane *lane = &audit->lanes[0];
+    char name[81];
+    if (!audit->reference_model)
+        return;
+    ulp_text_add(out, "reference model %s: %zu of %zu values have a partner of their name there\n",
+                 fit_name(audit->reference_model, 60, name, sizeof name), audit->paired_count,
+                 audit->paired_count + audit->unpaired_count);
+    size_t shown = 0;
+    for (size_t n = 0; n < lane->node_count && shown < RANKED; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count && shown < RANKED; o++)
+            if (lane->nodes[n].outputs[o].unpaired)
+                ulp_text_add(out, "%s%s",
+                             shown++ ? ", " : "  no partner (entire and carried unknown): ",
+                             fit_name(lane->nodes[n].outputs[o].name, 30, name, sizeof name));
+    if (shown)
+        ulp_text_add(out, "%s\n", audit->unpaired_count > shown ? ", ..." : "");
+}
+
 static int by_width(const void *a, const void *b)
 {
     const struct ulp_spread *x = *(const struct ulp_spread *const *)a,
@@ -407,6 +430,7 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, bool colour, stru
     if (audit->sample_count > SAMPLES_SHOWN)
         ulp_text_add(out, "  and %zu more\n", audit->sample_count - SAMPLES_SHOWN);
     add_reference(out, audit);
+    add_reference_model(out, audit);
     for (size_t l = 0; l < audit->lane_count; l++)
         add_lane(out, audit, &audit->lanes[l], style);
     for (size_t i = 0; i < audit->spread_count; i++)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "metrics.h"
+#include "analysis/metrics.h"
 #include "tensor/tensor.h"
 
 #define SCHEDULES_MAX 12

@@ -1,5 +1,5 @@
 /* A hash table by address, with open addressing; nothing is ever removed. */
-#include "taint.h"
+#include "analysis/taint.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* ulpscope: which layer of an ONNX model loses the accuracy, and in which arithmetic.
  *
  * Umbrella header. Read in this order: status.h (errors), format.h (number formats and
- * arithmetics), tensor.h (values), model.h (load a model), run.h (plan and run lanes side by side),
- * analysis.h (the audit), report.h (writing it down). The library never prints, aborts or exits. */
+ * arithmetics), tensor.h (values), model.h (load a model), recording.h (what another
+ * framework computed), run.h (plan and run lanes side by side), analysis.h (the audit), report.h
+ * (writing it down). The library never prints, aborts or exits. */
 #ifndef ULPSCOPE_H
 #define ULPSCOPE_H
 
@@ -10,6 +11,7 @@
 #include <ulpscope/format.h>
 #include <ulpscope/tensor.h>
 #include <ulpscope/model.h>
+#include <ulpscope/recording.h>
 #include <ulpscope/run.h>
 #include <ulpscope/analysis.h>
 #include <ulpscope/report.h>

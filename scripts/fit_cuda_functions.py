@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fit a model of CUDA's erff to what an NVIDIA H200 returned, and print src/number/function_cuda_coefficients.h.
+"""Fit a model of CUDA's erff to what an NVIDIA H200 returned, and print src/number/function/cuda_coefficients.h.
 
-    scripts/fit_cuda_functions.py DATA/gpu/h200_unary.npz > src/number/function_cuda_coefficients.h
+    scripts/fit_cuda_functions.py DATA/gpu/h200_unary.npz > src/number/function/cuda_coefficients.h
 
 Nothing but the recorded results goes in; no coefficient is taken from anywhere else. The recordings are f32.x (16,384 inputs) with f32.ex2.approx,
 f32.fast_expf and f32.erff. The outputs of GELU, in which erf is cancelled, are not fitted to: stderr says how many of them follow.

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Write src/number/function_coefficients.h: the polynomials of function_estimate.c.
+"""Write src/number/function/coefficients.h: the polynomials of function/estimate.c.
 
 Each polynomial interpolates its function at Chebyshev nodes in 200-bit arithmetic and its coefficients are rounded to
 double. The bound in each comment is the largest error of the rounded polynomial on 4,000 points of the interval,
 relative to the elementary function it serves (evaluation errors not included: number/README.md).
-Needs mpmath. Usage: scripts/function_coefficients.py > src/number/function_coefficients.h
+Needs mpmath. Usage: scripts/function_coefficients.py > src/number/function/coefficients.h
 """
 from mpmath import asin, atan, atanh, cos, erf, erfc, exp, expm1, floor, log, lu_solve, matrix, mp, mpf, nstr, pi, \
     polyval, sin, sqrt

@@ -17,19 +17,14 @@ check-long: all
 include tests/bench/local.mk
 
 if HAVE_CHECK
-include tests/base.mk
-include tests/number.mk
-include tests/strip.mk
-include tests/tensor.mk
-include tests/formula.mk
-include tests/kernels.mk
-include tests/wide.mk
-include tests/unit.mk
-include tests/load.mk
-include tests/data.mk
-include tests/ops.mk
-include tests/microsoft.mk
-include tests/run.mk
-include tests/analysis.mk
-include tests/cli.mk
+include tests/base/local.mk
+include tests/number/local.mk
+include tests/tensor/local.mk
+include tests/formula/local.mk
+include tests/kernels/local.mk
+include tests/load/local.mk
+include tests/ops/local.mk
+include tests/run/local.mk
+include tests/analysis/local.mk
+include tests/cli/local.mk
 endif

@@ -53,6 +53,9 @@ struct ulp_audit_output {
     struct ulp_audit_samples *samples;
     struct ulp_range range; /* over all samples: rms of rms, max of max, min of min */
     size_t worst_sample;
+    /* with a reference model (ulp_auditor_truth): it computes no value of this name and shape, so
+     * entire and carried are not defined (count 0); single and introduced are of this model */
+    bool unpaired;
 };
 
 struct ulp_audit_node {
@@ -121,6 +124,8 @@ struct ulp_spreads {
 
 struct ulp_audit {
     char *model_path, *reference;
+    char *reference_model; /* path of the model whose values are the truth; NULL: this one's */
+    size_t paired_count, unpaired_count; /* node outputs with and without a partner in it */
     int64_t ir_version, opset;
     size_t sample_count;
     char **sample_names;
@@ -153,6 +158,31 @@ ULP_API enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const ch
 ULP_API enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
                                             struct ulp_error *error);
 ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
+
+/* The values of another model as the truth: what a graph that was rewritten (converted to FP16,
+ * quantised, fused) is measured against is then the original's value of the same name and shape,
+ * computed in the reference arithmetic from the same inputs. For a value with a partner r,
+ *     entire = P(p) - r,  carried = R(p) - r,  introduced = P(p) - R(p)  (their sum, exactly)
+ * where P and R are the audited model's node; carried then holds what the rewriting changed before
+ * it. Single stays of the audited model alone. For each sample: ulp_truth_clear, one ulp_plan_run
+ * of the other model's plan (one lane: the reference) with ulp_truth_observer, then the audit's. */
+struct ulp_truth;
+/* max_memory_bytes: of the kept values, 0 for no limit. Free with ulp_truth_free. */
+ULP_API enum ulp_status ulp_truth_create(size_t max_memory_bytes, struct ulp_truth **out,
+                                         struct ulp_error *error);
+ULP_API void ulp_truth_free(struct ulp_truth *truth);
+/* The audited model's value `audited` is the other's `original`, instead of that of its own name.
+ * Both names are copied; ulp_auditor_finish refuses a name that its model does not
+ * compute. */
+ULP_API enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited,
+                                       const char *original, struct ulp_error *error);
+ULP_API struct ulp_observer ulp_truth_observer(struct ulp_truth *truth);
+ULP_API void ulp_truth_clear(struct ulp_truth *truth);
+/* Before the first sample. path: of the other model, for the reports. The truth stays the caller's
+ * and outlives the auditor. */
+ULP_API enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor,
+                                          const struct ulp_truth *truth, const char *path,
+                                          struct ulp_error *error);
 /* Move the result out; free with ulp_audit_free. */
 ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                            struct ulp_error *error);

@@ -94,7 +94,7 @@ enum ulp_order {
 };
 
 /* How products are summed in MatMul, Gemm, Conv, ...: a chain of scalar operations, or a matrix
- * unit of section 1 of the paper cited in src/kernels/unit.c. */
+ * unit of section 1 of the paper cited in src/kernels/unit/unit.c. */
 struct ulp_schedule {
     char gpu[16];        /* "h200"; "" for scalar chains */
     char unit_class[16]; /* "mma", "wgmma", "tcgen05"; "" for scalar chains */

@@ -119,8 +119,9 @@ struct ulp_run_cost {
 };
 
 /* Run the plan on the inputs (NULL: a model without any; converted to each lane's storage, rounding
- * once). outputs: array of lane_count sets filled with the graph's outputs, or NULL; the caller
- * frees them. cost may be NULL. */
+ * once, after floats of another type than the model declares were rounded once to that). outputs:
+ * array of lane_count sets filled with the graph's outputs, or NULL; the caller frees them. cost
+ * may be NULL. */
 ULP_API enum ulp_status ulp_plan_run(const struct ulp_plan *plan,
                                      const struct ulp_tensor_set *inputs,
                                      const struct ulp_run_options *options,

@@ -143,6 +143,12 @@ void ulp_text_free(struct ulp_text *text)
     *text = (struct ulp_text){0};
 }
 
+bool ulp_text_ends(const char *text, const char *end)
+{
+    const size_t length = strlen(text), wanted = strlen(end);
+    return length > wanted && strcmp(text + length - wanted, end) == 0;
+}
+
 unsigned long long ulp_hash(const void *bytes, size_t count)
 {
     unsigned long long hash = 14695981039346656037ull;

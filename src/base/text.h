@@ -18,6 +18,9 @@ struct ulp_text {
 void ulp_text_add(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
 void ulp_text_free(struct ulp_text *text);
 
+/* Whether text is longer than `end` and ends in it: ".npz". */
+bool ulp_text_ends(const char *text, const char *end);
+
 /* FNV-1a 64-bit of a string or of bytes. */
 unsigned long long ulp_hash(const void *bytes, size_t count);
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "kernels/unit.h"
+#include "kernels/unit/unit.h"
 
 static const char documentation[] =
     "Say what an arithmetic's name means: storage, factors, accumulator, where it rounds, the "

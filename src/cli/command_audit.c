@@ -8,11 +8,20 @@
 #include "base/error.h"
 #include "command.h"
 
-enum { OPTION_REFERENCE = 512, OPTION_CERTIFY, OPTION_FAIL, OPTION_SCHEDULES };
+enum {
+    OPTION_REFERENCE = 512,
+    OPTION_CERTIFY,
+    OPTION_FAIL,
+    OPTION_SCHEDULES,
+    OPTION_REFERENCE_MODEL,
+    OPTION_PAIR
+};
 
 struct audit_options {
     struct common_options common;
-    const char *arithmetics, *reference, *out;
+    const char *arithmetics, *reference, *out, *reference_model;
+    char **pairs; /* "NAME=ORIGINAL" */
+    size_t pair_count;
     bool certify, schedules;
     const char **limits;
     size_t limit_count;
@@ -25,6 +34,11 @@ static const struct argp_option option_list[] = {
      0},
     {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)",
      0},
+    {"reference-model", OPTION_REFERENCE_MODEL, "ORIGINAL.onnx", 0,
+     "Measure against the values of this model (the FP32 original of a converted or quantised one), "
+     "paired by name", 0},
+    {"pair", OPTION_PAIR, "NAME=ORIGINAL", 0,
+     "With --reference-model: the value NAME of MODEL is ORIGINAL there; may be repeated", 0},
     {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
     {"certify", OPTION_CERTIFY, 0, 0,
      "Recompute the reference at twice its precision and say how many digits it is good for", 0},
@@ -57,6 +71,17 @@ static void add_limit(struct argp_state *state, struct audit_options *options, c
     limits[options->limit_count++] = limit;
 }
 
+static void add_pair(struct argp_state *state, struct audit_options *options, char *text)
+{
+    if (!strchr(text, '=') || *text == '=' || !strrchr(text, '=')[1])
+        argp_error(state, "--pair %s: expected NAME=ORIGINAL, two names of values", text);
+    char **pairs = realloc(options->pairs, (options->pair_count + 1) * sizeof *pairs);
+    if (!pairs)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    options->pairs = pairs;
+    pairs[options->pair_count++] = text;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct audit_options *options = state->input;
@@ -65,6 +90,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'a': options->arithmetics = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case 'o': options->out = argument; return 0;
+    case OPTION_REFERENCE_MODEL: options->reference_model = argument; return 0;
+    case OPTION_PAIR: add_pair(state, options, argument); return 0;
     case OPTION_CERTIFY: options->certify = true; return 0;
     case OPTION_SCHEDULES: options->schedules = true; return 0;
     case OPTION_FAIL: add_limit(state, options, argument); return 0;
@@ -86,8 +113,58 @@ static const char documentation[] =
     "      which layers depend on the kernel that happens to be picked, and on A100 against H200\n"
     "  ulpscope audit model.onnx --arith fp32,fp32,qdq=integer\n"
     "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two part\n"
+    "  ulpscope audit model_fp16.onnx --reference-model model.onnx --arith model -i inputs.npz\n"
+    "      a converted graph against the values of the FP32 model it was made from\n"
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
     "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB";
+
+/* The model whose values are the truth, planned for one sample after another. */
+struct original {
+    struct ulp_model *model;
+    struct ulp_truth *truth;
+};
+
+static enum ulp_status open_original(const struct audit_options *options, struct original *out,
+                                     struct ulp_error *error)
+{
+    enum ulp_status status = ulp_model_load(options->reference_model, &out->model, error);
+    if (status == ULP_OK)
+        status = ulp_truth_create(options->common.max_memory_bytes, &out->truth, error);
+    for (size_t i = 0; i < options->pair_count && status == ULP_OK; i++) {
+        char *equals = strchr(options->pairs[i], '=');
+        *equals = '\0';
+        status = ulp_truth_pair(out->truth, options->pairs[i], equals + 1, error);
+        *equals = '=';
+    }
+    return status;
+}
+
+static void close_original(struct original *original)
+{
+    ulp_truth_free(original->truth);
+    ulp_model_free(original->model);
+}
+
+/* The original's values for one sample. */
+static enum ulp_status run_original(const struct original *original,
+                                    const struct ulp_arithmetic *reference,
+                                    const struct ulp_tensor_set *inputs,
+                                    const struct ulp_run_options *run,
+                                    const struct ulp_observer *progress, struct ulp_error *error)
+{
+    const struct ulp_plan_options options = {.inputs = inputs,
+                                             .max_memory_bytes = run->max_memory_bytes};
+    const struct ulp_run_options alone = {.thread_count = run->thread_count,
+                                          .max_memory_bytes = run->max_memory_bytes};
+    const struct ulp_observer observers[] = {ulp_truth_observer(original->truth), *progress};
+    struct ulp_plan *plan;
+    ulp_truth_clear(original->truth);
+    enum ulp_status status = ulp_plan_create(original->model, reference, 1, &options, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_plan_run(plan, inputs, &alone, observers, 2, NULL, NULL, error);
+    ulp_plan_free(plan);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "--reference-model");
+}
 
 static enum ulp_status run_samples(const struct audit_options *options,
                                    const struct ulp_model *model,
@@ -104,19 +181,30 @@ static enum ulp_status run_samples(const struct audit_options *options,
     struct ulp_auditor *auditor = NULL;
     struct progress progress;
     struct ulp_certificate certificate = {0};
+    struct original original = {0};
     double seconds = 0;
     size_t peak = 0;
-    progress_init(&progress, options->common.quiet, samples->count * (options->certify ? 2 : 1));
+    progress_init(&progress, options->common.quiet,
+                  samples->count * (1 + options->certify + (options->reference_model != NULL)));
     enum ulp_status status = ulp_plan_create(model, lanes, lane_count, &plan_options, &plan, error);
     if (status == ULP_OK)
         status = ulp_auditor_create(plan, &auditor, error);
     if (status == ULP_OK)
         status = ulp_auditor_threads(auditor, run.thread_count, error);
+    if (status == ULP_OK && options->reference_model)
+        status = open_original(options, &original, error);
+    if (status == ULP_OK && options->reference_model)
+        status = ulp_auditor_truth(auditor, original.truth, options->reference_model, error);
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++) {
         struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
                                            progress_observer(&progress)};
         struct ulp_run_cost cost;
-        status = ulp_auditor_sample(auditor, samples->items[s].name, error);
+        if (options->reference_model)
+            status = run_original(&original, &lanes[0], &samples->items[s].inputs, &run,
+                                  &observers[1], error);
+        progress.part += options->reference_model != NULL;
+        if (status == ULP_OK)
+            status = ulp_auditor_sample(auditor, samples->items[s].name, error);
         if (status == ULP_OK)
             status = ulp_plan_run(plan, &samples->items[s].inputs, &run, observers, 2, NULL, &cost,
                                   error);
@@ -142,6 +230,7 @@ static enum ulp_status run_samples(const struct audit_options *options,
     }
     ulp_auditor_free(auditor);
     ulp_plan_free(plan);
+    close_original(&original);
     return status;
 }
 
@@ -196,10 +285,54 @@ static int report(const struct audit_options *options, const struct ulp_audit *a
     return code;
 }
 
+/* Arrays of another float type than the model declares are rounded to that. */
+static void note_conversions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
+{
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        const struct ulp_value_info info = ulp_model_input(model, i);
+        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
+        if (given && given->type != info.type && ulp_type_is_float(given->type) &&
+            ulp_type_is_float(info.type))
+            fprintf(stderr, "ulpscope: input %s: %s values rounded to %s, as the model declares\n",
+                    info.name, ulp_type_name(given->type), ulp_type_name(info.type));
+    }
+}
+
+/* One name of a dimension with two sizes: some exporters name what is not equal. The graph decides
+ * whether it runs. */
+static void note_dimension(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                           const char *name, const char *input, int64_t size)
+{
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        const struct ulp_value_info info = ulp_model_input(model, i);
+        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
+        for (int d = 0; given && d < info.rank && d < given->rank; d++)
+            if (info.dims[d] < 0 && info.dim_names[d] && !strcmp(info.dim_names[d], name) &&
+                given->dims[d] > size)
+                fprintf(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n",
+                        name, (long long)size, input, (long long)given->dims[d], info.name);
+    }
+}
+
+static void note_dimensions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
+{
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        const struct ulp_value_info info = ulp_model_input(model, i);
+        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
+        for (int d = 0; given && d < info.rank && d < given->rank; d++)
+            if (info.dims[d] < 0 && info.dim_names[d])
+                note_dimension(model, inputs, info.dim_names[d], info.name, given->dims[d]);
+    }
+}
+
 static void note_choices(const struct audit_options *options, const struct ulp_model *model,
                          const struct sample_list *samples)
 {
-    if (options->common.quiet || !samples->random)
+    if (options->common.quiet)
+        return;
+    note_conversions(model, &samples->items[0].inputs);
+    note_dimensions(model, &samples->items[0].inputs);
+    if (!samples->random)
         return;
     fprintf(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
     bool open = false;
@@ -264,5 +397,6 @@ int command_audit(int argc, char **argv)
     int code = run_audit(&options);
     common_free(&options.common);
     free(options.limits);
+    free(options.pairs);
     return code;
 }

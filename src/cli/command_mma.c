@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "command.h"
-#include "kernels/unit.h"
+#include "kernels/unit/unit.h"
 
 struct mma_options {
     const char *words[3]; /* UNIT IN.npz OUT.npz */

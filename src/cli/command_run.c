@@ -24,7 +24,9 @@ struct run_options {
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
-    {"outputs", 'o', "FILE.npz", 0, "Write the graph's outputs, keyed by name", 0},
+    {"outputs", 'o', "FILE", 0,
+     "Write the graph's outputs, keyed by name: FILE.npz, or FILE.json as Polygraphy's "
+     "--save-outputs", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
     {"timings", OPTION_TIMINGS, 0, 0, "Say on stderr what loading, planning, every run and each "
                                       "operator took", 0},
@@ -52,7 +54,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
     case ARGP_KEY_END:
         if (options->all_values && !options->outputs)
-            argp_error(state, "--all-values needs --outputs FILE.npz");
+            argp_error(state, "--all-values needs --outputs FILE");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -123,6 +125,13 @@ static enum ulp_status check_output(const char *path, struct ulp_error *error)
                           path, folder, strerror(errno));
     free(folder);
     return status;
+}
+
+static enum ulp_status write_values(const char *path, const struct ulp_tensor_set *values,
+                                    struct ulp_error *error)
+{
+    return ulp_text_ends(path, ".json") ? ulp_recording_write_json(path, "ulpscope", values, error)
+                                        : ulp_tensor_set_write_npz(path, values, error);
 }
 
 /* --timings: seconds of each phase, and of each kind of operator over all runs. */
@@ -246,8 +255,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
             status =
                 ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
     if (status == ULP_OK && options->outputs)
-        status = ulp_tensor_set_write_npz(options->outputs,
-                                          options->all_values ? &values : &outputs, error);
+        status = write_values(options->outputs, options->all_values ? &values : &outputs, error);
     if (status == ULP_OK && !options->outputs)
         print_outputs(&outputs);
     if (status == ULP_OK && !options->common.quiet)

@@ -16,9 +16,9 @@ enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY };
 /* clang-format off */
 static const struct argp_option options[] = {
     {"inputs", 'i', "PATH", 0,
-     "An .npz keyed by input name, an ONNX test_data_set_N folder, or a folder of such; may be "
-     "repeated: each is a "
-     "sample. Without it: one random sample",
+     "An .npz keyed by input name, an ONNX test_data_set_N folder, a folder of such, or the .json "
+     "of Polygraphy's --save-inputs; may be repeated: each is a sample. Without it: one random "
+     "sample",
      1},
     {"dim", OPTION_DIM, "NAME=VALUE", 0,
      "Value of a symbolic dimension for random inputs (default 1); may be repeated", 1},

@@ -43,10 +43,34 @@ static bool holds_pb(const char *folder)
            stat(path, &info) == 0;
 }
 
+/* Polygraphy's --save-inputs: each iteration is a sample. */
+static enum ulp_status read_json(const char *path, struct sample_list *list,
+                                 struct ulp_error *error)
+{
+    struct ulp_recording_list recordings = {0};
+    enum ulp_status status = ulp_recording_read(path, NULL, &recordings, error);
+    for (size_t r = 0; r < recordings.count && status == ULP_OK; r++) {
+        struct ulp_recording *recording = &recordings.items[r];
+        struct ulp_text name = {0};
+        ulp_text_add(&name, recordings.count > 1 ? "%s[%zu]" : "%s", recording->name,
+                     recording->iteration);
+        if (name.failed)
+            status = out_of_memory(error);
+        else
+            status = add_sample(list, name.data, &recording->tensors, error);
+        recording->tensors = (struct ulp_tensor_set){0};
+        ulp_text_free(&name);
+    }
+    ulp_recording_list_free(&recordings);
+    return status;
+}
+
 static enum ulp_status read_one(const struct ulp_model *model, const char *path,
                                 struct sample_list *list, struct ulp_error *error)
 {
     struct ulp_tensor_set inputs;
+    if (ulp_text_ends(path, ".json"))
+        return read_json(path, list, error);
     enum ulp_status status = holds_pb(path)
                                  ? ulp_test_data_set_read(path, "input", model, &inputs, error)
                                  : ulp_tensor_set_read(path, &inputs, error);
@@ -55,9 +79,8 @@ static enum ulp_status read_one(const struct ulp_model *model, const char *path,
 
 static int is_sample(const struct dirent *entry)
 {
-    size_t length = strlen(entry->d_name);
     return strncmp(entry->d_name, "test_data_set_", 14) == 0 ||
-           (length > 4 && strcmp(entry->d_name + length - 4, ".npz") == 0);
+           ulp_text_ends(entry->d_name, ".npz");
 }
 
 /* A folder of test_data_set_N folders or of npz files, in the order of their numbers. */

@@ -2,7 +2,7 @@
 #ifndef ULP_DATA_DATA_H
 #define ULP_DATA_DATA_H
 
-#include <ulpscope/model.h>
+#include <ulpscope/recording.h>
 
 /* A tensor from the bytes of an .npy file (format versions 1 to 3, both byte orders, C and Fortran
  * order; f2 f4 f8, i1 to i8, u1 to u8, b1). Errors do not name the file. */
@@ -25,6 +25,22 @@ enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *ten
 void ulp_npy_free(struct ulp_npy *npy);
 
 enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struct ulp_error *error);
+/* As ulp_npz_read, of an archive in memory; errors call it `name`. */
+enum ulp_status ulp_npz_parse(const char *name, const void *bytes, size_t count,
+                              struct ulp_tensor_set *out, struct ulp_error *error);
+
+/* polygraphy_json.c: ulp_recording_read of a .json file. */
+enum ulp_status ulp_polygraphy_read(const char *path, struct ulp_recording_list *list,
+                                    struct ulp_error *error);
+/* Adds a recording; *tensors is the list's then, and freed on failure. `runner` may be NULL. */
+enum ulp_status ulp_recording_add(struct ulp_recording_list *list, const char *path,
+                                  const char *runner, size_t iteration,
+                                  struct ulp_tensor_set *tensors, struct ulp_error *error);
+
+/* The parts as if they were one, as text to be freed; NULL: out of memory. */
+char *ulp_base64_encode(const void *const parts[], const size_t counts[], size_t part_count);
+/* The bytes, to be freed; false: the text is no base64 (or there is no memory). */
+bool ulp_base64_decode(const char *text, size_t length, unsigned char **out, size_t *count);
 
 /* The files PREFIX_0.pb, PREFIX_1.pb, ... of a folder (prefix "input" or "output"), in order. A
  * tensor whose own name is no input (or output) of the model gets the name of the model's input of

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "data/data.h"
 #include "load/load.h"
-#include "number/round.h"
+#include "number/round/round.h"
 #include "tensor/tensor.h"
 
 static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};

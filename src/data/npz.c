@@ -142,29 +142,52 @@ static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_s
     return ULP_OK;
 }
 
+/* Every member of an archive of that many bytes, which is closed. */
+static enum ulp_status read_archive(zip_t *zip, const char *path, size_t bytes,
+                                    struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    struct archive archive = {.zip = zip, .path = path};
+    struct ulp_names seen = {0};
+    if (!ulp_size_mul(bytes, DEFLATE_RATIO_MAX, &archive.bytes_left))
+        archive.bytes_left = SIZE_MAX;
+    enum ulp_status status = read_members(&archive, out, &seen, error);
+    ulp_names_free(&seen);
+    zip_discard(zip);
+    if (status != ULP_OK)
+        ulp_tensor_set_free(out);
+    return status;
+}
+
 enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struct ulp_error *error)
 {
     int code;
     struct stat info;
     *out = (struct ulp_tensor_set){0};
-    struct archive archive = {.zip = zip_open(path, ZIP_RDONLY, &code), .path = path};
-    if (!archive.zip)
+    zip_t *zip = zip_open(path, ZIP_RDONLY, &code);
+    if (!zip)
         return fail_zip(path, code,
                         code == ZIP_ER_NOZIP
                             ? "expected an .npz, as numpy.savez(path, NAME=array) makes"
                             : "cannot be read",
                         error);
-    enum ulp_status status;
-    if (stat(path, &info) == 0 &&
-        !ulp_size_mul((size_t)info.st_size, DEFLATE_RATIO_MAX, &archive.bytes_left))
-        archive.bytes_left = SIZE_MAX;
-    struct ulp_names seen = {0};
-    status = read_members(&archive, out, &seen, error);
-    ulp_names_free(&seen);
-    zip_discard(archive.zip);
-    if (status != ULP_OK)
-        ulp_tensor_set_free(out);
-    return status;
+    const size_t bytes = stat(path, &info) == 0 ? (size_t)info.st_size : 0;
+    return read_archive(zip, path, bytes, out, error);
+}
+
+enum ulp_status ulp_npz_parse(const char *name, const void *bytes, size_t count,
+                              struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    zip_error_t reason;
+    *out = (struct ulp_tensor_set){0};
+    zip_error_init(&reason);
+    zip_source_t *source = zip_source_buffer_create(bytes, count, 0, &reason);
+    zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY, &reason) : NULL;
+    if (!zip) {
+        ulp_fail(error, ULP_ERROR_INPUT, "%s: is no npz: %s", name, zip_error_strerror(&reason));
+        zip_source_free(source);
+    }
+    zip_error_fini(&reason);
+    return zip ? read_archive(zip, name, count, out, error) : ULP_ERROR_INPUT;
 }
 
 static enum ulp_status add_member(zip_t *zip, const struct ulp_named_tensor *item,

@@ -11,15 +11,15 @@
 #include "base/text.h"
 
 static const char *const derivatives[ULP_PRIMITIVE_COUNT][3] = {
-#define DERIVATIVE(name, a, b, c) [ULP_PRIMITIVE_##name] = {a, b, c},
-#include "formula/derivative.def"
-#undef DERIVATIVE
+#define PRIMITIVE(name, spelling, arity, result, chain, ...) [ULP_PRIMITIVE_##name] = {__VA_ARGS__},
+#include "number/primitive.def"
+#undef PRIMITIVE
 };
 
 bool ulp_primitive_is_decision(enum ulp_primitive primitive)
 {
     for (int i = 0; i < 3; i++)
-        if (*derivatives[primitive][i] && strcmp(derivatives[primitive][i], "0"))
+        if (derivatives[primitive][i] && strcmp(derivatives[primitive][i], "0"))
             return false;
     return true;
 }

@@ -1,5 +1,5 @@
 /* The adjoint of a tape is a tape: reverse-mode differentiation of a formula as another formula,
- * made from its instructions and the derivatives of primitives (derivative.def). It runs over the
+ * made from its instructions and the derivatives of primitives (columns of primitive.def). It runs over the
  * same rows, in any arithmetic. */
 #ifndef ULP_FORMULA_ADJOINT_H
 #define ULP_FORMULA_ADJOINT_H

@@ -327,10 +327,9 @@ static double estimate_element(const struct plan *plan, const struct ulp_tape *t
     double sum = 0;
     for (int i = 0; i < tape->instruction_count; i++) {
         const struct ulp_instruction *instruction = &tape->instructions[i];
-        const bool function = instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
-                              ((instruction->primitive >= ULP_PRIMITIVE_EXP &&
-                                instruction->primitive <= ULP_PRIMITIVE_SOFTPLUS) ||
-                               instruction->primitive == ULP_PRIMITIVE_POW);
+        const bool function =
+            instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
+            ulp_primitive_rows[instruction->primitive].result == ULP_RESULT_FUNCTION;
         sum += function ? cost->function : cost->step;
     }
     return sum;
@@ -356,20 +355,16 @@ static enum ulp_status run_plan(const struct plan *plan, const struct ulp_tape *
                             (void *)(uintptr_t)plan, error);
 }
 
-enum ulp_status ulp_tape_run(const struct ulp_tape *tape, const struct ulp_arithmetic *arithmetic,
-                             const struct ulp_rows *rows, const struct ulp_operand *operands,
-                             const struct ulp_operand *outputs, uint64_t node_key,
-                             struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error)
 {
     struct ulp_arena *arena;
     struct plan plan;
     enum ulp_status status = ulp_arena_create(&arena, error);
     if (status != ULP_OK)
         return status;
-    status = ulp_evaluate_plan(&plan, tape, arithmetic, rows, operands, outputs, node_key,
-                               ulp_pool_thread_count(pool), arena, error);
-    if (status == ULP_OK && rows->row_count > 0 && plan.output_count > 0)
-        status = run_plan(&plan, tape, pool, error);
+    status = ulp_evaluate_plan(&plan, call, arena, error);
+    if (status == ULP_OK && call->rows->row_count > 0 && plan.output_count > 0)
+        status = run_plan(&plan, call->tape, call->pool, error);
     for (int i = 0; plan.workers && i < plan.worker_count; i++)
         ulp_free(plan.workers[i]);
     ulp_arena_free(arena);

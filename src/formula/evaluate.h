@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "formula/tape.h"
-#include "number/strip_chain.h"
+#include "number/strip/chain.h"
 
 enum reach { REACH_RUN, REACH_ROW, REACH_ELEMENT };
 
@@ -127,12 +127,8 @@ struct window_class {
 };
 
 /* Check and prepare; everything in the arena. */
-enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape,
-                                  const struct ulp_arithmetic *arithmetic,
-                                  const struct ulp_rows *rows, const struct ulp_operand *operands,
-                                  const struct ulp_operand *outputs, uint64_t node_key,
-                                  int worker_count, struct ulp_arena *arena,
-                                  struct ulp_error *error);
+enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape_call *call,
+                                  struct ulp_arena *arena, struct ulp_error *error);
 /* Its second half: memory and orders. False: out of memory. */
 bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena);
 /* Joins instructions to chains. False: out of memory. */

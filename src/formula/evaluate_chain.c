@@ -51,7 +51,7 @@ bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
         struct step *step = &plan->steps[i];
         const enum ulp_primitive primitive = tape->instructions[i].primitive;
         if (!step->needed || step->kind != ULP_TAPE_PRIMITIVE || step->reach != REACH_ELEMENT ||
-            !ulp_chain_serves(primitive))
+            !ulp_primitive_rows[primitive].chained)
             continue;
         int place =
             goes_on(plan, step->arguments[0], uses) || !goes_on(plan, step->arguments[1], uses) ? 0

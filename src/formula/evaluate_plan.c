@@ -110,29 +110,20 @@ static bool is_same_format(const struct ulp_format *a, const struct ulp_format *
            a->subnormals == b->subnormals && a->signed_zero == b->signed_zero;
 }
 
-/* Primitives whose result is rounded by a rule that rounds each step; the others pass an operand's
- * value on. */
-static bool is_rounding(enum ulp_primitive primitive)
-{
-    return (primitive >= ULP_PRIMITIVE_SQRT && primitive <= ULP_PRIMITIVE_DIV) ||
-           primitive == ULP_PRIMITIVE_POW || primitive == ULP_PRIMITIVE_FMA;
-}
-_Static_assert(ULP_PRIMITIVE_SQRT < ULP_PRIMITIVE_SOFTPLUS &&
-                   ULP_PRIMITIVE_SOFTPLUS + 4 == ULP_PRIMITIVE_DIV,
-               "functions and + - * / are neighbours in primitive.def");
-
 /* What the store must do: nothing when the value is already one of the storage format. */
 static const struct ulp_format *choose_storage(const struct plan *plan, const struct output *output,
                                                const struct ulp_arithmetic *arithmetic,
                                                const struct ulp_instruction *instruction)
 {
-    if (!ulp_element_is_float(output->tensor.element) || is_native(plan, &arithmetic->storage))
+    const struct ulp_format *storage =
+        output->operand->storage ? output->operand->storage : &arithmetic->storage;
+    if (!ulp_element_is_float(output->tensor.element) || is_native(plan, storage))
         return NULL;
     if (plan->rule.each_step && instruction->kind == ULP_TAPE_PRIMITIVE &&
-        is_rounding(instruction->primitive) &&
-        is_same_format(&plan->rule.format, &arithmetic->storage))
+        ulp_primitive_rows[instruction->primitive].result != ULP_RESULT_EXACT &&
+        is_same_format(&plan->rule.format, storage))
         return NULL;
-    return &arithmetic->storage;
+    return storage;
 }
 
 /* Streams of different instructions and nodes must not meet: a bijective mixer (splitmix64's). */
@@ -396,29 +387,27 @@ static void choose_direct(struct plan *plan)
         plan->steps[last].direct_output = found;
 }
 
-enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape *tape,
-                                  const struct ulp_arithmetic *arithmetic,
-                                  const struct ulp_rows *rows, const struct ulp_operand *operands,
-                                  const struct ulp_operand *outputs, uint64_t node_key,
-                                  int worker_count, struct ulp_arena *arena,
-                                  struct ulp_error *error)
+enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape_call *call,
+                                  struct ulp_arena *arena, struct ulp_error *error)
 {
+    const struct ulp_tape *tape = call->tape;
+    const struct ulp_rows *rows = call->rows;
     const size_t step_count = (size_t)tape->instruction_count;
     *plan = (struct plan){.rows = rows,
                           .step_count = tape->instruction_count,
-                          .worker_count = worker_count};
+                          .worker_count = ulp_pool_thread_count(call->pool)};
     plan->steps = ulp_arena_take(arena, step_count, sizeof *plan->steps);
     plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
-    plan->workers = ulp_arena_take(arena, (size_t)worker_count, sizeof *plan->workers);
+    plan->workers = ulp_arena_take(arena, (size_t)plan->worker_count, sizeof *plan->workers);
     if (!plan->steps || !plan->outputs || !plan->workers)
         return fail_memory(error);
-    enum ulp_status status = find_outputs(plan, tape, outputs, node_key, error);
+    enum ulp_status status = find_outputs(plan, tape, call->outputs, call->node_key, error);
     if (status != ULP_OK)
         return status;
-    choose_rules(plan, arithmetic, operands, tape->operand_count);
-    status = make_steps(plan, tape, operands, node_key, error);
+    choose_rules(plan, call->arithmetic, call->operands, tape->operand_count);
+    status = make_steps(plan, tape, call->operands, call->node_key, error);
     if (status == ULP_OK)
-        status = check_addresses(plan, arithmetic, tape, error);
+        status = check_addresses(plan, call->arithmetic, tape, error);
     if (status != ULP_OK)
         return status;
     choose_order(plan, tape);

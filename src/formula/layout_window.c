@@ -282,8 +282,9 @@ enum ulp_status ulp_layout_window(const struct ulp_layout *layout,
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "pooling output %d has %zu elements, expected %zu", i,
                             layout->outputs[i].tensor->count, row_count);
-        layout->outputs[i] =
-            (struct ulp_operand){.tensor = layout->outputs[i].tensor, .row_stride = 1};
+        layout->outputs[i] = (struct ulp_operand){.tensor = layout->outputs[i].tensor,
+                                                  .row_stride = 1,
+                                                  .storage = layout->outputs[i].storage};
     }
     *layout->rows = (struct ulp_rows){.row_count = row_count,
                                       .row_length = kernel_count,

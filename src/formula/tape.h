@@ -20,7 +20,7 @@
 #define ULP_FORMULA_TAPE_H
 
 #include "base/thread.h"
-#include "number/strip.h"
+#include "number/strip/strip.h"
 #include "tensor/tensor.h"
 
 enum ulp_tape_kind {
@@ -70,6 +70,7 @@ struct ulp_operand {
     const char *constant;            /* number as text, exact: decimal or "%a" */
     const int64_t *row_offset, *position_offset;
     int64_t row_stride, position_stride;
+    const struct ulp_format *storage; /* of a float output; NULL: the arithmetic's */
 };
 
 /* The rows a tape runs over. All rows have row_length positions unless `window` is set: then it
@@ -87,17 +88,22 @@ struct ulp_rows {
     const void *window_context;
 };
 
-/* Run the tape. Inputs are operands, outputs[i].tensor is written (const is cast away), NULL: not
- * wanted. An output whose instruction is per_row is written at position 0 of each row, or at every
- * position when the output has a position stride or table. Float outputs are rounded once to
- * arithmetic->storage. node_key starts the stochastic stream: instruction i of node k at (row,
- * position) draws number row * row_length + position of the stream of (k, i). For tensors that are
- * all integers or booleans the integer carrier is used; a primitive without integer meaning is
- * ULP_ERROR_UNSUPPORTED. An output may be the same memory as an operand when both are addressed
- * equally. */
-enum ulp_status ulp_tape_run(const struct ulp_tape *tape, const struct ulp_arithmetic *arithmetic,
-                             const struct ulp_rows *rows, const struct ulp_operand *operands,
-                             const struct ulp_operand *outputs, uint64_t node_key,
-                             struct ulp_pool *pool, struct ulp_error *error);
+/* One run of a tape. outputs[i].tensor is written (const is cast away), NULL: not wanted. An output
+ * whose instruction is per_row is written at position 0 of each row, or at every position when the
+ * output has a position stride or table. Float outputs are rounded once to their storage. For
+ * tensors that are all integers or booleans the integer carrier is used; a primitive without
+ * integer meaning is ULP_ERROR_UNSUPPORTED. An output may be the same memory as an operand when
+ * both are addressed equally. */
+struct ulp_tape_call {
+    const struct ulp_tape *tape;
+    const struct ulp_arithmetic *arithmetic;
+    const struct ulp_rows *rows;
+    const struct ulp_operand *operands, *outputs;
+    /* starts the stochastic stream: instruction i of node k at (row, position) draws number row *
+     * row_length + position of the stream of (k, i) */
+    uint64_t node_key;
+    struct ulp_pool *pool; /* NULL: the caller's thread alone */
+};
+enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error);
 
 #endif

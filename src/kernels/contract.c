@@ -2,10 +2,10 @@
 #include "kernels/contract.h"
 
 #include "base/error.h"
-#include "kernels/chains.h"
+#include "kernels/chain/chains.h"
 #include "base/cpu.h"
-#include "kernels/unit.h"
-#include "kernels/wide.h"
+#include "kernels/unit/unit.h"
+#include "kernels/exact/reference.h"
 
 enum ulp_element ulp_accumulator_element(const struct ulp_arithmetic *arithmetic)
 {

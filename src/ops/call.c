@@ -252,6 +252,21 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
     return ulp_contract(call->arithmetic, problem, call->pool, error);
 }
 
+static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *tape,
+                                const struct ulp_arithmetic *arithmetic,
+                                const struct ulp_rows *rows, const struct ulp_operand *operands,
+                                const struct ulp_operand *outputs, struct ulp_error *error)
+{
+    return ulp_tape_run(&(struct ulp_tape_call){.tape = tape,
+                                                .arithmetic = arithmetic,
+                                                .rows = rows,
+                                                .operands = operands,
+                                                .outputs = outputs,
+                                                .node_key = ulp_call_stream(call),
+                                                .pool = call->pool},
+                        error);
+}
+
 enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text,
                                  const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_rows *rows, size_t operand_count,
@@ -276,8 +291,7 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text,
     status = ulp_tape_create(&tape, text, names, (int)operand_count, names + operand_count,
                              (int)output_count, error);
     if (status == ULP_OK)
-        status = ulp_tape_run(tape, arithmetic, rows, laid, laid + operand_count,
-                              ulp_call_stream(call), call->pool, error);
+        status = run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error);
     ulp_tape_free(tape);
     return status;
 }
@@ -302,9 +316,9 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     enum ulp_status status = ULP_OK;
     if (ulp_type_is_float(call->out[0].type))
         status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
-    return status == ULP_OK ? ulp_tape_run(call->bound->tape, &arithmetic, rows, operands, outputs,
-                                           ulp_call_stream(call), call->pool, error)
-                            : status;
+    return status == ULP_OK
+               ? run_tape(call, call->bound->tape, &arithmetic, rows, operands, outputs, error)
+               : status;
 }
 
 static bool is_all_empty(const struct ulp_call *call)

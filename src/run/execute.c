@@ -5,10 +5,32 @@
 #include "base/error.h"
 #include "run/walk.h"
 
+/* An array of another float type than the model declares, rounded once to the declared one; else a
+ * view. Freed with ulp_tensor_free. */
+static enum ulp_status fit_input(struct ulp_tensor *out, const struct ulp_tensor *given,
+                                 enum ulp_type declared, struct ulp_walk *walk,
+                                 struct ulp_error *error)
+{
+    struct ulp_format format;
+    *out = ulp_tensor_view(given);
+    if (given->type == declared || !ulp_type_is_float(given->type) || !ulp_type_is_float(declared))
+        return ULP_OK;
+    enum ulp_status status = ulp_format_find(ulp_type_rows[declared].format, &format, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_describe(out, declared, ULP_ELEMENT_COUNT, 0, given->rank, given->dims,
+                                     error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, &walk->budget, error);
+    return status == ULP_OK ? ulp_tensor_convert(out, given, &format, ULP_ROUND_NEAREST_EVEN, 0,
+                                                 walk->pool, error)
+                            : status;
+}
+
 /* Give the lanes the model's inputs, rounded once to each one's storage unless they are parameters
  * alone (the scales of Resize and QuantizeLinear, thresholds). */
 static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame,
-                                  const struct ulp_tensor_set *inputs, struct ulp_error *error)
+                                  const struct ulp_tensor_set *inputs, struct ulp_tensor *fitted,
+                                  struct ulp_error *error)
 {
     const struct ulp_block *block = walk->plan->main;
     for (size_t i = 0; i < block->input_count; i++) {
@@ -23,8 +45,9 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
                 ulp_tensor_describe_text(&slot->shape, planned, sizeof planned));
         }
         struct ulp_format from = {0};
-        enum ulp_status status = ULP_OK;
-        if (ulp_element_is_float(given->element))
+        enum ulp_status status = fit_input(&fitted[i], given, slot->shape.type, walk, error);
+        given = &fitted[i];
+        if (status == ULP_OK && ulp_element_is_float(given->element))
             status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
         for (size_t l = 0; l < walk->plan->lane_count && !slot->data; l++)
             frame->lanes[l].values[block->inputs[i]] = ulp_tensor_view(given);
@@ -57,16 +80,17 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
 {
     const struct ulp_plan *plan = walk->plan;
     struct ulp_frame frame = {0};
+    struct ulp_tensor *fitted = calloc(plan->main->input_count + 1, sizeof *fitted);
     enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
     walk->rounds = calloc(plan->node_count + 1, sizeof *walk->rounds);
-    if (status == ULP_OK && !walk->rounds)
+    if (status == ULP_OK && (!walk->rounds || !fitted))
         status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     if (status == ULP_OK)
         status = ulp_packed_create(&walk->packed, &walk->budget, error);
     if (status == ULP_OK)
         status = ulp_frame_create(&frame, walk, plan->main, NULL, NULL, error);
     if (status == ULP_OK)
-        status = set_inputs(walk, &frame, inputs, error);
+        status = set_inputs(walk, &frame, inputs, fitted, error);
     if (status == ULP_OK)
         status = ulp_walk_block(walk, &frame, error);
     for (size_t l = 0; l < plan->lane_count && outputs && status == ULP_OK; l++)
@@ -74,6 +98,9 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
             status = keep_output(&frame.lanes[l], plan->main->outputs[i],
                                  ulp_model_output(plan->model, i).name, &outputs[l], error);
     ulp_frame_free(&frame, walk);
+    for (size_t i = 0; fitted && i < plan->main->input_count; i++)
+        ulp_tensor_free(&fitted[i]);
+    free(fitted);
     return status;
 }
 

@@ -2,7 +2,7 @@
 #ifndef ULP_RUN_LANE_H
 #define ULP_RUN_LANE_H
 
-#include "kernels/packed.h"
+#include "kernels/operand/packed.h"
 #include "run/plan.h"
 
 struct ulp_lane {

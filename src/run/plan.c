@@ -105,26 +105,7 @@ static const char *declared_text(const struct ulp_value_info *info, char *buffer
     return buffer;
 }
 
-/* Symbolic dimensions of one name have one value. */
-static bool same_everywhere(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
-                            const char *name, int64_t value, const char **other,
-                            int64_t *other_value)
-{
-    for (size_t i = 0; i < plan->main->input_count; i++) {
-        const struct ulp_plan_slot *slot = &plan->main->slots[plan->main->inputs[i]];
-        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
-        for (int d = 0; given && d < slot->info->rank && d < given->rank; d++)
-            if (slot->info->dims[d] < 0 && slot->info->dim_names[d] &&
-                strcmp(slot->info->dim_names[d], name) == 0 && given->dims[d] != value) {
-                *other = slot->name;
-                *other_value = given->dims[d];
-                return false;
-            }
-    }
-    return true;
-}
-
-static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp_plan_slot *slot,
+static enum ulp_status check_input(const struct ulp_plan_slot *slot,
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     const struct ulp_value_info *info = slot->info;
@@ -142,7 +123,8 @@ static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp
         return status;
     }
     ulp_tensor_describe_text(given, found, sizeof found);
-    if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type)
+    if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type &&
+        !(ulp_type_is_float(given->type) && ulp_type_is_float(info->type)))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "input '%s': the model declares %s, the array is %s; convert it first",
                         slot->name, declared, found);
@@ -150,21 +132,11 @@ static enum ulp_status check_input(const struct ulp_plan *plan, const struct ulp
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "input '%s': the model declares %s, the array is %s", slot->name, declared,
                         found);
-    for (int d = 0; d < info->rank; d++) {
-        const char *other;
-        int64_t other_value;
+    for (int d = 0; d < info->rank; d++)
         if (info->dims[d] >= 0 && given->dims[d] != info->dims[d])
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "input '%s': the model declares %s, the array is %s (dimension %d)",
                             slot->name, declared, found, d);
-        if (info->dims[d] < 0 && info->dim_names[d] &&
-            !same_everywhere(plan, inputs, info->dim_names[d], given->dims[d], &other,
-                             &other_value))
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "dimension '%s' is %lld in input '%s' and %lld in input '%s'",
-                            info->dim_names[d], (long long)given->dims[d], slot->name,
-                            (long long)other_value, other);
-    }
     return ULP_OK;
 }
 
@@ -173,7 +145,7 @@ enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,
 {
     for (size_t i = 0; i < plan->main->input_count; i++) {
         enum ulp_status status =
-            check_input(plan, &plan->main->slots[plan->main->inputs[i]], inputs, error);
+            check_input(&plan->main->slots[plan->main->inputs[i]], inputs, error);
         if (status != ULP_OK)
             return status;
     }

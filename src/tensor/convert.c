@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "number/mpfr_record.h"
-#include "number/round.h"
+#include "number/round/round.h"
 #include "tensor/tensor.h"
 
 #define CHUNK 256

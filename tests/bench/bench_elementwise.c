@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "bench.h"
 #include "formula/tape.h"
-#include "number/function.h"
+#include "number/function/function.h"
 #include "number/mpfr_record.h"
 
 #define COUNT 16384
@@ -122,9 +122,14 @@ static double time_tape(const struct row *row, const struct ulp_tensor *a,
     const struct ulp_operand operands[] = {{.tensor = a, .position_stride = 1},
                                            {.tensor = b, .position_stride = 1}},
                              output = {.tensor = out, .position_stride = 1};
+    const struct ulp_tape_call run = {.tape = tape,
+                                      .arithmetic = &arithmetic,
+                                      .rows = &shape,
+                                      .operands = operands,
+                                      .outputs = &output};
     struct bench_timer timer = {.run_max = RUNS};
     while (bench_next(&timer))
-        if (ulp_tape_run(tape, &arithmetic, &shape, operands, &output, 0, NULL, &error) != ULP_OK)
+        if (ulp_tape_run(&run, &error) != ULP_OK)
             bench_stop(error.message);
     ulp_tape_free(tape);
     return timer.best * 1e9 / COUNT;

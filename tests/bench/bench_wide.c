@@ -25,7 +25,7 @@
 
 #include "base/random.h"
 #include "bench.h"
-#include "kernels/packed.h"
+#include "kernels/operand/packed.h"
 #include "number/mpfr_record.h"
 
 static const struct row {

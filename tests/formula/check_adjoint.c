@@ -61,6 +61,18 @@ static struct ulp_operand lay(const struct ulp_tensor *tensor, bool per_row)
                                 .position_stride = !per_row};
 }
 
+static enum ulp_status run(const struct ulp_tape *tape, const struct ulp_arithmetic *arithmetic,
+                           const struct ulp_rows *rows, const struct ulp_operand *operands,
+                           const struct ulp_operand *outputs, struct ulp_error *error)
+{
+    const struct ulp_tape_call call = {.tape = tape,
+                                       .arithmetic = arithmetic,
+                                       .rows = rows,
+                                       .operands = operands,
+                                       .outputs = outputs};
+    return ulp_tape_run(&call, error);
+}
+
 /* out = f(u + step * v), one value a row or an element; spread: at every position. */
 static struct ulp_tensor evaluate(const struct point *point, const struct ulp_tape *tape, int step,
                                   bool per_row, bool spread)
@@ -87,8 +99,7 @@ static struct ulp_tensor evaluate(const struct point *point, const struct ulp_ta
     struct ulp_tensor out =
         make_tensor(&point->arithmetic, 1, (int64_t[]){per_row ? ROWS : ROWS * LENGTH}, NULL);
     const struct ulp_operand output = lay(&out, per_row);
-    ck_ulp_ok(ulp_tape_run(tape, &point->arithmetic, &rows, operands, &output, 1, NULL, &error),
-              error);
+    ck_ulp_ok(run(tape, &point->arithmetic, &rows, operands, &output, &error), error);
     for (int i = 0; i < OPERANDS; i++)
         ulp_tensor_free(&moved[i]);
     mpfr_clears(a, b, (mpfr_ptr)NULL);
@@ -154,8 +165,7 @@ static void check(const char *formula, double low, double high, bool spread)
     if (per_row && !spread)
         g.count = ROWS, g.dims[0] = ROWS;
     operands[OPERANDS] = lay(&g, per_row && !spread);
-    ck_ulp_ok(ulp_tape_run(adjoint, &point.arithmetic, &rows, operands, outputs, 1, NULL, &error),
-              error);
+    ck_ulp_ok(run(adjoint, &point.arithmetic, &rows, operands, outputs, &error), error);
     mpfr_t expected, sum, size;
     mpfr_inits2(precision(), expected, sum, size, (mpfr_ptr)NULL);
     difference(expected, &point, tape, per_row, spread, &g);
@@ -248,7 +258,7 @@ START_TEST(test_untaken)
                       d = make_tensor(&arithmetic, 1, (int64_t[]){3}, NULL);
     const struct ulp_rows rows = {.row_count = 1, .row_length = 3};
     const struct ulp_operand operands[] = {lay(&x, false), lay(&g, false)}, out = lay(&d, false);
-    ck_ulp_ok(ulp_tape_run(adjoint, &arithmetic, &rows, operands, &out, 1, NULL, &error), error);
+    ck_ulp_ok(run(adjoint, &arithmetic, &rows, operands, &out, &error), error);
     const double *got = d.data;
     ck_assert(got[0] == 3 && got[1] == 3 && got[2] == 0.25);
     ulp_tensor_free(&x);

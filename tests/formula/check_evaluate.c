@@ -230,14 +230,12 @@ START_TEST(test_refusals)
     laid_create(&laid, "fp32", 2, 3, false, 3);
     struct ulp_tensor out = make_tensor(&laid.arithmetic, 1, (int64_t[]){2}, NULL);
     const struct ulp_operand output = {.tensor = &out, .row_stride = 1};
-    ck_assert_int_eq(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7,
-                                  NULL, &error),
+    ck_assert_int_eq(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, &error),
                      ULP_ERROR_USAGE);
     ck_assert_str_eq(error.message, "formula:12: an output with one element a row is given one "
                                     "value per position");
     laid.operands[0] = (struct ulp_operand){.tensor = NULL};
-    ck_assert_int_eq(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7,
-                                  NULL, &error),
+    ck_assert_int_eq(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, &error),
                      ULP_ERROR_USAGE);
     ck_assert_str_eq(error.message, "formula:9: operand 0 has no value");
     ulp_tape_free(tape);

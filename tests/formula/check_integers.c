@@ -28,8 +28,7 @@ static enum ulp_status run_integers(const char *formula, enum ulp_type type, enu
     const struct ulp_operand operands[] = {{.tensor = &a, .position_stride = 1},
                                            {.tensor = &b, .position_stride = 1}};
     const struct ulp_operand output = {.tensor = &c, .position_stride = !per_row};
-    const enum ulp_status status =
-        ulp_tape_run(tape, &arithmetic, &rows, operands, &output, 1, NULL, error);
+    const enum ulp_status status = run_tape(tape, &arithmetic, &rows, operands, &output, error);
     for (size_t i = 0; i < c.count; i++)
         out[i] = ulp_tensor_get_int(&c, i);
     ulp_tensor_free(&a);
@@ -92,9 +91,7 @@ START_TEST(test_mixed)
     struct ulp_tensor big = make_integers(ULP_TYPE_INT32, 4, (int64_t[]){2049, 2051, -65520, 3});
     const struct ulp_operand output = {.tensor = &out, .position_stride = 1};
     laid.operands[0].tensor = &flags;
-    ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7, NULL,
-                           &error),
-              error);
+    ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, &error), error);
     const struct ulp_format *half = &laid.arithmetic.storage;
     const double tenth = ulp_format_round(half, ULP_ROUND_NEAREST_EVEN, 0.1, 0, 0);
     for (size_t i = 0; i < 4; i++) {
@@ -107,9 +104,7 @@ START_TEST(test_mixed)
      * it. */
     tape = make_tape("max(x, x)", laid_names, LAID_OPERANDS, 1);
     laid.operands[0].tensor = &big;
-    ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, 7, NULL,
-                           &error),
-              error);
+    ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, &output, &error), error);
     ck_assert(ulp_tensor_get(&out, 0) == 2048 && ulp_tensor_get(&out, 1) == 2052 &&
               ulp_tensor_get(&out, 2) == -INFINITY);
     ulp_tape_free(tape);

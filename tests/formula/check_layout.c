@@ -109,8 +109,7 @@ static void run_problem(struct problem *problem, const char *formula, const char
     struct ulp_error error = {.status = ULP_OK};
     const struct ulp_arithmetic found = find_arithmetic(arithmetic);
     struct ulp_tape *tape = make_tape(formula, names, OPERANDS, problem->layout.output_count);
-    ck_ulp_ok(ulp_tape_run(tape, &found, &problem->rows, problem->operands, problem->outputs, 1,
-                           NULL, &error),
+    ck_ulp_ok(run_tape(tape, &found, &problem->rows, problem->operands, problem->outputs, &error),
               error);
     ulp_tape_free(tape);
 }
@@ -274,7 +273,7 @@ START_TEST(test_group_norm)
               error);
     struct ulp_tape *tape = make_tape("(x - row_mean(x)) * y", names, 2, 1);
     const struct ulp_arithmetic fp32 = find_arithmetic("fp32");
-    ck_ulp_ok(ulp_tape_run(tape, &fp32, &rows, operands, &output, 1, NULL, &error), error);
+    ck_ulp_ok(run_tape(tape, &fp32, &rows, operands, &output, &error), error);
     const float *in = x.data;
     for (int g = 0; g < N * GROUPS; g++) {
         const int first = g * (C / GROUPS) * HW, count = (C / GROUPS) * HW;
@@ -338,7 +337,7 @@ static void check_window(struct source *source, int round)
         "sum = row_sum(x * s); second = row_max(x); third = sum / y; sum / row_size() + z", names,
         4, 3);
     const struct ulp_arithmetic fp32 = find_arithmetic("fp32");
-    ck_ulp_ok(ulp_tape_run(tape, &fp32, &rows, operands, outputs, 1, NULL, &error), error);
+    ck_ulp_ok(run_tape(tape, &fp32, &rows, operands, outputs, &error), error);
     int64_t o[4] = {0};
     for (size_t row = 0; row < out.count; row++) {
         float sum = 0, largest = -INFINITY;

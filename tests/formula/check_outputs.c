@@ -30,8 +30,7 @@ START_TEST(test_outputs)
                                           .position_stride = 1},
                                          {.tensor = &mean, .row_stride = 1},
                                          {.tensor = &scale, .row_stride = 1}};
-        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL,
-                               &error),
+        ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, &error),
                   error);
         const float *x = laid.tensors[0].data;
         for (size_t row = 0; row < shapes[i].row_count; row++) {
@@ -50,15 +49,14 @@ START_TEST(test_outputs)
         memset(mean.data, 0, mean.count * mean.element_bytes);
         const struct ulp_tensor *unwanted = outputs[0].tensor;
         outputs[0].tensor = outputs[2].tensor = NULL;
-        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL,
-                               &error),
+        ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, &error),
                   error);
         ck_assert(((float *)mean.data)[0] != 0);
         outputs[0].tensor = unwanted;
         ulp_tape_free(tape);
         tape = make_tape("x", laid_names, LAID_OPERANDS, 2);
-        ck_assert_int_eq(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1,
-                                      NULL, &error),
+        ck_assert_int_eq(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs,
+                                  &error),
                          ULP_ERROR_USAGE);
         ulp_tape_free(tape);
         ulp_tensor_free(&out);
@@ -95,8 +93,7 @@ START_TEST(test_full_outputs)
                                               .row_stride = (int64_t)length,
                                               .position_stride = 1};
         }
-        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL,
-                               &error),
+        ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, &error),
                   error);
         const float *x = laid.tensors[0].data, *y = laid.tensors[1].data;
         float sum = 0;
@@ -137,8 +134,7 @@ START_TEST(test_folded_output)
                                                .row_stride = (int64_t)length,
                                                .position_stride = 1},
                                               {.tensor = &sums, .row_stride = 1}};
-        ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, 1, NULL,
-                               &error),
+        ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, &error),
                   error);
         const float *x = laid.tensors[0].data, *y = laid.tensors[1].data, *products = full.data;
         for (size_t row = 0; row < rows; row++) {
@@ -150,6 +146,52 @@ START_TEST(test_folded_output)
         for (size_t k = 0; k < rows * length; k++)
             ck_assert(products[k] == x[k] * y[k]);
         ulp_tensor_free(&full);
+        ulp_tensor_free(&sums);
+        laid_free(&laid);
+        ulp_tape_free(tape);
+    }
+}
+END_TEST
+
+/* Each output is rounded to its own format. */
+START_TEST(test_storage)
+{
+    static const size_t lengths[] = {5, 600};
+    const struct ulp_arithmetic fp64 = find_arithmetic("fp64");
+    for (size_t i = 0; i < 4; i++) {
+        struct laid laid;
+        struct ulp_error error = {.status = ULP_OK};
+        struct ulp_tape *tape =
+            make_tape("second = row_sum(x); third = x / 3; x / 3", laid_names, LAID_OPERANDS, 3);
+        const size_t length = lengths[i % 2], rows = i < 2 ? 2 : 20;
+        laid_create(&laid, "fp16,compute=fp64,acc=fp64,unit=none", rows, length, false, 3);
+        const int64_t count = (int64_t)(rows * length);
+        struct ulp_tensor half = make_tensor(&laid.arithmetic, 1, &count, NULL),
+                          exact = make_tensor(&fp64, 1, &count, NULL),
+                          sums = make_tensor(&fp64, 1, (int64_t[]){(int64_t)rows}, NULL);
+        struct ulp_operand outputs[] = {
+            {.tensor = &half, .row_stride = (int64_t)length, .position_stride = 1},
+            {.tensor = &sums, .row_stride = 1, .storage = &fp64.storage},
+            {.tensor = &exact,
+             .row_stride = (int64_t)length,
+             .position_stride = 1,
+             .storage = &fp64.storage}};
+        ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, outputs, &error),
+                  error);
+        for (size_t row = 0; row < rows; row++) {
+            double sum = 0;
+            for (size_t k = row * length; k < (row + 1) * length; k++) {
+                const double x = ulp_tensor_get(&laid.tensors[0], k);
+                sum += x;
+                ck_assert(ulp_tensor_get(&exact, k) == x / 3);
+                ck_assert(ulp_tensor_get(&half, k) == ulp_format_round(&laid.arithmetic.storage,
+                                                                       ULP_ROUND_NEAREST_EVEN,
+                                                                       x / 3, 0, 0));
+            }
+            ck_assert(ulp_tensor_get(&sums, row) == sum);
+        }
+        ulp_tensor_free(&half);
+        ulp_tensor_free(&exact);
         ulp_tensor_free(&sums);
         laid_free(&laid);
         ulp_tape_free(tape);
@@ -173,8 +215,8 @@ START_TEST(test_aliasing)
             laid_create(&laid, _i ? "fp16-strict" : "fp32", shapes[i].row_count,
                         shapes[i].row_length, false, 3);
             struct ulp_tensor out = laid_run(&laid, tape, 1, 7);
-            ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands,
-                                   &laid.operands[0], 7, NULL, &error),
+            ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, &laid.operands[0],
+                               &error),
                       error);
             ck_assert_msg(!memcmp(out.data, laid.tensors[0].data, out.count * out.element_bytes),
                           "%s", formulas[f]);
@@ -207,11 +249,9 @@ START_TEST(test_repeated_output)
                                                 .row_stride = (int64_t)length,
                                                 .position_stride = 1};
             const struct ulp_operand to_each = {.tensor = &each, .row_stride = 1};
-            ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &to_full, 7,
-                                   NULL, &error),
+            ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, &to_full, &error),
                       error);
-            ck_ulp_ok(ulp_tape_run(tape, &laid.arithmetic, &laid.rows, laid.operands, &to_each, 7,
-                                   NULL, &error),
+            ck_ulp_ok(run_tape(tape, &laid.arithmetic, &laid.rows, laid.operands, &to_each, &error),
                       error);
             for (size_t k = 0; k < count * length; k++)
                 ck_assert_msg(((float *)full.data)[k] == ((float *)each.data)[k / length] &&
@@ -235,6 +275,7 @@ Suite *outputs_suite(void)
     tcase_add_test(tcase, test_outputs);
     tcase_add_test(tcase, test_full_outputs);
     tcase_add_test(tcase, test_folded_output);
+    tcase_add_test(tcase, test_storage);
     tcase_add_loop_test(tcase, test_aliasing, 0, 2);
     tcase_add_test(tcase, test_repeated_output);
     suite_add_tcase(suite, tcase);

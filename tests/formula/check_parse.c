@@ -9,7 +9,7 @@
 static const char *const operand_names[] = {"x", "y", "scale", "min"};
 static const char *const output_names[] = {"out", "mean", "d"};
 static const char *const spellings[] = {
-#define PRIMITIVE(name, spelling, arity) spelling,
+#define PRIMITIVE(name, spelling, ...) spelling,
 #include "number/primitive.def"
 #undef PRIMITIVE
 };

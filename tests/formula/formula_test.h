@@ -30,5 +30,9 @@ struct ulp_tensor make_tensor(const struct ulp_arithmetic *arithmetic, int rank,
 struct ulp_arithmetic find_arithmetic(const char *name);
 struct ulp_tape *make_tape(const char *text, const char *const *operand_names, int operand_count,
                            int output_count);
+/* ulp_tape_run by the caller's thread alone. */
+enum ulp_status run_tape(const struct ulp_tape *tape, const struct ulp_arithmetic *arithmetic,
+                         const struct ulp_rows *rows, const struct ulp_operand *operands,
+                         const struct ulp_operand *outputs, struct ulp_error *error);
 
 #endif

@@ -62,9 +62,14 @@ struct ulp_tensor laid_run(const struct laid *laid, const struct ulp_tape *tape,
                                        .row_stride = per_row ? 1 : (int64_t)laid->rows.row_length,
                                        .position_stride = !per_row};
     struct ulp_pool *pool = test_pool(threads);
-    ck_ulp_ok(ulp_tape_run(tape, &laid->arithmetic, &laid->rows, laid->operands, &output, node_key,
-                           pool, &error),
-              error);
+    const struct ulp_tape_call call = {.tape = tape,
+                                       .arithmetic = &laid->arithmetic,
+                                       .rows = &laid->rows,
+                                       .operands = laid->operands,
+                                       .outputs = &output,
+                                       .node_key = node_key,
+                                       .pool = pool};
+    ck_ulp_ok(ulp_tape_run(&call, &error), error);
     ulp_pool_free(pool);
     return out;
 }

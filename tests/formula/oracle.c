@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "number/mpfr_record.h"
-#include "number/round.h"
+#include "number/round/round.h"
 
 /* Intermediate results are truncated to so many bits with a sticky last one (rounded to odd):
  * rounding them to any format of at most WORK_BITS - 2 bits is then rounding the exact value. */

@@ -107,7 +107,13 @@ static enum ulp_status run_rows(struct run *run, size_t first, size_t count, siz
                                 .element_bytes = sizeof(double),
                                 .data = out};
     outputs[0].tensor = &result;
-    return ulp_tape_run(run->tape, run->arithmetic, &rows, operands, outputs, 1, NULL, error);
+    return ulp_tape_run(&(struct ulp_tape_call){.tape = run->tape,
+                                                .arithmetic = run->arithmetic,
+                                                .rows = &rows,
+                                                .operands = operands,
+                                                .outputs = outputs,
+                                                .node_key = 1},
+                        error);
 }
 
 static const char *check_run(const struct ulp_tape *tape, const char *arithmetic_name, size_t shape)

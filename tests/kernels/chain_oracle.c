@@ -5,8 +5,8 @@
 #include <mpfr.h>
 #include <stdlib.h>
 
-#include "kernels/step.h"
-#include "number/round.h"
+#include "kernels/chain/step.h"
+#include "number/round/round.h"
 
 /* Exact for every sum of two products of doubles: exponents from -2148 to 2048. */
 #define EXACT_BITS 4300

@@ -2,7 +2,7 @@
  * every layout, values where floats end and sums that wrap. */
 #include "instance.h"
 
-#include "kernels/pack.h"
+#include "kernels/operand/pack.h"
 
 /* Makes an element of an integer tensor: number `at` of side 0 or 1. */
 typedef int64_t make_integer(struct stream *stream, int side, size_t at, const void *context);

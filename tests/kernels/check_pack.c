@@ -7,7 +7,7 @@
 #include <check.h>
 
 #include "instance.h"
-#include "kernels/pack.h"
+#include "kernels/operand/pack.h"
 #include "test.h"
 
 #define LINES 70

@@ -4,7 +4,7 @@
 #include <check.h>
 
 #include "instance.h"
-#include "kernels/special.h"
+#include "kernels/operand/special.h"
 #include "number/mpfr_record.h"
 #include "test.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "number/round.h"
+#include "number/round/round.h"
 
 static int64_t *table(struct instance *instance, int number, size_t count, int64_t base,
                       int64_t step)

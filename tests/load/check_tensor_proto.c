@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number/round.h"
+#include "number/round/round.h"
 #include "tensor/tensor.h"
 
 static const int64_t no_dims[1] = {0};

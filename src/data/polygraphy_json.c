@@ -1,0 +1,256 @@
+/* Polygraphy's JSON: arrays are npy files in base64.
+ *   array    {"array": TEXT, "polygraphy_class": "ndarray"}
+ *   inputs   [{NAME: array, ...}, ...], one object an iteration
+ *   results  {"lst": [[RUNNER, [{"outputs": {NAME: {"values": array, ...}}, ...}, ...]], ...],
+ *             "polygraphy_class": "RunResults"}
+ * Older versions wrote the marker "__polygraphy_encoded_ndarray", the npy file (or an npz with one
+ * member) as latin-1 text, and the list of results without the object around it; keys decide what a
+ * value is, so that the markers need not be read. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/data.h"
+
+/* The bytes of UTF-8 text whose characters stand for bytes; false: one is beyond 255. */
+static bool decode_latin1(const char *text, size_t length, unsigned char **out, size_t *count)
+{
+    unsigned char *bytes = malloc(length + 1);
+    *count = 0;
+    for (size_t i = 0; i < length && bytes; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c >= 0x80 && (c > 0xc3 || i + 1 == length)) {
+            free(bytes);
+            return false;
+        }
+        bytes[(*count)++] =
+            c < 0x80 ? c : (unsigned char)((c & 3) << 6 | ((unsigned char)text[++i] & 0x3f));
+    }
+    *out = bytes;
+    return bytes;
+}
+
+static bool is_npy(const unsigned char *bytes, size_t count)
+{
+    return count > 6 && memcmp(bytes, "\x93NUMPY", 6) == 0;
+}
+
+static bool is_zip(const unsigned char *bytes, size_t count)
+{
+    return count >= 4 && memcmp(bytes, "PK\3\4", 4) == 0;
+}
+
+static enum ulp_status take_first(struct ulp_tensor *out, const unsigned char *bytes, size_t count,
+                                  struct ulp_error *error)
+{
+    struct ulp_tensor_set members;
+    enum ulp_status status = ulp_npz_parse("its npz", bytes, count, &members, error);
+    if (status != ULP_OK)
+        return status;
+    if (members.count == 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "its npz is empty");
+    *out = members.items[0].tensor;
+    members.items[0].tensor = (struct ulp_tensor){0};
+    ulp_tensor_set_free(&members);
+    return ULP_OK;
+}
+
+static enum ulp_status parse_array(struct ulp_tensor *out, const json_t *text,
+                                   struct ulp_error *error)
+{
+    const char *value = json_string_value(text);
+    const size_t length = json_string_length(text);
+    unsigned char *bytes = NULL;
+    size_t count = 0;
+    if (!ulp_base64_decode(value, length, &bytes, &count) ||
+        !(is_npy(bytes, count) || is_zip(bytes, count))) {
+        free(bytes);
+        if (!decode_latin1(value, length, &bytes, &count))
+            return ulp_fail(error, ULP_ERROR_INPUT, "its \"array\" is no base64 text");
+    }
+    enum ulp_status status = is_zip(bytes, count) ? take_first(out, bytes, count, error)
+                                                  : ulp_npy_parse(out, bytes, count, error);
+    free(bytes);
+    return status;
+}
+
+/* An array, or an object that holds one as "values" (LazyArray) or "array" (FormattedArray). */
+static enum ulp_status read_value(struct ulp_tensor *out, const json_t *value,
+                                  struct ulp_error *error)
+{
+    for (int depth = 0; depth < 4 && json_is_object(value); depth++) {
+        const json_t *inner = json_object_get(value, "values"),
+                     *array = json_object_get(value, "array");
+        if (json_is_string(array))
+            return parse_array(out, array, error);
+        if (json_object_get(value, "tensor"))
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "is a pickled torch tensor, which is never read; record it as a numpy "
+                            "array");
+        value = inner ? inner : array;
+    }
+    return ulp_fail(error, ULP_ERROR_INPUT, "is no array: expected {\"array\": BASE64}");
+}
+
+static enum ulp_status read_arrays(const json_t *object, struct ulp_tensor_set *out,
+                                   struct ulp_error *error)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        struct ulp_tensor tensor = {0};
+        enum ulp_status status = read_value(&tensor, value, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_set_add(out, name, &tensor, error);
+        ulp_tensor_free(&tensor);
+        if (status != ULP_OK) {
+            ulp_tensor_set_free(out);
+            return ulp_fail_at(error, status, "'%.200s'", name);
+        }
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status add_iteration(struct ulp_recording_list *list, const char *path,
+                                     const char *runner, size_t iteration, const json_t *arrays,
+                                     struct ulp_error *error)
+{
+    struct ulp_tensor_set tensors = {0};
+    if (!json_is_object(arrays))
+        return ulp_fail(error, ULP_ERROR_INPUT, "iteration %zu is no object of arrays", iteration);
+    enum ulp_status status = read_arrays(arrays, &tensors, error);
+    return status == ULP_OK ? ulp_recording_add(list, path, runner, iteration, &tensors, error)
+                            : ulp_fail_at(error, status, "iteration %zu", iteration);
+}
+
+static bool is_runner(const json_t *pair)
+{
+    return json_array_size(pair) == 2 && json_is_string(json_array_get(pair, 0)) &&
+           json_is_array(json_array_get(pair, 1));
+}
+
+static enum ulp_status read_results(const json_t *runners, const char *path,
+                                    struct ulp_recording_list *list, struct ulp_error *error)
+{
+    const size_t count = json_array_size(runners);
+    enum ulp_status status = ULP_OK;
+    for (size_t r = 0; r < count && status == ULP_OK; r++) {
+        const json_t *pair = json_array_get(runners, r);
+        if (!is_runner(pair))
+            return ulp_fail(error, ULP_ERROR_INPUT, "entry %zu of \"lst\" is no [RUNNER, [...]]",
+                            r);
+        const char *runner = json_string_value(json_array_get(pair, 0));
+        const json_t *iterations = json_array_get(pair, 1);
+        for (size_t i = 0; i < json_array_size(iterations) && status == ULP_OK; i++)
+            status =
+                add_iteration(list, path, count > 1 ? runner : NULL, i,
+                              json_object_get(json_array_get(iterations, i), "outputs"), error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "runner '%.100s'", runner);
+    }
+    return status;
+}
+
+static enum ulp_status read_root(const json_t *root, const char *path,
+                                 struct ulp_recording_list *list, struct ulp_error *error)
+{
+    const json_t *results = json_object_get(root, "lst");
+    const size_t count = json_array_size(root);
+    enum ulp_status status = ULP_OK;
+    if (json_is_array(results))
+        return read_results(results, path, list, error);
+    if (count && is_runner(json_array_get(root, 0)))
+        return read_results(root, path, list, error);
+    for (size_t i = 0; i < count && status == ULP_OK; i++)
+        status = add_iteration(list, path, NULL, i, json_array_get(root, i), error);
+    return count ? status
+                 : ulp_fail(error, ULP_ERROR_INPUT,
+                            "is neither Polygraphy's --save-outputs (an object with \"lst\") nor "
+                            "its --save-inputs (a list of objects)");
+}
+
+enum ulp_status ulp_polygraphy_read(const char *path, struct ulp_recording_list *list,
+                                    struct ulp_error *error)
+{
+    json_error_t reason;
+    const size_t before = list->count;
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &reason);
+    if (!root)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, reason.line, reason.text);
+    enum ulp_status status = read_root(root, path, list, error);
+    json_decref(root);
+    if (status == ULP_OK && list->count == before)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "holds no iteration");
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
+}
+
+static json_t *encode_array(const struct ulp_tensor *tensor, struct ulp_error *error)
+{
+    struct ulp_npy npy;
+    if (ulp_npy_encode(&npy, tensor, error) != ULP_OK)
+        return NULL;
+    const void *const parts[] = {npy.header, npy.data};
+    const size_t counts[] = {npy.header_bytes, npy.data_bytes};
+    char *text = ulp_base64_encode(parts, counts, 2);
+    ulp_npy_free(&npy);
+    json_t *array = text ? json_pack("{s:{s:s, s:s}, s:s}", "values", "array", text,
+                                     "polygraphy_class", "ndarray", "polygraphy_class", "LazyArray")
+                         : NULL;
+    free(text);
+    if (!array)
+        ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return array;
+}
+
+/* In pieces that an int counts. */
+static int add_text(const char *text, size_t size, void *context)
+{
+    struct ulp_text *out = context;
+    for (const size_t piece = 1 << 20; size > 0 && !out->failed;) {
+        const size_t length = size < piece ? size : piece;
+        ulp_text_add(out, "%.*s", (int)length, text);
+        text += length;
+        size -= length;
+    }
+    return out->failed ? -1 : 0;
+}
+
+enum ulp_status ulp_recording_write_json(const char *path, const char *runner,
+                                         const struct ulp_tensor_set *tensors,
+                                         struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    json_t *outputs = json_object();
+    for (size_t i = 0; i < tensors->count && status == ULP_OK; i++) {
+        json_t *array = encode_array(&tensors->items[i].tensor, error);
+        if (!array)
+            status = ulp_fail_at(error, error ? error->status : ULP_ERROR_MEMORY, "%s: '%.200s'",
+                                 path, tensors->items[i].name);
+        else if (json_object_set_new(outputs, tensors->items[i].name, array) != 0)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the name of '%.200s' is not UTF-8", path,
+                              tensors->items[i].name);
+    }
+    json_t *root = status == ULP_OK ? json_pack("{s:[[s,[{s:O, s:n, s:s, s:s}]]], s:s}", "lst",
+                                                runner, "outputs", outputs, "runtime",
+                                                "runner_name", runner, "polygraphy_class",
+                                                "IterationResult", "polygraphy_class", "RunResults")
+                                    : NULL;
+    json_decref(outputs);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_text text;
+    if (!root)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+    status = ulp_text_open(&text, path, error);
+    if (status == ULP_OK) {
+        const bool whole = json_dump_callback(root, add_text, &text, JSON_INDENT(4)) == 0;
+        status = ulp_text_close(&text, whole, error);
+        if (status == ULP_OK && !whole)
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+    }
+    json_decref(root);
+    return status;
+}

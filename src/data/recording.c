@@ -1,0 +1,193 @@
+/* Recordings: which kind of file a path is, folders of .npy files, and the list. */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/data.h"
+
+#define FOLDER_DEPTH_MAX 16 /* of folders in a folder of .npy files: names with slashes */
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+void ulp_recording_list_free(struct ulp_recording_list *list)
+{
+    if (!list)
+        return;
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].name);
+        ulp_tensor_set_free(&list->items[i].tensors);
+    }
+    free(list->items);
+    *list = (struct ulp_recording_list){0};
+}
+
+enum ulp_status ulp_recording_add(struct ulp_recording_list *list, const char *path,
+                                  const char *runner, size_t iteration,
+                                  struct ulp_tensor_set *tensors, struct ulp_error *error)
+{
+    struct ulp_text name = {0};
+    ulp_text_add(&name, runner ? "%s:%s" : "%s", path, runner);
+    struct ulp_recording *items =
+        name.failed ? NULL : realloc(list->items, (list->count + 1) * sizeof *items);
+    if (!items) {
+        ulp_text_free(&name);
+        ulp_tensor_set_free(tensors);
+        return out_of_memory(error);
+    }
+    list->items = items;
+    items[list->count++] =
+        (struct ulp_recording){.name = name.data, .iteration = iteration, .tensors = *tensors};
+    *tensors = (struct ulp_tensor_set){0};
+    return ULP_OK;
+}
+
+/* The file's array under the name without ".npy". */
+static enum ulp_status read_npy(const char *path, const char *name, struct ulp_tensor_set *out,
+                                struct ulp_error *error)
+{
+    unsigned char *bytes = NULL;
+    size_t count = 0;
+    struct ulp_tensor tensor = {0};
+    enum ulp_status status = ulp_file_read(path, SIZE_MAX, &bytes, &count, error);
+    if (status != ULP_OK)
+        return status;
+    char *stem = strndup(name, strlen(name) - strlen(".npy"));
+    status = stem ? ulp_npy_parse(&tensor, bytes, count, error) : out_of_memory(error);
+    free(bytes);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_add(out, stem, &tensor, error);
+    ulp_tensor_free(&tensor);
+    free(stem);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* The .npy files of folder, and those of folders in it: their names begin with `prefix`. */
+static enum ulp_status read_npy_folder(const char *folder, const char *prefix, int depth,
+                                       struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_visible, alphasort);
+    if (count < 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot read the folder: %s", folder,
+                        strerror(errno));
+    enum ulp_status status = ULP_OK;
+    for (int e = 0; e < count; e++) {
+        struct ulp_text path = {0}, name = {0};
+        struct stat info;
+        ulp_text_add(&path, "%s/%s", folder, entries[e]->d_name);
+        ulp_text_add(&name, "%s%s", prefix, entries[e]->d_name);
+        const bool there =
+            status == ULP_OK && !path.failed && !name.failed && stat(path.data, &info) == 0;
+        if (path.failed || name.failed) {
+            status = out_of_memory(error);
+        } else if (there && S_ISREG(info.st_mode) && ulp_text_ends(path.data, ".npy")) {
+            status = read_npy(path.data, name.data, out, error);
+        } else if (there && S_ISDIR(info.st_mode) && depth < FOLDER_DEPTH_MAX) {
+            ulp_text_add(&name, "/");
+            status = name.failed ? out_of_memory(error)
+                                 : read_npy_folder(path.data, name.data, depth + 1, out, error);
+        }
+        ulp_text_free(&path);
+        ulp_text_free(&name);
+        free(entries[e]);
+    }
+    free(entries);
+    return status;
+}
+
+static bool holds(const char *folder, const char *file)
+{
+    struct ulp_text path = {0};
+    struct stat info;
+    ulp_text_add(&path, "%s/%s", folder, file);
+    const bool there = !path.failed && stat(path.data, &info) == 0;
+    ulp_text_free(&path);
+    return there;
+}
+
+static enum ulp_status take_all(struct ulp_tensor_set *to, struct ulp_tensor_set *from,
+                                struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < from->count && status == ULP_OK; i++)
+        status = ulp_tensor_set_add(to, from->items[i].name, &from->items[i].tensor, error);
+    return status;
+}
+
+/* Outputs, and inputs where they are. */
+static enum ulp_status read_test_data_set(const char *folder, const struct ulp_model *model,
+                                          struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    static const char *const prefixes[] = {"input", "output"};
+    enum ulp_status status = ULP_OK;
+    for (size_t p = 0; p < 2 && status == ULP_OK; p++) {
+        struct ulp_tensor_set part = {0};
+        char first[32];
+        snprintf(first, sizeof first, "%s_0.pb", prefixes[p]);
+        if (!holds(folder, first))
+            continue;
+        status = ulp_test_data_set_read(folder, prefixes[p], model, &part, error);
+        if (status == ULP_OK)
+            status = take_all(out, &part, error);
+        ulp_tensor_set_free(&part);
+    }
+    return status;
+}
+
+static enum ulp_status read_folder(const char *folder, const struct ulp_model *model,
+                                   struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    if (holds(folder, "output_0.pb") || holds(folder, "input_0.pb"))
+        return read_test_data_set(folder, model, out, error);
+    if (holds(folder, "test_data_set_0"))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%s: holds several test_data_set_N folders: give one of them", folder);
+    status = read_npy_folder(folder, "", 0, out, error);
+    if (status == ULP_OK && out->count == 0)
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "%s: holds neither output_0.pb nor .npy files: nothing is recorded here",
+                          folder);
+    return status;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *model,
+                                   struct ulp_recording_list *list, struct ulp_error *error)
+{
+    struct ulp_tensor_set tensors = {0};
+    struct stat info;
+    enum ulp_status status;
+    if (ulp_text_ends(path, ".json"))
+        return ulp_polygraphy_read(path, list, error);
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        status = read_folder(path, model, &tensors, error);
+    else if (ulp_text_ends(path, ".npy"))
+        status = read_npy(path, base_name(path), &tensors, error);
+    else
+        status = ulp_npz_read(path, &tensors, error);
+    if (status == ULP_OK)
+        return ulp_recording_add(list, path, NULL, 0, &tensors, error);
+    ulp_tensor_set_free(&tensors);
+    return status;
+}

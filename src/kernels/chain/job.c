@@ -1,0 +1,131 @@
+/* How a contraction by scalar chains is laid out. Speed only: every sum is formed in increasing k,
+ * whatever is chosen here. */
+#include "kernels/chain/job.h"
+
+/* A panel of 32 columns of 256 floats is 32 KiB: it stays in the first-level cache while the rows
+ * pass. */
+#define K_BLOCK 256
+#define ROW_BLOCK 280
+#define COLUMN_BLOCK 512
+
+static bool is_contiguous(const int64_t *offset, size_t count)
+{
+    for (size_t i = 1; i < count && i < 64; i++)
+        if (offset[i] != offset[i - 1] + 1)
+            return false;
+    return true;
+}
+
+/* Share of a tile's work that is not spent on lines that do not exist. */
+static double filled(size_t count, size_t tile)
+{
+    return (double)count / (double)round_up(count, tile);
+}
+
+/* Work of a product, relative, when tiles are `columns` wide: what lines that do not exist cost,
+ * and what it costs to write an output that does not lie in runs (about as much as 48 products). */
+static double estimate_work(const struct ulp_chains_job *job, const struct ulp_contraction *problem,
+                            size_t count, const int64_t *out)
+{
+    return 1 / filled(count, job->tile_columns) +
+           (is_contiguous(out, count) ? 0 : 48 / ((double)problem->k + 1));
+}
+
+/* Which side becomes the columns? Stochastic rounding counts its numbers along b's lines, so it
+ * does not choose. */
+static bool prefers_swap(const struct ulp_chains_job *job, const struct ulp_contraction *problem)
+{
+    return job->chains->rule.rounding != ULP_ROUND_STOCHASTIC &&
+           estimate_work(job, problem, problem->m, problem->out_row_offset) <
+               estimate_work(job, problem, problem->n, problem->out_column_offset);
+}
+
+void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
+                             const struct ulp_contraction *problem)
+{
+    bool swap = prefers_swap(job, problem);
+    job->rows = ulp_pack_make(arithmetic, problem, swap);
+    job->columns = ulp_pack_make(arithmetic, problem, !swap);
+    job->row_count = swap ? problem->n : problem->m;
+    job->column_count = swap ? problem->m : problem->n;
+    job->out_row = swap ? problem->out_column_offset : problem->out_row_offset;
+    job->out_column = swap ? problem->out_row_offset : problem->out_column_offset;
+    job->row_pitch = problem->n;
+    job->k_count = problem->k;
+}
+
+double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, size_t column_count)
+{
+    const enum ulp_step step = job->chains->rule.step;
+    const double vector = step == ULP_STEP_ROUNDED ? 1.5 : 0.3, lanes = (double)job->tile->lanes;
+    const double step_nanoseconds = job->tile->lanes         ? vector / lanes
+                                    : step == ULP_STEP_EXACT ? 100
+                                                             : 1;
+    const double k_count = (double)job->k_count + 1, pack_nanoseconds = 0.3;
+    return (double)row_count * (double)column_count * k_count * step_nanoseconds +
+           ((double)row_count + (double)column_count) * k_count * pack_nanoseconds;
+}
+
+/* The length of blocks of so many panels: none longer than `limit`; so many that a thread that is
+ * held up can leave some to the others. */
+static size_t find_length(size_t panels, size_t limit, size_t thread_count)
+{
+    return min_size(limit, divide_up(panels, 16 * thread_count));
+}
+
+/* Several blocks of one product pack the smaller side once, together, when all of it fits in the
+ * outer caches and a block of k of it beside a block of the other side in the second-level
+ * cache. */
+#define SHARED_BYTES ((size_t)8 << 20)
+#define SHARED_SLICE_BYTES ((size_t)1 << 20)
+
+static void choose_shared(struct ulp_chains_job *job, size_t batch_count, size_t thread_count)
+{
+    size_t rows = round_up(job->row_count, job->tile_rows),
+           columns = round_up(job->column_count, job->tile_columns);
+    size_t lines = min_size(rows, columns);
+    job->share_rows = rows <= columns;
+    job->shared_lines = 0;
+    if (thread_count > 1 && batch_count < 2 * thread_count && !job->chains->pairwise &&
+        job->k_count && lines <= SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) &&
+        lines <= SHARED_BYTES / job->element_bytes / job->k_count &&
+        ulp_chains_estimate(job, rows, columns) > 8 * ULP_GRAIN_NANOSECONDS)
+        job->shared_lines = lines;
+}
+
+/* Even blocks below the limits; more of them when there are too few for the threads. */
+void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count)
+{
+    size_t k_blocks = job->chains->pairwise ? 1 : divide_up(job->k_count, K_BLOCK);
+    job->k_block = k_blocks ? divide_up(job->k_count, k_blocks) : 0;
+    size_t rows = divide_up(job->row_count, job->tile_rows),
+           columns = divide_up(job->column_count, job->tile_columns);
+    size_t row_limit = job->chains->pairwise ? 1 : divide_up(ROW_BLOCK, job->tile_rows);
+    size_t column_limit = job->chains->pairwise ? 1 : divide_up(COLUMN_BLOCK, job->tile_columns);
+    size_t row_blocks = divide_up(rows, row_limit),
+           column_blocks = divide_up(columns, column_limit);
+    /* Cutting one side packs the other once more: cut the one that has more lines. */
+    while (thread_count > 1 && batch_count * row_blocks * column_blocks < 4 * thread_count) {
+        bool cut_columns = columns / column_blocks >= 2, cut_rows = rows / row_blocks >= 2;
+        if (cut_columns &&
+            (!cut_rows || job->column_count / column_blocks >= job->row_count / row_blocks))
+            column_blocks *= 2;
+        else if (cut_rows)
+            row_blocks *= 2;
+        else
+            break;
+    }
+    choose_shared(job, batch_count, thread_count);
+    if (job->shared_lines && job->share_rows) {
+        row_blocks = 1;
+        column_blocks = divide_up(columns, find_length(columns, column_limit, thread_count));
+    } else if (job->shared_lines) {
+        column_blocks = 1;
+        row_blocks = divide_up(rows, find_length(rows, row_limit, thread_count));
+    }
+    job->thread_count = thread_count;
+    job->row_block = divide_up(rows, row_blocks) * job->tile_rows;
+    job->column_block = divide_up(columns, column_blocks) * job->tile_columns;
+    job->row_blocks = divide_up(job->row_count, job->row_block);
+    job->column_blocks = divide_up(job->column_count, job->column_block);
+}

@@ -1,0 +1,66 @@
+/* One run of scalar chains: which side becomes the rows, and how the outputs are cut into
+ * blocks. */
+#ifndef ULP_KERNELS_CHAIN_JOB_H
+#define ULP_KERNELS_CHAIN_JOB_H
+
+#include "kernels/chain/chains.h"
+#include "kernels/operand/output.h"
+#include "kernels/operand/pack.h"
+#include "kernels/chain/tile.h"
+
+/* Everything the workers share. */
+struct ulp_chains_job {
+    const struct ulp_chains *chains;
+    const struct ulp_contraction *problem;
+    struct ulp_pack rows, columns;
+    const int64_t *out_row, *out_column;
+    size_t row_count, column_count, k_count;
+    /* outputs between rows, for stochastic rounding; the columns are then b's lines */
+    uint64_t row_pitch;
+    const struct ulp_tile *tile;
+    enum ulp_element element;
+    size_t element_bytes, tile_rows, tile_columns, tile_bytes;
+    size_t row_block, column_block, row_blocks, column_blocks, k_block;
+    bool meets_padding;
+    /* where padding met a non-finite element the sum is NaN: only such outputs need a second
+     * look */
+    bool nan_shows;
+    bool column_run; /* out_column counts up by one everywhere */
+    struct ulp_output output;
+    struct ulp_pool *pool;
+    /* the side all blocks need whole, packed once; NULL: every block packs both sides */
+    char *shared;
+    bool share_rows;
+    size_t thread_count; /* for which the blocks were chosen */
+    /* of shared: lines with those that fill the last tile, and the batch it holds */
+    size_t shared_lines, batch;
+};
+
+/* rows, columns and where their outputs lie; the job's tile and chains are set. */
+void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
+                             const struct ulp_contraction *problem);
+/* Nanoseconds of a block that size, roughly: only how work is cut depends on it. */
+double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, size_t column_count);
+/* Blocks, and what of them is shared; the sides are chosen. */
+void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count);
+
+/* Lines of one tile of the shared side. */
+static inline size_t shared_tile(const struct ulp_chains_job *job)
+{
+    return job->share_rows ? job->tile_rows : job->tile_columns;
+}
+
+static inline size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+static inline size_t divide_up(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+static inline size_t round_up(size_t a, size_t b)
+{
+    return divide_up(a, b) * b;
+}
+
+#endif

@@ -1,0 +1,184 @@
+/* Tiles for the formats the processor does not have: every step is a double, rounded to odd where
+ * it is not exact, and then rounded to the format in the same vector. One source for AVX-512, AVX2
+ * and portable vectors. */
+#include "kernels/chain/tile.h"
+
+#include <math.h>
+
+#include "base/cpu.h"
+
+/* What rounded_template.h spreads over vectors. Pairs are for positive and for negative values. */
+struct rounder_scalars {
+    double smallest; /* 2^emin */
+    /* 1.5 * 2^(53 - precision): times 2^e, what pushes the bits below the ulp out of a sum */
+    double shift;
+    double ulp; /* 2^(1 - precision): times 2^e, the ulp */
+    /* times 2^e, the smallest excess over a value of the format that goes to the next */
+    double threshold[2];
+    double largest;  /* max_finite */
+    double over[2];  /* what larger magnitudes of finite results become */
+    double infinite; /* what an infinity becomes */
+    double flushed;  /* smaller magnitudes become zero; 0 when subnormals are kept */
+};
+
+static struct rounder_scalars make_scalars(const struct ulp_format *format,
+                                           enum ulp_rounding rounding)
+{
+    double infinite = format->overflow == ULP_OVERFLOW_SATURATE ? format->max_finite
+                      : format->overflow == ULP_OVERFLOW_NAN    ? NAN
+                                                                : INFINITY;
+    struct rounder_scalars scalars = {
+        .smallest = ldexp(1, format->emin),
+        .shift = ldexp(1.5, 53 - format->precision),
+        .ulp = ldexp(1, 1 - format->precision),
+        .largest = format->max_finite,
+        .infinite = infinite,
+        .flushed = format->subnormals ? 0 : ldexp(1, format->emin),
+    };
+    for (int negative = 0; negative < 2; negative++) {
+        bool inward = rounding == ULP_ROUND_TOWARD_ZERO ||
+                      rounding == (negative ? ULP_ROUND_UP : ULP_ROUND_DOWN);
+        scalars.over[negative] = inward ? format->max_finite : infinite;
+        /* Outward, any excess will do. Nearest even does not use it. */
+        scalars.threshold[negative] = inward                               ? scalars.ulp
+                                      : rounding == ULP_ROUND_NEAREST_AWAY ? scalars.ulp / 2
+                                                                           : 0;
+    }
+    return scalars;
+}
+
+typedef double f64x2 __attribute__((vector_size(16), may_alias));
+typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
+
+#define SUFFIX portable
+#define ATTRIBUTE
+#define VECTOR f64x2
+#define BITS u64x2
+#define SELECT(condition, x, y) \
+    (f64x2)(((u64x2)(condition) & (u64x2)(x)) | (~(u64x2)(condition) & (u64x2)(y)))
+#define WHERE_LESS(x, y, u, v) SELECT((x) < (y), u, v)
+#define WHERE_NONZERO(x, u, v) SELECT(((x) < 0) | ((x) > 0), u, v)
+#define MAX(x, y) SELECT((x) > (y), x, y)
+#define MIN(x, y) SELECT((x) < (y), x, y)
+#include "kernels/chain/rounded_template.h"
+
+#define NAME(kind) kind##_portable
+#define TILE_ATTRIBUTE
+#define TILE_VECTOR f64x2
+#define TILE_LANES 2
+#define ROUNDER struct rounder_portable
+#define MAKE make_rounder_portable
+#define ROUND round_portable
+#define ADD_ODD add_odd_portable
+#include "kernels/chain/rounded_tiles_template.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2,fma")))
+#define AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")))
+
+typedef uint64_t u64x4 __attribute__((vector_size(32), may_alias));
+typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
+
+#define SUFFIX avx2
+#define ATTRIBUTE AVX2
+#define VECTOR __m256d
+#define BITS u64x4
+#define WHERE_LESS(x, y, u, v) _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, y, _CMP_LT_OQ))
+#define WHERE_NONZERO(x, u, v) \
+    _mm256_blendv_pd(v, u, _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_NEQ_OQ))
+#define MAX(x, y) _mm256_max_pd(x, y)
+#define MIN(x, y) _mm256_min_pd(x, y)
+#include "kernels/chain/rounded_template.h"
+
+#define NAME(kind) kind##_avx2
+#define TILE_ATTRIBUTE AVX2
+#define TILE_VECTOR __m256d
+#define TILE_LANES 4
+#define ROUNDER struct rounder_avx2
+#define MAKE make_rounder_avx2
+#define ROUND round_avx2
+#define ADD_ODD add_odd_avx2
+#include "kernels/chain/rounded_tiles_template.h"
+
+#define SUFFIX avx512
+#define ATTRIBUTE AVX512
+#define VECTOR __m512d
+#define BITS u64x8
+#define WHERE_LESS(x, y, u, v) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_LT_OQ), v, u)
+#define WHERE_NONZERO(x, u, v) \
+    _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_NEQ_OQ), v, u)
+#define MAX(x, y) _mm512_max_pd(x, y)
+#define MIN(x, y) _mm512_min_pd(x, y)
+#include "kernels/chain/rounded_template.h"
+
+#define NAME(kind) kind##_avx512
+#define TILE_ATTRIBUTE AVX512
+#define TILE_VECTOR __m512d
+#define TILE_LANES 8
+#define ROUNDER struct rounder_avx512
+#define MAKE make_rounder_avx512
+#define ROUND round_avx512
+#define ADD_ODD add_odd_avx512
+#include "kernels/chain/rounded_tiles_template.h"
+
+#endif
+
+static bool serves(const struct ulp_step_rule *rule, bool fused, bool nearest)
+{
+    return rule->step == ULP_STEP_ROUNDED && rule->rounding != ULP_ROUND_STOCHASTIC &&
+           rule->fused == fused && (rule->rounding == ULP_ROUND_NEAREST_EVEN) == nearest &&
+           rule->sum.signed_zero && rule->product.signed_zero;
+}
+static bool serves_any(const struct ulp_step_rule *rule)
+{
+    return serves(rule, false, false);
+}
+static bool serves_any_fused(const struct ulp_step_rule *rule)
+{
+    return serves(rule, true, false);
+}
+static bool serves_fused(const struct ulp_step_rule *rule)
+{
+    return serves(rule, true, true);
+}
+static bool serves_mixed(const struct ulp_step_rule *rule)
+{
+    return serves(rule, false, true);
+}
+static bool serves_same(const struct ulp_step_rule *rule)
+{
+    return serves(rule, false, true) && rule->sum.precision <= 25 &&
+           ulp_step_keeps(&rule->product, &rule->sum) && ulp_step_keeps(&rule->sum, &rule->product);
+}
+
+#define ROW(needs, serves, tile, lanes)                                                 \
+    {                                                                                   \
+        needs, serves, ULP_ELEMENT_F64, 2 * (lanes),                                    \
+            {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4}, 0, NULL, NULL, NULL, NULL \
+    }
+
+/* clang-format off */
+const struct ulp_tile ulp_tiles_rounded[] = {
+#if defined(__x86_64__) && defined(__GNUC__)
+    ROW(ULP_CPU_AVX512, serves_same, same_avx512, 8),
+    ROW(ULP_CPU_AVX512, serves_mixed, mixed_avx512, 8),
+    ROW(ULP_CPU_AVX512, serves_fused, fused_avx512, 8),
+    ROW(ULP_CPU_AVX512, serves_any, any_avx512, 8),
+    ROW(ULP_CPU_AVX512, serves_any_fused, any_fused_avx512, 8),
+    ROW(ULP_CPU_AVX2, serves_same, same_avx2, 4),
+    ROW(ULP_CPU_AVX2, serves_mixed, mixed_avx2, 4),
+    ROW(ULP_CPU_AVX2, serves_fused, fused_avx2, 4),
+    ROW(ULP_CPU_AVX2, serves_any, any_avx2, 4),
+    ROW(ULP_CPU_AVX2, serves_any_fused, any_fused_avx2, 4),
+#endif
+    ROW(0, serves_same, same_portable, 2),
+    ROW(0, serves_mixed, mixed_portable, 2),
+    ROW(0, serves_fused, fused_portable, 2),
+    ROW(0, serves_any, any_portable, 2),
+    ROW(0, serves_any_fused, any_fused_portable, 2),
+    {.serves = NULL},
+};
+/* clang-format on */

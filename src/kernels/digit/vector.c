@@ -1,0 +1,199 @@
+/* The control of digit/vector.h: rows are cut into digits first, columns as they are met. */
+#include "kernels/digit/vector.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "kernels/operand/special.h"
+#include "kernels/digit/digits.h"
+
+#define ROWS_MAX 4 /* with more, written digits pay */
+#define K_MAX 65536
+
+struct run {
+    const struct ulp_wide_plan *plan;
+    const struct ulp_wide_call *call;
+    struct ulp_wide_panel *rows; /* of one row each */
+    int64_t k_step;
+};
+
+/* The step between neighbours; 0: there is no one step. */
+static int64_t find_step(const int64_t *offset, size_t count)
+{
+    const int64_t step = count > 1 ? offset[1] - offset[0] : 1;
+    for (size_t i = 2; i < count; i++)
+        if (offset[i] - offset[i - 1] != step)
+            return 0;
+    return step;
+}
+
+bool ulp_wide_vector_serves(const struct ulp_wide_call *call, const struct ulp_wide_tile *tile)
+{
+    const struct ulp_contraction *problem = &call->problem;
+    const struct ulp_factor *b = &problem->b;
+    return tile->vector && problem->m <= ROWS_MAX && problem->batch_count == 1 &&
+           problem->k <= K_MAX && b->tensor->element == ULP_ELEMENT_F32 &&
+           (find_step(b->k_offset, problem->k) == 1 ||
+            (find_step(b->k_offset, problem->k) != 0 &&
+             find_step(b->line_offset, problem->n) == 1)) &&
+           !ulp_any_beyond(problem->a.tensor, INFINITY, call->pool);
+}
+
+/* The columns' scales, and how many digits they have. */
+static void measure(struct ulp_wide_panel *panel, double *scale, const struct run *run,
+                    const struct ulp_wide_floats *floats)
+{
+    int32_t largest[ULP_WIDE_VECTOR_COLUMNS], smallest_less_1[ULP_WIDE_VECTOR_COLUMNS];
+    run->plan->tile->vector->scan(largest, smallest_less_1, floats);
+    panel->settled = true;
+    for (size_t c = 0; c < panel->count; c++) {
+        panel->lines[c] = ulp_wide_line_of_floats(largest[c], smallest_less_1[c]);
+        panel->settled &= panel->lines[c].irregular;
+        scale[c] = panel->lines[c].irregular ? 0 : ldexp(1, 51 - (int)panel->lines[c].exponent);
+    }
+    ulp_wide_choose_digits(panel, run->plan);
+}
+
+/* The sums of a row with columns that are one digit each. */
+static void add_floats(int64_t *sums, struct ulp_wide_panel *panel, const struct run *run,
+                       const struct ulp_wide_panel *row, const struct ulp_wide_floats *floats,
+                       const double *scale)
+{
+    int64_t digit_sums[2 * ULP_WIDE_VECTOR_COLUMNS] = {0},
+                           by_line[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2];
+    run->plan->tile->vector->sum(sums, ulp_wide_tile_positions(run->plan, row, panel), digit_sums,
+                                 panel->width, row->data, run->plan->k, row->digits, floats, scale);
+    for (size_t c = 0; c < panel->width; c++) {
+        by_line[c][0] = digit_sums[c] + (digit_sums[panel->width + c] >> 52);
+        by_line[c][1] = digit_sums[panel->width + c] & (((int64_t)1 << 52) - 1);
+    }
+    ulp_wide_halve(panel, run->plan, by_line);
+}
+
+/* A worker's memory. */
+struct scratch {
+    int64_t *sums, *half_sums;
+    uint64_t *data; /* digits of columns that have several; created when first needed */
+    struct ulp_wide_direct *direct;
+};
+
+static enum ulp_status run_columns(const struct run *run, struct scratch *scratch, size_t first,
+                                   struct ulp_error *error)
+{
+    const struct ulp_contraction *problem = &run->call->problem;
+    const struct ulp_wide_plan *plan = run->plan;
+    const size_t left = problem->n - first,
+                 count = left < ULP_WIDE_VECTOR_COLUMNS ? left : ULP_WIDE_VECTOR_COLUMNS;
+    struct ulp_wide_panel panel = {.first = first,
+                                   .count = count,
+                                   .width = (count + 7) / 8 * 8,
+                                   .half_sums = scratch->half_sums,
+                                   .data = scratch->data};
+    const struct ulp_wide_floats floats = {
+        .data = (const float *)problem->b.tensor->data + problem->b.k_offset[0] +
+                (problem->b.batch_offset ? problem->b.batch_offset[0] : 0),
+        .column = problem->b.line_offset + first,
+        .k_step = run->k_step,
+        .columns = count,
+        .k_count = problem->k};
+    double scale[ULP_WIDE_VECTOR_COLUMNS];
+    enum ulp_status status = ULP_OK;
+    measure(&panel, scale, run, &floats);
+    const bool one_digit = panel.exact && panel.digits == 1;
+    if (!one_digit && !panel.settled) {
+        void *data = scratch->data;
+        if (!data)
+            status =
+                ulp_allocate(&data, 1, ulp_wide_panel_data_bytes(plan, ULP_WIDE_VECTOR_COLUMNS),
+                             NULL, "digits of columns", error);
+        if (status != ULP_OK)
+            return status;
+        panel.data = scratch->data = data;
+        ulp_wide_cut(&panel, plan, &problem->b, 0);
+    }
+    for (size_t row = 0; row < problem->m && status == ULP_OK; row++) {
+        memset(scratch->sums, 0,
+               (size_t)(plan->positions + 2) * panel.width * sizeof *scratch->sums);
+        if (one_digit && !panel.settled)
+            add_floats(scratch->sums, &panel, run, &run->rows[row], &floats, scale);
+        else if (!panel.settled)
+            ulp_wide_tile_add(scratch->sums, plan, &run->rows[row], &panel, 0);
+        status = ulp_wide_tile_store(scratch->sums, plan, run->call, 0, &run->rows[row], &panel,
+                                     scratch->direct, error);
+    }
+    return status;
+}
+
+static enum ulp_status work_on_columns(void *context, size_t first, size_t last, int worker,
+                                       struct ulp_error *error)
+{
+    (void)worker;
+    const struct run *run = context;
+    struct scratch scratch = {0};
+    void *sums = NULL, *half_sums = NULL;
+    enum ulp_status status = ulp_wide_direct_create(&scratch.direct, error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&sums, (size_t)(run->plan->positions + 2) * ULP_WIDE_VECTOR_COLUMNS,
+                              sizeof(int64_t), NULL, "sums of a contraction", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&half_sums, 1, ulp_wide_panel_half_bytes(run->plan), NULL,
+                              "sums of a contraction", error);
+    scratch.sums = sums;
+    scratch.half_sums = half_sums;
+    for (size_t i = first; i < last && status == ULP_OK; i++)
+        status = run_columns(run, &scratch, i * ULP_WIDE_VECTOR_COLUMNS, error);
+    ulp_wide_direct_free(scratch.direct);
+    ulp_free(scratch.data);
+    ulp_free(half_sums);
+    ulp_free(sums);
+    return status;
+}
+
+static enum ulp_status cut_rows(const struct run *run, uint64_t *data, int64_t *half_sums,
+                                bool *fit)
+{
+    const struct ulp_contraction *problem = &run->call->problem;
+    *fit = true;
+    for (size_t i = 0; i < problem->m; i++) {
+        struct ulp_wide_panel *row = &run->rows[i];
+        *row = (struct ulp_wide_panel){.first = i, .count = 1, .width = 1};
+        row->data = data + i * (ulp_wide_panel_data_bytes(run->plan, 1) / sizeof *data);
+        row->half_sums = half_sums + i * (ulp_wide_panel_half_bytes(run->plan) / sizeof *half_sums);
+        ulp_wide_pack(row, run->plan, &problem->a, 0);
+        *fit &= row->digits <= ULP_WIDE_VECTOR_DIGITS_MAX;
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan,
+                                    const struct ulp_wide_call *call, bool *done,
+                                    struct ulp_pool *pool, struct ulp_error *error)
+{
+    const struct ulp_contraction *problem = &call->problem;
+    struct ulp_wide_plan whole = *plan; /* k in one block */
+    whole.k_block = plan->k;
+    struct run run = {.plan = &whole,
+                      .call = call,
+                      .k_step = find_step(problem->b.k_offset, problem->k)};
+    void *rows = NULL, *data = NULL, *half_sums = NULL;
+    enum ulp_status status = ulp_allocate(&rows, problem->m, sizeof *run.rows, NULL, "rows", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&data, problem->m, ulp_wide_panel_data_bytes(&whole, 1), NULL,
+                              "digits of rows", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&half_sums, problem->m, ulp_wide_panel_half_bytes(&whole), NULL,
+                              "digits of rows", error);
+    run.rows = rows;
+    if (status == ULP_OK)
+        status = cut_rows(&run, data, half_sums, done);
+    if (status == ULP_OK && *done) {
+        const size_t groups = (problem->n + ULP_WIDE_VECTOR_COLUMNS - 1) / ULP_WIDE_VECTOR_COLUMNS;
+        status =
+            ulp_parallel_for(pool, groups, 1 + 65536 / (ULP_WIDE_VECTOR_COLUMNS * (problem->k + 1)),
+                             work_on_columns, &run, error);
+    }
+    ulp_free(rows);
+    ulp_free(data);
+    ulp_free(half_sums);
+    return status;
+}

@@ -1,0 +1,40 @@
+/* A vector, or a few, times a matrix of floats: no digit of the matrix is met often enough to be
+ * worth writing down, so they are cut in registers. For columns whose floats are one integer digit
+ * each, as those of nearly all weights are. */
+#ifndef ULP_KERNELS_DIGIT_VECTOR_H
+#define ULP_KERNELS_DIGIT_VECTOR_H
+
+#include <stdint.h>
+#include <stddef.h>
+
+#define ULP_WIDE_VECTOR_COLUMNS 16 /* at a time */
+#define ULP_WIDE_VECTOR_DIGITS_MAX 4
+
+/* Columns of floats: (k, c) is data[column[c] + k * k_step]. k_step is 1, or else the columns are
+ * neighbours. */
+struct ulp_wide_floats {
+    const float *data;
+    const int64_t *column;
+    int64_t k_step;
+    size_t columns, k_count;
+};
+
+/* One instruction set's code. */
+struct ulp_wide_vector {
+    /* Of each column the largest magnitude, as a bit pattern, and one less than the smallest of
+     * those that are not zero (INT32_MAX: there are none; padding lanes: anything). */
+    void (*scan)(int32_t *largest, int32_t *smallest_less_1, const struct ulp_wide_floats *floats);
+    /* sums[position + 1][width] += the products of a row's digits, the first at x, `stride` apart,
+     * with the columns' digits, which are those of floats * scale[c] (below 2^51); carries go one
+     * position up. Positions from `positions` on are left out. digit_sums[2][width] += the columns'
+     * digits, and their carries before. */
+    void (*sum)(int64_t *sums, int positions, int64_t *digit_sums, size_t width, const uint64_t *x,
+                size_t stride, int digits, const struct ulp_wide_floats *floats,
+                const double *scale);
+};
+
+#ifdef __x86_64__
+extern const struct ulp_wide_vector ulp_wide_vector_ifma;
+#endif
+
+#endif

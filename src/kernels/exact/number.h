@@ -1,0 +1,84 @@
+/* An element of a factor as sign, exponent and limbs, whatever its type: what the wide kernels read
+ * operands with. */
+#ifndef ULP_KERNELS_EXACT_NUMBER_H
+#define ULP_KERNELS_EXACT_NUMBER_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/contract.h"
+#include "number/mpfr_record.h"
+
+/* The number is 0.L * 2^exponent, L the limbs, the top bit of the most significant one set. */
+struct ulp_wide_number {
+    int kind; /* MPFR_NAN_KIND, MPFR_INF_KIND, MPFR_ZERO_KIND or MPFR_REGULAR_KIND */
+    bool negative;
+    int limb_count;
+    int64_t exponent;
+    /* least significant first; of this struct's own memory for F32 and F64 */
+    const mp_limb_t *limbs;
+    mp_limb_t limb;
+};
+
+static inline void ulp_wide_read_double(struct ulp_wide_number *x, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
+    int biased = (int)(bits >> 52) & 0x7ff;
+    x->negative = bits >> 63;
+    x->limb_count = 1;
+    x->limbs = &x->limb;
+    if (biased == 0x7ff) {
+        x->kind = fraction ? MPFR_NAN_KIND : MPFR_INF_KIND;
+    } else if (biased) {
+        x->kind = MPFR_REGULAR_KIND;
+        x->limb = fraction << 11 | (uint64_t)1 << 63;
+        x->exponent = biased - 1022;
+    } else if (fraction) {
+        int shift = __builtin_clzll(fraction);
+        x->kind = MPFR_REGULAR_KIND;
+        x->limb = fraction << shift;
+        x->exponent = -1010 - shift;
+    } else {
+        x->kind = MPFR_ZERO_KIND;
+    }
+}
+
+/* Element `index` of data that is of that kind; with a constant kind, code for it only. */
+static inline __attribute__((always_inline)) void ulp_wide_read_as(struct ulp_wide_number *x,
+                                                                   enum ulp_element element,
+                                                                   const void *data, int precision,
+                                                                   int64_t index)
+{
+    if (element == ULP_ELEMENT_WIDE) {
+        const struct ulp_record *record = ulp_record_at_const(data, (size_t)index, precision);
+        x->negative = record->kind < 0;
+        x->kind = abs((int)record->kind);
+        x->exponent = record->exponent;
+        x->limb_count = (precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
+        x->limbs = record->limbs;
+    } else if (element == ULP_ELEMENT_F32) {
+        ulp_wide_read_double(x, (double)((const float *)data)[index]);
+    } else {
+        ulp_wide_read_double(x, ((const double *)data)[index]);
+    }
+}
+
+static inline void ulp_wide_read(struct ulp_wide_number *x, const struct ulp_tensor *tensor,
+                                 int64_t index)
+{
+    ulp_wide_read_as(x, tensor->element, tensor->data, tensor->precision, index);
+}
+
+/* The exponent of the lowest set bit of a regular number. */
+static inline int64_t ulp_wide_lowest_bit(const struct ulp_wide_number *x)
+{
+    int i = 0;
+    while (x->limbs[i] == 0)
+        i++;
+    return x->exponent - 64 * (int64_t)(x->limb_count - i) + __builtin_ctzll(x->limbs[i]);
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* What the files wide*.c share; nobody else includes it. */
+#ifndef ULP_KERNELS_EXACT_PARTS_H
+#define ULP_KERNELS_EXACT_PARTS_H
+
+#include <string.h>
+
+#include "kernels/exact/reference.h"
+#include "number/mpfr_record.h"
+
+struct ulp_wide_form;
+
+/* One call: the problem and how its outputs are rounded and written. Const while workers run. */
+struct ulp_wide_call {
+    const struct ulp_arithmetic *arithmetic;
+    struct ulp_contraction problem;
+    struct ulp_wide_counts *counts;
+    struct ulp_pool *pool;
+    /* By side, a and b: it stays as it is after the call, and its digits that stay too
+     * (digit/form.h), NULL: none. */
+    bool kept[2];
+    /* no infinity or NaN is looked for: there is none, or its outputs are found one by one */
+    bool regular;
+    struct ulp_wide_form *forms[2];
+    int precision;     /* P */
+    bool nearest;      /* the rounding is to nearest even */
+    bool same_storage; /* storage is mpfr:P: storing rounds nothing more */
+    bool direct;       /* both, and out has P bits: records are written without MPFR */
+};
+
+/* Exact sums leave the methods with this many bits more than P, rounded to odd (cut off, and the
+ * last bit set when anything was lost): rounding that to P in any mode, stochastic with 64 bits
+ * too, is a single rounding of the exact sum. */
+#define ULP_WIDE_EXTRA_BITS 64
+
+struct ulp_wide_place {
+    size_t batch, i, j;
+};
+
+static inline bool ulp_wide_is_padding(const struct ulp_factor *factor, int64_t element)
+{
+    return factor->padding && factor->padding[element];
+}
+static inline int64_t ulp_wide_line(const struct ulp_factor *factor, size_t batch, size_t line)
+{
+    return (factor->batch_offset ? factor->batch_offset[batch] : 0) + factor->line_offset[line];
+}
+
+static inline int64_t ulp_wide_out(const struct ulp_contraction *problem,
+                                   struct ulp_wide_place place)
+{
+    return (problem->out_batch_offset ? problem->out_batch_offset[place.batch] : 0) +
+           problem->out_row_offset[place.i] + problem->out_column_offset[place.j];
+}
+
+/* A factor's element as an mpfr_t that aliases the tensor, or `limb` for F32 and F64. */
+struct ulp_wide_view {
+    mpfr_t value;
+    mp_limb_t limb;
+};
+int ulp_wide_factor_precision(const struct ulp_tensor *tensor);
+void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *tensor,
+                           int64_t element);
+
+/* Round a sum (P + ULP_WIDE_EXTRA_BITS bits, rounded to odd; or of P bits; or NaN, Inf, 0) and
+ * write it to an element of out. */
+void ulp_wide_store(const struct ulp_wide_call *call, int64_t element, const mpfr_t sum);
+
+/* The same for a sum that is NaN, Inf or 0 (an MPFR kind, negative for -Inf). */
+void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind);
+/* The same for |sum| = x * 2^lsb, x of `count` limbs (overwritten), known to within `error` units
+ * of 2^lsb. false: nothing is stored because numbers within the error round differently; never when
+ * error is 0. */
+bool ulp_wide_round(const struct ulp_wide_call *call, int64_t element, mp_limb_t *x, size_t count,
+                    int64_t lsb, bool negative, uint64_t error);
+/* x was rounded toward zero and lost something: set its last bit. */
+static inline void ulp_wide_make_odd(mpfr_t x)
+{
+    mpfr_prec_t unused = -mpfr_get_prec(x) & (GMP_NUMB_BITS - 1);
+    *(mp_limb_t *)mpfr_custom_get_significand(x) |= (mp_limb_t)1 << unused;
+}
+
+/* ULP_WIDE_DIRECT. One worker's memory. */
+struct ulp_wide_direct;
+enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_error *error);
+void ulp_wide_direct_free(struct ulp_wide_direct *direct);
+/* Computes and stores one output. */
+enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct,
+                                        const struct ulp_wide_call *call,
+                                        struct ulp_wide_place place, struct ulp_error *error);
+
+/* ULP_WIDE_SUM. One worker's memory. */
+struct ulp_wide_sum;
+enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_wide_call *call,
+                                    struct ulp_error *error);
+void ulp_wide_sum_free(struct ulp_wide_sum *sum);
+/* Computes and stores one output. */
+void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *call,
+                          struct ulp_wide_place place);
+
+#endif

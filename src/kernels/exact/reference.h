@@ -1,0 +1,41 @@
+/* Contractions of the reference: accumulator mpfr:P. Every output is the correctly rounded exact
+ * sum of exact products, so results depend on nothing but the operands: not on threads, instruction
+ * set, or which of the methods below ran. */
+#ifndef ULP_KERNELS_EXACT_REFERENCE_H
+#define ULP_KERNELS_EXACT_REFERENCE_H
+
+#include "kernels/contract.h"
+
+/* How an output is found. All give the same bits; the slower ones are what the faster fall back
+ * on. */
+enum ulp_wide_method {
+    ULP_WIDE_AUTO,   /* by size */
+    ULP_WIDE_SUM,    /* mpfr_mul and mpfr_sum: any exponents */
+    ULP_WIDE_DIRECT, /* exact fixed point, one output at a time */
+    /* and + i: the digit method on tile i (digit/tile.h) where it has a plan, else direct */
+    ULP_WIDE_DIGITS,
+};
+
+/* Computes the contraction when arithmetic->accumulator is mpfr:P. Factors are F32, F64 or WIDE
+ * tensors of any precision, rounded to arithmetic->factor first when that is another format than
+ * arithmetic->storage. The exact sum is rounded once to P bits in arithmetic->rounding (a sum that
+ * is zero is +0, an empty one too), then, when problem->store, to arithmetic->storage. out is WIDE;
+ * with store it may be any float element. Padding elements are skipped. */
+enum ulp_status ulp_contract_wide(const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                  struct ulp_error *error);
+
+/* How many outputs the digit method rounded, and how many it had to leave to exact summation. */
+struct ulp_wide_counts {
+    _Atomic size_t digits, exact;
+};
+
+/* The same by a given method, for tests and benchmarks. Adds to *counts (may be NULL). A tile that
+ * this processor cannot run: ULP_ERROR_UNSUPPORTED. */
+enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
+                                     const struct ulp_arithmetic *arithmetic,
+                                     const struct ulp_contraction *problem,
+                                     struct ulp_wide_counts *counts, struct ulp_pool *pool,
+                                     struct ulp_error *error);
+
+#endif

@@ -1,0 +1,232 @@
+/* Packing: see pack.h. A panel's lines are looked at once for runs of neighbours, so that a
+ * convolution's or a matrix's rows are copied as blocks; values are rounded to the factor format
+ * after gathering, where memory is contiguous. */
+#include "kernels/operand/pack.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "kernels/operand/pack_panel.h"
+#include "kernels/operand/special.h"
+#include "kernels/chain/step.h"
+#include "number/mpfr_record.h"
+#include "number/round/round.h"
+
+/* Pieces of 16 are what compilers turn into vectors. */
+bool ulp_pack_is_contiguous(const int64_t *offset, size_t count)
+{
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        int64_t differences = 0;
+        for (size_t j = 0; j < 16; j++)
+            differences |= offset[i + j] - offset[0] - (int64_t)(i + j);
+        if (differences)
+            return false;
+    }
+    for (; i < count; i++)
+        if (offset[i] != offset[0] + (int64_t)i)
+            return false;
+    return true;
+}
+
+static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor, size_t batch,
+                       size_t line, size_t count)
+{
+    int64_t base = factor->batch_offset ? factor->batch_offset[batch] : 0;
+    lanes->count = count;
+    lanes->run_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        lanes->offset[i] = base + factor->line_offset[line + i];
+        if (i == 0 || lanes->offset[i] != lanes->offset[i - 1] + 1)
+            lanes->run_start[lanes->run_count++] = i;
+    }
+    lanes->run_start[lanes->run_count] = count;
+}
+
+#define SUFFIX move32
+#define SOURCE ulp_move32
+#define TARGET ulp_move32
+#include "kernels/operand/pack_template.h"
+#define SUFFIX move64
+#define SOURCE ulp_move64
+#define TARGET ulp_move64
+#include "kernels/operand/pack_template.h"
+#define SUFFIX widen
+#define SOURCE float
+#define TARGET double
+#include "kernels/operand/pack_template.h"
+
+struct ulp_pack ulp_pack_make(const struct ulp_arithmetic *arithmetic,
+                              const struct ulp_contraction *problem, int side)
+{
+    return (struct ulp_pack){
+        .factor = side == 0 ? &problem->a : &problem->b,
+        .format = arithmetic->factor,
+        .round = !ulp_step_keeps(&arithmetic->factor, &arithmetic->storage),
+        .rounding = arithmetic->schedule.operand_rounding,
+        .seed = arithmetic->seed,
+        .stream = (uint64_t)side,
+    };
+}
+
+/* Any element of the tensor, converted, as a double: the definition the fast paths equal. */
+static double convert(const struct ulp_pack *pack, int64_t offset)
+{
+    const struct ulp_tensor *tensor = pack->factor->tensor;
+    if (tensor->element == ULP_ELEMENT_WIDE) {
+        mpfr_t x, rounded;
+        mpfr_prec_t precision = pack->format.precision > 53 ? pack->format.precision : 53;
+        mpfr_init2(rounded, precision);
+        ulp_record_open_const(x,
+                              ulp_record_at_const(tensor->data, (size_t)offset, tensor->precision),
+                              tensor->precision);
+        ulp_round_mpfr(&pack->format, pack->rounding, rounded, x, pack->seed, pack->stream,
+                       (uint64_t)offset);
+        double value = mpfr_get_d(rounded, MPFR_RNDN);
+        mpfr_clear(rounded);
+        return value;
+    }
+    double x = tensor->element == ULP_ELEMENT_F32 ? (double)((const float *)tensor->data)[offset]
+                                                  : ((const double *)tensor->data)[offset];
+    if (pack->round)
+        ulp_round_doubles(&pack->format, pack->rounding, &x, 1, pack->seed, pack->stream,
+                          (uint64_t)offset);
+    return x;
+}
+
+/* Are elements gathered first and rounded where they lie? Not when a rounding depends on the
+ * element's place, nor between types that have no such path. */
+static bool rounds_in_place(const struct ulp_pack *pack, enum ulp_element target)
+{
+    enum ulp_element source = pack->factor->tensor->element;
+    return (source == target || (source == ULP_ELEMENT_F32 && target == ULP_ELEMENT_F64)) &&
+           !(pack->round && pack->rounding == ULP_ROUND_STOCHASTIC);
+}
+
+static void round_in_place(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                           size_t count)
+{
+    if (!pack->round || !ulp_element_is_float(target))
+        return;
+    if (target == ULP_ELEMENT_F32)
+        ulp_round_floats(&pack->format, pack->rounding, out, count, 0, 0, 0);
+    else
+        ulp_round_doubles(&pack->format, pack->rounding, out, count, 0, 0, 0);
+}
+
+/* Conversion element by element into cleared memory; line i, k at i * line_step + k * k_step. */
+static void pack_slowly(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                        struct ulp_pack_range range, size_t line_step, size_t k_step)
+{
+    for (size_t i = 0; i < range.line_count; i++)
+        for (size_t k = 0; k < range.k_count; k++) {
+            double x = convert(pack, ulp_factor_offset(pack->factor, range.batch, range.line + i,
+                                                       range.k + k));
+            if (target == ULP_ELEMENT_F32)
+                ((float *)out)[i * line_step + k * k_step] = (float)x;
+            else
+                ((double *)out)[i * line_step + k * k_step] = x;
+        }
+}
+
+static void pack_panel(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                       struct ulp_pack_range range, size_t width)
+{
+    const struct ulp_tensor *tensor = pack->factor->tensor;
+    const int64_t *k_offset = pack->factor->k_offset + range.k;
+    struct ulp_lanes lanes;
+    find_lanes(&lanes, pack->factor, range.batch, range.line, range.line_count);
+    if (tensor->element != target)
+        gather_panel_widen(out, tensor->data, &lanes, k_offset, range.k_count, width);
+    else if (tensor->element_bytes == sizeof(ulp_move32) && ulp_cpu_features() & ULP_CPU_AVX512)
+        ulp_pack_panel_avx512(out, tensor->data, &lanes, k_offset, range.k_count, width);
+    else if (tensor->element_bytes == sizeof(ulp_move32))
+        gather_panel_move32(out, tensor->data, &lanes, k_offset, range.k_count, width);
+    else
+        gather_panel_move64(out, tensor->data, &lanes, k_offset, range.k_count, width);
+    round_in_place(out, target, pack, width * range.k_count);
+}
+
+void ulp_pack_panels(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                     struct ulp_pack_range range, size_t width)
+{
+    bool in_place = rounds_in_place(pack, target);
+    size_t panel_bytes = width * range.k_count * ulp_element_bytes(target, 0);
+    struct ulp_pack_range panel = range;
+    for (size_t done = 0; done < range.line_count; done += panel.line_count) {
+        panel.line = range.line + done;
+        panel.line_count = range.line_count - done < width ? range.line_count - done : width;
+        if (in_place) {
+            pack_panel(out, target, pack, panel, width);
+        } else {
+            memset(out, 0, panel_bytes);
+            pack_slowly(out, target, pack, panel, 1, width);
+        }
+        out = (char *)out + panel_bytes;
+    }
+}
+
+void ulp_pack_rows(void *out, enum ulp_element target, const struct ulp_pack *pack,
+                   struct ulp_pack_range range, size_t stride)
+{
+    const struct ulp_tensor *tensor = pack->factor->tensor;
+    if (!rounds_in_place(pack, target)) {
+        memset(out, 0, range.line_count * stride * ulp_element_bytes(target, 0));
+        pack_slowly(out, target, pack, range, stride, 1);
+        return;
+    }
+    if (tensor->element != target)
+        gather_rows_widen(out, tensor->data, pack->factor, range, stride);
+    else if (tensor->element_bytes == sizeof(ulp_move32))
+        gather_rows_move32(out, tensor->data, pack->factor, range, stride);
+    else
+        gather_rows_move64(out, tensor->data, pack->factor, range, stride);
+    round_in_place(out, target, pack, range.line_count * stride);
+}
+
+bool ulp_pack_may_be_special(const struct ulp_pack *pack, struct ulp_pool *pool)
+{
+    const struct ulp_tensor *tensor = pack->factor->tensor;
+    return tensor->element == ULP_ELEMENT_WIDE ||
+           ulp_any_beyond(tensor, pack->format.max_finite, pool);
+}
+
+bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b,
+                            struct ulp_pool *pool)
+{
+    return (a->factor->padding && ulp_pack_may_be_special(b, pool)) ||
+           (b->factor->padding && ulp_pack_may_be_special(a, pool));
+}
+
+bool ulp_pack_line_has_padding(const struct ulp_pack *pack, size_t batch, size_t line,
+                               size_t k_count)
+{
+    const uint8_t *padding = pack->factor->padding;
+    for (size_t k = 0; padding && k < k_count; k++)
+        if (padding[ulp_factor_offset(pack->factor, batch, line, k)])
+            return true;
+    return false;
+}
+
+bool ulp_pack_line_is_finite(const struct ulp_pack *pack, size_t batch, size_t line, size_t k_count)
+{
+    for (size_t k = 0; k < k_count; k++)
+        if (!isfinite(convert(pack, ulp_factor_offset(pack->factor, batch, line, k))))
+            return false;
+    return true;
+}
+
+void ulp_pack_pair(double *a_out, double *b_out, const struct ulp_pack *a, const struct ulp_pack *b,
+                   size_t batch, size_t a_line, size_t b_line, size_t k_count)
+{
+    for (size_t k = 0; k < k_count; k++) {
+        int64_t a_offset = ulp_factor_offset(a->factor, batch, a_line, k);
+        int64_t b_offset = ulp_factor_offset(b->factor, batch, b_line, k);
+        double x = convert(a, a_offset), y = convert(b, b_offset);
+        bool skip_a = a->factor->padding && a->factor->padding[a_offset] && !isfinite(y);
+        bool skip_b = b->factor->padding && b->factor->padding[b_offset] && !isfinite(x);
+        a_out[k] = skip_a || skip_b ? 0 : x;
+        b_out[k] = skip_a || skip_b ? 0 : y;
+    }
+}

@@ -1,0 +1,28 @@
+/* One panel of packing: what pack.c shares with its faster ways. */
+#ifndef ULP_KERNELS_OPERAND_PACK_PANEL_H
+#define ULP_KERNELS_OPERAND_PACK_PANEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ULP_PACK_WIDTH_MAX 64
+
+/* Elements that only move are moved as bits. */
+typedef uint32_t ulp_move32 __attribute__((may_alias));
+typedef uint64_t ulp_move64 __attribute__((may_alias));
+
+/* The lines of one panel: offsets of their first elements, cut into runs of consecutive offsets. */
+struct ulp_lanes {
+    size_t count, run_count;
+    int64_t offset[ULP_PACK_WIDTH_MAX];
+    size_t run_start[ULP_PACK_WIDTH_MAX + 1];
+};
+
+bool ulp_pack_is_contiguous(const int64_t *offset, size_t count);
+
+/* data[lane offset i + k_offset[k]] to out[k * width + i], zeros for lanes->count <= i < width. */
+void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
+                           const int64_t *k_offset, size_t k_count, size_t width);
+
+#endif

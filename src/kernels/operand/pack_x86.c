@@ -1,0 +1,220 @@
+/* Packing panels of 32-bit elements with AVX-512: lines in runs, of neighbours or of every second
+ * element, by masked loads, lines with neighbours in k by transposing 16 x 16 blocks in registers,
+ * anything else by gathering. */
+#include "kernels/operand/pack_panel.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+#define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl")))
+#define LANES 16
+
+/* Lanes [first, first + count) of a panel: what one vector holds. */
+struct vector_lanes {
+    size_t first, count;
+    __mmask16 present, stored;
+    size_t part_count;
+    struct lane_run {
+        __mmask16 mask;
+        /* 1 or 2 elements from lane to lane; of lane 0, were it in the same run */
+        int64_t step, offset;
+    } parts[LANES];
+};
+
+static struct vector_lanes cut_lanes(const struct ulp_lanes *lanes, size_t first, size_t width)
+{
+    struct vector_lanes out = {.first = first};
+    size_t stored = width - first < LANES ? width - first : LANES;
+    out.count = lanes->count <= first          ? 0
+                : lanes->count - first < LANES ? lanes->count - first
+                                               : LANES;
+    out.stored = (__mmask16)((1u << stored) - 1);
+    out.present = (__mmask16)((1u << out.count) - 1);
+    for (size_t i = 0; i < out.count; i++) {
+        const int64_t offset = lanes->offset[first + i],
+                      step = i ? offset - lanes->offset[first + i - 1] : 0;
+        struct lane_run *run = out.part_count ? &out.parts[out.part_count - 1] : NULL;
+        const bool is_second = run && run->mask == 1u << (i - 1) && (step == 1 || step == 2);
+        if (!is_second && !(run && step == run->step && run->mask != 1u << (i - 1))) {
+            run = &out.parts[out.part_count++];
+            *run = (struct lane_run){.step = 1, .offset = offset - (int64_t)i};
+        } else if (is_second) {
+            *run = (struct lane_run){.mask = run->mask,
+                                     .step = step,
+                                     .offset = offset - step * (int64_t)i};
+        }
+        run->mask |= (__mmask16)(1u << i);
+    }
+    return out;
+}
+
+/* data + offset, which may lie outside the tensor when the lanes that are read do not. */
+static const void *address(const ulp_move32 *data, int64_t offset)
+{
+    return (const void *)((uintptr_t)data + (uintptr_t)offset * sizeof *data);
+}
+
+/* Bit i of the lower eight to bit 2 i. */
+static __mmask16 spread_mask(unsigned mask)
+{
+    unsigned spread = 0;
+    for (unsigned i = 0; i < 8; i++)
+        spread |= (mask >> i & 1) << 2 * i;
+    return (__mmask16)spread;
+}
+
+/* Every second element of the 32 from source on: lane i takes number 2 i where the run has it;
+ * nothing else is read. */
+AVX512 static inline __attribute__((always_inline)) __m512i load_even(const ulp_move32 *source,
+                                                                      __mmask16 low, __mmask16 high)
+{
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_epi32(_mm512_maskz_loadu_epi32(low, source), even,
+                                     _mm512_maskz_loadu_epi32(high, source + LANES));
+}
+
+AVX512 static void pack_even_runs(ulp_move32 *out, const ulp_move32 *data,
+                                  const struct vector_lanes *lanes, const int64_t *k_offset,
+                                  size_t k_count, size_t width)
+{
+    __mmask16 low[LANES], high[LANES];
+    for (size_t part = 0; part < lanes->part_count; part++) {
+        low[part] = spread_mask(lanes->parts[part].mask);
+        high[part] = spread_mask(lanes->parts[part].mask >> 8);
+    }
+    for (size_t k = 0; k < k_count; k++, out += width) {
+        __m512i x = _mm512_setzero_si512();
+        for (size_t part = 0; part < lanes->part_count; part++) {
+            const struct lane_run *run = &lanes->parts[part];
+            const ulp_move32 *source = address(data, run->offset + k_offset[k]);
+            x = run->step == 1
+                    ? _mm512_mask_loadu_epi32(x, run->mask, source)
+                    : _mm512_mask_mov_epi32(x, run->mask, load_even(source, low[part], high[part]));
+        }
+        _mm512_mask_storeu_epi32(out, lanes->stored, x);
+    }
+}
+
+AVX512 static void pack_runs(ulp_move32 *out, const ulp_move32 *data,
+                             const struct vector_lanes *lanes, const int64_t *k_offset,
+                             size_t k_count, size_t width)
+{
+    for (size_t k = 0; k < k_count; k++, out += width) {
+        __m512i x = _mm512_setzero_si512();
+        for (size_t part = 0; part < lanes->part_count; part++)
+            x = _mm512_mask_loadu_epi32(x, lanes->parts[part].mask,
+                                        address(data, lanes->parts[part].offset + k_offset[k]));
+        _mm512_mask_storeu_epi32(out, lanes->stored, x);
+    }
+}
+
+AVX512 static void pack_gathered(ulp_move32 *out, const ulp_move32 *data,
+                                 const struct ulp_lanes *all, const struct vector_lanes *lanes,
+                                 const int64_t *k_offset, size_t k_count, size_t width)
+{
+    const __mmask8 low = (__mmask8)lanes->present, high = (__mmask8)(lanes->present >> 8);
+    int64_t offset[LANES] = {0};
+    for (size_t i = 0; i < lanes->count; i++)
+        offset[i] = all->offset[lanes->first + i];
+    const __m512i at_low = _mm512_loadu_si512(offset), at_high = _mm512_loadu_si512(offset + 8);
+    for (size_t k = 0; k < k_count; k++, out += width) {
+        const void *source = address(data, k_offset[k]);
+        __m256i x = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), low, at_low, source, 4);
+        __m256i y = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), high, at_high, source, 4);
+        _mm512_mask_storeu_epi32(out, lanes->stored,
+                                 _mm512_inserti64x4(_mm512_castsi256_si512(x), y, 1));
+    }
+}
+
+/* Rows and columns of r exchanged: pairs of 32 bits, then of 64, then of 128-bit quarters by two
+ * steps. */
+AVX512 static inline __attribute__((always_inline)) void transpose(__m512i r[LANES])
+{
+    __m512i t[LANES];
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES; i += 2) {
+        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i += 4) {
+        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    /* Quarter q of r[4 g + c] is now column 4 q + c of rows 4 g .. 4 g + 3. */
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) {
+        t[c] = _mm512_shuffle_i32x4(r[c], r[4 + c], 0x44);
+        t[4 + c] = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0x44);
+        t[8 + c] = _mm512_shuffle_i32x4(r[c], r[4 + c], 0xEE);
+        t[12 + c] = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0xEE);
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) {
+        r[c] = _mm512_shuffle_i32x4(t[c], t[4 + c], 0x88);
+        r[4 + c] = _mm512_shuffle_i32x4(t[c], t[4 + c], 0xDD);
+        r[8 + c] = _mm512_shuffle_i32x4(t[8 + c], t[12 + c], 0x88);
+        r[12 + c] = _mm512_shuffle_i32x4(t[8 + c], t[12 + c], 0xDD);
+    }
+}
+
+/* data points at k = 0; k is contiguous. */
+AVX512 static void pack_transposed(ulp_move32 *out, const ulp_move32 *data,
+                                   const struct ulp_lanes *all, const struct vector_lanes *lanes,
+                                   size_t k_count, size_t width)
+{
+    for (size_t k = 0; k < k_count; k += LANES, out += LANES * width) {
+        size_t length = k_count - k < LANES ? k_count - k : LANES;
+        const __mmask16 read = (__mmask16)((1u << length) - 1);
+        __m512i r[LANES];
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES; i++)
+            r[i] = i < lanes->count
+                       ? _mm512_maskz_loadu_epi32(read, data + all->offset[lanes->first + i] + k)
+                       : _mm512_setzero_si512();
+        transpose(r);
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES; i++)
+            if (i < length)
+                _mm512_mask_storeu_epi32(out + i * width, lanes->stored, r[i]);
+    }
+}
+
+static bool has_even_runs(const struct vector_lanes *lanes)
+{
+    bool found = false;
+    for (size_t part = 0; part < lanes->part_count; part++)
+        found |= lanes->parts[part].step == 2;
+    return found;
+}
+
+void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
+                           const int64_t *k_offset, size_t k_count, size_t width)
+{
+    bool contiguous = k_count >= 4 && ulp_pack_is_contiguous(k_offset, k_count);
+    for (size_t first = 0; first < width; first += LANES) {
+        struct vector_lanes part = cut_lanes(lanes, first, width);
+        if (contiguous && part.part_count > 2)
+            pack_transposed(out + first, data + k_offset[0], lanes, &part, k_count, width);
+        else if (part.part_count <= 4 && has_even_runs(&part))
+            pack_even_runs(out + first, data, &part, k_offset, k_count, width);
+        else if (part.part_count <= 6 && !has_even_runs(&part))
+            pack_runs(out + first, data, &part, k_offset, k_count, width);
+        else
+            pack_gathered(out + first, data, lanes, &part, k_offset, k_count, width);
+    }
+}
+
+#else
+
+void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
+                           const int64_t *k_offset, size_t k_count, size_t width)
+{
+    (void)out, (void)data, (void)lanes, (void)k_offset, (void)k_count, (void)width;
+}
+
+#endif

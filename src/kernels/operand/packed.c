@@ -1,0 +1,306 @@
+#include "kernels/operand/packed.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* Memory that stays as it is, and the forms made of it. */
+struct kept {
+    struct kept *next;
+    const char *first, *end;
+    size_t count; /* how often it was kept */
+    struct ulp_packed_form *forms;
+};
+
+struct ulp_packed {
+    pthread_mutex_t mutex; /* guards the rest, but not the budget */
+    struct ulp_budget *budget;
+    struct kept *kept;
+    struct ulp_packed_counts counts;
+};
+
+/* Frees a form, or leaves that to the last of its users. */
+static void give_up(struct ulp_packed_form *form)
+{
+    form->given_up = true;
+    if (form->users == 0)
+        form->free(form);
+}
+
+static void give_up_all(struct ulp_packed_form *forms)
+{
+    for (struct ulp_packed_form *form = forms, *next; form; form = next) {
+        next = form->next;
+        give_up(form);
+    }
+}
+
+/* What the budget asks for: all forms that no call uses just now. */
+static bool reclaim(void *owner)
+{
+    struct ulp_packed *packed = owner;
+    bool any = false;
+    pthread_mutex_lock(&packed->mutex);
+    for (struct kept *kept = packed->kept; kept; kept = kept->next)
+        for (struct ulp_packed_form **at = &kept->forms, *form; (form = *at);) {
+            if (form->users) {
+                at = &form->next;
+                continue;
+            }
+            *at = form->next;
+            give_up(form);
+            any = true;
+        }
+    pthread_mutex_unlock(&packed->mutex);
+    return any;
+}
+
+enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *budget,
+                                  struct ulp_error *error)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    pthread_mutex_init(&(*out)->mutex, NULL);
+    (*out)->budget = budget;
+    if (budget) {
+        budget->reclaim = reclaim;
+        budget->reclaim_owner = *out;
+    }
+    return ULP_OK;
+}
+
+void ulp_packed_free(struct ulp_packed *packed)
+{
+    if (!packed)
+        return;
+    if (packed->budget)
+        packed->budget->reclaim = NULL;
+    for (struct kept *kept = packed->kept, *next; kept; kept = next) {
+        next = kept->next;
+        give_up_all(kept->forms);
+        free(kept);
+    }
+    pthread_mutex_destroy(&packed->mutex);
+    free(packed);
+}
+
+struct ulp_packed_counts ulp_packed_count(struct ulp_packed *packed)
+{
+    if (!packed)
+        return (struct ulp_packed_counts){0};
+    pthread_mutex_lock(&packed->mutex);
+    const struct ulp_packed_counts counts = packed->counts;
+    pthread_mutex_unlock(&packed->mutex);
+    return counts;
+}
+
+static struct kept **find_same(struct ulp_packed *packed, const struct ulp_tensor *tensor)
+{
+    const char *first = tensor->data, *end = first + tensor->count * tensor->element_bytes;
+    struct kept **at = &packed->kept;
+    while (*at && ((*at)->first != first || (*at)->end != end))
+        at = &(*at)->next;
+    return at;
+}
+
+enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tensor *tensor,
+                                struct ulp_error *error)
+{
+    if (!packed || !tensor->data || tensor->count == 0)
+        return ULP_OK;
+    pthread_mutex_lock(&packed->mutex);
+    struct kept **at = find_same(packed, tensor);
+    if (!*at && (*at = calloc(1, sizeof **at))) {
+        (*at)->first = tensor->data;
+        (*at)->end = (*at)->first + tensor->count * tensor->element_bytes;
+    }
+    const bool done = *at;
+    if (done)
+        (*at)->count++;
+    pthread_mutex_unlock(&packed->mutex);
+    return done ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor)
+{
+    if (!packed || !tensor->data || tensor->count == 0)
+        return;
+    pthread_mutex_lock(&packed->mutex);
+    struct kept **at = find_same(packed, tensor), *kept = *at;
+    if (kept && --kept->count == 0) {
+        *at = kept->next;
+        give_up_all(kept->forms);
+        free(kept);
+    }
+    pthread_mutex_unlock(&packed->mutex);
+}
+
+/* The kept memory that the tensor lies in. */
+static struct kept *find_around(const struct ulp_packed *packed, const struct ulp_tensor *tensor)
+{
+    const char *data = tensor->data;
+    struct kept *kept = packed->kept;
+    while (kept && (data < kept->first || data >= kept->end))
+        kept = kept->next;
+    return kept;
+}
+
+/* Batches until their offsets repeat, as those of weights do from image to image. */
+static size_t count_groups(const struct ulp_packed_view *view)
+{
+    const int64_t *offset = view->factor->batch_offset;
+    size_t period = 1;
+    if (!offset)
+        return 1;
+    while (period < view->batch_count && offset[period] != offset[0])
+        period++;
+    for (size_t g = period; g < view->batch_count; g++)
+        if (offset[g] != offset[g - period])
+            return view->batch_count;
+    return period;
+}
+
+bool ulp_packed_is_kept(struct ulp_packed *packed, const struct ulp_packed_view *view)
+{
+    if (!packed || view->factor->padding || !view->batch_count)
+        return false;
+    const struct ulp_tensor *tensor = view->factor->tensor;
+    size_t lines, elements;
+    pthread_mutex_lock(&packed->mutex);
+    const struct kept *kept = find_around(packed, tensor);
+    const size_t room = kept ? (size_t)(kept->end - kept->first) / tensor->element_bytes : 0;
+    pthread_mutex_unlock(&packed->mutex);
+    return ulp_size_mul(view->line_count, view->k_count, &lines) &&
+           ulp_size_mul(lines, count_groups(view), &elements) && elements <= room;
+}
+
+struct ulp_budget *ulp_packed_budget(struct ulp_packed *packed)
+{
+    return packed->budget;
+}
+
+static bool is_form_of(const struct ulp_packed_form *form, const struct ulp_packed_view *view)
+{
+    const struct ulp_factor *factor = view->factor;
+    const struct ulp_tensor *tensor = factor->tensor;
+    if (form->data != tensor->data || form->element != tensor->element ||
+        form->precision != tensor->precision || form->line_count != view->line_count ||
+        form->k_count != view->k_count)
+        return false;
+    const int64_t *lines = form->tables + form->group_count, *k = lines + form->line_count;
+    if (memcmp(lines, factor->line_offset, view->line_count * sizeof *lines) != 0 ||
+        memcmp(k, factor->k_offset, view->k_count * sizeof *k) != 0)
+        return false;
+    for (size_t g = 0; g < view->batch_count; g++)
+        if (ulp_packed_group(form, ulp_packed_batch_offset(factor, g)) == form->group_count)
+            return false;
+    return true;
+}
+
+struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,
+                                        const struct ulp_packed_view *view,
+                                        void (*kernel)(struct ulp_packed_form *form))
+{
+    pthread_mutex_lock(&packed->mutex);
+    struct kept *kept = find_around(packed, view->factor->tensor);
+    struct ulp_packed_form *form = kept ? kept->forms : NULL;
+    while (form && !(form->free == kernel && is_form_of(form, view)))
+        form = form->next;
+    if (form) {
+        form->users++;
+        packed->counts.used++;
+    }
+    pthread_mutex_unlock(&packed->mutex);
+    return form;
+}
+
+static int compare_offsets(const void *x, const void *y)
+{
+    const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
+enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form,
+                                 const struct ulp_packed_view *view, struct ulp_error *error)
+{
+    const struct ulp_factor *factor = view->factor;
+    void *memory;
+    enum ulp_status status =
+        ulp_allocate(&memory, view->batch_count + view->line_count + view->k_count,
+                     sizeof *form->tables, packed->budget, "a packed factor's offsets", error);
+    if (status != ULP_OK)
+        return status;
+    int64_t *tables = memory;
+    for (size_t g = 0; g < view->batch_count; g++)
+        tables[g] = ulp_packed_batch_offset(factor, g);
+    qsort(tables, view->batch_count, sizeof *tables, compare_offsets);
+    size_t groups = 1;
+    for (size_t g = 1; g < view->batch_count; g++)
+        if (tables[g] != tables[groups - 1])
+            tables[groups++] = tables[g];
+    memcpy(tables + groups, factor->line_offset, view->line_count * sizeof *tables);
+    memcpy(tables + groups + view->line_count, factor->k_offset, view->k_count * sizeof *tables);
+    form->data = factor->tensor->data;
+    form->element = factor->tensor->element;
+    form->precision = factor->tensor->precision;
+    form->group_count = groups;
+    form->line_count = view->line_count;
+    form->k_count = view->k_count;
+    form->tables = tables;
+    return ULP_OK;
+}
+
+void ulp_packed_end(struct ulp_packed_form *form)
+{
+    ulp_free(form->tables);
+}
+
+static bool are_alike(const struct ulp_packed_form *x, const struct ulp_packed_form *y)
+{
+    return x->free == y->free && x->data == y->data && x->element == y->element &&
+           x->group_count == y->group_count && x->line_count == y->line_count &&
+           x->k_count == y->k_count &&
+           memcmp(x->tables, y->tables,
+                  (x->group_count + x->line_count + x->k_count) * sizeof *x->tables) == 0;
+}
+
+static void remove_alike(struct kept *kept, const struct ulp_packed_form *form)
+{
+    for (struct ulp_packed_form **at = &kept->forms, *other; (other = *at);) {
+        if (!are_alike(other, form)) {
+            at = &other->next;
+            continue;
+        }
+        *at = other->next;
+        give_up(other);
+    }
+}
+
+void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form)
+{
+    const struct ulp_tensor place = {.data = (void *)(uintptr_t)form->data};
+    pthread_mutex_lock(&packed->mutex);
+    form->users = 1;
+    packed->counts.made++;
+    struct kept *kept = find_around(packed, &place);
+    if (kept) {
+        remove_alike(kept, form);
+        form->next = kept->forms;
+        kept->forms = form;
+    } else {
+        form->given_up = true;
+    }
+    pthread_mutex_unlock(&packed->mutex);
+}
+
+void ulp_packed_release(struct ulp_packed *packed, struct ulp_packed_form *form)
+{
+    pthread_mutex_lock(&packed->mutex);
+    form->users--;
+    if (form->users == 0 && form->given_up)
+        form->free(form);
+    pthread_mutex_unlock(&packed->mutex);
+}

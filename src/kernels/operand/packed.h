@@ -1,0 +1,86 @@
+/* Packed forms of factors that are met again: weights, which an audit contracts with the
+ * reference's values and with every lane's, and which a recurrent cell or a loop's body meets at
+ * every step. Who owns such a factor's memory says how long it stays as it is (keep, drop); kernels
+ * leave what they made of it here and find it at the next call. Results never depend on it, and
+ * where memory is limited forms are given up before an allocation fails. Thread-safe. */
+#ifndef ULP_KERNELS_OPERAND_PACKED_H
+#define ULP_KERNELS_OPERAND_PACKED_H
+
+#include "base/alloc.h"
+#include "kernels/contract.h"
+
+/* Forms are charged to the budget (NULL: none), whose reclaim this becomes; it outlives what is
+ * created here. */
+enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *budget,
+                                  struct ulp_error *error);
+void ulp_packed_free(struct ulp_packed *packed);
+
+/* The tensor's elements stay as they are until they are dropped as often as they were kept: forms
+ * of them, and of views into them, serve that long. packed NULL: nothing happens. */
+enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tensor *tensor,
+                                struct ulp_error *error);
+void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor);
+
+/* How many forms were made, and how often one was used again. */
+struct ulp_packed_counts {
+    size_t made, used;
+};
+struct ulp_packed_counts ulp_packed_count(struct ulp_packed *packed);
+
+/* ---- for kernels ---- */
+
+/* The lines of a factor that a call needs. */
+struct ulp_packed_view {
+    const struct ulp_factor *factor;
+    size_t batch_count, line_count, k_count;
+};
+
+/* A form begins with this. */
+struct ulp_packed_form {
+    struct ulp_packed_form *next;
+    void (*free)(struct ulp_packed_form *form); /* which kernel's it is, too */
+    int users;
+    bool given_up;
+    /* The view: elements, and offsets of lines, of k and, each once and ascending, of batches. */
+    const void *data;
+    enum ulp_element element;
+    int precision;
+    size_t group_count, line_count, k_count;
+    int64_t *tables;
+};
+
+/* Is all of the view in memory that stays as it is, and no larger than that? */
+bool ulp_packed_is_kept(struct ulp_packed *packed, const struct ulp_packed_view *view);
+struct ulp_budget *ulp_packed_budget(struct ulp_packed *packed);
+/* The form of that view and kernel, which is not freed before it is released; NULL: there is
+ * none. */
+struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,
+                                        const struct ulp_packed_view *view,
+                                        void (*kernel)(struct ulp_packed_form *form));
+/* Fills in a new form's view; its memory is charged to the budget. A kernel's free calls end. */
+enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form,
+                                 const struct ulp_packed_view *view, struct ulp_error *error);
+void ulp_packed_end(struct ulp_packed_form *form);
+/* Leaves a form here in place of any other of its view and kernel; it must be released. */
+void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form);
+void ulp_packed_release(struct ulp_packed *packed, struct ulp_packed_form *form);
+
+static inline int64_t ulp_packed_batch_offset(const struct ulp_factor *factor, size_t batch)
+{
+    return factor->batch_offset ? factor->batch_offset[batch] : 0;
+}
+/* Where the batch at that offset is among the form's; group_count: nowhere. */
+static inline size_t ulp_packed_group(const struct ulp_packed_form *form, int64_t batch_offset)
+{
+    size_t low = 0, high = form->group_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (form->tables[middle] < batch_offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < form->group_count && form->tables[low] == batch_offset ? low : form->group_count;
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* Looking for what arithmetic treats apart: NaN, infinities, numbers that a format cannot hold. */
+#ifndef ULP_KERNELS_OPERAND_SPECIAL_H
+#define ULP_KERNELS_OPERAND_SPECIAL_H
+
+#include "base/thread.h"
+#include "tensor/tensor.h"
+
+/* Is an element of the floating-point tensor NaN or infinite or, unless the elements are records,
+ * above `limit` >= 0 in magnitude? */
+bool ulp_any_beyond(const struct ulp_tensor *tensor, double limit, struct ulp_pool *pool);
+
+#endif

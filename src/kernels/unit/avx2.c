@@ -1,0 +1,155 @@
+/* The fast path of matrix units with AVX2, FMA3 (unused) and F16C. */
+#include "kernels/unit/fast.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+#define NAME ulp_unit_avx2
+#define TARGET __attribute__((target("avx2,f16c")))
+#define OP TARGET static inline __attribute__((always_inline))
+#define W 8
+typedef __m256 floats;
+typedef __m256i ints, shorts;
+
+OP ints op_set(int x)
+{
+    return _mm256_set1_epi32(x);
+}
+OP ints op_add(ints x, ints y)
+{
+    return _mm256_add_epi32(x, y);
+}
+OP ints op_sub(ints x, ints y)
+{
+    return _mm256_sub_epi32(x, y);
+}
+OP ints op_max(ints x, ints y)
+{
+    return _mm256_max_epi32(x, y);
+}
+OP ints op_and(ints x, ints y)
+{
+    return _mm256_and_si256(x, y);
+}
+OP ints op_or(ints x, ints y)
+{
+    return _mm256_or_si256(x, y);
+}
+OP ints op_xor(ints x, ints y)
+{
+    return _mm256_xor_si256(x, y);
+}
+OP ints op_shift_left_23(ints x)
+{
+    return _mm256_slli_epi32(x, 23);
+}
+OP ints op_shift_right_23(ints x)
+{
+    return _mm256_srli_epi32(x, 23);
+}
+OP ints op_bits(floats x)
+{
+    return _mm256_castps_si256(x);
+}
+OP floats op_floats(ints x)
+{
+    return _mm256_castsi256_ps(x);
+}
+OP unsigned op_signs(ints x)
+{
+    return (unsigned)_mm256_movemask_ps(op_floats(x));
+}
+
+OP floats op_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+OP void op_store(float *p, floats x)
+{
+    _mm256_storeu_ps(p, x);
+}
+OP floats op_broadcast(const float *p)
+{
+    return _mm256_broadcast_ss(p);
+}
+OP floats op_mul(floats x, floats y)
+{
+    return _mm256_mul_ps(x, y);
+}
+OP ints op_truncate(floats x)
+{
+    return _mm256_cvttps_epi32(x);
+}
+OP floats op_half(floats x)
+{
+    return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+OP shorts op_shorts_load(const int16_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+/* The lower halves of low, then of high; they fit. */
+OP void op_shorts_store(int16_t *p, ints low, ints high)
+{
+    _mm256_storeu_si256((__m256i *)p,
+                        _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8));
+}
+OP shorts op_shorts_set(int32_t twice)
+{
+    return _mm256_set1_epi32(twice);
+}
+OP shorts op_shorts_add(shorts x, shorts y)
+{
+    return _mm256_add_epi16(x, y);
+}
+OP shorts op_shorts_max(shorts x, shorts y)
+{
+    return _mm256_max_epi16(x, y);
+}
+OP ints op_widen_low(shorts x)
+{
+    return _mm256_cvtepi16_epi32(_mm256_castsi256_si128(x));
+}
+OP ints op_widen_high(shorts x)
+{
+    return _mm256_cvtepi16_epi32(_mm256_extracti128_si256(x, 1));
+}
+
+/* y where x is zero, else z. */
+OP ints op_select_zero(ints x, ints y, ints z)
+{
+    return _mm256_blendv_epi8(z, y, _mm256_cmpeq_epi32(x, op_set(0)));
+}
+/* 1 where x differs from y, else 0. */
+OP ints op_not_equal_1(ints x, ints y)
+{
+    return _mm256_andnot_si256(_mm256_cmpeq_epi32(x, y), op_set(1));
+}
+/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest
+ * truncate; the leading bit, when it is bit 24 or above, is what finds the half bit. */
+OP floats op_truncate_sum(ints x)
+{
+    const ints magnitude = _mm256_abs_epi32(x);
+    const floats y =
+        _mm256_cvtepi32_ps(_mm256_andnot_si256(_mm256_srli_epi32(magnitude, 24), magnitude));
+    return op_floats(op_or(op_bits(y), op_and(x, op_set(INT32_MIN))));
+}
+/* Lanes that hold a term and have e outside of [low, high]. */
+OP unsigned op_outside(ints e, const struct ulp_unit_limits *limits)
+{
+    const ints out = op_or(_mm256_cmpgt_epi32(op_set(limits->low), e),
+                           _mm256_cmpgt_epi32(e, op_set(limits->high)));
+    return op_signs(op_and(out, _mm256_cmpgt_epi32(e, op_set(ULP_UNIT_NO_TERM))));
+}
+
+/* Lanes of the set from y, the others from z. */
+OP floats op_choose(uint32_t set, floats y, floats z)
+{
+    const ints bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_blendv_ps(z, y,
+                            op_floats(_mm256_cmpeq_epi32(op_and(op_set((int)set), bit), bit)));
+}
+
+#include "kernels/unit/fast_template.h"
+#endif

@@ -1,0 +1,149 @@
+/* The fast path of matrix units with AVX-512 (F, BW, DQ, VL). */
+#include "kernels/unit/fast.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+#define NAME ulp_unit_avx512
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#define OP TARGET static inline __attribute__((always_inline))
+#define W 16
+typedef __m512 floats;
+typedef __m512i ints, shorts;
+
+OP ints op_set(int x)
+{
+    return _mm512_set1_epi32(x);
+}
+OP ints op_add(ints x, ints y)
+{
+    return _mm512_add_epi32(x, y);
+}
+OP ints op_sub(ints x, ints y)
+{
+    return _mm512_sub_epi32(x, y);
+}
+OP ints op_max(ints x, ints y)
+{
+    return _mm512_max_epi32(x, y);
+}
+OP ints op_and(ints x, ints y)
+{
+    return _mm512_and_si512(x, y);
+}
+OP ints op_or(ints x, ints y)
+{
+    return _mm512_or_si512(x, y);
+}
+OP ints op_xor(ints x, ints y)
+{
+    return _mm512_xor_si512(x, y);
+}
+OP ints op_shift_left_23(ints x)
+{
+    return _mm512_slli_epi32(x, 23);
+}
+OP ints op_shift_right_23(ints x)
+{
+    return _mm512_srli_epi32(x, 23);
+}
+OP unsigned op_signs(ints x)
+{
+    return _mm512_movepi32_mask(x);
+}
+OP ints op_bits(floats x)
+{
+    return _mm512_castps_si512(x);
+}
+OP floats op_floats(ints x)
+{
+    return _mm512_castsi512_ps(x);
+}
+
+OP floats op_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+OP void op_store(float *p, floats x)
+{
+    _mm512_storeu_ps(p, x);
+}
+OP floats op_broadcast(const float *p)
+{
+    return _mm512_set1_ps(*p);
+}
+OP floats op_mul(floats x, floats y)
+{
+    return _mm512_mul_ps(x, y);
+}
+OP ints op_truncate(floats x)
+{
+    return _mm512_cvttps_epi32(x);
+}
+OP floats op_half(floats x)
+{
+    return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+OP shorts op_shorts_load(const int16_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+/* The lower halves of low, then of high. */
+OP void op_shorts_store(int16_t *p, ints low, ints high)
+{
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(low));
+    _mm256_storeu_si256((__m256i *)(p + W), _mm512_cvtepi32_epi16(high));
+}
+OP shorts op_shorts_set(int32_t twice)
+{
+    return _mm512_set1_epi32(twice);
+}
+OP shorts op_shorts_add(shorts x, shorts y)
+{
+    return _mm512_add_epi16(x, y);
+}
+OP shorts op_shorts_max(shorts x, shorts y)
+{
+    return _mm512_max_epi16(x, y);
+}
+OP ints op_widen_low(shorts x)
+{
+    return _mm512_cvtepi16_epi32(_mm512_castsi512_si256(x));
+}
+OP ints op_widen_high(shorts x)
+{
+    return _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(x, 1));
+}
+
+/* y where x is zero, else z. */
+OP ints op_select_zero(ints x, ints y, ints z)
+{
+    return _mm512_mask_mov_epi32(z, _mm512_testn_epi32_mask(x, x), y);
+}
+/* 1 where x differs from y, else 0. */
+OP ints op_not_equal_1(ints x, ints y)
+{
+    return _mm512_maskz_set1_epi32(_mm512_cmpneq_epi32_mask(x, y), 1);
+}
+/* The sum truncated to 24 bits. */
+OP floats op_truncate_sum(ints x)
+{
+    return _mm512_cvt_roundepi32_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+/* Lanes that hold a term and have e outside of [low, high]. */
+OP unsigned op_outside(ints e, const struct ulp_unit_limits *limits)
+{
+    const ints above_low = op_sub(e, op_set(limits->low));
+    return _mm512_mask_cmpgt_epu32_mask(_mm512_cmpgt_epi32_mask(e, op_set(ULP_UNIT_NO_TERM)),
+                                        above_low, op_set(limits->high - limits->low));
+}
+
+/* Lanes of the set from y, the others from z. */
+OP floats op_choose(uint32_t set, floats y, floats z)
+{
+    return _mm512_mask_mov_ps(z, (__mmask16)set, y);
+}
+
+#include "kernels/unit/fast_template.h"
+#endif

@@ -1,0 +1,155 @@
+/* Contractions on a matrix unit: which factor gives the rows, and which way the columns are
+ * read. */
+#include "base/cpu.h"
+#include "base/error.h"
+#include "kernels/unit/work.h"
+
+enum { COLUMNS = ULP_UNIT_COLUMNS };
+
+size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k, int split)
+{
+    size_t count = split > 1 ? (size_t)split : 1, block = (size_t)unit->block;
+    if (k % count == 0)
+        return k / count;
+    size_t length = k / count + 1;
+    return (length + block - 1) / block * block;
+}
+
+/* Which factor gives the columns: a if swapped. */
+static void set_sides(struct ulp_unit_work *work, bool swapped)
+{
+    const struct ulp_contraction *p = work->problem;
+    const struct ulp_unit_side a = {ulp_pack_make(work->arithmetic, p, 0), p->m, p->out_row_offset};
+    const struct ulp_unit_side b = {ulp_pack_make(work->arithmetic, p, 1), p->n,
+                                    p->out_column_offset};
+    const int64_t *column_batches = swapped ? p->a.batch_offset : p->b.batch_offset;
+    work->rows = swapped ? b : a;
+    work->columns = swapped ? a : b;
+    work->shared = true;
+    for (size_t g = 1; column_batches && g < p->batch_count; g++)
+        work->shared &= column_batches[g] == column_batches[0];
+    work->out_is_run = work->arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
+                       ulp_output_is_run(work->columns.out_offset, work->columns.count);
+}
+
+/* Nanoseconds with AVX-512, measured: only their ratios matter, and these are much the same
+ * everywhere. */
+static double cost_of_rows(const struct ulp_unit_work *work, double places, double place,
+                           double product)
+{
+    const double k = (double)work->problem->k, rows = (double)work->rows.count,
+                 columns = (double)work->columns.count;
+    return rows * (k + columns * (work->out_is_run ? 0.2 : 1.5) + places * (place + product * k));
+}
+
+static double cost_of_panels(const struct ulp_unit_work *work)
+{
+    const double panels = (double)((work->columns.count + COLUMNS - 1) / COLUMNS);
+    return panels * (200 + 10 * (double)work->problem->k) + cost_of_rows(work, panels, 10, 2.4);
+}
+
+static double cost_of_cover(const struct ulp_unit_work *work, const struct ulp_unit_cover *cover)
+{
+    return 0.3 * (double)cover->plane_length * (double)cover->step +
+           cost_of_rows(work, (double)cover->place_count, 10, 2.8);
+}
+
+/* Can the columns be read where they lie? */
+static bool find_cover(const struct ulp_unit_work *work, struct ulp_unit_cover *cover)
+{
+    const struct ulp_pack *pack = &work->columns.pack;
+    return work->arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
+           pack->factor->tensor->element == ULP_ELEMENT_F32 &&
+           !(pack->round && pack->rounding == ULP_ROUND_STOCHASTIC) &&
+           ulp_unit_cover_measure(cover, pack->factor, work->columns.count, work->problem->k);
+}
+
+static enum ulp_status contract_directly(struct ulp_unit_work *work, struct ulp_unit_cover *cover,
+                                         struct ulp_pool *pool, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_unit_cover_create(cover, work->columns.pack.factor,
+                                                   work->columns.count, &work->layout, error);
+    if (status == ULP_OK)
+        status = ulp_unit_run_direct(work, cover, pool, error);
+    ulp_unit_cover_free(cover);
+    return status;
+}
+
+static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *pool,
+                                struct ulp_error *error)
+{
+    const bool swappable = work->arithmetic->rounding != ULP_ROUND_STOCHASTIC;
+    double best = 0;
+    bool best_swapped = false, is_direct = false;
+    struct ulp_unit_cover cover = {0}, best_cover = {0};
+    for (int swapped = 0; swapped <= swappable; swapped++) {
+        set_sides(work, swapped);
+        const double panels = cost_of_panels(work);
+        if (!swapped || panels < best) {
+            best = panels;
+            best_swapped = swapped;
+            is_direct = false;
+        }
+        if (!find_cover(work, &cover))
+            continue;
+        const double direct = cost_of_cover(work, &cover);
+        if (direct < best) {
+            best = direct;
+            best_swapped = swapped;
+            is_direct = true;
+            best_cover = cover;
+        }
+    }
+    set_sides(work, best_swapped);
+    work->special_rows = ulp_pack_may_be_special(&work->rows.pack, pool);
+    /* as ulp_pack_meets_padding says, the rows looked at once */
+    work->padding =
+        (work->columns.pack.factor->padding && work->special_rows) ||
+        (work->rows.pack.factor->padding && ulp_pack_may_be_special(&work->columns.pack, pool));
+    return is_direct ? contract_directly(work, &best_cover, pool, error)
+                     : ulp_unit_run_panels(work, pool, error);
+}
+
+static enum ulp_status make_output(struct ulp_unit_work *work, struct ulp_error *error)
+{
+    const struct ulp_schedule *schedule = &work->arithmetic->schedule;
+    struct ulp_format sum = work->arithmetic->accumulator;
+    if (schedule->promote > 0) /* its sums are FP32 whatever the accumulator is */
+        ulp_format_find("fp32", &sum, NULL);
+    return ulp_output_make(&work->output, work->arithmetic, work->problem, &sum, ULP_ELEMENT_F32,
+                           error);
+}
+
+enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
+                                  const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                  struct ulp_error *error)
+{
+    if (unit->kind != ULP_UNIT_TRUNCATED && unit->kind != ULP_UNIT_HALVES)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "arithmetic %s: contractions do not run on the unit %s.%s.%s.%s",
+                        arithmetic->name, unit->gpu, unit->unit_class, unit->input,
+                        unit->accumulator);
+    if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
+        return ULP_OK;
+    struct ulp_unit_work work = {.arithmetic = arithmetic,
+                                 .problem = problem,
+                                 .instance = ulp_unit_choose(cpu)};
+    enum ulp_status status = make_output(&work, error);
+    if (status == ULP_OK)
+        status =
+            ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k, error);
+    if (status == ULP_OK)
+        status = contract(&work, pool, error);
+    ulp_unit_layout_free(&work.layout);
+    return status;
+}
+
+enum ulp_status ulp_contract_unit(const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                  struct ulp_error *error)
+{
+    const struct ulp_unit *unit = ulp_unit_of(arithmetic, error);
+    return unit ? ulp_unit_contract(ulp_cpu_features(), unit, arithmetic, problem, pool, error)
+                : ULP_ERROR_UNSUPPORTED;
+}

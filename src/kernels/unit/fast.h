@@ -1,0 +1,169 @@
+/* The fast path of matrix units, equal to the oracle on every bit.
+ *
+ * Operands are decoded once into two planes: the value as a float, and the exponent Exp(x). A
+ * block's largest exponent e is then a max-plus product of the exponent planes, a term is (a * b) *
+ * 2^(F - e) converted to an integer with truncation, and the terms are added as int32. Why that is
+ * exact:
+ *   - a * b has at most 22 bits: exact in FP32 unless it leaves FP32's range. |a * b| < 2^(e + 2),
+ *   so it cannot
+ *     overflow while e <= 126. Below 2^-126 it may be wrong, but then |a * b| * 2^(F - e) < 1 and
+ *     the term is 0 either
+ *     way, provided e >= F - 125.
+ *   - scaling by 2^(F - e) is exact or leaves a magnitude below 1.
+ *   - a term is below 2^(F + 2) <= 2^27, and 16 of them stay below 2^31; every other addition is
+ *   checked for overflow.
+ * Lanes outside of these conditions are settled one by one through the oracle. Lanes that meet NaN
+ * or Inf are decided all at once by masks: see unit/special_template.h. */
+#ifndef ULP_KERNELS_UNIT_FAST_H
+#define ULP_KERNELS_UNIT_FAST_H
+
+#include <string.h>
+
+#include "kernels/operand/pack.h"
+#include "kernels/unit/unit.h"
+
+#define ULP_UNIT_COLUMNS 32 /* lanes of a panel */
+
+/* Exponent-plane codes of what has no exponent; the value plane holds 0 there. The sum of one of
+ * these and any other entry fits int16 and is below ULP_UNIT_NO_TERM; the sum of two exponents is
+ * above it. */
+enum {
+    ULP_UNIT_ZERO = -8192,
+    ULP_UNIT_PADDING = -8193,
+    ULP_UNIT_NAN = -8194,
+    ULP_UNIT_POSITIVE_INFINITY = -8195,
+    ULP_UNIT_NEGATIVE_INFINITY = -8196,
+    ULP_UNIT_NO_TERM = -5000,
+};
+#define ULP_UNIT_NO_TERMS ((int32_t)0xC000C000) /* the sum of two zeros' codes, twice */
+
+/* The sum over k cut into the blocks of the unit. Block i owns the slots [i * block, (i + 1) *
+ * block) of the planes; slots without a k hold zeros. */
+struct ulp_unit_layout {
+    struct ulp_unit unit; /* whose blocks these are: of ULP_UNIT_HALVES the FP16 unit inside */
+    /* blocks come in pairs, one pair an instruction whose result is added to c */
+    bool halves;
+    bool one_chain; /* nothing ends before the last block */
+    bool dense;     /* slot k holds k, and there are no empty slots before the last k's */
+    size_t block_count, slot_count;
+    size_t slot_stride;    /* slot_count rounded up to whole vectors */
+    int64_t *slot_k;       /* [slot_stride]; -1: none */
+    int64_t *panel_offset; /* [slot_stride]: where a slot's columns begin in a panel */
+    uint8_t *block_used;   /* [block_count] slots with a k: a block's first ones */
+    uint8_t *block_end;    /* [block_count] flags of what ends with the block */
+};
+enum {
+    ULP_UNIT_ENDS_INSTRUCTION = 1, /* halves only: c += chain, chain = 0 */
+    ULP_UNIT_ENDS_CHAIN = 2,       /* sum += c, c = 0 */
+    ULP_UNIT_ENDS_SLICE = 4,       /* total += sum, sum = 0 */
+};
+enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
+                                       const struct ulp_schedule *schedule, size_t k,
+                                       struct ulp_error *error);
+void ulp_unit_layout_free(struct ulp_unit_layout *layout);
+
+/* Kinds of values as sets of lanes: bit j is column j. */
+struct ulp_unit_kinds {
+    uint32_t nan, infinity, zero, negative; /* negative: the sign bit of any value */
+};
+
+/* Rows of one factor. */
+struct ulp_unit_rows {
+    float *value;      /* [row][slot], slot_stride apart */
+    int32_t *exponent; /* [row][slot], the code twice, in both halves */
+    uint8_t *special;  /* [row][block]: does the block hold NaN or Inf? */
+};
+/* The other factor: a panel of ULP_UNIT_COLUMNS of its lines, [slot][column], or planes that many
+ * places share. */
+struct ulp_unit_panel {
+    float *value;
+    int16_t *exponent;
+    uint8_t *special; /* [block] */
+    /* [enum ulp_unit_set][slot], slot_count apart: sets of columns; only when something is
+     * special */
+    uint32_t *kinds;
+};
+enum ulp_unit_set {
+    ULP_UNIT_SET_NAN,
+    ULP_UNIT_SET_INFINITY,
+    ULP_UNIT_SET_ZERO, /* padding too */
+    ULP_UNIT_SET_NEGATIVE,
+    ULP_UNIT_SET_PADDING, /* whatever the other sets say */
+    ULP_UNIT_SET_COUNT,
+};
+struct ulp_unit_tile;
+/* One set of instructions. */
+struct ulp_unit_instance {
+    /* c(row, place, column) = chain of the tile's blocks onto c, for all of them. */
+    void (*run)(const struct ulp_unit_tile *tile);
+    /* The planes of ULP_UNIT_COLUMNS values, and their kinds. NaN and Inf get wrong codes and
+     * values. */
+    struct ulp_unit_kinds (*decode)(float *value, int16_t *exponent, const float *x, int emin);
+    /* The exponent plane alone of a multiple of ULP_UNIT_COLUMNS values; false: there is NaN or
+     * Inf, whose codes are wrong. */
+    bool (*find_exponents)(int16_t *exponent, const float *x, size_t count, int emin);
+};
+extern const struct ulp_unit_instance ulp_unit_c, ulp_unit_avx2, ulp_unit_avx512;
+/* The fastest one for a processor with these features (enum ulp_cpu_feature). */
+const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu);
+
+/* Decode lines of a factor. scratch: range.k_count floats, times ULP_UNIT_COLUMNS for a panel.
+ * `padding`: mark padding elements (needed when they may meet NaN or Inf). */
+void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_unit_rows *rows,
+                          const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+                          struct ulp_pack_range range, bool padding, float *scratch);
+/* Lines from range.line_count on are zeros. special_rows: it may meet rows with NaN or Inf, and
+ * needs its kinds even when it holds none. */
+void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_unit_panel *panel,
+                           const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
+                           struct ulp_pack_range range, bool special_rows, float *scratch);
+
+/* Blocks [block_first, block_last) of a sum, at least one, for some rows, and ULP_UNIT_COLUMNS
+ * columns at each of some places. Column j of a place has its value of a slot at place +
+ * slot_offset[slot] + j in the planes. With the offsets of a panel, layout->panel_offset, there is
+ * one place, 0; with others nothing is special. */
+struct ulp_unit_tile {
+    const struct ulp_unit_layout *layout;
+    struct ulp_unit_rows rows;
+    struct ulp_unit_panel panel;
+    const int64_t *slot_offset, *place;
+    size_t row_count, place_count, block_first, block_last;
+    float *c;   /* [row_count][place_count][ULP_UNIT_COLUMNS] */
+    bool fresh; /* c is taken for zeros, whatever it holds */
+};
+
+/* ulp_contract_unit with everything chosen: for tests and measurements. */
+enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
+                                  const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                  struct ulp_error *error);
+
+static inline uint32_t ulp_unit_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float ulp_unit_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The limits of the fast path for a unit, in exponents. */
+struct ulp_unit_limits {
+    int fraction_bits;
+    int lowest;  /* e is raised to this: the floor, or where scaling still works */
+    int low;     /* a block that holds a term and has e below this is settled by the oracle, */
+    int high;    /* or above this */
+    int c_field; /* the smallest biased exponent c reads */
+};
+struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
+
+/* One lane's block by the oracle; lane: the place and the column in it. */
+float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
+                                size_t lane, float before);
+
+#endif

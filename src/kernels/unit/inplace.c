@@ -1,0 +1,410 @@
+/* Contractions on a matrix unit without packing columns: convolutions, and few rows by a matrix. A
+ * batch's part of the tensor is decoded once into planes, from which every k reads its columns
+ * where they lie (see unit/columns.h); panels would decode an element once for every k that uses
+ * it. Items that meet NaN or Inf take panels after all. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernels/unit/work.h"
+#include "number/round/round.h"
+
+enum {
+    COLUMNS = ULP_UNIT_COLUMNS,
+    PART = 1024,     /* of a plane, decoded at a time */
+    PLACES_MAX = 16, /* summed at a time */
+};
+
+/* Everything the workers share. */
+struct direct {
+    const struct ulp_unit_work *work;
+    const struct ulp_unit_cover *cover;
+    size_t parts;                                          /* of one plane */
+    size_t item_rows, item_places, row_items, place_items; /* of an item; items of a batch */
+    size_t places_max;                                     /* of one tile */
+    size_t plane_total;                                    /* elements of a batch's planes */
+    float *value;                                          /* of this group's planes */
+    int16_t *exponent;
+    uint8_t *special; /* [batch][plane][part]: was there NaN or Inf? */
+    uint8_t *nothing; /* [block] zeros: no block of these columns is special */
+    size_t worker_bytes;
+    char *scratch;
+    size_t batch_first, batch_count; /* this group */
+};
+
+/* A worker's memory. */
+struct scratch {
+    struct ulp_unit_rows rows;
+    struct ulp_unit_sums sums;
+    struct ulp_unit_panel panel; /* when something is special */
+    /* of a panel before decoding; sums of one row without the lanes between columns */
+    float *lines, *line;
+};
+
+static size_t lay_scratch(struct scratch *scratch, const struct direct *direct, char *memory)
+{
+    struct scratch ignored;
+    struct scratch *const s = scratch ? scratch : &ignored;
+    const struct ulp_unit_layout *layout = &direct->work->layout;
+    size_t bytes = ulp_unit_lay_rows(&s->rows, layout, direct->item_rows, memory);
+    bytes += ulp_unit_lay_sums(&s->sums, direct->item_rows * direct->places_max * COLUMNS,
+                               memory ? memory + bytes : NULL);
+    bytes += ulp_unit_lay_panel(&s->panel, layout, memory ? memory + bytes : NULL);
+    if (memory) {
+        s->line = (float *)(void *)(memory + bytes);
+        s->lines = s->line + (PLACES_MAX + 1) * COLUMNS;
+    }
+    return bytes +
+           ((PLACES_MAX + 1) * COLUMNS + ulp_unit_align(direct->work->problem->k * COLUMNS)) *
+               sizeof(float);
+}
+
+/* x = elements 0, step, ... of `source`. */
+static inline __attribute__((always_inline)) void gather_step(float *restrict x,
+                                                              const float *restrict source,
+                                                              size_t step, size_t count)
+{
+    if (step == 2)
+        for (size_t i = 0; i < count; i++)
+            x[i] = source[2 * i];
+    else
+        for (size_t i = 0; i < count; i++)
+            x[i] = source[step * i];
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static void gather_avx2(float *x, const float *source, size_t step,
+                                                        size_t count)
+{
+    gather_step(x, source, step, count);
+}
+#endif
+
+/* x = elements start, start + step, ... of `source`, zeros from `extent` on. */
+static void gather_part(const struct direct *direct, float *x, const float *source, size_t start,
+                        size_t count)
+{
+    const size_t step = (size_t)direct->cover->step, extent = direct->cover->extent;
+    size_t there = start < extent ? (extent - start + step - 1) / step : 0;
+    there = there < count ? there : count;
+    if (step == 1 && there > 0)
+        memcpy(x, source + start, there * sizeof *x);
+#if defined(__x86_64__) && defined(__GNUC__)
+    else if (direct->work->instance != &ulp_unit_c)
+        gather_avx2(x, source + start, step, there);
+#endif
+    else
+        gather_step(x, source + start, step, there);
+    memset(x + there, 0, (count - there) * sizeof *x);
+}
+
+/* The exponents of elements from source[start] on, start < extent; nothing is read beyond the
+ * extent. */
+static bool find_exponents(const struct direct *direct, int16_t *exponent, const float *source,
+                           size_t start, size_t count)
+{
+    const struct ulp_unit_work *work = direct->work;
+    const int emin = ulp_unit_input(&work->layout.unit)->emin;
+    const size_t extent = direct->cover->extent,
+                 there = extent - start < count ? extent - start : count;
+    const size_t whole = there - there % COLUMNS;
+    bool finite = work->instance->find_exponents(exponent, source + start, whole, emin);
+    float rest[COLUMNS] = {0};
+    memcpy(rest, source + start + whole, (there - whole) * sizeof *rest);
+    for (size_t i = whole; i < count; i += COLUMNS) {
+        finite &= work->instance->find_exponents(exponent + i, rest, COLUMNS, emin);
+        memset(rest, 0, sizeof rest);
+    }
+    return finite;
+}
+
+static size_t first_element(const struct direct *direct, size_t batch)
+{
+    const int64_t *offset = direct->work->columns.pack.factor->batch_offset;
+    return (size_t)((offset ? offset[batch] : 0) + direct->cover->first);
+}
+
+/* Is a batch's part of the tensor its value plane? */
+static bool reads_tensor(const struct direct *direct)
+{
+    const struct ulp_unit_cover *cover = direct->cover;
+    const struct ulp_pack *pack = &direct->work->columns.pack;
+    return cover->step == 1 && cover->inside && !pack->round;
+}
+
+static enum ulp_status decode_parts(void *context, size_t first, size_t last, int worker,
+                                    struct ulp_error *error)
+{
+    (void)worker, (void)error;
+    const struct direct *direct = context;
+    const struct ulp_unit_work *work = direct->work;
+    const struct ulp_unit_cover *cover = direct->cover;
+    const struct ulp_pack *pack = &work->columns.pack;
+    const int emin = ulp_unit_input(&work->layout.unit)->emin;
+    const size_t step = (size_t)cover->step;
+    for (size_t item = first; item < last; item++) {
+        const size_t part = item % direct->parts * PART, plane = item / direct->parts % step;
+        const size_t group_batch = item / direct->parts / step,
+                     batch = direct->batch_first + group_batch;
+        const size_t left = cover->plane_length - part, count = left < PART ? left : PART;
+        const size_t place = group_batch * direct->plane_total + plane * cover->plane_length + part;
+        const size_t offset = first_element(direct, batch);
+        const float *source = (const float *)pack->factor->tensor->data + offset;
+        float *const value = direct->value + place;
+        bool finite;
+        if (reads_tensor(direct)) {
+            finite = find_exponents(direct, direct->exponent + place, source, part, count);
+        } else {
+            gather_part(direct, value, source, part * step + plane, count);
+            if (pack->round)
+                ulp_round_floats(&pack->format, pack->rounding, value, count, 0, 0, 0);
+            finite = work->instance->find_exponents(direct->exponent + place, value, count, emin);
+        }
+        direct->special[item] = !finite;
+    }
+    return ULP_OK;
+}
+
+static float *find_values(const struct direct *direct, size_t group_batch)
+{
+    const size_t batch = direct->batch_first + group_batch;
+    return reads_tensor(direct) ? (float *)direct->work->columns.pack.factor->tensor->data +
+                                      first_element(direct, batch)
+                                : direct->value + group_batch * direct->plane_total;
+}
+
+/* Is there NaN or Inf in the columns of a batch of the group, or in the rows? */
+static bool is_special(const struct direct *direct, size_t group_batch,
+                       const struct ulp_unit_rows *rows, size_t row_count)
+{
+    const size_t parts = direct->parts * (size_t)direct->cover->step;
+    return memchr(direct->special + group_batch * parts, 1, parts) ||
+           memchr(rows->special, 1, row_count * direct->work->layout.block_count);
+}
+
+/* Rows and places of an item, by panels. */
+static void contract_by_panels(const struct direct *direct, const struct scratch *scratch,
+                               struct ulp_unit_tile tile, size_t batch, size_t row,
+                               size_t place_first, size_t place_last)
+{
+    const struct ulp_unit_work *work = direct->work;
+    const size_t last = direct->cover->column[place_last];
+    tile.panel = scratch->panel;
+    tile.slot_offset = work->layout.panel_offset;
+    tile.place = &(const int64_t){0};
+    tile.place_count = 1;
+    for (size_t column = direct->cover->column[place_first]; column < last; column += COLUMNS) {
+        const struct ulp_pack_range range = {.batch = batch,
+                                             .line = column,
+                                             .line_count =
+                                                 last - column < COLUMNS ? last - column : COLUMNS,
+                                             .k_count = work->problem->k};
+        ulp_unit_decode_panel(work->instance, &tile.panel, &work->layout, &work->columns.pack,
+                              range, true, scratch->lines);
+        ulp_unit_sum(work, &scratch->sums, &tile);
+        ulp_unit_store_panel(work, scratch->sums.total, batch, row, tile.row_count, column,
+                             range.line_count);
+    }
+}
+
+/* line = a row's sums of `place_count` places, without the lanes between columns, and 0 for -0.
+ * Copies whole vectors: what is too much is written over by the next run, or lies beyond the
+ * last. */
+static inline __attribute__((always_inline)) void compress_runs(float *restrict line,
+                                                                const struct ulp_unit_cover *cover,
+                                                                size_t place_first,
+                                                                size_t place_count,
+                                                                const float *restrict total)
+{
+    enum { VECTOR = 16 };
+    for (size_t i = 0; i < place_count; i++, total += COLUMNS)
+        for (size_t r = cover->run_first[place_first + i];
+             r < cover->run_first[place_first + i + 1]; r++) {
+            const struct ulp_unit_run run = cover->runs[r];
+            for (size_t lane = 0; lane < run.count; lane += VECTOR)
+                for (size_t j = lane; j < lane + VECTOR; j++)
+                    line[j] = total[run.lane + j] + 0.0f;
+            line += run.count;
+        }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static void compress_avx2(float *line,
+                                                          const struct ulp_unit_cover *cover,
+                                                          size_t place_first, size_t place_count,
+                                                          const float *total)
+{
+    compress_runs(line, cover, place_first, place_count, total);
+}
+#endif
+
+static void compress_lanes(const struct direct *direct, float *line, size_t place_first,
+                           size_t place_count, const float *total)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (direct->work->instance != &ulp_unit_c) {
+        compress_avx2(line, direct->cover, place_first, place_count, total);
+        return;
+    }
+#endif
+    compress_runs(line, direct->cover, place_first, place_count, total);
+}
+
+/* The sums of the rows and of tile->place_count places from place_first on, to their places in the
+ * output. */
+static void store_places(const struct direct *direct, const struct scratch *scratch,
+                         const struct ulp_unit_tile *tile, size_t batch, size_t row,
+                         size_t place_first)
+{
+    const struct ulp_unit_work *work = direct->work;
+    const struct ulp_unit_cover *cover = direct->cover;
+    const int64_t base =
+        work->problem->out_batch_offset ? work->problem->out_batch_offset[batch] : 0;
+    const size_t column = cover->column[place_first],
+                 count = cover->column[place_first + tile->place_count] - column;
+    const int64_t *out = work->columns.out_offset + column;
+    for (size_t i = 0; i < tile->row_count; i++) {
+        const int64_t line = base + work->rows.out_offset[row + i];
+        compress_lanes(direct, scratch->line, place_first, tile->place_count,
+                       scratch->sums.total + i * tile->place_count * COLUMNS);
+        if (work->out_is_run)
+            ulp_output_run(&work->output, line + out[0], scratch->line, count);
+        for (size_t j = 0; j < count && !work->out_is_run; j += 64)
+            ulp_output_strip(&work->output, line, out + j, scratch->line + j,
+                             count - j < 64 ? count - j : 64, (struct ulp_draw){0});
+    }
+}
+
+static enum ulp_status contract_items(void *context, size_t first, size_t last, int worker,
+                                      struct ulp_error *error)
+{
+    (void)error;
+    const struct direct *direct = context;
+    const struct ulp_unit_work *work = direct->work;
+    const struct ulp_unit_cover *cover = direct->cover;
+    struct scratch scratch;
+    lay_scratch(&scratch, direct, direct->scratch + (size_t)worker * direct->worker_bytes);
+    for (size_t item = first; item < last; item++) {
+        const size_t place = item % direct->place_items * direct->item_places;
+        const size_t row = item / direct->place_items % direct->row_items * direct->item_rows;
+        const size_t group_batch = item / direct->place_items / direct->row_items;
+        const size_t batch = direct->batch_first + group_batch,
+                     columns = work->shared ? 0 : group_batch;
+        const size_t rows_left = work->rows.count - row, places_left = cover->place_count - place;
+        const size_t place_end =
+            place + (places_left < direct->item_places ? places_left : direct->item_places);
+        const struct ulp_pack_range range = {.batch = batch,
+                                             .line = row,
+                                             .line_count = rows_left < direct->item_rows
+                                                               ? rows_left
+                                                               : direct->item_rows,
+                                             .k_count = work->problem->k};
+        ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack, range,
+                             work->padding, scratch.lines);
+        struct ulp_unit_tile tile = {.layout = &work->layout,
+                                     .rows = scratch.rows,
+                                     .panel = {.value = find_values(direct, columns),
+                                               .exponent =
+                                                   direct->exponent + columns * direct->plane_total,
+                                               .special = direct->nothing},
+                                     .slot_offset = cover->slot_offset,
+                                     .row_count = range.line_count};
+        if (is_special(direct, columns, &scratch.rows, range.line_count)) {
+            contract_by_panels(direct, &scratch, tile, batch, row, place, place_end);
+            continue;
+        }
+        for (size_t p = place; p < place_end; p += tile.place_count) {
+            tile.place = cover->place + p;
+            tile.place_count =
+                place_end - p < direct->places_max ? place_end - p : direct->places_max;
+            ulp_unit_sum(work, &scratch.sums, &tile);
+            store_places(direct, &scratch, &tile, batch, row, p);
+        }
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status contract_groups(struct direct *direct, size_t batches_max,
+                                       struct ulp_pool *pool, struct ulp_error *error)
+{
+    const struct ulp_unit_work *work = direct->work;
+    const size_t total = work->problem->batch_count, planes = (size_t)direct->cover->step;
+    /* Nanoseconds, roughly: a tenth for an element to decode, and for a product. */
+    const size_t lanes = direct->item_rows * direct->item_places * COLUMNS;
+    const double item = (double)(work->problem->k + 10) * (double)lanes / 10;
+    enum ulp_status status = ULP_OK;
+    for (size_t batch = 0; batch < total && status == ULP_OK; batch += direct->batch_count) {
+        direct->batch_first = batch;
+        direct->batch_count =
+            work->shared || total - batch < batches_max ? total - batch : batches_max;
+        const size_t decoded = (work->shared ? 1 : direct->batch_count) * planes * direct->parts;
+        const size_t items = direct->batch_count * direct->row_items * direct->place_items;
+        status = ulp_parallel_for(pool, decoded, ulp_grain(PART / 10), decode_parts, direct, error);
+        if (status == ULP_OK)
+            status = ulp_parallel_for(pool, items, ulp_grain(item), contract_items, direct, error);
+    }
+    return status;
+}
+
+/* Items: rows as panels would have them; places are divided only when there are too few other
+ * items. */
+static void plan_items(struct direct *direct, size_t threads)
+{
+    const struct ulp_unit_work *work = direct->work;
+    const size_t slots = work->layout.slot_count, places = direct->cover->place_count;
+    direct->item_rows = ulp_unit_item_rows(work, threads);
+    direct->row_items = (work->rows.count + direct->item_rows - 1) / direct->item_rows;
+    const size_t others = direct->row_items * work->problem->batch_count,
+                 wanted = threads > 1 ? 4 * threads : 1;
+    const size_t cuts = others >= wanted ? 1 : (wanted + others - 1) / others;
+    direct->item_places = (places + cuts - 1) / cuts;
+    direct->place_items = (places + direct->item_places - 1) / direct->item_places;
+    size_t at_once = 2 * ULP_UNIT_TILE_SLOTS / slots;
+    at_once = at_once > PLACES_MAX ? PLACES_MAX : at_once > 0 ? at_once : 1;
+    direct->places_max = at_once < direct->item_places ? at_once : direct->item_places;
+}
+
+enum ulp_status ulp_unit_run_direct(const struct ulp_unit_work *work,
+                                    const struct ulp_unit_cover *cover, struct ulp_pool *pool,
+                                    struct ulp_error *error)
+{
+    const size_t threads = (size_t)ulp_pool_thread_count(pool),
+                 batch_total = work->problem->batch_count;
+    struct direct direct = {.work = work,
+                            .cover = cover,
+                            .parts = (cover->plane_length + PART - 1) / PART,
+                            .plane_total = cover->plane_length * (size_t)cover->step};
+    plan_items(&direct, threads);
+    direct.worker_bytes = ulp_unit_align(lay_scratch(NULL, &direct, NULL));
+    const size_t plane_bytes = direct.plane_total * (sizeof(float) + sizeof(int16_t));
+    size_t batches = ULP_UNIT_GROUP_BYTES / plane_bytes;
+    batches = batches > batch_total ? batch_total : batches;
+    batches = work->shared || batches == 0 ? 1 : batches;
+    void *value = NULL, *exponent = NULL, *special = NULL, *nothing = NULL, *scratch = NULL;
+    enum ulp_status status = ulp_allocate(&value, batches, direct.plane_total * sizeof(float), NULL,
+                                          "decoded columns", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&exponent, batches, direct.plane_total * sizeof(int16_t), NULL,
+                              "decoded columns", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&special, batches, direct.parts * (size_t)cover->step, NULL,
+                              "decoded columns", error);
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&nothing, work->layout.block_count, 1, NULL, "decoded columns",
+                                   error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&scratch, threads, direct.worker_bytes, NULL, "decoded rows", error);
+    direct.value = value;
+    direct.exponent = exponent;
+    direct.special = special;
+    direct.nothing = nothing;
+    direct.scratch = scratch;
+    if (status == ULP_OK)
+        status = contract_groups(&direct, batches, pool, error);
+    ulp_free(value);
+    ulp_free(exponent);
+    ulp_free(special);
+    ulp_free(nothing);
+    ulp_free(scratch);
+    return status;
+}

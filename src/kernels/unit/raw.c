@@ -1,0 +1,233 @@
+/* Raw bit patterns of a unit's operands, and stacks of products on them: for research, and for
+ * recorded GPUs. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernels/unit/unit.h"
+#include "number/round/round.h"
+
+/* The format an operand's elements are decoded with: block-scaled inputs name none of their own. */
+static const char *element_format(const struct ulp_unit_input *input)
+{
+    static const struct {
+        const char *name, *format;
+    } rows[] = {{"mxe4m3", "fp8-e4m3"}, {"mxe5m2", "fp8-e5m2"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].name, input->name) == 0)
+            return rows[i].format;
+    return input->format;
+}
+
+static void decode_format(double *out, const void *raw, size_t count, int bits,
+                          const struct ulp_format *format, uint32_t mask)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t pattern = bits == 8    ? ((const uint8_t *)raw)[i]
+                           : bits == 16 ? ((const uint16_t *)raw)[i]
+                                        : ((const uint32_t *)raw)[i];
+        out[i] = ulp_format_decode(format, pattern & mask);
+    }
+}
+
+enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, double *out, const void *raw,
+                                size_t count, struct ulp_error *error)
+{
+    static const double fp4[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    const struct ulp_unit_input *input = ulp_unit_input(unit);
+    const uint8_t *bytes = raw;
+    if (unit->kind == ULP_UNIT_FMA) {
+        memcpy(out, raw, count * sizeof *out);
+    } else if (unit->kind == ULP_UNIT_INTEGER) {
+        for (size_t i = 0; i < count; i++)
+            out[i] = (int8_t)bytes[i];
+    } else if (unit->kind == ULP_UNIT_SCALED_GROUPS) {
+        for (size_t i = 0; i < count; i++)
+            out[i] = bytes[i] & 8 ? -fp4[bytes[i] & 7] : fp4[bytes[i] & 7];
+    } else {
+        struct ulp_format format;
+        bool tf32 = strcmp(input->name, "tf32") == 0;
+        enum ulp_status status =
+            ulp_format_find(tf32 ? "fp32" : element_format(input), &format, error);
+        if (status != ULP_OK)
+            return status;
+        decode_format(out, raw, count, input->bits, &format, tf32 ? 0xFFFFE000 : 0xFFFFFFFF);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_unit_decode_accumulators(const struct ulp_unit *unit, double *out,
+                                             const void *raw, size_t count, struct ulp_error *error)
+{
+    if (unit->output == ULP_UNIT_RNE_FP64) {
+        memcpy(out, raw, count * sizeof *out);
+        return ULP_OK;
+    }
+    if (unit->output == ULP_UNIT_INT32) {
+        for (size_t i = 0; i < count; i++)
+            out[i] = ((const int32_t *)raw)[i];
+        return ULP_OK;
+    }
+    struct ulp_format format;
+    int bits = ulp_unit_accumulator_bits(unit);
+    enum ulp_status status = ulp_format_find(bits == 16 ? "fp16" : "fp32", &format, error);
+    if (status == ULP_OK)
+        decode_format(out, raw, count, bits, &format, 0xFFFFFFFF);
+    return status;
+}
+
+enum ulp_status ulp_unit_decode_scales(const struct ulp_unit *unit, double *out, const uint8_t *raw,
+                                       size_t count, struct ulp_error *error)
+{
+    if (strcmp(ulp_unit_input(unit)->scale, "e8m0") == 0) {
+        for (size_t i = 0; i < count; i++)
+            out[i] = raw[i] == 0xFF ? NAN : ldexp(1, raw[i] - 127);
+        return ULP_OK;
+    }
+    struct ulp_format format;
+    enum ulp_status status = ulp_format_find("fp8-e4m3", &format, error);
+    if (status == ULP_OK)
+        decode_format(out, raw, count, 8, &format, 0x7F); /* unsigned: the sign bit is not read */
+    return status;
+}
+
+static uint32_t encode_single(double x)
+{
+    float value = (float)x;
+    uint32_t pattern;
+    memcpy(&pattern, &value, sizeof pattern);
+    return isnan(x) ? 0x7FFFFFFF : pattern;
+}
+
+/* x is an FP16 number: its significand is an integer of 11 bits in units of 2^-24 or more. */
+static uint16_t encode_half(double x)
+{
+    int exponent;
+    uint32_t magnitude = 0;
+    if (isnan(x))
+        return 0x7FFF;
+    frexp(x, &exponent);
+    if (isinf(x))
+        magnitude = 0x7C00;
+    else if (x != 0 && exponent - 1 < -14)
+        magnitude = (uint32_t)ldexp(fabs(x), 24);
+    else if (x != 0)
+        magnitude = (uint32_t)((exponent - 1 + 14) << 10) + (uint32_t)ldexp(fabs(x), 11 - exponent);
+    return (uint16_t)(magnitude | (signbit(x) ? 0x8000 : 0));
+}
+
+void ulp_unit_encode_accumulators(const struct ulp_unit *unit, void *raw, const double *values,
+                                  size_t count)
+{
+    const int bits = ulp_unit_accumulator_bits(unit);
+    for (size_t i = 0; i < count; i++)
+        if (bits == 64)
+            ((double *)raw)[i] = values[i];
+        else if (unit->output == ULP_UNIT_INT32)
+            ((int32_t *)raw)[i] = (int32_t)values[i];
+        else if (bits == 32)
+            ((uint32_t *)raw)[i] = encode_single(values[i]);
+        else
+            ((uint16_t *)raw)[i] = encode_half(values[i]);
+}
+
+struct run {
+    const struct ulp_unit *unit;
+    const struct ulp_unit_problem *problem;
+    size_t scale_count;                    /* scales of one line */
+    double *a, *b, *scale_a, *scale_b, *c; /* c becomes d */
+};
+
+static enum ulp_status run_rows(void *context, size_t first, size_t last, int worker,
+                                struct ulp_error *error)
+{
+    (void)worker, (void)error;
+    const struct run *run = context;
+    const struct ulp_unit_problem *p = run->problem;
+    for (size_t row = first; row < last; row++)
+        for (size_t n = 0; n < p->n; n++) {
+            size_t column = row / p->m * p->n + n;
+            double *c = &run->c[row * p->n + n];
+            *c = ulp_unit_chain(run->unit, run->a + row * p->k, run->b + column * p->k,
+                                run->scale_a ? run->scale_a + row * run->scale_count : NULL,
+                                run->scale_b ? run->scale_b + column * run->scale_count : NULL,
+                                p->k, *c);
+        }
+    return ULP_OK;
+}
+
+/* t * lines * length elements of `bits` bits must be countable; *count is their number. */
+static bool count_elements(size_t t, size_t lines, size_t length, size_t *count)
+{
+    return ulp_size_mul(t, lines, count) && ulp_size_mul(*count, length, count);
+}
+
+static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ulp_error *error)
+{
+    const struct ulp_unit_problem *p = run->problem;
+    const struct ulp_unit *unit = run->unit;
+    size_t a_count, b_count, c_count, scale_a_count, scale_b_count;
+    if (!count_elements(p->t, p->m, p->k, &a_count) ||
+        !count_elements(p->t, p->n, p->k, &b_count) ||
+        !count_elements(p->t, p->m, p->n, &c_count) ||
+        !count_elements(p->t, p->m, run->scale_count, &scale_a_count) ||
+        !count_elements(p->t, p->n, run->scale_count, &scale_b_count))
+        return ulp_fail(error, ULP_ERROR_MEMORY,
+                        "the products' operands have more elements than memory can address");
+    enum ulp_status status = ULP_OK;
+    const struct {
+        double **out;
+        size_t count;
+        const char *what;
+    } arrays[] = {{&run->a, a_count, "a's values"},
+                  {&run->b, b_count, "b's values"},
+                  {&run->c, c_count, "c's values"},
+                  {&run->scale_a, scale_a_count, "a's scales"},
+                  {&run->scale_b, scale_b_count, "b's scales"}};
+    for (size_t i = 0; i < (unit->scale_block ? 5 : 3) && status == ULP_OK; i++) {
+        void *memory;
+        status =
+            ulp_allocate(&memory, arrays[i].count, sizeof(double), NULL, arrays[i].what, error);
+        if (status == ULP_OK)
+            *arrays[i].out = memory;
+    }
+    if (status == ULP_OK)
+        status = ulp_unit_decode(unit, run->a, p->a, a_count, error);
+    if (status == ULP_OK)
+        status = ulp_unit_decode(unit, run->b, p->b, b_count, error);
+    if (status == ULP_OK)
+        status = ulp_unit_decode_accumulators(unit, run->c, p->c, c_count, error);
+    if (status == ULP_OK && unit->scale_block) {
+        status = ulp_unit_decode_scales(unit, run->scale_a, p->scale_a, scale_a_count, error);
+        if (status == ULP_OK)
+            status = ulp_unit_decode_scales(unit, run->scale_b, p->scale_b, scale_b_count, error);
+    }
+    if (status == ULP_OK)
+        status = ulp_parallel_for(pool, p->t * p->m, 1, run_rows, run, error);
+    if (status == ULP_OK)
+        ulp_unit_encode_accumulators(unit, p->d, run->c, c_count);
+    return status;
+}
+
+enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_problem *problem,
+                             struct ulp_pool *pool, struct ulp_error *error)
+{
+    struct run run = {.unit = unit, .problem = problem};
+    if (unit->scale_block) {
+        if (!problem->scale_a || !problem->scale_b)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "unit %s.%s.%s.%s needs block scales, one %s for every %d k", unit->gpu,
+                            unit->unit_class, unit->input, unit->accumulator,
+                            ulp_unit_input(unit)->scale, unit->scale_block);
+        size_t block = (size_t)unit->scale_block;
+        run.scale_count = problem->k / block + (problem->k % block != 0);
+    }
+    enum ulp_status status = run_all(&run, pool, error);
+    ulp_free(run.a);
+    ulp_free(run.b);
+    ulp_free(run.c);
+    ulp_free(run.scale_a);
+    ulp_free(run.scale_b);
+    return status;
+}

@@ -1,0 +1,174 @@
+/* Whole sums of tiles: chains, slices and promotions as the layout's blocks end them, and storing
+ * panels of them. */
+#include <string.h>
+
+#include "kernels/unit/work.h"
+#include "number/round/round.h"
+
+enum { COLUMNS = ULP_UNIT_COLUMNS };
+
+size_t ulp_unit_item_rows(const struct ulp_unit_work *work, size_t thread_count)
+{
+    const size_t row_bytes = (sizeof(float) + sizeof(int32_t)) * (work->layout.slot_stride + 1);
+    const size_t total = work->rows.count * work->problem->batch_count;
+    const size_t fair = (total + 4 * thread_count - 1) / (4 * thread_count);
+    size_t rows = ULP_UNIT_ROWS_BYTES / row_bytes;
+    rows = rows < 4 ? 4 : rows > ULP_UNIT_ROWS_MAX ? ULP_UNIT_ROWS_MAX : rows;
+    rows = rows > fair ? fair : rows;
+    rows = rows > work->rows.count ? work->rows.count : rows;
+    return rows > 0 ? rows : 1;
+}
+
+size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout,
+                         size_t row_count, char *memory)
+{
+    const size_t plane = ulp_unit_align(row_count * layout->slot_stride * sizeof(float));
+    if (memory) {
+        rows->value = (float *)(void *)memory;
+        rows->exponent = (int32_t *)(void *)(memory + plane);
+        rows->special = (uint8_t *)(memory + 2 * plane);
+    }
+    return 2 * plane + ulp_unit_align(row_count * layout->block_count);
+}
+
+size_t ulp_unit_lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
+                          char *memory)
+{
+    const size_t value = ulp_unit_align(layout->slot_count * COLUMNS * sizeof *panel->value);
+    const size_t exponent = ulp_unit_align(layout->slot_count * COLUMNS * sizeof *panel->exponent);
+    const size_t special = ulp_unit_align(layout->block_count + 1); /* never 0, also when k is */
+    if (memory) {
+        panel->value = (float *)(void *)memory;
+        panel->exponent = (int16_t *)(void *)(memory + value);
+        panel->special = (uint8_t *)(memory + value + exponent);
+        panel->kinds = (uint32_t *)(void *)(memory + value + exponent + special);
+    }
+    return value + exponent + special +
+           ulp_unit_align(ULP_UNIT_SET_COUNT * layout->slot_count * sizeof *panel->kinds);
+}
+
+size_t ulp_unit_lay_sums(struct ulp_unit_sums *sums, size_t count, char *memory)
+{
+    if (memory) {
+        sums->c = (float *)(void *)memory;
+        sums->chain = sums->c + count;
+        sums->sum = sums->chain + count;
+        sums->total = sums->sum + count;
+    }
+    return 4 * count * sizeof(float);
+}
+
+/* target += source in FP32, rounded to a narrower format if one is given; source = 0. */
+static void add_sums(float *restrict target, float *restrict source, size_t count,
+                     const struct ulp_format *round)
+{
+    for (size_t i = 0; i < count; i++) {
+        target[i] += source[i];
+        source[i] = 0;
+    }
+    if (round)
+        ulp_round_floats(round, ULP_ROUND_NEAREST_EVEN, target, count, 0, 0, 0);
+}
+
+/* Is the sum of slices rounded to FP16 as it grows? Measured on the H200 (cutlass h16816gemm and
+ * h161616gemm). */
+static bool adds_slices_in_half(const struct ulp_unit *unit, const struct ulp_schedule *schedule)
+{
+    return unit->output == ULP_UNIT_RNE_FP16 && schedule->promote <= 0;
+}
+
+float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *schedule,
+                        const double *a, const double *b, size_t k)
+{
+    struct ulp_format fp16;
+    ulp_format_find("fp16", &fp16, NULL);
+    size_t length = ulp_unit_slice_length(unit, k, schedule->split_k);
+    float total = 0;
+    for (size_t first = 0; first < k; first += length) {
+        size_t last = k - first < length ? k : first + length;
+        size_t interval = schedule->promote > 0 ? (size_t)schedule->promote : length;
+        float sum = 0;
+        for (size_t start = first; start < last; start += interval) {
+            size_t count = last - start < interval ? last - start : interval;
+            sum += (float)ulp_unit_chain(unit, a + start, b + start, NULL, NULL, count, 0);
+        }
+        total += sum;
+        if (adds_slices_in_half(unit, schedule))
+            total = (float)ulp_format_round(&fp16, ULP_ROUND_NEAREST_EVEN, total, 0, 0);
+    }
+    return total;
+}
+
+/* One chain is the whole sum: 0 + (0 + c). */
+static void sum_chain(const struct ulp_unit_work *work, struct ulp_unit_tile *tile, size_t count)
+{
+    const size_t block_count = work->layout.block_count,
+                 step = ULP_UNIT_TILE_SLOTS / (size_t)work->layout.unit.block;
+    if (block_count == 0)
+        memset(tile->c, 0, count * sizeof *tile->c);
+    tile->fresh = true;
+    for (tile->block_first = 0; tile->block_first < block_count;
+         tile->block_first = tile->block_last) {
+        tile->block_last =
+            block_count - tile->block_first < step ? block_count : tile->block_first + step;
+        work->instance->run(tile);
+        tile->fresh = false;
+    }
+}
+
+void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums,
+                  struct ulp_unit_tile *tile)
+{
+    const struct ulp_unit_layout *layout = &work->layout;
+    const size_t count = tile->row_count * tile->place_count * COLUMNS;
+    const struct ulp_format *accumulator =
+        layout->unit.output == ULP_UNIT_RNE_FP16 ? &work->arithmetic->accumulator : NULL;
+    const bool half = adds_slices_in_half(&layout->unit, &work->arithmetic->schedule);
+    if (layout->one_chain) {
+        tile->c = sums->total;
+        sum_chain(work, tile, count);
+        return;
+    }
+    tile->c = layout->halves ? sums->chain : sums->c;
+    memset(sums->c, 0, count * sizeof(float));
+    memset(sums->chain, 0, count * sizeof(float));
+    memset(sums->sum, 0, count * sizeof(float));
+    memset(sums->total, 0, count * sizeof(float));
+    tile->block_first = 0;
+    while (tile->block_first < layout->block_count) {
+        tile->block_last = tile->block_first;
+        while (!layout->block_end[tile->block_last++] && tile->block_last < layout->block_count &&
+               (tile->block_last - tile->block_first) * (size_t)layout->unit.block <
+                   ULP_UNIT_TILE_SLOTS)
+            continue;
+        work->instance->run(tile);
+        const unsigned end = layout->block_end[tile->block_last - 1];
+        if (end & ULP_UNIT_ENDS_INSTRUCTION)
+            add_sums(sums->c, tile->c, count, accumulator);
+        if (end & ULP_UNIT_ENDS_CHAIN)
+            add_sums(sums->sum, sums->c, count, NULL);
+        if (end & ULP_UNIT_ENDS_SLICE)
+            add_sums(sums->total, sums->sum, count, half ? accumulator : NULL);
+        tile->block_first = tile->block_last;
+    }
+}
+
+/* Stochastic rounding numbers outputs along b's lines, which are the columns then. */
+void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t batch, size_t row,
+                          size_t row_count, size_t column, size_t column_count)
+{
+    const struct ulp_contraction *p = work->problem;
+    const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
+    struct ulp_draw draw = {.first = (batch * p->m + row) * p->n + column,
+                            .number = p->k * ULP_DRAWS + ULP_DRAW_STORE};
+    for (size_t i = 0; i < row_count * COLUMNS; i++)
+        total[i] += 0.0f;
+    const int64_t *out = work->columns.out_offset + column;
+    for (size_t i = 0; i < row_count; i++, draw.first += p->n)
+        if (work->out_is_run)
+            ulp_output_run(&work->output, base + work->rows.out_offset[row + i] + out[0],
+                           total + i * COLUMNS, column_count);
+        else
+            ulp_output_strip(&work->output, base + work->rows.out_offset[row + i], out,
+                             total + i * COLUMNS, column_count, draw);
+}

@@ -1,0 +1,297 @@
+/* The table of matrix units, one row a (GPU, instruction class, operand type, accumulator), and
+ * finding rows by name. Adding a unit is adding a row here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/unit/unit.h"
+
+/* clang-format off */
+static const struct ulp_unit_input input_rows[] = {
+    {.name = "f16", .format = "fp16", .bits = 16, .precision = 11, .emin = -14, .scale = ""},
+    {.name = "bf16", .format = "bf16", .bits = 16, .precision = 8, .emin = -126, .scale = ""},
+    {.name = "tf32", .format = "tf32", .bits = 32, .precision = 11, .emin = -126, .scale = ""},
+    {.name = "e4m3", .format = "fp8-e4m3", .bits = 8, .precision = 4, .emin = -6, .scale = ""},
+    {.name = "e5m2", .format = "fp8-e5m2", .bits = 8, .precision = 3, .emin = -14, .scale = ""},
+    {.name = "mxe4m3", .format = "", .bits = 8, .precision = 4, .emin = -6, .scale = "e8m0"},
+    {.name = "mxe5m2", .format = "", .bits = 8, .precision = 3, .emin = -14, .scale = "e8m0"},
+    {.name = "mxf4", .format = "", .bits = 8, .precision = 2, .emin = 0, .scale = "e8m0"},
+    {.name = "nvf4", .format = "", .bits = 8, .precision = 2, .emin = 0, .scale = "ue4m3"},
+    {.name = "f64", .format = "fp64", .bits = 64, .precision = 53, .emin = -1022, .scale = ""},
+    {.name = "s8", .format = "", .bits = 8, .precision = 8, .emin = 0, .scale = ""},
+};
+/* clang-format on */
+#define INPUT_COUNT (sizeof input_rows / sizeof input_rows[0])
+
+#define NO_FLOOR ULP_UNIT_NO_FLOOR
+
+/* gpu, class, input, accumulator, kind, output, block, fraction bits, floor, scale block, source */
+/* clang-format off */
+static const struct ulp_unit unit_rows[] = {
+    {"v100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 23, NO_FLOOR, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"v100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 4, 23, -19, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"t4", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_PUBLISHED},
+    {"t4", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_PUBLISHED},
+    {"t4", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 16, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"a100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a100", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a100", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a100", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
+    {"a100", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"a2", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a2", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a2", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a2", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"a2", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
+    {"a2", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"ada", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
+    {"ada", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"l40s", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 24, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_INFERRED},
+    {"l40s", "mma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"l40s", "mma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_INFERRED},
+    {"l40s", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
+    {"l40s", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"h100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
+    {"h100", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"h100", "wgmma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "wgmma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "wgmma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"h200", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h200", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"h200", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
+    {"h200", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"h200", "wgmma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h200", "wgmma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"b200", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
+    {"b200", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
+    {"b200", "tcgen05", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "mxe4m3", "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "mxe5m2", "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "mxf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 32,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "nvf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 16,
+     ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0,
+     ULP_UNIT_DEFINED},
+};
+/* clang-format on */
+#define UNIT_COUNT (sizeof unit_rows / sizeof unit_rows[0])
+
+static const char *const source_texts[] = {
+    [ULP_UNIT_MEASURED] = "measured: every bit compared with this GPU for this project",
+    [ULP_UNIT_MEASURED_PUBLIC] =
+        "measured: every bit compared with public vectors of this GPU (MATLAB-tensor-core)",
+    [ULP_UNIT_INFERRED] = "inferred: the same unit as one that was measured; not compared itself",
+    [ULP_UNIT_PUBLISHED] =
+        "published model (MMA-Sim, arXiv 2511.10909); not compared with the hardware",
+    [ULP_UNIT_DEFINED] = "exact by definition",
+};
+
+const struct ulp_unit *ulp_unit_row(size_t index)
+{
+    return index < UNIT_COUNT ? &unit_rows[index] : NULL;
+}
+
+char *ulp_unit_name(const struct ulp_unit *unit, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s.%s.%s.%s", unit->gpu, unit->unit_class, unit->input,
+             unit->accumulator);
+    return buffer;
+}
+
+const char *ulp_unit_status(const struct ulp_unit *unit)
+{
+    return source_texts[unit->source];
+}
+
+const struct ulp_unit *ulp_unit_find(const char *name)
+{
+    char buffer[64];
+    for (size_t i = 0; i < UNIT_COUNT; i++)
+        if (strcmp(ulp_unit_name(&unit_rows[i], buffer, sizeof buffer), name) == 0)
+            return &unit_rows[i];
+    return NULL;
+}
+
+const struct ulp_unit_input *ulp_unit_input(const struct ulp_unit *unit)
+{
+    for (size_t i = 0; i < INPUT_COUNT; i++)
+        if (strcmp(input_rows[i].name, unit->input) == 0)
+            return &input_rows[i];
+    return NULL; /* every row names an input: the tests walk the table */
+}
+
+int ulp_unit_accumulator_bits(const struct ulp_unit *unit)
+{
+    return unit->output == ULP_UNIT_RNE_FP16 ? 16 : unit->output == ULP_UNIT_RNE_FP64 ? 64 : 32;
+}
+
+/* The format of the row's accumulator as arithmetics name it. */
+static const char *accumulator_format(const struct ulp_unit *unit)
+{
+    return unit->output == ULP_UNIT_RNE_FP16   ? "fp16"
+           : unit->output == ULP_UNIT_RNE_FP64 ? "fp64"
+                                               : "fp32";
+}
+
+const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, struct ulp_error *error)
+{
+    const struct ulp_schedule *schedule = &arithmetic->schedule;
+    struct ulp_text known = {0};
+    for (size_t i = 0; i < UNIT_COUNT; i++) {
+        const struct ulp_unit *unit = &unit_rows[i];
+        const char *format = ulp_unit_input(unit)->format;
+        if (strcmp(unit->gpu, schedule->gpu) != 0 || !*format)
+            continue;
+        if (strcmp(unit->unit_class, schedule->unit_class) == 0 &&
+            strcmp(format, arithmetic->factor.name) == 0 &&
+            strcmp(accumulator_format(unit), arithmetic->accumulator.name) == 0) {
+            ulp_text_free(&known);
+            return unit;
+        }
+        ulp_text_add(&known, "%s%s %s -> %s", known.length ? ", " : "", unit->unit_class, format,
+                     accumulator_format(unit));
+    }
+    ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+             "arithmetic %s: no matrix unit of '%s' multiplies %s into %s with '%s'. It has: %s",
+             arithmetic->name, schedule->gpu, arithmetic->factor.name, arithmetic->accumulator.name,
+             schedule->unit_class,
+             known.length ? known.data : "none; `ulpscope mma --list` shows all GPUs");
+    ulp_text_free(&known);
+    return NULL;
+}

@@ -1,0 +1,76 @@
+/* What the ways of a contraction on a matrix unit share: unit/contract.c chooses one, unit/panels.c
+ * and unit/inplace.c are two, unit/sums.c is the schedule of both. */
+#ifndef ULP_KERNELS_UNIT_WORK_H
+#define ULP_KERNELS_UNIT_WORK_H
+
+#include "kernels/operand/output.h"
+#include "kernels/unit/columns.h"
+
+/* The side that gives rows, and the side that gives columns. Either factor may be either: products
+ * commute. */
+struct ulp_unit_side {
+    struct ulp_pack pack;
+    size_t count; /* lines of a batch */
+    const int64_t *out_offset;
+};
+
+struct ulp_unit_work {
+    const struct ulp_arithmetic *arithmetic;
+    const struct ulp_contraction *problem;
+    struct ulp_output output;
+    struct ulp_unit_layout layout;
+    const struct ulp_unit_instance *instance;
+    struct ulp_unit_side rows, columns;
+    bool padding;      /* may meet NaN or Inf */
+    bool special_rows; /* there may be NaN or Inf among the rows */
+    bool shared;       /* every batch has the same columns */
+    /* columns are neighbours in the output, and it is not rounded stochastically */
+    bool out_is_run;
+};
+
+enum {
+    ULP_UNIT_ROWS_MAX = 64,            /* of an item of work */
+    ULP_UNIT_ROWS_BYTES = 512 << 10,   /* their planes stay in L2 */
+    ULP_UNIT_GROUP_BYTES = 1 << 20,    /* planes of several batches' columns together, */
+    ULP_UNIT_COLUMNS_BYTES = 16 << 20, /* and of one batch */
+    ULP_UNIT_TILE_SLOTS = 128,         /* of a panel used at a time: 24 KB, in L1 */
+};
+
+static inline size_t ulp_unit_align(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+/* Rows of an item, when so many rows or batches of them are to keep the threads busy; at least
+ * 1. */
+size_t ulp_unit_item_rows(const struct ulp_unit_work *work, size_t thread_count);
+
+/* Cut memory into parts; NULL memory: only the size in bytes. */
+size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout,
+                         size_t row_count, char *memory);
+size_t ulp_unit_lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
+                          char *memory);
+
+/* Sums as the schedule makes them, [row][place][ULP_UNIT_COLUMNS]. */
+struct ulp_unit_sums {
+    float *c, *chain, *sum, *total;
+};
+size_t ulp_unit_lay_sums(struct ulp_unit_sums *sums, size_t count, char *memory);
+/* sums->total = the whole sums of the tile's rows and places, but that some may be -0 for 0; the
+ * tile's blocks, c and fresh are set here. */
+void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums,
+                  struct ulp_unit_tile *tile);
+
+/* The sums of a panel, columns [column, column + column_count) of a batch and `row_count` rows, to
+ * their places. */
+void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t batch, size_t row,
+                          size_t row_count, size_t column, size_t column_count);
+
+enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp_pool *pool,
+                                    struct ulp_error *error);
+/* cover: of work->columns. Not for stochastic rounding of operands or results. */
+enum ulp_status ulp_unit_run_direct(const struct ulp_unit_work *work,
+                                    const struct ulp_unit_cover *cover, struct ulp_pool *pool,
+                                    struct ulp_error *error);
+
+#endif

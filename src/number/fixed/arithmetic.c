@@ -1,0 +1,164 @@
+/* The fast path's sums, products, quotients and roots, for records of one to four limbs. */
+#include "number/fixed/arithmetic.h"
+
+#include "number/fixed/limbs.h"
+
+#ifdef ULP_WIDE_LIMBS
+
+#include <math.h>
+
+/* s = floor(sqrt(h)) for h >= 2^126, and h - s^2. The root in double errs by less than 2^12 after
+ * conversion, the second estimate by the square of that over 2 s and its own rounding: by less than
+ * 2. */
+static inline uint64_t take_small_root(wide_pair *remainder, wide_pair h)
+{
+    /* Conversions are of signed integers, which need no branch. */
+    const double root = sqrt((double)(int64_t)(uint64_t)(h >> 65) * 0x1p65);
+    uint64_t s = root >= 0x1p64 ? ~UINT64_C(0) : (uint64_t)(int64_t)(root / 2) << 1;
+    const wide_pair difference = h - (wide_pair)s * s; /* signed, below 2^78 */
+    const double size = ((double)(int64_t)(uint64_t)(difference >> 64) * 0x1p64 +
+                         (double)(int64_t)((uint64_t)difference >> 1) * 2) /
+                        (2 * root);
+    const int64_t move = (int64_t)size - (size < 0);
+    const uint64_t moved = s + (uint64_t)move;
+    s = moved | -(uint64_t)((move > 0) & (moved < s));
+    while ((wide_pair)s * s > h)
+        s--;
+    wide_pair r = h - (wide_pair)s * s;
+    for (; r > 2 * (wide_pair)s; s++)
+        r -= 2 * (wide_pair)s + 1;
+    *remainder = r;
+    return s;
+}
+
+/* s = floor(sqrt(n)) for n = h 2^128 + low, h >= 2^126, and n - s^2, whose bit 128 is *top. One
+ * step of P. Zimmermann's Karatsuba square root (INRIA RR-3805, 1999). false: a digit of 2^64. */
+static inline bool take_root(wide_pair *s, wide_pair *remainder, int *top, wide_pair h,
+                             wide_pair low)
+{
+    wide_pair r1;
+    const uint64_t s1 = take_small_root(&r1, h), next = (uint64_t)(low >> 64);
+    uint64_t u;
+    /* (r1 2^64 + next) / (2 s1). */
+    if (r1 >> 1 >= s1)
+        return false;
+    const uint64_t q =
+        wide_divide_pair(&u, (uint64_t)(r1 >> 1), (uint64_t)r1 << 63 | next >> 1, s1);
+    wide_pair root = (wide_pair)s1 << 64 | q, square = (wide_pair)q * q;
+    /* The remainder is (2 u + next's last bit) 2^64 + low's end - q^2, in 129 bits and a sign. */
+    wide_pair r = (wide_pair)u << 65 | (wide_pair)(next & 1) << 64 | (uint64_t)low;
+    int high = (int)(u >> 63) - (r < square);
+    r -= square;
+    const uint64_t back = -(uint64_t)(high < 0);
+    root -= back & 1;
+    const wide_pair twice = (root << 1 | 1) & ((wide_pair)back << 64 | back);
+    r += twice;
+    high += (int)((r < twice) + ((uint64_t)(root >> 127) & back));
+    *s = root;
+    *remainder = r;
+    *top = high;
+    return true;
+}
+
+/* z (4 limbs) = floor(sqrt(n)) for n = m 2^256 + low 2^255, m of 4 limbs, m >= 2^254, and whether
+ * the root is above z + 1/2: what remains is more than z. The same step again. false: a digit of
+ * 2^128. */
+static inline bool take_long_root(uint64_t *z, bool *above, const uint64_t *m, uint64_t low)
+{
+    wide_pair s, r;
+    int top;
+    if (!take_root(&s, &r, &top, (wide_pair)m[3] << 64 | m[2], (wide_pair)m[1] << 64 | m[0]))
+        return false;
+    const wide_pair half = (wide_pair)(unsigned)top << 127 | r >> 1;
+    if (half >= s)
+        return false;
+    const uint64_t d[2] = {(uint64_t)s, (uint64_t)(s >> 64)}, v = wide_reciprocal(d);
+    uint64_t u[2] = {(uint64_t)half, (uint64_t)(half >> 64)}, q[2], square[4], rest[5], twice[5];
+    q[1] = wide_divide_step(u, (uint64_t)r << 63 | low << 62, d, v);
+    q[0] = wide_divide_step(u, 0, d, v);
+    wide_multiply(square, q, q, 2);
+    rest[0] = rest[1] = 0;
+    rest[2] = u[0] << 1;
+    rest[3] = u[1] << 1 | u[0] >> 63;
+    rest[4] = u[1] >> 63;
+    rest[4] -= wide_sub(rest, rest, square, 4);
+    wide_copy(z, q, 2);
+    wide_copy(z + 2, d, 2);
+    if (rest[4] >> 63) {
+        const uint64_t one[4] = {1, 0, 0, 0};
+        wide_sub(z, z, one, 4);
+        wide_shift_left(twice, z, 1, 4);
+        twice[0] |= 1;
+        rest[4] += (z[3] >> 63) + wide_add(rest, rest, twice, 4);
+    }
+    *above = rest[4] != 0 || wide_less(z, rest, 4);
+    return true;
+}
+
+/* Regular, with an exponent far inside MPFR's range, so that no result leaves it. */
+WIDE_INLINE bool is_ordinary(const struct ulp_record *x)
+{
+    return (x->kind * x->kind == MPFR_REGULAR_KIND * MPFR_REGULAR_KIND) &
+           ((uint64_t)x->exponent + 0x1000000 < 0x2000000);
+}
+
+/* What stands for the exponent in comparisons: zeros below and infinities above all numbers; not
+ * for NaN. Unsigned. */
+WIDE_INLINE uint64_t find_top(const struct ulp_record *x)
+{
+    const int64_t kind = x->kind < 0 ? -x->kind : x->kind;
+    const uint64_t top = (uint64_t)x->exponent ^ UINT64_C(1) << 63;
+    return kind == MPFR_REGULAR_KIND ? top : kind == MPFR_ZERO_KIND ? 0 : ~UINT64_C(0);
+}
+
+#define WIDE_TEMPLATE "number/fixed/arithmetic_template.h"
+#include "number/fixed/instances.h"
+
+/* x^2 is the correctly rounded product. */
+#define SQUARE(LIMBS)                                                                     \
+    static size_t run_pow_##LIMBS(int precision, void *out, const void *a, const void *b, \
+                                  size_t n)                                               \
+    {                                                                                     \
+        size_t i = 0;                                                                     \
+        while (i < n && is_two(record_at_const(b, i, LIMBS), LIMBS))                      \
+            i++;                                                                          \
+        return ulp_wide_function(ULP_PRIMITIVE_MUL, precision)(precision, out, a, a, i);  \
+    }
+WIDE_INLINE bool is_two(const struct ulp_record *x, int limbs)
+{
+    uint64_t rest = 0;
+    for (int i = 0; i + 1 < limbs; i++)
+        rest |= x->limbs[i];
+    return x->kind == MPFR_REGULAR_KIND && x->exponent == 2 &&
+           x->limbs[limbs - 1] == UINT64_C(1) << 63 && rest == 0;
+}
+SQUARE(1)
+SQUARE(2)
+SQUARE(3)
+SQUARE(4)
+
+ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
+{
+    static ulp_wide_fn *const functions[4][ULP_PRIMITIVE_COUNT] = {
+#define ROW(LIMBS)                                                                \
+    [ULP_PRIMITIVE_ADD] = run_add_##LIMBS, [ULP_PRIMITIVE_SUB] = run_sub_##LIMBS, \
+    [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, \
+    [ULP_PRIMITIVE_POW] = run_pow_##LIMBS, [ULP_PRIMITIVE_MIN] = run_min_##LIMBS, \
+    [ULP_PRIMITIVE_MAX] = run_max_##LIMBS, [ULP_PRIMITIVE_SQRT] = run_sqrt_##LIMBS
+        {ROW(1)},
+        {ROW(2)},
+        {ROW(3)},
+        {ROW(4)},
+    };
+    return precision <= 256 ? functions[(precision - 1) / 64][primitive] : NULL;
+}
+
+#else
+
+ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
+{
+    (void)primitive, (void)precision;
+    return NULL;
+}
+
+#endif

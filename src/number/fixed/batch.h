@@ -1,0 +1,11 @@
+/* + - * / sqrt, min and max on eight records at a time with AVX-512 (IFMA), to the same bits as
+ * fixed/arithmetic.h. */
+#ifndef ULP_NUMBER_FIXED_BATCH_H
+#define ULP_NUMBER_FIXED_BATCH_H
+
+#include "number/fixed/function.h"
+
+/* NULL: not one of them, or not on this processor. */
+ulp_wide_fn *ulp_wide_batch(enum ulp_primitive primitive, int precision);
+
+#endif

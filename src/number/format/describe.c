@@ -1,0 +1,286 @@
+/* An arithmetic in sentences: what is stored how, what an operator does inside, how products are
+ * summed. */
+#include <ulpscope/format.h>
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "number/round/round.h"
+
+enum { COLUMNS = 96, INDENT = 14 };
+
+static const char *const rounding_texts[] = {
+    [ULP_ROUND_NEAREST_EVEN] = "to nearest, ties to even",
+    [ULP_ROUND_NEAREST_AWAY] = "to nearest, ties away from zero",
+    [ULP_ROUND_TOWARD_ZERO] = "toward zero (truncated)",
+    [ULP_ROUND_UP] = "up, toward +infinity",
+    [ULP_ROUND_DOWN] = "down, toward -infinity",
+    [ULP_ROUND_STOCHASTIC] = "stochastically (up with probability equal to the fraction cut off)",
+};
+
+/* Text of a bounded size; `length` counts what does not fit, too. */
+struct page {
+    char *buffer;
+    size_t size, length;
+};
+
+static void put(struct page *page, char c)
+{
+    if (page->length + 1 < page->size)
+        page->buffer[page->length] = c;
+    page->length++;
+}
+
+static void put_text(struct page *page, const char *text)
+{
+    while (*text)
+        put(page, *text++);
+}
+
+/* A paragraph under a label at the left, words wrapped at COLUMNS. */
+static void put_paragraph(struct page *page, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void put_paragraph(struct page *page, const char *label, const char *format, ...)
+{
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    int column = 2 + (int)strlen(label);
+    put_text(page, "  ");
+    put_text(page, label);
+    for (; column < INDENT; column++)
+        put(page, ' ');
+    bool first = true;
+    for (const char *word = text; *word;) {
+        const int length = (int)strcspn(word, " ");
+        if (!first && column + 1 + length > COLUMNS) {
+            put(page, '\n');
+            for (column = 0; column < INDENT; column++)
+                put(page, ' ');
+            first = true;
+        }
+        if (!first)
+            put(page, ' ');
+        column += length + !first;
+        for (int i = 0; i < length; i++)
+            put(page, word[i]);
+        first = false;
+        word += length + (word[length] == ' ');
+    }
+    put(page, '\n');
+}
+
+/* "FP16": names of users' formats are spelled in capitals, patterns as they are. */
+static const char *spell(char text[24], const struct ulp_format *format)
+{
+    snprintf(text, 24, "%s", format->name);
+    if (format->carrier == ULP_CARRIER_MPFR)
+        snprintf(text, 24, "MPFR at %d bits", format->precision);
+    else if (text[0] != 'e')
+        for (char *p = text; *p; p++)
+            *p = (char)toupper((unsigned char)*p);
+    return text;
+}
+
+static const char *tell_overflow(const struct ulp_format *format)
+{
+    return format->overflow == ULP_OVERFLOW_INFINITY ? "becomes infinite"
+           : format->overflow == ULP_OVERFLOW_NAN    ? "becomes NaN"
+                                                     : "becomes that largest number";
+}
+
+static void describe_storage(struct page *page, const struct ulp_arithmetic *a)
+{
+    char name[24];
+    const struct ulp_format *f = &a->storage;
+    if (f->carrier == ULP_CARRIER_MPFR) {
+        put_paragraph(
+            page, "storage",
+            "Every floating-point tensor holds %d-bit significands; exponents are practically "
+            "unbounded.",
+            f->precision);
+        return;
+    }
+    put_paragraph(
+        page, "storage",
+        "Every floating-point tensor is %s: %d significant bits, largest number %.9g, beyond "
+        "which a result %s; normal numbers down to %.3g%s.",
+        spell(name, f), f->precision, f->max_finite, tell_overflow(f),
+        ulp_format_ulp(f, 0) * (double)(1ULL << (f->precision - 1)),
+        f->subnormals ? ", subnormals below are kept" : ", smaller results are flushed to zero");
+}
+
+static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
+{
+    char storage[24], compute[24];
+    spell(storage, &a->storage);
+    spell(compute, &a->compute);
+    if (a->place == ULP_ROUND_EACH_STEP)
+        put_paragraph(
+            page, "inside",
+            "Every step of an operator (each add, multiply, exp, ...) is rounded to %s: nothing "
+            "inside an operator is more precise than what is stored.",
+            storage);
+    else
+        put_paragraph(
+            page, "inside",
+            "An operator reads %s, computes its steps in %s and rounds once to %s when it stores "
+            "its result, as a GPU kernel does. A chain of operators rounds at every tensor.",
+            storage, compute, storage);
+    if (a->rounding == ULP_ROUND_STOCHASTIC)
+        put_paragraph(
+            page, "rounding",
+            "Results are rounded stochastically: up with probability equal to the fraction cut "
+            "off. The random stream (seed %llu) is the same for any number of threads.",
+            (unsigned long long)a->seed);
+    else
+        put_paragraph(page, "rounding", "Results are rounded %s.", rounding_texts[a->rounding]);
+}
+
+static void describe_functions(struct page *page, const struct ulp_arithmetic *a)
+{
+    if (a->cuda_functions)
+        put_paragraph(page, "functions",
+                      "erf, exp and sigmoid are CUDA's: one to three FP32 ulps off, fitted to what "
+                      "an H200 returned (equal bits for 100, 98 and 99 %% "
+                      "of what it recorded). The other functions are correctly rounded to FP32.");
+    else
+        put_paragraph(page, "functions", "exp, log, erf, ... are correctly rounded.");
+}
+
+static void describe_products(struct page *page, const struct ulp_arithmetic *a)
+{
+    char storage[24], factor[24], accumulator[24], compute[24];
+    spell(storage, &a->storage);
+    spell(compute, &a->compute);
+    spell(factor, &a->factor);
+    spell(accumulator, &a->accumulator);
+    const struct ulp_schedule *s = &a->schedule;
+    if (ulp_format_holds(&a->factor, &a->storage) || strcmp(a->factor.name, a->storage.name) == 0)
+        put_paragraph(page, "products",
+                      "MatMul, Gemm and Conv multiply the stored values as they are%s.",
+                      strcmp(a->factor.name, a->storage.name) == 0
+                          ? ""
+                          : ", which the products' format holds exactly");
+    else
+        put_paragraph(
+            page, "products",
+            "MatMul, Gemm and Conv first round their operands from %s to %s (%d significant "
+            "bits), %s; the products of these are formed exactly.",
+            storage, factor, a->factor.precision, rounding_texts[s->operand_rounding]);
+    if (a->storage.carrier == ULP_CARRIER_MPFR)
+        put_paragraph(
+            page, "sums",
+            "Sums of products carry an error of at most 2^-%d times the sum of the products' "
+            "magnitudes.",
+            a->storage.precision);
+    else if (s->gpu[0])
+        put_paragraph(
+            page, "sums",
+            "The products are summed by the matrix unit of the GPU \"%s\" (%s instructions) into "
+            "%s, bit for bit: blocks of products aligned to the largest exponent, truncated, added "
+            "exactly, in increasing k. The unit's own rounding applies there.",
+            s->gpu, s->unit_class, accumulator);
+    else if (s->fused)
+        put_paragraph(
+            page, "sums",
+            "Products are summed in increasing k by a chain of fused multiply-adds in %s: one "
+            "rounding per product.",
+            accumulator);
+    else
+        put_paragraph(page, "sums",
+                      "Every product is rounded to %s, then added in %s with another rounding.",
+                      compute, accumulator);
+}
+
+static void describe_sums(struct page *page, const char *title, const char *who,
+                          const char *accumulator, enum ulp_order order, int block)
+{
+    if (order == ULP_ORDER_BLOCKED)
+        put_paragraph(page, title,
+                      "%s are added in %s in blocks of %d elements, each in index order; then the "
+                      "block sums in order.",
+                      who, accumulator, block);
+    else if (order == ULP_ORDER_WARP)
+        put_paragraph(page, title,
+                      "%s are added in %s as the threads of a GPU's warp do: partial sums of every "
+                      "32nd element (of every "
+                      "128th in rows of 128 or more), then halves onto halves; a mean is the sum "
+                      "times the reciprocal of "
+                      "the count.",
+                      who, accumulator);
+    else
+        put_paragraph(page, title, "%s are added in %s %s.", who, accumulator,
+                      order == ULP_ORDER_PAIRWISE ? "pairwise: neighbours level by level"
+                                                  : "in increasing index");
+}
+
+static void describe_order(struct page *page, const struct ulp_arithmetic *a)
+{
+    char accumulator[24];
+    spell(accumulator, &a->accumulator);
+    const struct ulp_schedule *s = &a->schedule;
+    const bool alike = a->order == a->reduce && a->order_block == a->reduce_block;
+    if (!s->gpu[0] && !alike)
+        describe_sums(page, "order", "Products", accumulator, a->order, a->order_block);
+    describe_sums(page, alike || s->gpu[0] ? "order" : "",
+                  !s->gpu[0] && alike ? "Sums, also of rows (ReduceSum, Softmax, normalisations),"
+                                      : "Row sums (ReduceSum, Softmax, normalisations)",
+                  accumulator, a->reduce, a->reduce_block);
+    if (s->promote)
+        put_paragraph(
+            page, "promotion",
+            "After every %d products the chain's sum is added to a separate FP32 sum and the "
+            "chain restarts at zero.",
+            s->promote);
+    if (s->split_k)
+        put_paragraph(
+            page, "split",
+            "The k range is cut into %d contiguous slices; each is a chain from zero, and the "
+            "slices' sums are added in order.",
+            s->split_k);
+    if (s->qdq_integer)
+        put_paragraph(
+            page, "Q/DQ",
+            "MatMul, Gemm and Conv whose two factors come from DequantizeLinear are summed in "
+            "INT32 over the quantised "
+            "values and scaled once; with a QuantizeLinear after them (a Relu between is taken "
+            "along), "
+            "round(sum * (x_scale * w_scale / y_scale)) is one step, as an INT8 kernel does.");
+    if (s->epilogue_rounded)
+        put_paragraph(page, "epilogue",
+                      "Conv, ConvTranspose and Gemm round the sum to %s before they scale it or "
+                      "add a bias, as a "
+                      "library does that adds the bias in a kernel of its own.",
+                      spell(accumulator, &a->storage));
+}
+
+size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer, size_t size)
+{
+    struct page page = {.buffer = buffer, .size = size};
+    put_text(&page, arithmetic->name);
+    put(&page, '\n');
+    if (arithmetic->as_declared) {
+        put_paragraph(&page, "storage",
+                      "Every tensor has exactly the type the model declares: FLOAT is FP32, "
+                      "FLOAT16 FP16, and so on.");
+        put_paragraph(&page, "inside",
+                      "A node computes in the arithmetic of its first float input's type (fp32, "
+                      "fp16, bf16, fp64: see there); Cast rounds "
+                      "once to the type it names. Other arithmetics lower (or widen) all float "
+                      "types of a model to their own storage.");
+    } else {
+        describe_storage(&page, arithmetic);
+        describe_steps(&page, arithmetic);
+        describe_functions(&page, arithmetic);
+        describe_products(&page, arithmetic);
+        describe_order(&page, arithmetic);
+    }
+    if (size > 0)
+        buffer[page.length < size ? page.length : size - 1] = 0;
+    return page.length;
+}

@@ -1,0 +1,12 @@
+/* FP32 functions as CUDA's library computes them, in every bit as far as recordings tell (README.md
+ * section 7.1): not correctly rounded. */
+#ifndef ULP_NUMBER_FUNCTION_CUDA_H
+#define ULP_NUMBER_FUNCTION_CUDA_H
+
+#include "number/strip/strip.h"
+
+/* out[i] = f(a[i]) as on a GPU; out may be a. False, with nothing written, when the function is not
+ * modelled. n <= ULP_STRIP. */
+bool ulp_cuda_function(enum ulp_primitive primitive, float *out, const float *a, size_t n);
+
+#endif

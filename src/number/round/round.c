@@ -1,0 +1,278 @@
+/* Rounding values to a format, once, in every mode. The rules shared by all code here and by the
+ * oracle: |x| is rounded on the format's grid as if max_finite did not exist; then a result beyond
+ * max_finite becomes what IEEE 754 section 7.4 says for the mode (with the format's overflow value
+ * in the place of infinity), and, without subnormals, a result below 2^emin becomes zero. Last,
+ * what the format lacks is replaced as enum ulp_lack says. Stochastic rounding goes up when the
+ * fraction cut off exceeds the element's uniform number of 53 bits, so the probability of "up" is
+ * the fraction rounded up to a multiple of 2^-53. */
+#include "number/round/round.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/random.h"
+
+/* The next element's place in the stochastic stream. Two elements share a Philox block: counter
+ * (index / 2, stream). */
+struct draw {
+    uint64_t seed, stream, index;
+    bool filled;
+    uint32_t words[4];
+};
+
+static double draw_uniform(struct draw *draw)
+{
+    if (!draw->filled || draw->index % 2 == 0)
+        ulp_philox(draw->words, draw->seed, draw->index / 2, draw->stream);
+    draw->filled = true;
+    const uint32_t *pair = draw->words + draw->index++ % 2 * 2;
+    return (double)(((uint64_t)pair[0] << 32 | pair[1]) >> 11) * 0x1p-53;
+}
+
+/* What a finite magnitude beyond max_finite becomes. */
+static double find_overflow(const struct ulp_format *format, enum ulp_rounding rounding,
+                            bool negative)
+{
+    const bool stays = rounding == ULP_ROUND_TOWARD_ZERO ||
+                       (rounding == ULP_ROUND_UP && negative) ||
+                       (rounding == ULP_ROUND_DOWN && !negative);
+    if (stays || format->overflow == ULP_OVERFLOW_SATURATE)
+        return format->max_finite;
+    return format->overflow == ULP_OVERFLOW_NAN ? NAN : INFINITY;
+}
+
+/* What an infinite operand becomes. */
+static double find_infinite(const struct ulp_format *format)
+{
+    return find_overflow(format, ULP_ROUND_NEAREST_EVEN, false);
+}
+
+/* How format and carrier lie to each other: round_template.h. */
+enum round_kind { ROUND_ALIGNED, ROUND_FULL, ROUND_BITWISE };
+enum { ROUND_BLOCK = 64 };
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define ROUND_X86
+#include <immintrin.h>
+#define ROUND_AVX512 "avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512)
+#endif
+
+#define REAL float
+#define BITS uint32_t
+#define DIGITS 24
+#define LOWEST (-126)
+#define SUFFIX(name) name##_float
+#include "number/round/round_template.h"
+#undef REAL
+#undef BITS
+#undef DIGITS
+#undef LOWEST
+#undef SUFFIX
+
+#define REAL double
+#define BITS uint64_t
+#define DIGITS 53
+#define LOWEST (-1022)
+#define SUFFIX(name) name##_double
+#include "number/round/round_template.h"
+
+/* From the definition, one element of any format and either carrier. Scaling by powers of two is
+ * exact here: the exponent is that of x or, below 2^emin, scaling goes up. */
+static bool goes_away(enum ulp_rounding rounding, bool negative, double fraction, bool odd,
+                      double uniform)
+{
+    switch (rounding) {
+    case ULP_ROUND_NEAREST_EVEN: return fraction > 0.5 || (fraction == 0.5 && odd);
+    case ULP_ROUND_NEAREST_AWAY: return fraction >= 0.5;
+    case ULP_ROUND_TOWARD_ZERO: return false;
+    case ULP_ROUND_UP: return !negative;
+    case ULP_ROUND_DOWN: return negative;
+    case ULP_ROUND_STOCHASTIC: return uniform < fraction;
+    }
+    return false;
+}
+
+static double round_one(const struct ulp_format *format, enum ulp_rounding rounding, double x,
+                        double uniform)
+{
+    if (isnan(x) || (format->carrier == ULP_CARRIER_MPFR && format->precision >= 53))
+        return x;
+    const bool negative = signbit(x);
+    double magnitude = fabs(x);
+    if (isinf(x)) {
+        magnitude = find_infinite(format);
+    } else if (magnitude != 0) {
+        int exponent = format->emin;
+        if (magnitude >= ldexp(1.0, format->emin)) {
+            frexp(magnitude, &exponent);
+            exponent--;
+        }
+        const double scaled = ldexp(magnitude, format->precision - 1 - exponent);
+        const double kept = trunc(scaled), fraction = scaled - kept;
+        const bool away =
+            fraction != 0 && goes_away(rounding, negative, fraction, fmod(kept, 2) != 0, uniform);
+        magnitude = ldexp(kept + away, exponent - format->precision + 1);
+        if (magnitude > format->max_finite)
+            magnitude = find_overflow(format, rounding, negative);
+        if (!format->subnormals && magnitude < ldexp(1.0, format->emin))
+            magnitude = 0;
+    }
+    return negative && (magnitude != 0 || format->signed_zero) ? -magnitude : magnitude;
+}
+
+/* What a rounded value becomes in a format that lacks it. */
+static double replace(const struct ulp_format *format, double x)
+{
+    if (format->lacks == ULP_LACKS_NAN)
+        return isnan(x) ? -0.0 : x;
+    if (x < 0)
+        return NAN;
+    return x == 0 ? format->overflow == ULP_OVERFLOW_SATURATE ? ldexp(1.0, format->emin) : NAN : x;
+}
+
+/* Is every value of a carrier with these parameters, of either sign, a value of the format,
+ * whatever its size? */
+static bool holds_carrier(const struct ulp_format *format, int digits, int lowest, double largest)
+{
+    return format->precision >= digits &&
+           (format->subnormals ? format->emin <= lowest : format->emin <= lowest - digits + 1) &&
+           format->max_finite >= largest && format->overflow == ULP_OVERFLOW_INFINITY &&
+           format->signed_zero;
+}
+
+/* Fewer elements than this do not pay for making a plan. */
+static bool are_few(size_t n, enum ulp_rounding rounding)
+{
+    return n < 8 && rounding != ULP_ROUND_STOCHASTIC;
+}
+
+#ifdef ROUND_X86
+/* binary16 to nearest has instructions: the same bits, NaN kept with its payload as the loops
+ * do. */
+static bool is_half(const struct ulp_format *format, enum ulp_rounding rounding)
+{
+    return format->precision == 11 && format->emin == -14 && format->max_finite == 65504 &&
+           format->subnormals && format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY &&
+           rounding == ULP_ROUND_NEAREST_EVEN;
+}
+
+__attribute__((target("avx2,f16c"))) static void round_half_avx2(float *x, size_t n)
+{
+    for (size_t i = 0; i + 8 <= n; i += 8) {
+        const __m256 y = _mm256_loadu_ps(x + i);
+        const __m256 r = _mm256_cvtph_ps(_mm256_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
+        _mm256_storeu_ps(x + i, _mm256_blendv_ps(r, _mm256_add_ps(y, y),
+                                                 _mm256_cmp_ps(y, y, _CMP_UNORD_Q)));
+    }
+}
+
+__attribute__((target("avx512f"))) static void round_half_avx512(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i += 16) {
+        const __mmask16 present = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xFFFF;
+        const __m512 y = _mm512_maskz_loadu_ps(present, x + i);
+        const __m512 r = _mm512_cvtph_ps(_mm512_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
+        _mm512_mask_storeu_ps(x + i, present,
+                              _mm512_mask_add_ps(r, _mm512_cmp_ps_mask(y, y, _CMP_UNORD_Q), y, y));
+    }
+}
+
+/* Rounds the first elements; returns how many. */
+static size_t round_half(float *x, size_t n)
+{
+    const unsigned cpu = ulp_cpu_features();
+    if (cpu & ULP_CPU_AVX512) {
+        round_half_avx512(x, n);
+        return n;
+    }
+    if (!(cpu & ULP_CPU_AVX2) || !(cpu & ULP_CPU_F16C))
+        return 0;
+    round_half_avx2(x, n);
+    return n - n % 8;
+}
+#endif
+
+static void round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x,
+                         size_t n, uint64_t seed, uint64_t stream, uint64_t first)
+{
+    if (holds_carrier(format, 24, -126, 0x1.fffffep127))
+        return;
+#ifdef ROUND_X86
+    if (is_half(format, rounding)) {
+        const size_t done = round_half(x, n);
+        x += done;
+        n -= done;
+        if (n == 0)
+            return;
+    }
+#endif
+    if (format->carrier != ULP_CARRIER_FLOAT || format->precision == 1 || are_few(n, rounding)) {
+        struct draw draw = {.seed = seed, .stream = stream, .index = first};
+        for (size_t i = 0; i < n; i++)
+            x[i] = (float)round_one(format, rounding, x[i],
+                                    rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
+        return;
+    }
+    const struct plan_float plan = make_plan_float(format, rounding);
+    if (rounding == ULP_ROUND_STOCHASTIC)
+        round_stochastic_float(&plan, x, n,
+                               (struct draw){.seed = seed, .stream = stream, .index = first});
+    else
+        round_array_float(&plan, rounding, x, n);
+}
+
+static void round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x,
+                          size_t n, uint64_t seed, uint64_t stream, uint64_t first)
+{
+    if (holds_carrier(format, 53, -1022, 0x1.fffffffffffffp1023))
+        return;
+    if (format->carrier == ULP_CARRIER_MPFR || format->precision == 1 || are_few(n, rounding)) {
+        struct draw draw = {.seed = seed, .stream = stream, .index = first};
+        for (size_t i = 0; i < n; i++)
+            x[i] = round_one(format, rounding, x[i],
+                             rounding == ULP_ROUND_STOCHASTIC ? draw_uniform(&draw) : 0);
+        return;
+    }
+    const struct plan_double plan = make_plan_double(format, rounding);
+    if (rounding == ULP_ROUND_STOCHASTIC)
+        round_stochastic_double(&plan, x, n,
+                                (struct draw){.seed = seed, .stream = stream, .index = first});
+    else
+        round_array_double(&plan, rounding, x, n);
+}
+
+void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x,
+                      size_t n, uint64_t seed, uint64_t stream, uint64_t first)
+{
+    round_floats(format, rounding, x, n, seed, stream, first);
+    for (size_t i = 0; format->lacks && i < n; i++)
+        x[i] = (float)replace(format, x[i]);
+}
+
+void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x,
+                       size_t n, uint64_t seed, uint64_t stream, uint64_t first)
+{
+    round_doubles(format, rounding, x, n, seed, stream, first);
+    for (size_t i = 0; format->lacks && i < n; i++)
+        x[i] = replace(format, x[i]);
+}
+
+float ulp_round_sum_floats(const struct ulp_format *format, float sum, const float *x, size_t n)
+{
+    const struct plan_float plan = make_plan_float(format, ULP_ROUND_NEAREST_EVEN);
+    return run_sum_float(&plan, sum, x, n);
+}
+
+double ulp_round_sum_doubles(const struct ulp_format *format, double sum, const double *x, size_t n)
+{
+    const struct plan_double plan = make_plan_double(format, ULP_ROUND_NEAREST_EVEN);
+    return run_sum_double(&plan, sum, x, n);
+}
+
+double ulp_format_round(const struct ulp_format *format, enum ulp_rounding rounding, double x,
+                        uint64_t seed, uint64_t index)
+{
+    ulp_round_doubles(format, rounding, &x, 1, seed, 0, index);
+    return x;
+}

@@ -1,0 +1,38 @@
+/* Rounding values to a format: once, correctly, in every mode. */
+#ifndef ULP_NUMBER_ROUND_ROUND_H
+#define ULP_NUMBER_ROUND_ROUND_H
+
+#include <mpfr.h>
+#include <ulpscope/format.h>
+
+/* x (any double; NaN stays NaN) to the format, in place, branch-free where the format and mode
+ * allow. Element i draws stochastic number (seed, stream, first + i). The result is exact in
+ * `float`. */
+void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x,
+                      size_t n, uint64_t seed, uint64_t stream, uint64_t first);
+/* As above for doubles. x must be the exact value, or a value rounded to odd at 53 bits (then the
+ * result is still the single correct rounding for every precision <= 51). */
+void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x,
+                       size_t n, uint64_t seed, uint64_t stream, uint64_t first);
+/* The running sum F(... F(F(sum + x[0]) + x[1]) ... + x[n - 1]), ties to even, with the carrier's
+ * own addition: for formats narrow enough that rounding it again is harmless (number/README.md,
+ * 3.1), of carrier float (ulp_round_sum_floats) or float or double. */
+float ulp_round_sum_floats(const struct ulp_format *format, float sum, const float *x, size_t n);
+double ulp_round_sum_doubles(const struct ulp_format *format, double sum, const double *x,
+                             size_t n);
+/* out = x rounded to the format: the oracle, by mpfr_subnormalize. out has any precision >= the
+ * format's. */
+void ulp_round_mpfr(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out,
+                    const mpfr_t x, uint64_t seed, uint64_t stream, uint64_t index);
+
+/* The bit pattern of a representable value and back, for formats with storage_bits <= 32. Patterns
+ * are those of ONNX's types of that name; NaN encodes as the canonical quiet NaN. */
+uint32_t ulp_format_encode(const struct ulp_format *format, double x);
+double ulp_format_decode(const struct ulp_format *format, uint32_t bits);
+
+/* Every value of `narrow` (infinities and -0 included) is a value of `wide`: rounding to wide
+ * changes nothing. */
+bool ulp_format_holds(const struct ulp_format *wide, const struct ulp_format *narrow);
+bool ulp_format_has_infinity(const struct ulp_format *format);
+
+#endif

@@ -1,0 +1,11 @@
+/* The MPFR carrier's primitives that move, compare or test records, at any precision: nothing is
+ * rounded. */
+#ifndef ULP_NUMBER_STRIP_MOVE_H
+#define ULP_NUMBER_STRIP_MOVE_H
+
+#include "number/strip/strip.h"
+
+/* NULL: not one of them. Of the rule only the precision matters. */
+ulp_strip_fn *ulp_strip_move(enum ulp_primitive primitive);
+
+#endif

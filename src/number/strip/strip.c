@@ -1,0 +1,78 @@
+/* What the carriers share: the list of primitives, the tables, and the choice of a carrier for a
+ * format. */
+#include "number/strip/access.h"
+
+#include <float.h>
+
+enum { ALONE, CHAINED };
+const struct ulp_primitive_row ulp_primitive_rows[ULP_PRIMITIVE_COUNT] = {
+#define PRIMITIVE(name, spelling, arity, result, chain, ...) \
+    [ULP_PRIMITIVE_##name] = {spelling, arity, ULP_RESULT_##result, chain},
+#include "number/primitive.def"
+#undef PRIMITIVE
+};
+
+const struct ulp_strip_table *const ulp_strip_tables[ULP_STRIP_CARRIER_COUNT] = {
+    [ULP_STRIP_FLOAT] = &ulp_strip_float,   [ULP_STRIP_DOUBLE] = &ulp_strip_double,
+    [ULP_STRIP_MPFR] = &ulp_strip_mpfr,     [ULP_STRIP_INT64] = &ulp_strip_int64,
+    [ULP_STRIP_UINT64] = &ulp_strip_uint64,
+};
+
+size_t ulp_strip_element_bytes(enum ulp_strip_carrier carrier, int precision)
+{
+    switch (carrier) {
+    case ULP_STRIP_FLOAT: return sizeof(float);
+    case ULP_STRIP_DOUBLE: return sizeof(double);
+    case ULP_STRIP_MPFR: return ulp_record_bytes(precision);
+    default: return sizeof(int64_t);
+    }
+}
+
+/* The format is the C type itself. */
+static bool is_native(const struct ulp_format *f, int precision, int emax, double max_finite)
+{
+    return f->precision == precision && f->emin == 1 - emax && f->emax == emax &&
+           f->max_finite == max_finite && f->subnormals && f->signed_zero &&
+           f->overflow == ULP_OVERFLOW_INFINITY;
+}
+
+/* Rounding the float result to the format is innocuous (README.md): ties to even with 24 >= 2p + 2
+ * bits, and products of two values exact in float, subnormals included. A float that overflowed is
+ * beyond every such format's largest value too. */
+static bool fits_float(const struct ulp_format *f)
+{
+    return f->precision <= 11 && 2 * (f->emin - f->precision + 1) >= -149 && f->emax <= 126;
+}
+
+struct ulp_strip_rule ulp_strip_rule_make(const struct ulp_arithmetic *arithmetic,
+                                          const struct ulp_format *format)
+{
+    struct ulp_strip_rule rule = {.carrier = ULP_STRIP_MPFR,
+                                  .precision = format->precision,
+                                  .each_step = true,
+                                  .format = *format,
+                                  .rounding = arithmetic->rounding,
+                                  .seed = arithmetic->seed};
+    const bool nearest_even = rule.rounding == ULP_ROUND_NEAREST_EVEN;
+    if (nearest_even && is_native(format, 24, 127, FLT_MAX)) {
+        rule.carrier = ULP_STRIP_FLOAT;
+        rule.each_step = false;
+        rule.cuda_functions = arithmetic->cuda_functions;
+    } else if (nearest_even && is_native(format, 53, 1023, DBL_MAX)) {
+        rule.carrier = ULP_STRIP_DOUBLE;
+        rule.each_step = false;
+    } else if (format->carrier == ULP_CARRIER_MPFR) {
+        rule.each_step = !nearest_even;
+    } else if (nearest_even && fits_float(format)) {
+        rule.carrier = ULP_STRIP_FLOAT;
+    } else if (format->precision <= 51) {
+        rule.carrier = ULP_STRIP_DOUBLE;
+    }
+    return rule;
+}
+
+struct ulp_strip_rule ulp_strip_rule_integer(enum ulp_type type)
+{
+    return (struct ulp_strip_rule){.carrier = type == ULP_TYPE_UINT64 ? ULP_STRIP_UINT64
+                                                                      : ULP_STRIP_INT64};
+}

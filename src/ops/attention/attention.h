@@ -1,0 +1,72 @@
+/* Attention, for the operators that only prepare its parts: two contractions around a softmax. As
+ * in a fused kernel, scores are not rounded to storage; probabilities are, as factors of the second
+ * product. Where rows are added as a GPU does (reduce=warp), the factors are exp(score - top), and
+ * the second product is divided by their sum before it is rounded to storage: FlashAttention. */
+#ifndef ULP_OPS_ATTENTION_ATTENTION_H
+#define ULP_OPS_ATTENTION_ATTENTION_H
+
+#include "ops/call.h"
+
+/* Where element (batch, head, position, feature) lies: the steps count elements, features are
+ * neighbours. */
+struct ulp_heads {
+    int64_t batch, heads, length, size;
+    int64_t batch_step, head_step, step;
+};
+/* batch x heads x length x size without gaps, and batch x length x heads x size. */
+struct ulp_heads ulp_heads_first(int64_t batch, int64_t heads, int64_t length, int64_t size);
+struct ulp_heads ulp_heads_packed(int64_t batch, int64_t heads, int64_t length, int64_t size);
+/* A 4-D (heads first) or 3-D (heads packed in the features) tensor; `heads` counts those of the
+ * latter. */
+enum ulp_status ulp_heads_read(const struct ulp_tensor *tensor, int64_t heads,
+                               struct ulp_heads *out, struct ulp_error *error);
+
+struct ulp_attention {
+    const struct ulp_tensor *query, *key, *value;
+    struct ulp_heads q, k, v;
+    /* heads first, positions in front of key's; NULL: none */
+    const struct ulp_tensor *past_key, *past_value;
+    int64_t past; /* their number */
+    /* broadcasts to the scores; BOOL: which keys are seen; floats: added. NULL: none */
+    const struct ulp_tensor *mask;
+    /* INT32 that broadcasts to the scores: `filter` is added where it is not 0 */
+    const struct ulp_tensor *hidden;
+    float filter;
+    bool causal;
+    int64_t left, right;    /* a key's farthest place before and after the query's; -1: any */
+    const int64_t *lengths; /* of the keys of each batch; NULL: all */
+    /* the place of each batch's first query among the keys; NULL: behind the past */
+    const int64_t *starts;
+    float scale;   /* NaN: 1 / sqrt(features) */
+    float softcap; /* 0: none */
+    /* a further score for each head, of no key; NULL: none, or 0 if `smooth` */
+    const struct ulp_tensor *sink;
+    bool smooth;
+    struct ulp_tensor *out; /* NULL: not wanted, as are the following */
+    struct ulp_heads y;
+    struct ulp_tensor *present_key, *present_value; /* past and new positions, heads first */
+    /* the scores, as `show` says: raw, capped, masked or p */
+    struct ulp_tensor *shown;
+    const char *show;
+};
+
+/* Do query, key, value and past fit each other? */
+enum ulp_status ulp_attention_check(const struct ulp_attention *a, struct ulp_error *error);
+enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
+                           struct ulp_error *error);
+
+/* Pairs of the first `turned` features turned by the angle of their position: row ids[batch,
+ * position] of the caches; ids NULL: row batch * length + position. Pairs are neighbours
+ * (interleaved) or `turned` / 2 apart. */
+struct ulp_rotation {
+    const struct ulp_tensor *cosines, *sines;
+    const struct ulp_tensor *ids; /* integers, batch x length */
+    int64_t turned;
+    bool interleaved;
+};
+enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rotation,
+                           struct ulp_tensor *out, const struct ulp_heads *out_heads,
+                           const struct ulp_tensor *in, const struct ulp_heads *in_heads,
+                           struct ulp_error *error);
+
+#endif

@@ -1,0 +1,441 @@
+/* Resize and Upsample. Nearest moves elements; linear and cubic are one weighted sum for each axis
+ * that changes. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "ops/image/interpolate.h"
+
+/* ---- the request ---- */
+
+/* One axis. The scale is numerator / denominator; width is the output's real length, of which out
+ * is the integer. */
+struct resized_axis {
+    int64_t in, out;
+    double numerator, denominator, width, start, end;
+    bool changes;
+};
+struct resize {
+    bool known;
+    struct resized_axis axes[ULP_RANK_MAX];
+};
+
+/* Element i of the float list `name`, an attribute or an input. */
+static double read_float(const struct ulp_call *call, const char *name, size_t i)
+{
+    const struct ulp_tensor *tensor = ulp_call_input(call, name);
+    return tensor ? ulp_tensor_get(tensor, i) : (double)ulp_call_attribute(call, name)->floats[i];
+}
+
+static size_t float_count(const struct ulp_call *call, const char *name)
+{
+    const struct ulp_tensor *tensor = ulp_call_input(call, name);
+    return tensor ? tensor->count : ulp_call_attribute(call, name)->count;
+}
+
+static bool is_known(const struct ulp_call *call, const char *name)
+{
+    const struct ulp_tensor *tensor = ulp_call_input(call, name);
+    return !tensor || !tensor->count || tensor->data;
+}
+
+static enum ulp_status read_axes(const struct ulp_call *call, int *axes, size_t *count,
+                                 struct ulp_error *error)
+{
+    struct ulp_list list;
+    int rank = call->in[0]->rank;
+    enum ulp_status status = ulp_call_list(call, "axes", &list, error);
+    *count = list.given ? list.count : (size_t)rank;
+    if (status == ULP_OK && *count > (size_t)rank)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu axes for a tensor of rank %d", *count, rank);
+    for (size_t i = 0; status == ULP_OK && i < *count; i++)
+        status = ulp_call_axis(list.given ? list.values[i] : (int64_t)i, rank, &axes[i], error);
+    return status;
+}
+
+static void scale_axis(struct resized_axis *axis, double scale, bool crop)
+{
+    axis->numerator = scale;
+    axis->denominator = 1;
+    axis->width = scale * (double)axis->in;
+    axis->out = (int64_t)floor(crop ? axis->width * (axis->end - axis->start) : axis->width);
+}
+
+/* All axes by one ratio out : in, the smallest or the largest of those asked for; halves are
+ * rounded up. */
+static void keep_aspect(struct resize *resize, const int *axes, size_t count, bool smallest)
+{
+    const struct resized_axis *best = &resize->axes[axes[0]];
+    for (size_t i = 1; i < count; i++) {
+        const struct resized_axis *axis = &resize->axes[axes[i]];
+        bool smaller = axis->out * best->in < best->out * axis->in;
+        best = smaller == smallest ? axis : best;
+    }
+    int64_t numerator = best->out, denominator = best->in;
+    for (size_t i = 0; i < count; i++) {
+        struct resized_axis *axis = &resize->axes[axes[i]];
+        axis->numerator = (double)numerator;
+        axis->denominator = (double)denominator;
+        axis->out = denominator ? (2 * numerator * axis->in + denominator) / (2 * denominator) : 0;
+        axis->width = (double)numerator * (double)axis->in / (double)denominator;
+    }
+}
+
+static enum ulp_status read_resize(const struct ulp_call *call, struct resize *resize,
+                                   struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    size_t count, scales = float_count(call, "scales"), roi = float_count(call, "roi");
+    int axes[ULP_RANK_MAX];
+    struct ulp_list sizes;
+    enum ulp_status status = read_axes(call, axes, &count, error);
+    if (status == ULP_OK)
+        status = ulp_call_list(call, "sizes", &sizes, error);
+    if (status != ULP_OK)
+        return status;
+    bool crop = ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize");
+    *resize =
+        (struct resize){.known = is_known(call, "scales") && is_known(call, "roi") && sizes.known};
+    for (int d = 0; d < in->rank; d++)
+        resize->axes[d] =
+            (struct resized_axis){in->dims[d], in->dims[d], 1, 1, (double)in->dims[d], 0, 1, false};
+    if (!resize->known)
+        return ULP_OK;
+    bool by_sizes = sizes.given && sizes.count;
+    if ((by_sizes ? sizes.count : scales) != count || (crop && roi != 2 * count))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "scales, sizes or roi do not have one entry for each of %zu axes", count);
+    for (size_t i = 0; i < count; i++) {
+        struct resized_axis *axis = &resize->axes[axes[i]];
+        double scale = by_sizes ? 1 : read_float(call, "scales", i);
+        if (crop) {
+            axis->start = read_float(call, "roi", i);
+            axis->end = read_float(call, "roi", count + i);
+        }
+        if (by_sizes ? sizes.values[i] < 0 || sizes.values[i] > INT32_MAX
+                     : !(scale > 0 && scale < 0x1p24))
+            return ulp_fail(error, ULP_ERROR_INPUT, "entry %zu of scales or sizes is out of range",
+                            i);
+        if (by_sizes) {
+            axis->out = sizes.values[i];
+            axis->numerator = axis->width = (double)axis->out;
+            axis->denominator = (double)axis->in;
+        } else {
+            scale_axis(axis, scale, crop);
+        }
+    }
+    bool smallest = ulp_call_is(call, "keep_aspect_ratio_policy", "not_larger");
+    if (by_sizes && count &&
+        (smallest || ulp_call_is(call, "keep_aspect_ratio_policy", "not_smaller")))
+        keep_aspect(resize, axes, count, smallest);
+    for (int d = 0; d < in->rank; d++) {
+        struct resized_axis *axis = &resize->axes[d];
+        axis->changes = axis->out != axis->in || axis->numerator != axis->denominator ||
+                        axis->start != 0 || axis->end != 1;
+        if (axis->out > 0 && axis->in == 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "axis %d is empty and cannot be resized", d);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status infer_resize(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    struct resize resize;
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = read_resize(call, &resize, error);
+    if (status != ULP_OK || !resize.known)
+        return status;
+    for (int d = 0; d < in->rank; d++)
+        dims[d] = resize.axes[d].out;
+    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+}
+
+/* ---- coordinates ---- */
+
+/* The input coordinate of output o, as the attribute's text defines it. */
+static const struct transformation {
+    const char *name, *formula;
+} transformations[] = {
+    {"half_pixel", "(o + 0.5) / scale - 0.5"},
+    {"half_pixel_symmetric", "length / 2 * (1 - length_out / width) + (o + 0.5) / scale - 0.5"},
+    {"pytorch_half_pixel", "length_out > 1 ? (o + 0.5) / scale - 0.5 : 0"},
+    {"align_corners", "width == 1 ? 0 : o * (length - 1) / (width - 1)"},
+    {"asymmetric", "o / scale"},
+    {"tf_half_pixel_for_nn", "(o + 0.5) / scale"},
+    {"tf_crop_and_resize",
+     "width == 1 ? 0.5 * (start + end) * (length - 1) "
+     ": start * (length - 1) + o * (end - start) * (length - 1) / (width - 1)"},
+};
+
+static const struct transformation *find_transformation(const struct ulp_call *call)
+{
+    const char *name = ulp_call_attribute(call, "coordinate_transformation_mode")->s;
+    for (size_t i = 0; i < sizeof transformations / sizeof *transformations; i++)
+        if (strcmp(name ? name : "asymmetric", transformations[i].name) == 0)
+            return &transformations[i];
+    return NULL;
+}
+
+static enum ulp_status check_resize(struct ulp_call *call, struct ulp_error *error)
+{
+    static const struct {
+        const char *attribute, *values[8];
+    } known[] = {
+        {"mode", {"nearest", "linear", "cubic"}},
+        {"nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}},
+        {"keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const char *const *value = known[i].values,
+                          *given = ulp_call_attribute(call, known[i].attribute)->s;
+        while (given && *value && strcmp(given, *value) != 0)
+            value++;
+        if (given && !*value)
+            return ulp_fail(error, ULP_ERROR_INPUT, "%s %s is unknown", known[i].attribute, given);
+    }
+    return find_transformation(call)
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT, "coordinate_transformation_mode %s is unknown",
+                          ulp_call_attribute(call, "coordinate_transformation_mode")->s);
+}
+
+static enum ulp_status make_coordinates(struct ulp_call *call,
+                                        const struct ulp_arithmetic *arithmetic,
+                                        const struct resized_axis *axis, struct ulp_tensor *out,
+                                        struct ulp_error *error)
+{
+    const double numbers[] = {axis->numerator,   axis->denominator, (double)axis->in,
+                              (double)axis->out, axis->width,       axis->start,
+                              axis->end};
+    static const char *const names[] = {"numerator", "denominator", "length", "length_out",
+                                        "width",     "start",       "end"};
+    enum { COUNT = sizeof numbers / sizeof *numbers };
+    char texts[COUNT][40], formula[256];
+    struct ulp_named_operand operands[COUNT + 1];
+    struct ulp_tensor positions;
+    enum ulp_status status = ulp_positions_make(call, (size_t)axis->out, &positions, error);
+    if (status == ULP_OK)
+        status = ulp_coordinates_make(call, arithmetic, (size_t)axis->out, out, error);
+    if (status != ULP_OK)
+        return status;
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(texts[i], sizeof texts[i], "%a", numbers[i]);
+        operands[i] = (struct ulp_named_operand){names[i], {.constant = texts[i]}};
+    }
+    operands[COUNT] = (struct ulp_named_operand){"o", {.tensor = &positions, .position_stride = 1}};
+    snprintf(formula, sizeof formula, "scale = numerator / denominator; %s",
+             find_transformation(call)->formula);
+    const struct ulp_rows rows = {.row_count = 1, .row_length = (size_t)axis->out};
+    return ulp_call_formula(call, formula, arithmetic, &rows, COUNT + 1, operands, 1,
+                            (struct ulp_named_operand[]){
+                                {"x", {.tensor = out, .position_stride = 1}}},
+                            error);
+}
+
+/* ---- nearest: positions in FP64 in every lane, so that all lanes move the same elements ---- */
+
+static double round_position(const struct ulp_call *call, const struct resized_axis *axis, double x)
+{
+    const char *mode = ulp_call_attribute(call, "nearest_mode")->s;
+    if (!mode) /* before opset 11 */
+        return axis->numerator < axis->denominator ? ceil(x) : floor(x);
+    if (strcmp(mode, "floor") == 0)
+        return floor(x);
+    if (strcmp(mode, "ceil") == 0)
+        return ceil(x);
+    return strcmp(mode, "round_prefer_ceil") == 0 ? floor(x + 0.5) : ceil(x - 0.5);
+}
+
+static bool is_outside(const struct ulp_call *call, const struct resized_axis *axis, double x)
+{
+    return ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize") &&
+           !(x >= 0 && x <= (double)(axis->in - 1));
+}
+
+static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *resize,
+                                   struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
+    struct ulp_arithmetic exact;
+    struct ulp_tensor fill;
+    enum ulp_status status = ulp_arithmetic_find("fp64", &exact, error);
+    if (status == ULP_OK)
+        status = ulp_call_scalar(call, &fill, in->type,
+                                 ulp_call_attribute(call, "extrapolation_value")->f, error);
+    ulp_strides(in, strides);
+    for (int d = 0; status == ULP_OK && d < in->rank; d++) {
+        const struct resized_axis *axis = &resize->axes[d];
+        struct ulp_tensor x;
+        status = ulp_move_table(call, &tables[d], (size_t)axis->out, 0, strides[d], error);
+        if (status == ULP_OK && axis->changes)
+            status = make_coordinates(call, &exact, axis, &x, error);
+        for (int64_t o = 0; status == ULP_OK && axis->changes && o < axis->out; o++) {
+            double at = ulp_tensor_get(&x, (size_t)o), last = (double)(axis->in - 1),
+                   nearest = round_position(call, axis, at);
+            nearest = nearest >= 0 ? nearest <= last ? nearest : last : 0;
+            tables[d][o] = is_outside(call, axis, at) ? ULP_NOWHERE : (int64_t)nearest * strides[d];
+        }
+    }
+    return status == ULP_OK ? ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables,
+                                            fill.data, call->pool, error)
+                            : status;
+}
+
+/* ---- linear and cubic ---- */
+
+/* out = in with `axis` resized: out[.., o, ..] = sum over taps t of w[o, t] * in[.., position[o,
+ * t], ..] */
+static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmetic *arithmetic,
+                                const struct ulp_taps *taps, const struct ulp_tensor *in,
+                                struct ulp_tensor *out, int axis, struct ulp_error *error)
+{
+    const struct ulp_split from = ulp_split_at(in, axis), to = ulp_split_at(out, axis);
+    /* positions run along the axis itself, else along the elements after it */
+    const bool last = from.inner == 1;
+    const struct ulp_rows rows = {.row_count = last ? to.outer : to.outer * to.size,
+                                  .row_length = last ? to.size : to.inner};
+    size_t table_size = last ? to.size : rows.row_count;
+    struct ulp_named_operand *operands;
+    struct ulp_tensor *weights;
+    struct ulp_text text = {0};
+    enum ulp_status status =
+        ulp_call_take(call, 2 * taps->count, sizeof *operands, &operands, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, taps->count, sizeof *weights, &weights, error);
+    for (size_t t = 0; status == ULP_OK && t < taps->count; t++) {
+        int64_t *x_offset, *w_offset;
+        char *names;
+        if ((status = ulp_call_take(call, table_size, sizeof *x_offset, &x_offset, error)) !=
+                ULP_OK ||
+            (status = ulp_call_take(call, table_size, sizeof *w_offset, &w_offset, error)) !=
+                ULP_OK ||
+            (status = ulp_call_take(call, 48, 1, &names, error)) != ULP_OK)
+            break;
+        for (size_t i = 0; i < table_size; i++) {
+            size_t o = i % to.size, outer = last ? 0 : i / to.size;
+            int64_t at = ulp_clamp(taps->position[o * taps->count + t], 0, (int64_t)from.size - 1);
+            x_offset[i] = ((int64_t)(outer * from.size) + at) * (int64_t)from.inner;
+            w_offset[i] = (int64_t)(o * taps->count + t);
+        }
+        snprintf(names, 24, "x%zu", t);
+        snprintf(names + 24, 24, "w%zu", t);
+        struct ulp_operand x = {.tensor = in,
+                                .row_stride = last ? (int64_t)from.size : 0,
+                                .position_stride = 1};
+        struct ulp_operand w = {.tensor = &taps->weights};
+        *(last ? &x.position_offset : &x.row_offset) = x_offset;
+        *(last ? &w.position_offset : &w.row_offset) = w_offset;
+        operands[2 * t] = (struct ulp_named_operand){names, x};
+        operands[2 * t + 1] = (struct ulp_named_operand){names + 24, w};
+        ulp_text_add(&text, "%sw%zu * x%zu", t ? " + " : "", t, t);
+    }
+    const struct ulp_operand result = {.tensor = out,
+                                       .row_stride = (int64_t)rows.row_length,
+                                       .position_stride = 1};
+    if (status == ULP_OK)
+        status = text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+                             : ulp_call_formula(call, text.data, arithmetic, &rows, 2 * taps->count,
+                                                operands, 1,
+                                                (struct ulp_named_operand[]){{"y", result}}, error);
+    ulp_text_free(&text);
+    return status;
+}
+
+/* tf_crop_and_resize: outputs whose coordinate is outside take extrapolation_value. */
+static enum ulp_status extrapolate(struct ulp_call *call, const struct resized_axis *axis,
+                                   const struct ulp_tensor *x, int d, struct ulp_error *error)
+{
+    struct ulp_tensor *out = &call->out[0], value;
+    const struct ulp_split split = ulp_split_at(out, d);
+    enum ulp_status status =
+        ulp_call_scalar(call, &value, out->type, ulp_call_attribute(call, "extrapolation_value")->f,
+                        error);
+    for (size_t o = 0; status == ULP_OK && o < split.size; o++)
+        for (size_t i = 0; is_outside(call, axis, ulp_tensor_get(x, o)) && i < split.outer; i++)
+            ulp_move_fill(out, (i * split.size + o) * split.inner, split.inner, value.data);
+    return status;
+}
+
+static enum ulp_status run_smooth(struct ulp_call *call, const struct resize *resize,
+                                  struct ulp_error *error)
+{
+    const bool antialias = ulp_call_int(call, "antialias"),
+               exclude = ulp_call_int(call, "exclude_outside");
+    const struct ulp_arithmetic unrounded = ulp_call_unrounded(call);
+    struct ulp_arithmetic arithmetic;
+    struct ulp_tensor coordinates[ULP_RANK_MAX], current = *call->in[0];
+    int first = 0; /* axes are resized from the last to this one */
+    enum ulp_status status = ulp_coordinate_arithmetic(call, &arithmetic, error);
+    while (first < current.rank && !resize->axes[first].changes)
+        first++;
+    if (first == current.rank)
+        ulp_move_all(&call->out[0], call->in[0]);
+    for (int d = current.rank - 1; status == ULP_OK && d >= first; d--) {
+        const struct resized_axis *axis = &resize->axes[d];
+        struct ulp_taps taps;
+        struct ulp_tensor next = call->out[0];
+        int64_t dims[ULP_RANK_MAX];
+        if (!axis->changes)
+            continue;
+        double scale = axis->numerator / axis->denominator;
+        const struct ulp_tap_options options = {
+            .kernel = ulp_call_is(call, "mode", "cubic") ? ULP_KERNEL_CUBIC : ULP_KERNEL_LINEAR,
+            .cubic_a = (double)ulp_call_attribute(call, "cubic_coeff_a")->f,
+            .stretch = antialias && scale < 1 ? scale : 1,
+            .inside = exclude ? axis->in : 0,
+        };
+        status = make_coordinates(call, &arithmetic, axis, &coordinates[d], error);
+        if (status == ULP_OK)
+            status = ulp_taps_make(call, &arithmetic, &coordinates[d], &options, &taps, error);
+        memcpy(dims, current.dims, sizeof dims);
+        dims[d] = axis->out;
+        if (status == ULP_OK && d > first)
+            status =
+                ulp_call_temporary_in(call, &next, &unrounded.storage, current.rank, dims, error);
+        if (status == ULP_OK)
+            status = sum_taps(call, d > first ? &unrounded : call->arithmetic, &taps, &current,
+                              &next, d, error);
+        current = next;
+    }
+    for (int d = first; status == ULP_OK && d < current.rank; d++)
+        if (resize->axes[d].changes &&
+            ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize"))
+            status = extrapolate(call, &resize->axes[d], &coordinates[d], d, error);
+    return status;
+}
+
+static enum ulp_status run_resize(struct ulp_call *call, struct ulp_error *error)
+{
+    struct resize resize;
+    enum ulp_status status = read_resize(call, &resize, error);
+    if (status != ULP_OK || call->out[0].count == 0)
+        return status;
+    return ulp_call_is(call, "mode", "nearest") ? run_nearest(call, &resize, error)
+                                                : run_smooth(call, &resize, error);
+}
+
+#define RESIZE .outputs = "y", .infer = infer_resize, .run = run_resize, .check = check_resize
+#define OPTIONS                                                                     \
+    "coordinate_transformation_mode:string=half_pixel; cubic_coeff_a:float=-0.75; " \
+    "exclude_outside:int=0; "                                                       \
+    "extrapolation_value:float=0; mode:string=nearest; nearest_mode:string=round_prefer_floor"
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_resize[] = {
+    {.name = "Resize", .since = 10, .inputs = "x scales:p", RESIZE,
+     .attributes = "mode:string=nearest"},
+    {.name = "Resize", .since = 11, .inputs = "x roi:p? scales:p? sizes:i?", RESIZE,
+     .attributes = OPTIONS},
+    {.name = "Resize", .since = 18, .inputs = "x roi:p? scales:p? sizes:i?", RESIZE,
+     .attributes = OPTIONS "; antialias:int=0; axes:ints; keep_aspect_ratio_policy:string=stretch"},
+    {.name = "Upsample", .since = 7, .until = 8, .inputs = "x", RESIZE,
+     .attributes = "mode:string=nearest; scales:!floats"},
+    {.name = "Upsample", .since = 9, .until = 9, .inputs = "x scales:p", RESIZE,
+     .attributes = "mode:string=nearest"},
+    {0},
+};
+/* clang-format on */

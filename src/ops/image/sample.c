@@ -1,0 +1,384 @@
+/* Sampling at coordinates that are data: GridSample, AffineGrid, RoiAlign, MaxRoiPool. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "ops/image/interpolate.h"
+#include "ops/move.h"
+#include "ops/window.h"
+
+/* ---- GridSample ---- */
+
+#define MODES "nearest, linear (bilinear) or cubic (bicubic)"
+
+static bool is_mode(const struct ulp_call *call, const char *name, const char *old_name)
+{
+    return ulp_call_is(call, "mode", name) || ulp_call_is(call, "mode", old_name);
+}
+
+static enum ulp_status check_grid(struct ulp_call *call, struct ulp_error *error)
+{
+    if (!is_mode(call, "nearest", "nearest") && !is_mode(call, "linear", "bilinear") &&
+        !is_mode(call, "cubic", "bicubic"))
+        return ulp_fail(error, ULP_ERROR_INPUT, "mode %s: expected " MODES,
+                        ulp_call_attribute(call, "mode")->s);
+    if (!ulp_call_is(call, "padding_mode", "zeros") &&
+        !ulp_call_is(call, "padding_mode", "border") &&
+        !ulp_call_is(call, "padding_mode", "reflection"))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "padding_mode %s: expected zeros, border or reflection",
+                        ulp_call_attribute(call, "padding_mode")->s);
+    return ULP_OK;
+}
+
+static enum ulp_status infer_grid(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *grid = call->in[1];
+    int64_t dims[ULP_RANK_MAX];
+    int rank = in->rank - 2;
+    char a[200], b[200];
+    if (rank < 1 || grid->rank != in->rank || grid->dims[0] != in->dims[0] ||
+        grid->dims[rank + 1] != rank)
+        return ulp_fail(error, ULP_ERROR_INPUT, "grid %s does not fit input %s",
+                        ulp_tensor_describe_text(grid, a, sizeof a),
+                        ulp_tensor_describe_text(in, b, sizeof b));
+    memcpy(dims, in->dims, 2 * sizeof *dims);
+    memcpy(dims + 2, grid->dims + 1, (size_t)rank * sizeof *dims);
+    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
+}
+
+/* Axis d's coordinates of all grid points (the grid's last axis counts from the innermost one):
+ * from -1 .. 1 to elements, then into the axis as padding_mode says. */
+static enum ulp_status grid_coordinates(struct ulp_call *call,
+                                        const struct ulp_arithmetic *arithmetic, int d,
+                                        struct ulp_tensor *out, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    const bool align = ulp_call_int(call, "align_corners");
+    const int rank = in->rank - 2;
+    struct ulp_tensor grid = *call->in[1];
+    char text[512], length[32], low[32], high[32];
+    snprintf(length, sizeof length, "%lld", (long long)in->dims[2 + d]);
+    snprintf(low, sizeof low, "%s", align ? "0" : "-0.5");
+    snprintf(high, sizeof high, "%lld.%d", (long long)in->dims[2 + d] - 1, align ? 0 : 5);
+    snprintf(text, sizeof text, "u = %s; x = %s; %s",
+             align ? "(g + 1) / 2 * (length - 1)" : "((g + 1) * length - 1) / 2",
+             is_mode(call, "nearest", "nearest") ? "round(u)" : "u",
+             ulp_call_is(call, "padding_mode", "zeros") ? "x"
+             : ulp_call_is(call, "padding_mode", "border")
+                 ? "x < low || x > high ? min(max(x, 0), length - 1) : x"
+                 : "d = x < low ? low - x : x - high; span = high - low; "
+                   "r = fmod(d, span); even = mod(floor(d / span), 2) == 0; "
+                   "x < low ? (even ? low + r : high - r) : "
+                   "x > high ? (even ? high - r : low + r) : x");
+    grid.data = ulp_element_at(&grid, (size_t)(rank - 1 - d));
+    const size_t count = call->in[1]->count / (size_t)rank;
+    enum ulp_status status = ulp_coordinates_make(call, arithmetic, count, out, error);
+    const struct ulp_rows rows = {.row_count = 1, .row_length = count};
+    const struct ulp_named_operand operands[] = {
+        {"g", {.tensor = &grid, .position_stride = rank}},
+        {"length", {.constant = length}},
+        {"low", {.constant = low}},
+        {"high", {.constant = high}},
+    };
+    return status == ULP_OK ? ulp_call_formula(call, text, arithmetic, &rows, 4, operands, 1,
+                                               (struct ulp_named_operand[]){
+                                                   {"x", {.tensor = out, .position_stride = 1}}},
+                                               error)
+                            : status;
+}
+
+static ulp_pad_fn *find_padding(const struct ulp_call *call)
+{
+    return ulp_call_is(call, "padding_mode", "zeros")    ? ulp_pad_constant
+           : ulp_call_is(call, "padding_mode", "border") ? ulp_pad_edge
+           : ulp_call_int(call, "align_corners")         ? ulp_pad_reflect
+                                                         : ulp_pad_symmetric;
+}
+
+/* An empty axis shows nothing. */
+static void pad_positions(const struct ulp_call *call, struct ulp_taps *taps, int64_t length)
+{
+    ulp_pad_fn *const pad = length ? find_padding(call) : ulp_pad_constant;
+    for (size_t i = 0; i < taps->coordinate_count * taps->count; i++)
+        taps->position[i] = pad(taps->position[i], length);
+}
+
+/* Taps of every axis at every point; positions are padded. */
+struct grid_taps {
+    int rank;
+    size_t points; /* of one image */
+    struct ulp_taps axes[ULP_RANK_MAX];
+    size_t combinations;
+};
+
+/* The place in the channel of combination c of taps at point p of image n, or ULP_NOWHERE. */
+static int64_t find_place(const struct ulp_call *call, const struct grid_taps *g, size_t n,
+                          size_t p, size_t c)
+{
+    int64_t place = 0, stride = 1;
+    for (int d = g->rank - 1; d >= 0; d--) {
+        const struct ulp_taps *taps = &g->axes[d];
+        const int64_t i = taps->position[(n * g->points + p) * taps->count + c % taps->count];
+        if (i == ULP_NOWHERE)
+            return i;
+        c /= taps->count;
+        place += i * stride;
+        stride *= call->in[0]->dims[2 + d];
+    }
+    return place;
+}
+
+static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g,
+                                      struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic;
+    const struct ulp_tap_options options = {.kernel = is_mode(call, "cubic", "bicubic")
+                                                          ? ULP_KERNEL_CUBIC
+                                                          : ULP_KERNEL_LINEAR,
+                                            .cubic_a = -0.75,
+                                            .stretch = 1};
+    *g = (struct grid_taps){.rank = call->in[0]->rank - 2, .combinations = 1};
+    g->points = call->in[1]->count / (size_t)(call->in[0]->dims[0] * g->rank);
+    enum ulp_status status = ulp_coordinate_arithmetic(call, &arithmetic, error);
+    for (int d = 0; status == ULP_OK && d < g->rank; d++) {
+        struct ulp_tensor x;
+        status = grid_coordinates(call, &arithmetic, d, &x, error);
+        if (status == ULP_OK && is_mode(call, "nearest", "nearest")) {
+            g->axes[d] = (struct ulp_taps){.coordinate_count = x.count, .count = 1};
+            status = ulp_call_take(call, x.count, sizeof *g->axes[d].position, &g->axes[d].position,
+                                   error);
+            for (size_t i = 0; status == ULP_OK && i < x.count; i++)
+                g->axes[d].position[i] = ulp_coordinate_floor(&x, i);
+        } else if (status == ULP_OK) {
+            status = ulp_taps_make(call, &arithmetic, &x, &options, &g->axes[d], error);
+        }
+        if (status == ULP_OK)
+            pad_positions(call, &g->axes[d], call->in[0]->dims[2 + d]);
+        g->combinations *= g->axes[d].count;
+    }
+    return status;
+}
+
+/* One image: rows are channels, positions the grid's points; `source` holds every channel with a
+ * zero behind it. */
+static enum ulp_status sample_image(struct ulp_call *call, const struct grid_taps *g, size_t n,
+                                    const struct ulp_tensor *source, const char *formula,
+                                    struct ulp_error *error)
+{
+    const int64_t plane = source->dims[1];
+    const size_t channels = (size_t)call->in[0]->dims[1];
+    struct ulp_named_operand *operands;
+    struct ulp_tensor from = *source, to = call->out[0], *weights;
+    size_t count = 0;
+    for (int d = 0; d < g->rank; d++)
+        count += g->axes[d].count;
+    enum ulp_status status =
+        ulp_call_take(call, g->combinations + count, sizeof *operands, &operands, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, count, sizeof *weights, &weights, error);
+    from.data = ulp_element_at(source, n * channels * (size_t)plane);
+    to.data = ulp_element_at(&call->out[0], n * channels * g->points);
+    for (size_t c = 0; status == ULP_OK && c < g->combinations; c++) {
+        int64_t *offset;
+        char *name;
+        if ((status = ulp_call_take(call, g->points, sizeof *offset, &offset, error)) != ULP_OK ||
+            (status = ulp_call_take(call, 24, 1, &name, error)) != ULP_OK)
+            break;
+        for (size_t p = 0; p < g->points; p++) {
+            int64_t place = find_place(call, g, n, p, c);
+            offset[p] = place == ULP_NOWHERE ? plane - 1 : place;
+        }
+        snprintf(name, 24, "x%zu", c);
+        operands[c] = (struct ulp_named_operand){
+            name, {.tensor = &from, .row_stride = plane, .position_offset = offset}};
+    }
+    for (int d = 0, k = 0; status == ULP_OK && d < g->rank; d++)
+        for (size_t t = 0; status == ULP_OK && t < g->axes[d].count; t++, k++) {
+            char *name;
+            if ((status = ulp_call_take(call, 48, 1, &name, error)) != ULP_OK)
+                break;
+            snprintf(name, 48, "w%d_%zu", d, t);
+            weights[k] = g->axes[d].weights;
+            weights[k].data =
+                ulp_element_at(&g->axes[d].weights, n * g->points * g->axes[d].count + t);
+            operands[g->combinations + (size_t)k] = (struct ulp_named_operand){
+                name, {.tensor = &weights[k], .position_stride = (int64_t)g->axes[d].count}};
+        }
+    const struct ulp_rows rows = {.row_count = channels, .row_length = g->points};
+    const struct ulp_operand result = {.tensor = &to,
+                                       .row_stride = (int64_t)g->points,
+                                       .position_stride = 1};
+    return status == ULP_OK
+               ? ulp_call_formula(call, formula, call->arithmetic, &rows, g->combinations + count,
+                                  operands, 1, (struct ulp_named_operand[]){{"y", result}}, error)
+               : status;
+}
+
+/* "w0_0 * w1_0 * x0 + w0_0 * w1_1 * x1 + ..." */
+static void write_sum(struct ulp_text *text, const struct grid_taps *g)
+{
+    for (size_t c = 0; c < g->combinations; c++) {
+        size_t rest = c, index[ULP_RANK_MAX];
+        for (int d = g->rank - 1; d >= 0; d--) {
+            index[d] = rest % g->axes[d].count;
+            rest /= g->axes[d].count;
+        }
+        ulp_text_add(text, "%s", c ? " + " : "");
+        for (int d = 0; d < g->rank; d++)
+            ulp_text_add(text, "w%d_%zu * ", d, index[d]);
+        ulp_text_add(text, "x%zu", c);
+    }
+}
+
+static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_taps *g,
+                                    struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    const size_t images = (size_t)in->dims[0], channels = (size_t)in->dims[1];
+    const int64_t plane = ulp_product(in->dims + 2, g->rank);
+    struct ulp_tensor zero;
+    int64_t *from;
+    enum ulp_status status = ulp_call_scalar(call, &zero, in->type, 0, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, call->out[0].count, sizeof *from, &from, error);
+    for (size_t n = 0; status == ULP_OK && n < images; n++)
+        for (size_t p = 0; p < g->points; p++) {
+            int64_t place = find_place(call, g, n, p, 0);
+            for (size_t c = n * channels; c < (n + 1) * channels; c++)
+                from[c * g->points + p] = place == ULP_NOWHERE ? place : (int64_t)c * plane + place;
+        }
+    return status == ULP_OK
+               ? ulp_move_blocks(&call->out[0], in, from, 1, zero.data, call->pool, error)
+               : status;
+}
+
+static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0];
+    struct grid_taps g;
+    struct ulp_tensor zero, source;
+    if (call->out[0].count == 0)
+        return ULP_OK;
+    enum ulp_status status = make_grid_taps(call, &g, error);
+    if (status != ULP_OK || is_mode(call, "nearest", "nearest"))
+        return status == ULP_OK ? move_nearest(call, &g, error) : status;
+    const int64_t planes = in->dims[0] * in->dims[1], plane = ulp_product(in->dims + 2, g.rank);
+    if ((status = ulp_call_scalar(call, &zero, in->type, 0, error)) != ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &source, in->type, 2,
+                                           (int64_t[]){planes, plane + 1}, error)) != ULP_OK ||
+        (status = ulp_call_temporary(call, &source, error)) != ULP_OK)
+        return status;
+    for (int64_t i = 0; i < planes; i++) {
+        memcpy(ulp_element_at(&source, (size_t)(i * (plane + 1))),
+               ulp_element_at(in, (size_t)(i * plane)), (size_t)plane * in->element_bytes);
+        ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
+    }
+    struct ulp_text text = {0};
+    write_sum(&text, &g);
+    status = text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ULP_OK;
+    for (size_t n = 0; status == ULP_OK && n < (size_t)in->dims[0]; n++)
+        status = sample_image(call, &g, n, &source, text.data, error);
+    ulp_text_free(&text);
+    return status;
+}
+
+/* ---- AffineGrid: point (z, y, x, 1) of the evenly spaced grid times theta, as one sum ---- */
+
+static enum ulp_status infer_affine(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *theta = call->in[0];
+    struct ulp_list size;
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = ulp_call_list(call, "size", &size, error);
+    if (status != ULP_OK || !size.known)
+        return status;
+    int rank = (int)size.count - 2;
+    if (rank < 2 || rank > 3 || theta->rank != 3 || theta->dims[0] != size.values[0] ||
+        theta->dims[1] != rank || theta->dims[2] != rank + 1)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "theta does not fit size: expected N x 2 x 3 or N x 3 x 4");
+    dims[0] = size.values[0];
+    memcpy(dims + 1, size.values + 2, (size_t)rank * sizeof *dims);
+    dims[rank + 1] = rank;
+    return ulp_call_describe(call, 0, theta->type, rank + 2, dims, error);
+}
+
+/* Derived: i0 i1 i2, a point's index along x, y and z, and t0 .. t3, the columns of theta. A plane
+ * has z = 0 in a row of length 1. */
+static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
+                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+                                   struct ulp_error *error)
+{
+    const struct ulp_tensor *theta = call->in[0], *out = &call->out[0];
+    const int rank = out->rank - 2;
+    const size_t points = out->count / (size_t)rank,
+                 first = (size_t)call->bound->tape->operand_count - 10;
+    struct ulp_tensor *numbers, *columns;
+    char *lengths;
+    int64_t *theta_row;
+    enum ulp_status status = ulp_call_take(call, 3, sizeof *numbers, &numbers, error);
+    if (status != ULP_OK ||
+        (status = ulp_call_take(call, 4, sizeof *columns, &columns, error)) != ULP_OK ||
+        (status = ulp_call_take(call, 3 * 32, 1, &lengths, error)) != ULP_OK ||
+        (status = ulp_call_take(call, points, sizeof *theta_row, &theta_row, error)) != ULP_OK)
+        return status;
+    *rows = (struct ulp_rows){.row_count = points, .row_length = (size_t)rank};
+    for (int a = 0; a < 3; a++) {
+        int64_t length = a < rank ? out->dims[rank - a] : 1, inner = 1;
+        for (int b = 0; b < a && b < rank; b++)
+            inner *= out->dims[rank - b];
+        if ((status = ulp_positions_make(call, points, &numbers[a], error)) != ULP_OK)
+            return status;
+        for (size_t p = 0; p < points; p++)
+            ((int64_t *)numbers[a].data)[p] = (int64_t)p / inner % length;
+        snprintf(lengths + 32 * a, 32, "%lld", (long long)length);
+        operands[first + (size_t)a] = (struct ulp_operand){.tensor = &numbers[a], .row_stride = 1};
+        operands[first + 3 + (size_t)a] = (struct ulp_operand){.constant = lengths + 32 * a};
+    }
+    for (size_t p = 0; p < points; p++)
+        theta_row[p] = (int64_t)(p / (points / (size_t)out->dims[0])) * rank * (rank + 1);
+    for (int c = 0; c < 4; c++) {
+        int column = c == 3 ? rank : c; /* the last is the translation */
+        bool exists = column < rank || c == 3;
+        columns[c] = *theta;
+        columns[c].data = ulp_element_at(theta, exists ? (size_t)column : 0);
+        operands[first + 6 + (size_t)c] = exists ? (struct ulp_operand){.tensor = &columns[c],
+                                                                        .row_offset = theta_row,
+                                                                        .position_stride = rank + 1}
+                                                 : (struct ulp_operand){.constant = "0"};
+    }
+    outputs[0].row_stride = rank;
+    outputs[0].position_stride = 1;
+    return ULP_OK;
+}
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_sample[] = {
+    {.name = "AffineGrid", .since = 20, .when = "align_corners=0", .inputs = "theta size:i",
+     .outputs = "grid",
+     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3",
+     .infer = infer_affine,
+     .rows = rows_affine,
+     .formula = "x = (2 * i0 + 1) / n0 - 1; y = (2 * i1 + 1) / n1 - 1; z = (2 * i2 + 1) / n2 - 1; "
+                "t0 * x + t1 * y + t2 * z + t3"},
+    {.name = "AffineGrid", .since = 20, .when = "align_corners=1", .inputs = "theta size:i",
+     .outputs = "grid",
+     .attributes = "align_corners:int=0", .derived = "i0 i1 i2 n0 n1 n2 t0 t1 t2 t3",
+     .infer = infer_affine,
+     .rows = rows_affine,
+     .formula = "x = n0 > 1 ? 2 * i0 / (n0 - 1) - 1 : 0; y = n1 > 1 ? 2 * i1 / (n1 - 1) - 1 : 0; "
+                "z = n2 > 1 ? 2 * i2 / (n2 - 1) - 1 : 0; t0 * x + t1 * y + t2 * z + t3"},
+    {.name = "GridSample", .since = 16, .inputs = "x grid:f", .outputs = "y",
+     .attributes = "align_corners:int=0; mode:string=bilinear; padding_mode:string=zeros",
+     .infer = infer_grid,
+     .check = check_grid, .run = run_grid},
+    {.name = "GridSample", .since = 20, .inputs = "x grid:f", .outputs = "y",
+     .attributes = "align_corners:int=0; mode:string=linear; padding_mode:string=zeros",
+     .infer = infer_grid,
+     .check = check_grid, .run = run_grid},
+    {0},
+};
+/* clang-format on */

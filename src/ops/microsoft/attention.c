@@ -1,0 +1,462 @@
+/* Domain com.microsoft: attention as ONNX Runtime's optimiser fuses it. Each operator prepares
+ * query, key, value and mask for ulp_attend. Layouts: B batches, S queries, T keys, P past keys, N
+ * heads of H features. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/contraction.h"
+#include "ops/microsoft/attention.h"
+#include "ops/move.h"
+
+float ulp_microsoft_scale(const struct ulp_call *call)
+{
+    const float scale = ulp_call_attribute(call, "scale")->f;
+    return scale != 0 ? scale : NAN;
+}
+
+enum ulp_status ulp_microsoft_refuse(const struct ulp_call *call, size_t first,
+                                     const char *const *attributes, struct ulp_error *error)
+{
+    const struct ulp_node *node = call->bound->node;
+    for (size_t i = first; i < node->input_count; i++)
+        if (node->inputs[i] >= 0)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "input %zu is not supported", i);
+    for (; *attributes; attributes++)
+        if (ulp_call_int(call, *attributes))
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s=%lld is not supported", *attributes,
+                            (long long)ulp_call_int(call, *attributes));
+    return ULP_OK;
+}
+
+/* ---- masks: where mask_filter_value is added to a score ---- */
+
+/* mask_index or key_padding_mask: INT32 of B (the end of the keys), 2B (ends, then starts), 3B + 2
+ * (ends, then sums of lengths), B x T or B x S x T (0 hides). */
+static enum ulp_status make_hidden(struct ulp_call *call, const struct ulp_tensor *mask,
+                                   struct ulp_attention *a, struct ulp_error *error)
+{
+    const int64_t batch = a->q.batch, length = a->q.length, total = a->past + a->k.length;
+    const int64_t dims[] = {batch, 1, length, total}, count = mask ? (int64_t)mask->count : 0;
+    const bool ends =
+        mask && mask->rank == 1 && (count == batch || count == 2 * batch || count == 3 * batch + 2);
+    const bool keys = mask && mask->rank == 2 && mask->dims[0] == batch && mask->dims[1] == total;
+    const bool pairs = mask && mask->rank == 3 && mask->dims[0] == batch &&
+                       mask->dims[1] == length && mask->dims[2] == total;
+    struct ulp_tensor *hidden;
+    if (!mask)
+        return ULP_OK;
+    if (!ends && !keys && !pairs) {
+        char text[200];
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "the mask is %s: expected %lld, %lld or %lld ends of keys, "
+                        "[%lld,%lld] or [%lld,%lld,%lld]",
+                        ulp_tensor_describe_text(mask, text, sizeof text), (long long)batch,
+                        (long long)batch * 2, (long long)batch * 3 + 2, (long long)batch,
+                        (long long)total, (long long)batch, (long long)length, (long long)total);
+    }
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *hidden, &hidden, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_describe(hidden, ULP_TYPE_INT32, ULP_ELEMENT_I32, 0, 4, dims, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, hidden, error);
+    for (int64_t n = 0; status == ULP_OK && n < (int64_t)hidden->count; n++) {
+        const int64_t b = n / (length * total), j = n % total;
+        const bool sees =
+            ends ? j < ulp_tensor_get_int(mask, (size_t)b) &&
+                       (count != 2 * batch || j >= ulp_tensor_get_int(mask, (size_t)(batch + b)))
+                 : ulp_tensor_get_int(mask, (size_t)(keys ? b * total + j : n)) > 0;
+        ((int32_t *)hidden->data)[n] = !sees;
+    }
+    a->hidden = hidden;
+    a->filter = ulp_call_attribute(call, "mask_filter_value")->f;
+    return status;
+}
+
+/* ---- MultiHeadAttention ---- */
+
+enum ulp_status ulp_microsoft_view(const struct ulp_call *call, const struct ulp_tensor *tensor,
+                                   int64_t first, const struct ulp_tensor **out,
+                                   struct ulp_error *error)
+{
+    struct ulp_tensor *view;
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *view, &view, error);
+    if (status != ULP_OK)
+        return status;
+    *view = ulp_tensor_view_from(tensor, (size_t)first);
+    *out = view;
+    return ULP_OK;
+}
+
+/* Part `part` of the `parts` that lie beside each other for every head: B x S x N x parts x H. */
+static enum ulp_status read_packed(const struct ulp_call *call, const struct ulp_tensor *in,
+                                   int64_t parts, int64_t part, const struct ulp_tensor **out,
+                                   struct ulp_heads *h, struct ulp_error *error)
+{
+    if (in->rank != 5 || in->dims[3] != parts)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "packed heads of rank %d: expected batch x positions x heads x %lld x "
+                        "features",
+                        in->rank, (long long)parts);
+    const int64_t heads = in->dims[2], size = in->dims[4], step = heads * parts * size;
+    *h = (struct ulp_heads){in->dims[0],        heads,        in->dims[1], size,
+                            in->dims[1] * step, parts * size, step};
+    return ulp_microsoft_view(call, in, part * size, out, error);
+}
+
+static enum ulp_status read_multi_head(const struct ulp_call *call, struct ulp_attention *a,
+                                       struct ulp_error *error)
+{
+    const struct ulp_tensor *q = call->in[0], *k = ulp_call_in(call, 1), *v = ulp_call_in(call, 2);
+    const int64_t heads = ulp_call_int(call, "num_heads");
+    *a = (struct ulp_attention){.mask = ulp_call_in(call, 5),
+                                .past_key = ulp_call_in(call, 6),
+                                .left = -1,
+                                .right = -1,
+                                .past_value = ulp_call_in(call, 7),
+                                .scale = ulp_microsoft_scale(call),
+                                .query = q,
+                                .causal = ulp_call_int(call, "unidirectional")};
+    a->past = a->past_key && a->past_key->rank == 4 ? a->past_key->dims[2] : 0;
+    const bool all = !k, both = k && !v;
+    enum ulp_status status = all ? read_packed(call, q, 3, 0, &a->query, &a->q, error)
+                                 : ulp_heads_read(q, heads, &a->q, error);
+    a->key = k;
+    a->value = v;
+    if (status == ULP_OK)
+        status = all    ? read_packed(call, q, 3, 1, &a->key, &a->k, error)
+                 : both ? read_packed(call, k, 2, 0, &a->key, &a->k, error)
+                        : ulp_heads_read(k, heads, &a->k, error);
+    if (status == ULP_OK)
+        status = all    ? read_packed(call, q, 3, 2, &a->value, &a->v, error)
+                 : both ? read_packed(call, k, 2, 1, &a->value, &a->v, error)
+                        : ulp_heads_read(v, heads, &a->v, error);
+    if (status != ULP_OK)
+        return status;
+    if (a->q.heads != heads)
+        return ulp_fail(error, ULP_ERROR_INPUT, "query has %lld heads, num_heads is %lld",
+                        (long long)a->q.heads, (long long)heads);
+    a->y = ulp_heads_packed(a->q.batch, heads, a->q.length, a->v.size);
+    return ulp_attention_check(a, error);
+}
+
+static enum ulp_status infer_multi_head(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_attention a;
+    enum ulp_status status = read_multi_head(call, &a, error);
+    if (status != ULP_OK)
+        return status;
+    const int64_t y[] = {a.q.batch, a.q.length, a.q.heads * a.v.size}, total = a.past + a.k.length;
+    const int64_t key[] = {a.k.batch, a.k.heads, total, a.k.size},
+                  value[] = {a.v.batch, a.v.heads, total, a.v.size};
+    if ((status = ulp_call_describe(call, 0, call->in[0]->type, 3, y, error)) != ULP_OK ||
+        (status = ulp_call_describe(call, 1, call->in[0]->type, 4, key, error)) != ULP_OK)
+        return status;
+    return ulp_call_describe(call, 2, call->in[0]->type, 4, value, error);
+}
+
+static enum ulp_status check_multi_head(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_microsoft_refuse(call, 8, (const char *const[]){NULL}, error);
+}
+
+/* *in plus the part of the bias from `first` on, for each position the same; *in and *h become
+ * those of the sum. */
+static enum ulp_status add_bias(struct ulp_call *call, const struct ulp_tensor *bias, int64_t first,
+                                const struct ulp_tensor **in, struct ulp_heads *h,
+                                struct ulp_error *error)
+{
+    const struct ulp_heads from = *h, to = ulp_heads_packed(h->batch, h->heads, h->length, h->size);
+    const int64_t count = h->batch * h->length * h->heads,
+                  dims[] = {h->batch, h->length, h->heads, h->size};
+    struct ulp_tensor *out;
+    int64_t *x_row, *bias_row;
+    if (first + h->heads * h->size > (int64_t)bias->count)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "a bias of %zu elements: expected one for each feature of query, key "
+                        "and value",
+                        bias->count);
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_call_describe_tensor(call, out, (*in)->type, 4, dims, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, out, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, (size_t)count, sizeof *x_row, &x_row, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, (size_t)count, sizeof *bias_row, &bias_row, error);
+    if (status != ULP_OK || out->count == 0)
+        return status;
+    for (int64_t r = 0; r < count; r++) {
+        const int64_t head = r % from.heads;
+        x_row[r] = r / (from.length * from.heads) * from.batch_step +
+                   r / from.heads % from.length * from.step + head * from.head_step;
+        bias_row[r] = first + head * from.size;
+    }
+    const struct ulp_rows rows = {.row_count = (size_t)count, .row_length = (size_t)from.size};
+    const struct ulp_named_operand operands[] = {
+        {"x", {.tensor = *in, .row_offset = x_row, .position_stride = 1}},
+        {"bias", {.tensor = bias, .row_offset = bias_row, .position_stride = 1}},
+    };
+    const struct ulp_named_operand result = {
+        "y", {.tensor = out, .row_stride = from.size, .position_stride = 1}};
+    *in = out;
+    *h = to;
+    return ulp_call_formula(call, "x + bias", call->arithmetic, &rows, 2, operands, 1, &result,
+                            error);
+}
+
+static enum ulp_status run_multi_head(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *bias = ulp_call_in(call, 3), *k = ulp_call_in(call, 1);
+    struct ulp_attention a;
+    enum ulp_status status = read_multi_head(call, &a, error);
+    const int64_t features = a.q.heads * a.q.size;
+    if (status == ULP_OK && bias)
+        status = add_bias(call, bias, 0, &a.query, &a.q, error);
+    /* keys with heads first are another call's, bias and all */
+    if (status == ULP_OK && bias && !(k && k->rank == 4)) {
+        status = add_bias(call, bias, features, &a.key, &a.k, error);
+        if (status == ULP_OK)
+            status = add_bias(call, bias, 2 * features, &a.value, &a.v, error);
+    }
+    if (status == ULP_OK)
+        status = make_hidden(call, ulp_call_in(call, 4), &a, error);
+    a.out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
+    a.present_key = ulp_call_wants(call, 1) ? &call->out[1] : NULL;
+    a.present_value = ulp_call_wants(call, 2) ? &call->out[2] : NULL;
+    return status == ULP_OK ? ulp_attend(call, &a, error) : status;
+}
+
+/* ---- Attention and QAttention: query, key and value are three parts of input * weights + bias
+ * ---- */
+
+struct projected {
+    /* the features of query (and of key), and of value */
+    int64_t batch, length, heads, past, query, value;
+    const struct ulp_tensor *mask, *past_both;
+};
+
+static enum ulp_status check_projected(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_microsoft_refuse(call, call->bound->op->parameter ? 9 : 6,
+                                (const char *const[]){"do_rotary", "past_present_share_buffer",
+                                                      NULL},
+                                error);
+}
+
+static enum ulp_status read_projected(const struct ulp_call *call, struct projected *p,
+                                      struct ulp_error *error)
+{
+    const struct ulp_tensor *in = call->in[0], *weights = call->in[1];
+    const struct ulp_attribute_value *sizes = ulp_call_attribute(call, "qkv_hidden_sizes");
+    *p = (struct projected){.heads = ulp_call_int(call, "num_heads"),
+                            .mask = ulp_call_input(call, "mask_index"),
+                            .past_both = ulp_call_input(call, "past")};
+    if (in->rank != 3 || weights->rank != 2 || weights->dims[0] != in->dims[2])
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "input and weights: expected batch x positions x features and features "
+                        "x those of query, key and value");
+    const bool given = sizes && sizes->present && sizes->count == 3;
+    p->batch = in->dims[0];
+    p->length = in->dims[1];
+    p->query = given ? sizes->ints[0] : weights->dims[1] / 3;
+    p->value = given ? sizes->ints[2] : weights->dims[1] / 3;
+    const int64_t size = p->heads > 0 ? p->query / p->heads : 0;
+    const struct ulp_tensor *past = p->past_both;
+    p->past = past && past->rank == 5 ? past->dims[3] : 0;
+    const bool fits = p->heads > 0 && p->query >= 0 && p->value >= 0 &&
+                      (!given || sizes->ints[1] == p->query) && p->query % p->heads == 0 &&
+                      p->value % p->heads == 0 && 2 * p->query + p->value == weights->dims[1];
+    const bool fits_past =
+        !past || (past->rank == 5 && past->dims[0] == 2 && past->dims[1] == p->batch &&
+                  past->dims[2] == p->heads && past->dims[4] == size);
+    if (!fits || !fits_past || ((past || call->output_count > 1) && p->query != p->value))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "weights for %lld features, %lld heads and past do not fit each other",
+                        (long long)weights->dims[1], (long long)p->heads);
+    return ULP_OK;
+}
+
+static enum ulp_status infer_projected(struct ulp_call *call, struct ulp_error *error)
+{
+    struct projected p;
+    const bool quantized = call->bound->op->parameter;
+    enum ulp_status status = read_projected(call, &p, error);
+    if (status != ULP_OK)
+        return status;
+    const enum ulp_type type = call->in[quantized ? 2 : 0]->type;
+    const int64_t y[] = {p.batch, p.length, p.value};
+    const int64_t present[] = {2, p.batch, p.heads, p.past + p.length, p.value / p.heads};
+    status = ulp_call_describe(call, 0, type, 3, y, error);
+    return status == ULP_OK ? ulp_call_describe(call, 1, type, 5, present, error) : status;
+}
+
+/* One of the two halves of past or present, heads first. */
+static enum ulp_status view_half(const struct ulp_call *call, const struct ulp_tensor *both,
+                                 int64_t half, struct ulp_tensor **out, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_call_take(call, 1, sizeof **out, out, error);
+    if (status != ULP_OK)
+        return status;
+    **out = ulp_tensor_view(both);
+    (*out)->rank = 4;
+    memcpy((*out)->dims, both->dims + 1, 4 * sizeof *both->dims);
+    (*out)->count = both->count / 2;
+    if ((*out)->count)
+        (*out)->data = ulp_element_at(both, (size_t)half * (*out)->count);
+    return ULP_OK;
+}
+
+static enum ulp_status project(struct ulp_call *call, struct ulp_tensor *all,
+                               struct ulp_error *error)
+{
+    struct ulp_call inner = *call;
+    struct ulp_sums sums;
+    inner.out = all;
+    inner.output_count = 1;
+    if (call->bound->op->parameter)
+        return ulp_integer_sums(&inner, (const struct ulp_tensor *[]){call->in[0], call->in[1]},
+                                (const struct ulp_tensor *[]){ulp_call_in(call, 6),
+                                                              ulp_call_in(call, 7)},
+                                false, "--bbb----", error);
+    enum ulp_status status = ulp_sums_begin(&inner, all->type, ulp_call_in(call, 2), &sums, error);
+    if (status == ULP_OK)
+        status = ulp_matmul_sums(&inner, call->in[0], call->in[1], &sums, error);
+    return status == ULP_OK ? ulp_sums_end(&inner, &sums, "--b---", error) : status;
+}
+
+static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *error)
+{
+    struct projected p;
+    struct ulp_tensor all, *halves[4] = {NULL};
+    enum ulp_status status = read_projected(call, &p, error);
+    const int64_t width = 2 * p.query + p.value, dims[] = {p.batch, p.length, width};
+    if (status != ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &all, call->out[0].type, 3, dims, error)) !=
+            ULP_OK ||
+        (status = ulp_call_temporary(call, &all, error)) != ULP_OK ||
+        (status = project(call, &all, error)) != ULP_OK)
+        return status;
+    const int64_t size = p.query / p.heads, v_size = p.value / p.heads;
+    struct ulp_attention a = {
+        .query = &all,
+        .q = {p.batch, p.heads, p.length, size, p.length * width, size, width},
+        .k = {p.batch, p.heads, p.length, size, p.length * width, size, width},
+        .v = {p.batch, p.heads, p.length, v_size, p.length * width, v_size, width},
+        .past = p.past,
+        .mask = ulp_call_input(call, "attention_bias"),
+        .left = -1,
+        .right = -1,
+        .scale = ulp_microsoft_scale(call),
+        .causal = ulp_call_int(call, "unidirectional"),
+        .out = &call->out[0],
+        .y = ulp_heads_packed(p.batch, p.heads, p.length, v_size),
+    };
+    status = ulp_microsoft_view(call, &all, p.query, &a.key, error);
+    if (status == ULP_OK)
+        status = ulp_microsoft_view(call, &all, 2 * p.query, &a.value, error);
+    for (int64_t i = 0; status == ULP_OK && i < 2 && p.past_both; i++)
+        status = view_half(call, p.past_both, i, &halves[i], error);
+    for (int64_t i = 0; status == ULP_OK && i < 2 && ulp_call_wants(call, 1); i++)
+        status = view_half(call, &call->out[1], i, &halves[2 + i], error);
+    a.past_key = halves[0];
+    a.past_value = halves[1];
+    a.present_key = halves[2];
+    a.present_value = halves[3];
+    if (status == ULP_OK)
+        status = make_hidden(call, p.mask, &a, error);
+    return status == ULP_OK ? ulp_attend(call, &a, error) : status;
+}
+
+/* ---- RotaryEmbedding: position_ids before the caches; one entry is the first position of every
+ * batch ---- */
+
+static enum ulp_status check_rotary(struct ulp_call *call, struct ulp_error *error)
+{
+    if (ulp_call_attribute(call, "scale")->f != 1)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a scale other than 1 is not supported");
+    return ulp_microsoft_refuse(call, 4, (const char *const[]){"is_packed_batching", NULL}, error);
+}
+
+static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *x = call->in[0], *given = call->in[1], *cosines = call->in[2];
+    const int64_t turned = ulp_call_int(call, "rotary_embedding_dim"),
+                  heads = ulp_call_int(call, "num_heads");
+    struct ulp_tensor ids;
+    struct ulp_heads h;
+    if (cosines->rank != 2 || x->rank < 3 || cosines->dims[1] < 1)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "input of rank %d and cos_cache of rank %d: expected 3 or 4, and 2",
+                        x->rank, cosines->rank);
+    enum ulp_status status =
+        ulp_heads_read(x, heads ? heads : x->dims[2] / (2 * cosines->dims[1]), &h, error);
+    if (status != ULP_OK)
+        return status;
+    const int64_t dims[] = {h.batch, h.length};
+    if ((status = ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error)) !=
+            ULP_OK ||
+        (status = ulp_call_temporary(call, &ids, error)) != ULP_OK)
+        return status;
+    for (int64_t i = 0; given->count == 1 && i < (int64_t)ids.count; i++)
+        ((int64_t *)ids.data)[i] = ulp_tensor_get_int(given, 0) + i % h.length;
+    const struct ulp_rotation rotation = {.cosines = cosines,
+                                          .sines = call->in[3],
+                                          .ids = given->count == 1 ? &ids : given,
+                                          .turned = turned ? turned : 2 * cosines->dims[1],
+                                          .interleaved = ulp_call_int(call, "interleaved")};
+    return ulp_rotate(call, &rotation, &call->out[0], &h, x, &h, error);
+}
+
+#define MS .domain = "com.microsoft", .since = 1
+#define PROJECTED \
+    .infer = infer_projected, .run = run_projected, .mixed = true, .check = check_projected
+#define MASKED                                                          \
+    "do_rotary:int=0; mask_filter_value:float=-10000; num_heads:!int; " \
+    "past_present_share_buffer:int=0; "                                 \
+    "scale:float=0; unidirectional:int=0"
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_microsoft_attention[] = {
+    {.name = "Attention", MS,
+     .inputs = "input weights bias?=-0 mask_index:i? past? attention_bias? past_sequence_length:i?",
+     .outputs = "y present?", .attributes = "qkv_hidden_sizes:ints; rotary_embedding_dim:int; "
+                                        "" MASKED, PROJECTED,
+     .epilogue = "acc + bias"},
+    {.name = "GroupQueryAttention", MS,
+     .inputs = "query key? value? past_key? past_value? seqlens_k:i total_sequence_length:i "
+               "cos_cache? sin_cache? "
+               "position_ids:i? attention_bias? head_sink? k_scale:f? v_scale:f? q_norm_weight? "
+               "k_norm_weight?",
+     .outputs = "y present_key? present_value?",
+     .attributes = "causal:int=1; do_rotary:int=0; k_quant_type:string=NONE; "
+                   "kv_cache_bit_width:int=0; "
+                   "kv_num_heads:!int; local_window_size:int=-1; num_heads:!int; "
+                   "qk_norm_epsilon:float; "
+                   "qk_output:int=0; rotary_interleaved:int=0; scale:float=0; "
+                   "sliding_window_cache:int=0; "
+                   "smooth_softmax:int=0; softcap:float=0; v_quant_type:string=NONE",
+     .infer = ulp_grouped_infer, .run = ulp_grouped_run, .mixed = true, .check = ulp_grouped_check},
+    {.name = "MultiHeadAttention", MS,
+     .inputs = "query key? value? bias? key_padding_mask:i? attention_bias? past_key? past_value? "
+               "past_sequence_length:i? cache_indirection:i?",
+     .outputs = "y present_key? present_value?",
+     .attributes = "mask_filter_value:float=-10000; num_heads:!int; scale:float=0; "
+                   "unidirectional:int=0",
+     .infer = infer_multi_head, .run = run_multi_head, .mixed = true, .check = check_multi_head},
+    {.name = "QAttention", MS,
+     .inputs = "input:i weight:i bias input_scale:p weight_scale:p mask_index:i? "
+               "input_zero_point:i? "
+               "weight_zero_point:i? past?",
+     .outputs = "y present?", .attributes = MASKED, PROJECTED, .parameter = 1,
+     .epilogue = "acc * (input_scale * weight_scale) + bias"},
+    {.name = "RotaryEmbedding", MS, .inputs = "input position_ids:i cos_cache sin_cache",
+     .outputs = "y",
+     .attributes = "interleaved:int=0; is_packed_batching:int=0; num_heads:int=0; "
+                   "rotary_embedding_dim:int=0; "
+                   "scale:float=1",
+     .infer = ulp_infer_first, .run = run_rotary, .mixed = true, .check = check_rotary},
+    {0},
+};
+/* clang-format on */

@@ -1,0 +1,23 @@
+/* What the attention operators of com.microsoft share. */
+#ifndef ULP_OPS_MICROSOFT_ATTENTION_H
+#define ULP_OPS_MICROSOFT_ATTENTION_H
+
+#include "ops/attention/attention.h"
+
+/* 1 / sqrt(H) unless the node says otherwise; 0 is the attribute's default. */
+float ulp_microsoft_scale(const struct ulp_call *call);
+/* Refuse inputs of the node from `first` on, and attributes (a list closed by NULL) that are not
+ * 0. */
+enum ulp_status ulp_microsoft_refuse(const struct ulp_call *call, size_t first,
+                                     const char *const *attributes, struct ulp_error *error);
+/* A view of tensor from element `first` on, for ulp_heads with gaps. */
+enum ulp_status ulp_microsoft_view(const struct ulp_call *call, const struct ulp_tensor *tensor,
+                                   int64_t first, const struct ulp_tensor **out,
+                                   struct ulp_error *error);
+
+/* GroupQueryAttention. */
+enum ulp_status ulp_grouped_check(struct ulp_call *call, struct ulp_error *error);
+enum ulp_status ulp_grouped_infer(struct ulp_call *call, struct ulp_error *error);
+enum ulp_status ulp_grouped_run(struct ulp_call *call, struct ulp_error *error);
+
+#endif

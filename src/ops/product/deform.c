@@ -1,0 +1,260 @@
+/* DeformConv: the elements under the moved kernel are interpolated into columns, as GPU kernels do,
+ * and the columns are contracted with the weights. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "ops/contraction.h"
+#include "ops/image/interpolate.h"
+#include "ops/window.h"
+
+struct deform {
+    struct ulp_windows w;
+    /* taps of the kernel; pixels of the output */
+    int64_t batch, channels, groups, offset_groups, taps, pixels;
+};
+
+static enum ulp_status read_deform(const struct ulp_call *call, struct deform *d,
+                                   struct ulp_error *error)
+{
+    const struct ulp_tensor *x = call->in[0], *weights = call->in[1], *offset = call->in[2],
+                            *bias = ulp_call_in(call, 3), *mask = ulp_call_in(call, 4);
+    enum ulp_status status = ulp_windows_read(call, x, weights, &d->w, error);
+    if (status != ULP_OK)
+        return status;
+    d->batch = x->dims[0];
+    d->channels = x->dims[1];
+    d->groups = ulp_call_int(call, "group");
+    d->offset_groups = ulp_call_int(call, "offset_group");
+    d->taps = ulp_product(d->w.kernel, d->w.rank);
+    d->pixels = ulp_product(d->w.out, d->w.rank);
+    const int64_t sets = d->batch * d->offset_groups * d->taps * d->pixels;
+    if (d->groups < 1 || d->offset_groups < 1 || d->channels != d->groups * weights->dims[1] ||
+        weights->dims[0] % d->groups != 0 || d->channels % d->offset_groups != 0 ||
+        offset->count != (size_t)(sets * d->w.rank) || (mask && mask->count != (size_t)sets) ||
+        (bias && bias->count != (size_t)weights->dims[0]))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "weights, offsets, mask, bias or groups do not fit the input");
+    return ULP_OK;
+}
+
+static enum ulp_status infer_deform(struct ulp_call *call, struct ulp_error *error)
+{
+    struct deform d;
+    enum ulp_status status = read_deform(call, &d, error);
+    if (status != ULP_OK)
+        return status;
+    int64_t dims[ULP_RANK_MAX] = {d.batch, call->in[1]->dims[0]};
+    memcpy(dims + 2, d.w.out, (size_t)d.w.rank * sizeof *dims);
+    return ulp_call_describe(call, 0, call->in[0]->type, d.w.rank + 2, dims, error);
+}
+
+/* Taps along an axis at every (image, offset group, kernel element, pixel): its place in the grid
+ * plus its offset. */
+static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, int axis,
+                                 struct ulp_taps *out, struct ulp_error *error)
+{
+    const int rank = d->w.rank;
+    const int64_t sets = d->batch * d->offset_groups * d->taps;
+    const struct ulp_tap_options options = {.kernel = ULP_KERNEL_LINEAR, .stretch = 1};
+    struct ulp_arithmetic arithmetic;
+    struct ulp_tensor base, place;
+    int64_t *offset_row, tap_stride = 1, pixel_stride = 1;
+    enum ulp_status status;
+    if ((status = ulp_coordinate_arithmetic(call, &arithmetic, error)) != ULP_OK ||
+        (status = ulp_positions_make(call, (size_t)(sets * d->pixels), &base, error)) != ULP_OK ||
+        (status = ulp_coordinates_make(call, &arithmetic, base.count, &place, error)) != ULP_OK ||
+        (status = ulp_call_take(call, (size_t)sets, sizeof *offset_row, &offset_row, error)) !=
+            ULP_OK)
+        return status;
+    for (int e = axis + 1; e < rank; e++) {
+        tap_stride *= d->w.kernel[e];
+        pixel_stride *= d->w.out[e];
+    }
+    for (int64_t s = 0; s < sets; s++) {
+        const int64_t tap = s % d->taps / tap_stride % d->w.kernel[axis];
+        offset_row[s] = (s * rank + axis) * d->pixels;
+        for (int64_t p = 0; p < d->pixels; p++)
+            ((int64_t *)base.data)[s * d->pixels + p] =
+                p / pixel_stride % d->w.out[axis] * d->w.strides[axis] - d->w.pads[axis] +
+                tap * d->w.dilations[axis];
+    }
+    const struct ulp_rows rows = {.row_count = (size_t)sets, .row_length = (size_t)d->pixels};
+    const struct ulp_named_operand operands[] = {
+        {"base", {.tensor = &base, .row_stride = d->pixels, .position_stride = 1}},
+        {"offset", {.tensor = call->in[2], .row_offset = offset_row, .position_stride = 1}},
+    };
+    const struct ulp_named_operand result = {
+        "place", {.tensor = &place, .row_stride = d->pixels, .position_stride = 1}};
+    status =
+        ulp_call_formula(call, "base + offset", &arithmetic, &rows, 2, operands, 1, &result, error);
+    return status == ULP_OK ? ulp_taps_make(call, &arithmetic, &place, &options, out, error)
+                            : status;
+}
+
+/* The place in a channel of corner c (a bit an axis) of point i; -1: outside. */
+static int64_t find_corner(const struct deform *d, const struct ulp_taps *taps, size_t i, size_t c)
+{
+    int64_t place = 0;
+    for (int axis = 0; axis < d->w.rank; axis++) {
+        int64_t at = taps[axis].position[2 * i + (c >> axis & 1)];
+        if (at < 0 || at >= d->w.in[axis])
+            return -1;
+        place = place * d->w.in[axis] + at;
+    }
+    return place;
+}
+
+/* Columns of one image and offset group: rows are its channels, positions kernel elements and
+ * pixels. */
+static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *d,
+                                    const struct ulp_taps *taps, int64_t set,
+                                    const struct ulp_tensor *source, struct ulp_tensor *columns,
+                                    const char *formula, struct ulp_error *error)
+{
+    const int rank = d->w.rank;
+    const size_t corners = (size_t)1 << rank, count = (size_t)(d->taps * d->pixels),
+                 first = (size_t)set * count;
+    const int64_t channels = d->channels / d->offset_groups, plane = source->dims[1];
+    struct ulp_named_operand *operands;
+    const struct ulp_tensor from = ulp_tensor_view_from(source, (size_t)(set * channels * plane));
+    const struct ulp_tensor to = ulp_tensor_view_from(columns, (size_t)(set * channels) * count);
+    struct ulp_tensor weights[2 * ULP_RANK_MAX], mask = {0};
+    char(*names)[24];
+    enum ulp_status status =
+        ulp_call_take(call, corners + 2 * ULP_RANK_MAX + 1, sizeof *operands, &operands, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names, error);
+    size_t used = 0;
+    for (size_t c = 0; c < corners && status == ULP_OK; c++, used++) {
+        int64_t *offset;
+        if ((status = ulp_call_take(call, count, sizeof *offset, &offset, error)) != ULP_OK)
+            break;
+        for (size_t i = 0; i < count; i++) {
+            int64_t place = find_corner(d, taps, first + i, c);
+            offset[i] = place < 0 ? plane - 1 : place;
+        }
+        snprintf(names[used], sizeof *names, "x%zu", c);
+        operands[used] = (struct ulp_named_operand){
+            names[used], {.tensor = &from, .row_stride = plane, .position_offset = offset}};
+    }
+    for (int a = 0; a < 2 * rank && status == ULP_OK; a++, used++) {
+        weights[a] = ulp_tensor_view_from(&taps[a / 2].weights, 2 * first + (size_t)(a % 2));
+        snprintf(names[used], sizeof *names, "w%d_%d", a / 2, a % 2);
+        operands[used] =
+            (struct ulp_named_operand){names[used], {.tensor = &weights[a], .position_stride = 2}};
+    }
+    if (status != ULP_OK)
+        return status;
+    operands[used] = (struct ulp_named_operand){"mask", {.constant = "1"}};
+    if (ulp_call_in(call, 4)) {
+        mask = ulp_tensor_view_from(call->in[4], first);
+        operands[used].operand = (struct ulp_operand){.tensor = &mask, .position_stride = 1};
+    }
+    const struct ulp_rows rows = {.row_count = (size_t)channels, .row_length = count};
+    const struct ulp_named_operand result = {
+        "y", {.tensor = &to, .row_stride = (int64_t)count, .position_stride = 1}};
+    return ulp_call_formula(call, formula, call->arithmetic, &rows, used + 1, operands, 1, &result,
+                            error);
+}
+
+/* "(w0_0 * w1_0 * x0 + ...) * mask" */
+static void write_corners(struct ulp_text *text, int rank)
+{
+    ulp_text_add(text, "(");
+    for (unsigned c = 0; c < 1u << rank; c++) {
+        ulp_text_add(text, "%s", c ? " + " : "");
+        for (int axis = 0; axis < rank; axis++)
+            ulp_text_add(text, "w%d_%u * ", axis, c >> axis & 1);
+        ulp_text_add(text, "x%u", c);
+    }
+    ulp_text_add(text, ") * mask");
+}
+
+static enum ulp_status contract_columns(struct ulp_call *call, const struct deform *d,
+                                        const struct ulp_tensor *columns, struct ulp_error *error)
+{
+    const int64_t out = call->in[1]->dims[0] / d->groups, k = d->channels / d->groups * d->taps,
+                  batches = d->batch * d->groups;
+    int64_t *w_batch, *x_batch, *o_batch, *w_line, *w_k, *x_line, *x_k, *row;
+    struct ulp_sums sums;
+    enum ulp_status status;
+    if ((status = ulp_move_table(call, &w_batch, (size_t)batches, 0, 0, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &x_batch, (size_t)batches, 0, k * d->pixels, error)) !=
+            ULP_OK ||
+        (status = ulp_move_table(call, &o_batch, (size_t)batches, 0, out * d->pixels, error)) !=
+            ULP_OK ||
+        (status = ulp_move_table(call, &w_line, (size_t)out, 0, k, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &w_k, (size_t)k, 0, 1, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &x_line, (size_t)d->pixels, 0, 1, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &x_k, (size_t)k, 0, d->pixels, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &row, (size_t)out, 0, d->pixels, error)) != ULP_OK ||
+        (status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 3), &sums, error)) !=
+            ULP_OK)
+        return status;
+    for (int64_t g = 0; g < batches; g++)
+        w_batch[g] = g % d->groups * out * k;
+    struct ulp_contraction problem = {
+        .batch_count = (size_t)batches,
+        .m = (size_t)out,
+        .n = (size_t)d->pixels,
+        .k = (size_t)k,
+        .a = {.tensor = call->in[1],
+              .batch_offset = w_batch,
+              .line_offset = w_line,
+              .k_offset = w_k},
+        .b = {.tensor = columns, .batch_offset = x_batch, .line_offset = x_line, .k_offset = x_k},
+        .out_batch_offset = o_batch,
+        .out_row_offset = row,
+        .out_column_offset = x_line,
+    };
+    status = ulp_sums_add(call, &sums, &problem, error);
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "---c-", error) : status;
+}
+
+static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *x = call->in[0];
+    struct deform d;
+    struct ulp_taps taps[ULP_RANK_MAX];
+    struct ulp_tensor zero, source, columns;
+    enum ulp_status status = read_deform(call, &d, error);
+    if (status != ULP_OK || call->out[0].count == 0)
+        return status;
+    const int64_t planes = d.batch * d.channels, plane = ulp_product(d.w.in, d.w.rank);
+    for (int axis = 0; status == ULP_OK && axis < d.w.rank; axis++)
+        status = axis_taps(call, &d, axis, &taps[axis], error);
+    if (status != ULP_OK || (status = ulp_call_scalar(call, &zero, x->type, 0, error)) != ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &source, x->type, 2,
+                                           (int64_t[]){planes, plane + 1}, error)) != ULP_OK ||
+        (status = ulp_call_temporary(call, &source, error)) != ULP_OK ||
+        (status = ulp_call_describe_tensor(call, &columns, x->type, 2,
+                                           (int64_t[]){planes, d.taps * d.pixels}, error)) !=
+            ULP_OK ||
+        (status = ulp_call_temporary(call, &columns, error)) != ULP_OK)
+        return status;
+    /* every channel with a zero behind it, which stands for the outside */
+    for (int64_t i = 0; i < planes; i++) {
+        memcpy(ulp_element_at(&source, (size_t)(i * (plane + 1))),
+               ulp_element_at(x, (size_t)(i * plane)), (size_t)plane * x->element_bytes);
+        ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
+    }
+    struct ulp_text text = {0};
+    write_corners(&text, d.w.rank);
+    status = text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ULP_OK;
+    for (int64_t set = 0; status == ULP_OK && set < d.batch * d.offset_groups; set++)
+        status = fill_columns(call, &d, taps, set, &source, &columns, text.data, error);
+    ulp_text_free(&text);
+    return status == ULP_OK ? contract_columns(call, &d, &columns, error) : status;
+}
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_deform[] = {
+    {.name = "DeformConv", .since = 19, .inputs = "x w offset bias?=-0 mask?", .outputs = "y",
+     .attributes = "dilations:ints; group:int=1; kernel_shape:ints; offset_group:int=1; "
+                   "pads:ints; strides:ints",
+     .infer = infer_deform, .run = run_deform, .epilogue = "acc + bias"},
+    {0},
+};
+/* clang-format on */

@@ -1,0 +1,403 @@
+/* RNN, GRU and LSTM: per step one contraction of the state, and the cell as a formula. States are
+ * rounded to the lane's storage after every step, the products' sums are not rounded in between. */
+#include <string.h>
+
+#include "base/error.h"
+#include "kernels/operand/packed.h"
+#include "ops/contraction.h"
+#include "ops/move.h"
+#include "ops/product/recurrent_cell.h"
+
+struct recurrent {
+    size_t gates, directions, steps, batch, input, hidden;
+    bool batch_first;
+    const struct ulp_cell *cell;
+    struct ulp_chosen_activation activations[6];
+    const struct ulp_tensor *x, *w, *r, *b, *lengths, *initial_h, *initial_c, *p;
+    /* accumulators: all steps' inputs, the state, GRU's reset state */
+    struct ulp_tensor sums_x, sums_h, sums_r;
+    struct ulp_tensor h, c, new_h, new_c, reset; /* storage: batch x hidden */
+};
+
+static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurrent *s,
+                                      struct ulp_error *error)
+{
+    *s = (struct recurrent){.gates = (size_t)call->bound->op->parameter,
+                            .cell = ulp_cell_of(call),
+                            .batch_first = ulp_call_int(call, "layout")};
+    s->x = call->in[0], s->w = call->in[1], s->r = call->in[2], s->b = ulp_call_input(call, "b");
+    s->lengths = ulp_call_input(call, "sequence_lens"),
+    s->initial_h = ulp_call_input(call, "initial_h");
+    s->initial_c = ulp_call_input(call, "initial_c"), s->p = ulp_call_input(call, "p");
+    if (s->x->rank != 3 || s->w->rank != 3 || s->r->rank != 3)
+        return ulp_fail(error, ULP_ERROR_INPUT, "x, w and r have ranks %d, %d, %d: expected 3",
+                        s->x->rank, s->w->rank, s->r->rank);
+    bool both = ulp_call_is(call, "direction", "bidirectional");
+    if (!both && !ulp_call_is(call, "direction", "forward") &&
+        !ulp_call_is(call, "direction", "reverse"))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "direction %s: expected forward, reverse or bidirectional",
+                        ulp_call_attribute(call, "direction")->s);
+    s->directions = both ? 2 : 1;
+    s->steps = (size_t)s->x->dims[s->batch_first];
+    s->batch = (size_t)s->x->dims[!s->batch_first];
+    s->input = (size_t)s->x->dims[2];
+    s->hidden = (size_t)s->r->dims[2];
+    const size_t lines = s->gates * s->hidden, state = s->directions * s->batch * s->hidden;
+    const struct ulp_attribute_value *hidden = ulp_call_attribute(call, "hidden_size");
+    bool fits = s->w->count == s->directions * lines * s->input &&
+                s->r->count == s->directions * lines * s->hidden &&
+                (!s->b || s->b->count == 2 * s->directions * lines) &&
+                (!s->lengths || s->lengths->count == s->batch) &&
+                (!s->initial_h || s->initial_h->count == state) &&
+                (!s->initial_c || s->initial_c->count == state) &&
+                (!s->p || s->p->count == 3 * s->directions * s->hidden) &&
+                (!hidden->present || hidden->i == (int64_t)s->hidden);
+    if (!fits)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the inputs' shapes do not fit x, %zu directions and hidden size %zu",
+                        s->directions, s->hidden);
+    return ulp_cell_activations(call, s->directions, s->activations, error);
+}
+
+static enum ulp_status infer_recurrent(struct ulp_call *call, struct ulp_error *error)
+{
+    struct recurrent s;
+    enum ulp_status status = read_recurrent(call, &s, error);
+    if (status != ULP_OK)
+        return status;
+    const int64_t steps = (int64_t)s.steps, batch = (int64_t)s.batch,
+                  directions = (int64_t)s.directions, hidden = (int64_t)s.hidden;
+    const int64_t y[2][4] = {{steps, directions, batch, hidden},
+                             {batch, steps, directions, hidden}};
+    const int64_t state[2][3] = {{directions, batch, hidden}, {batch, directions, hidden}};
+    status = ulp_call_describe(call, 0, s.x->type, 4, y[s.batch_first], error);
+    for (size_t i = 1; status == ULP_OK && i < 3; i++)
+        status = ulp_call_describe(call, i, s.x->type, 3, state[s.batch_first], error);
+    return status;
+}
+
+/* The row (direction d, item b) of a state tensor, and (step t, d, b) of Y. */
+static size_t state_row(const struct recurrent *s, size_t d, size_t b)
+{
+    return s->batch_first ? b * s->directions + d : d * s->batch + b;
+}
+static size_t output_row(const struct recurrent *s, size_t t, size_t d, size_t b)
+{
+    return s->batch_first ? (b * s->steps + t) * s->directions + d
+                          : (t * s->directions + d) * s->batch + b;
+}
+
+static enum ulp_status make_buffers(struct ulp_call *call, struct recurrent *s,
+                                    struct ulp_error *error)
+{
+    const int64_t lines = (int64_t)(s->gates * s->hidden), batch = (int64_t)s->batch;
+    const struct {
+        struct ulp_tensor *tensor;
+        int64_t rows, columns;
+        bool sums;
+    } buffers[] = {
+        {&s->sums_x, batch * (int64_t)s->steps, lines, true},
+        {&s->sums_h, batch, lines, true},
+        {&s->sums_r, batch, (int64_t)s->hidden, true},
+        {&s->h, batch, (int64_t)s->hidden, false},
+        {&s->c, batch, (int64_t)s->hidden, false},
+        {&s->new_h, batch, (int64_t)s->hidden, false},
+        {&s->new_c, batch, (int64_t)s->hidden, false},
+        {&s->reset, batch, (int64_t)s->hidden, false},
+    };
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; status == ULP_OK && i < sizeof buffers / sizeof *buffers; i++) {
+        const int64_t dims[2] = {buffers[i].rows, buffers[i].columns};
+        status =
+            buffers[i].sums
+                ? ulp_tensor_describe(buffers[i].tensor, s->x->type,
+                                      ulp_accumulator_element(call->arithmetic),
+                                      call->arithmetic->accumulator.precision, 2, dims, error)
+                : ulp_call_describe_tensor(call, buffers[i].tensor, s->x->type, 2, dims, error);
+        if (status == ULP_OK)
+            status = ulp_call_temporary(call, buffers[i].tensor, error);
+    }
+    return status;
+}
+
+/* out (rows x lines) = a (rows of k numbers at a_line) times the transposed matrix that starts at
+ * b. */
+static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out,
+                                const struct ulp_tensor *a, const int64_t *a_line, size_t rows,
+                                const struct ulp_tensor *b, size_t lines, size_t k,
+                                struct ulp_error *error)
+{
+    int64_t *k_offset, *b_line, *row, *column;
+    enum ulp_status status = ulp_move_table(call, &k_offset, k, 0, 1, error);
+    if (status != ULP_OK ||
+        (status = ulp_move_table(call, &b_line, lines, 0, (int64_t)k, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &row, rows, 0, (int64_t)lines, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &column, lines, 0, 1, error)) != ULP_OK)
+        return status;
+    struct ulp_contraction problem = {
+        .batch_count = 1,
+        .m = rows,
+        .n = lines,
+        .k = k,
+        .out = out,
+        .out_row_offset = row,
+        .out_column_offset = column,
+        .a = {.tensor = a, .line_offset = a_line, .k_offset = k_offset},
+        .b = {.tensor = b, .line_offset = b_line, .k_offset = k_offset},
+    };
+    return ulp_call_contract(call, &problem, error);
+}
+
+struct cell_operands {
+    size_t count;
+    struct ulp_named_operand items[5 * ULP_LSTM_GATES + 3];
+    char names[5 * ULP_LSTM_GATES][4];
+    struct ulp_tensor views[5 * ULP_LSTM_GATES];
+};
+
+/* "LETTER_GATE": hidden numbers from element `first` of tensor on; rows row_stride (or row_offset)
+ * apart. NULL: -0. */
+static void add_gate(struct cell_operands *o, char letter, char gate,
+                     const struct ulp_tensor *tensor, size_t first, const int64_t *row_offset,
+                     int64_t row_stride)
+{
+    char *name = o->names[o->count];
+    name[0] = letter, name[1] = '_', name[2] = gate, name[3] = 0;
+    struct ulp_operand operand = {.constant = "-0"};
+    if (tensor) {
+        o->views[o->count] = ulp_tensor_view_from(tensor, first);
+        operand = (struct ulp_operand){.tensor = &o->views[o->count],
+                                       .row_offset = row_offset,
+                                       .row_stride = row_stride,
+                                       .position_stride = 1};
+    }
+    o->items[o->count++] = (struct ulp_named_operand){name, operand};
+}
+
+/* Operands of direction d; x_row: the row of sums_x of each item. */
+static void lay_cell(struct cell_operands *o, const struct ulp_call *call,
+                     const struct recurrent *s, size_t d, const int64_t *x_row)
+{
+    const struct ulp_cell *cell = s->cell;
+    const size_t hidden = s->hidden, lines = s->gates * hidden;
+    const size_t state_lines = ulp_cell_resets_before(call) ? 2 * hidden : lines;
+    const struct {
+        const char *name;
+        const struct ulp_tensor *tensor;
+    } states[] = {{"h", &s->h}, {"c", &s->c}, {"q", &s->sums_r}};
+    o->count = 0;
+    for (size_t g = 0; cell->gates[g]; g++) {
+        add_gate(o, 'x', cell->gates[g], &s->sums_x, g * hidden, x_row, 0);
+        add_gate(o, 'h', cell->gates[g], g * hidden < state_lines ? &s->sums_h : NULL, g * hidden,
+                 NULL, (int64_t)state_lines);
+        add_gate(o, 'v', cell->gates[g], s->b, (2 * d * s->gates + g) * hidden, NULL, 0);
+        add_gate(o, 'r', cell->gates[g], s->b, ((2 * d + 1) * s->gates + g) * hidden, NULL, 0);
+    }
+    for (size_t g = 0; cell->peepholes[g]; g++)
+        add_gate(o, 'p', cell->peepholes[g], s->p, (3 * d + g) * hidden, NULL, 0);
+    for (size_t i = 0; i < 3; i++)
+        o->items[o->count++] = (struct ulp_named_operand){states[i].name,
+                                                          {.tensor = states[i].tensor,
+                                                           .row_stride = (int64_t)hidden,
+                                                           .position_stride = 1}};
+}
+
+static enum ulp_status run_cell(struct ulp_call *call, const struct recurrent *s,
+                                const char *formula, const struct cell_operands *operands,
+                                struct ulp_tensor *result, struct ulp_tensor *second,
+                                struct ulp_error *error)
+{
+    const struct ulp_rows rows = {.row_count = s->batch, .row_length = s->hidden};
+    const struct ulp_named_operand outputs[2] = {
+        {"y", {.tensor = result, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
+        {"n", {.tensor = second, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
+    };
+    return ulp_call_formula(call, formula, call->arithmetic, &rows, operands->count,
+                            operands->items, second ? 2 : 1, outputs, error);
+}
+
+/* ---- the steps ---- */
+
+static void copy_row(struct ulp_tensor *to, size_t to_row, const struct ulp_tensor *from,
+                     size_t from_row, size_t length)
+{
+    memcpy(ulp_element_at(to, to_row * length), ulp_element_at(from, from_row * length),
+           length * to->element_bytes);
+}
+
+static enum ulp_status begin_direction(struct ulp_call *call, struct recurrent *s, size_t d,
+                                       struct ulp_error *error)
+{
+    struct ulp_tensor zero;
+    int64_t *line;
+    const size_t lines = s->gates * s->hidden;
+    enum ulp_status status = ulp_call_scalar(call, &zero, s->x->type, 0, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, s->steps * s->batch, sizeof *line, &line, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t t = 0; t < s->steps; t++)
+        for (size_t b = 0; b < s->batch; b++)
+            line[t * s->batch + b] =
+                (int64_t)((s->batch_first ? b * s->steps + t : t * s->batch + b) * s->input);
+    for (size_t b = 0; b < s->batch; b++) {
+        struct ulp_tensor *const states[] = {&s->h, &s->c};
+        const struct ulp_tensor *const initial[] = {s->initial_h, s->initial_c};
+        for (int i = 0; i < 2; i++)
+            if (initial[i])
+                copy_row(states[i], b, initial[i], state_row(s, d, b), s->hidden);
+            else
+                ulp_move_fill(states[i], b * s->hidden, s->hidden, zero.data);
+    }
+    const struct ulp_tensor w = ulp_tensor_view_from(s->w, d * lines * s->input);
+    return multiply(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input, error);
+}
+
+/* Step t of every item that has one: item b reads and writes place time[b]. */
+static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size_t d,
+                                const char *const formulas[2], const int64_t *x_row,
+                                const int64_t *h_line, struct ulp_error *error)
+{
+    const size_t lines = s->gates * s->hidden,
+                 state_lines = ulp_cell_resets_before(call) ? 2 * s->hidden : lines;
+    const struct ulp_tensor r = ulp_tensor_view_from(s->r, d * lines * s->hidden);
+    struct cell_operands *operands;
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *operands, &operands, error);
+    if (status == ULP_OK)
+        status =
+            multiply(call, &s->sums_h, &s->h, h_line, s->batch, &r, state_lines, s->hidden, error);
+    if (status != ULP_OK)
+        return status;
+    lay_cell(operands, call, s, d, x_row);
+    if (ulp_cell_resets_before(call)) {
+        const struct ulp_tensor r_last = ulp_tensor_view_from(&r, 2 * s->hidden * s->hidden);
+        status = run_cell(call, s, formulas[0], operands, &s->reset, NULL, error);
+        if (status == ULP_OK)
+            status = multiply(call, &s->sums_r, &s->reset, h_line, s->batch, &r_last, s->hidden,
+                              s->hidden, error);
+    }
+    struct ulp_tensor *second = s->gates == ULP_LSTM_GATES ? &s->new_c : NULL;
+    return status == ULP_OK ? run_cell(call, s, formulas[1], operands, &s->new_h, second, error)
+                            : status;
+}
+
+/* A step's tables are needed no longer than the step: long sequences must not gather them. */
+static enum ulp_status run_step_alone(struct ulp_call *call, struct recurrent *s, size_t d,
+                                      const char *const formulas[2], const int64_t *x_row,
+                                      const int64_t *h_line, struct ulp_error *error)
+{
+    struct ulp_arena *outer = call->scratch;
+    enum ulp_status status = ulp_arena_create(&call->scratch, error);
+    if (status == ULP_OK) {
+        status = run_step(call, s, d, formulas, x_row, h_line, error);
+        ulp_arena_free(call->scratch);
+    }
+    call->scratch = outer;
+    return status;
+}
+
+static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s, size_t d,
+                                     const char *const formulas[2], struct ulp_error *error)
+{
+    const bool reverse = d == 1 || ulp_call_is(call, "direction", "reverse");
+    int64_t *x_row, *h_line;
+    size_t *place;
+    enum ulp_status status = begin_direction(call, s, d, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, s->batch, sizeof *x_row, &x_row, error);
+    if (status == ULP_OK)
+        status = ulp_move_table(call, &h_line, s->batch, 0, (int64_t)s->hidden, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, s->batch, sizeof *place, &place, error);
+    for (size_t t = 0; status == ULP_OK && t < s->steps; t++) {
+        for (size_t b = 0; b < s->batch; b++) {
+            size_t length = s->lengths ? (size_t)ulp_clamp(ulp_tensor_get_int(s->lengths, b), 0,
+                                                           (int64_t)s->steps)
+                                       : s->steps;
+            /* steps: the item has ended */
+            place[b] = t >= length ? s->steps : reverse ? length - 1 - t : t;
+            x_row[b] = (int64_t)((place[b] < s->steps ? place[b] : 0) * s->batch + b) *
+                       (int64_t)(s->gates * s->hidden);
+        }
+        status = run_step_alone(call, s, d, formulas, x_row, h_line, error);
+        for (size_t b = 0; status == ULP_OK && b < s->batch; b++) {
+            if (place[b] == s->steps)
+                continue;
+            copy_row(&s->h, b, &s->new_h, b, s->hidden);
+            if (s->gates == ULP_LSTM_GATES)
+                copy_row(&s->c, b, &s->new_c, b, s->hidden);
+            if (ulp_call_wants(call, 0))
+                copy_row(&call->out[0], output_row(s, place[b], d, b), &s->h, b, s->hidden);
+        }
+    }
+    for (size_t b = 0; status == ULP_OK && b < s->batch; b++) {
+        if (ulp_call_wants(call, 1))
+            copy_row(&call->out[1], state_row(s, d, b), &s->h, b, s->hidden);
+        if (ulp_call_wants(call, 2))
+            copy_row(&call->out[2], state_row(s, d, b), &s->c, b, s->hidden);
+    }
+    return status;
+}
+
+static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *error)
+{
+    struct recurrent s;
+    struct ulp_tensor zero;
+    enum ulp_status status = read_recurrent(call, &s, error);
+    if (status == ULP_OK && (s.batch == 0 || s.hidden == 0))
+        return ULP_OK;
+    if (status == ULP_OK)
+        status = make_buffers(call, &s, error);
+    if (status == ULP_OK)
+        status = ulp_call_scalar(call, &zero, s.x->type, 0, error);
+    if (status == ULP_OK && ulp_call_wants(call, 0)) /* what no item reaches stays 0 */
+        ulp_move_fill(&call->out[0], 0, call->out[0].count, zero.data);
+    if (status == ULP_OK) /* every step meets it */
+        status = ulp_packed_keep(call->packed, s.r, error);
+    const bool kept = status == ULP_OK;
+    for (size_t d = 0; status == ULP_OK && d < s.directions; d++) {
+        struct ulp_text formulas[2] = {{0}};
+        status =
+            ulp_cell_write(call, &s.activations[d * s.cell->activation_count], formulas, error);
+        if (status == ULP_OK)
+            status =
+                run_direction(call, &s, d,
+                              (const char *const[]){formulas[0].data, formulas[1].data}, error);
+        ulp_text_free(&formulas[0]);
+        ulp_text_free(&formulas[1]);
+    }
+    if (kept)
+        ulp_packed_drop(call->packed, s.r);
+    return status;
+}
+
+#define RECURRENT .infer = infer_recurrent, .run = run_recurrent
+#define COMMON                                                                           \
+    "activation_alpha:floats; activation_beta:floats; activations:strings; clip:float; " \
+    "direction:string=forward; hidden_size:int"
+#define STATES "y? y_h?"
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_recurrent[] = {
+    {.name = "GRU", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
+     .attributes = COMMON "; linear_before_reset:int=0", RECURRENT, .parameter = ULP_GRU_GATES},
+    {.name = "GRU", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h?",
+     .outputs = STATES,
+     .attributes = COMMON "; linear_before_reset:int=0; layout:int=0", RECURRENT,
+     .parameter = ULP_GRU_GATES},
+    {.name = "LSTM", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
+     .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0", RECURRENT,
+     .parameter = ULP_LSTM_GATES},
+    {.name = "LSTM", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
+     .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0; layout:int=0",
+     RECURRENT,
+     .parameter = ULP_LSTM_GATES},
+    {.name = "RNN", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
+     .attributes = COMMON, RECURRENT, .parameter = ULP_RNN_GATES},
+    {.name = "RNN", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h?",
+     .outputs = STATES,
+     .attributes = COMMON "; layout:int=0", RECURRENT, .parameter = ULP_RNN_GATES},
+    {0},
+};
+/* clang-format on */

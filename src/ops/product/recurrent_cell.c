@@ -1,0 +1,165 @@
+/* Activations, and the texts of the cells. */
+#include "ops/product/recurrent_cell.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* Formula of a value written as '$'; 'A' and 'B' are alpha and beta with their defaults. */
+static const struct ulp_activation {
+    const char *name, *formula, *alpha, *beta; /* NULL: the function has none */
+} activations[] = {
+    {"Relu", "max($, 0)", NULL, NULL},
+    {"Tanh", "tanh($)", NULL, NULL},
+    {"Sigmoid", "sigmoid($)", NULL, NULL},
+    {"Affine", "A * $ + B", "1", "0"},
+    {"LeakyRelu", "$ < 0 ? A * $ : $", "0x1.47ae14p-7", NULL},
+    {"ThresholdedRelu", "$ >= A ? $ : 0", "1", NULL},
+    {"ScaledTanh", "A * tanh(B * $)", "1", "1"},
+    {"HardSigmoid", "min(max(A * $ + B, 0), 1)", "0x1.99999ap-3", "0.5"},
+    {"Elu", "$ >= 0 ? $ : A * (exp(min($, 0)) - 1)", "1", NULL},
+    {"Softsign", "$ / (1 + abs($))", NULL, NULL},
+    {"Softplus", "softplus($)", NULL, NULL},
+};
+
+static const struct ulp_activation *find_activation(const char *name)
+{
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        if (strcmp(activations[i].name, name) == 0)
+            return &activations[i];
+    return NULL;
+}
+
+static void take_parameter(char *out, size_t size, const char *fallback,
+                           const struct ulp_attribute_value *given, size_t *next)
+{
+    if (!fallback)
+        return;
+    if (*next < given->count)
+        snprintf(out, size, "%a", (double)given->floats[(*next)++]);
+    else
+        snprintf(out, size, "%s", fallback);
+}
+
+enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directions,
+                                     struct ulp_chosen_activation *out, struct ulp_error *error)
+{
+    const struct ulp_cell *cell = ulp_cell_of(call);
+    const struct ulp_attribute_value *names = ulp_call_attribute(call, "activations");
+    const size_t each = cell->activation_count;
+    size_t next_alpha = 0, next_beta = 0;
+    if (names->count && names->count != each && names->count != directions * each)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu activations: expected %zu", names->count,
+                        directions * each);
+    for (size_t i = 0; i < directions * each; i++) {
+        const char *name =
+            names->count ? names->strings[i % names->count] : cell->defaults[i % each];
+        out[i].activation = find_activation(name);
+        if (!out[i].activation)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "activation %s is not supported", name);
+        take_parameter(out[i].alpha, sizeof out[i].alpha, out[i].activation->alpha,
+                       ulp_call_attribute(call, "activation_alpha"), &next_alpha);
+        take_parameter(out[i].beta, sizeof out[i].beta, out[i].activation->beta,
+                       ulp_call_attribute(call, "activation_beta"), &next_beta);
+    }
+    return ULP_OK;
+}
+
+/* "name = f(z_name); " where z_name is `sum`, clipped when the operator clips. */
+static void write_gate(struct ulp_text *text, const struct ulp_call *call,
+                       const struct ulp_chosen_activation *chosen, const char *name,
+                       const char *sum)
+{
+    const struct ulp_attribute_value *clip = ulp_call_attribute(call, "clip");
+    if (clip->present && clip->f > 0)
+        ulp_text_add(text, "z_%s = min(max(%s, -%a), %a); %s = ", name, sum, (double)clip->f,
+                     (double)clip->f, name);
+    else
+        ulp_text_add(text, "z_%s = %s; %s = ", name, sum, name);
+    for (const char *p = chosen->activation->formula; *p; p++) {
+        if (*p == '$')
+            ulp_text_add(text, "z_%s", name);
+        else if (*p == 'A' || *p == 'B')
+            ulp_text_add(text, "%s", *p == 'A' ? chosen->alpha : chosen->beta);
+        else
+            ulp_text_add(text, "%c", *p);
+    }
+    ulp_text_add(text, "; ");
+}
+
+bool ulp_cell_resets_before(const struct ulp_call *call)
+{
+    return call->bound->op->parameter == ULP_GRU_GATES &&
+           !ulp_call_int(call, "linear_before_reset");
+}
+
+static void write_rnn(struct ulp_text *text, const struct ulp_call *call,
+                      const struct ulp_chosen_activation *f)
+{
+    write_gate(text, call, &f[0], "y", "x_i + h_i + v_i + r_i");
+    ulp_text_add(text, "y");
+}
+
+static void write_reset(struct ulp_text *text, const struct ulp_call *call,
+                        const struct ulp_chosen_activation *f)
+{
+    write_gate(text, call, &f[0], "r", "x_r + h_r + v_r + r_r");
+    ulp_text_add(text, "r * h");
+}
+
+static void write_gru(struct ulp_text *text, const struct ulp_call *call,
+                      const struct ulp_chosen_activation *f)
+{
+    write_gate(text, call, &f[0], "z", "x_z + h_z + v_z + r_z");
+    if (ulp_cell_resets_before(call)) {
+        write_gate(text, call, &f[1], "y", "x_h + q + r_h + v_h");
+    } else {
+        write_gate(text, call, &f[0], "r", "x_r + h_r + v_r + r_r");
+        write_gate(text, call, &f[1], "y", "x_h + r * (h_h + r_h) + v_h");
+    }
+    ulp_text_add(text, "(1 - z) * y + z * h");
+}
+
+static void write_lstm(struct ulp_text *text, const struct ulp_call *call,
+                       const struct ulp_chosen_activation *f)
+{
+    const bool p = ulp_call_input(call, "p") != NULL;
+    write_gate(text, call, &f[0], "i",
+               p ? "x_i + h_i + p_i * c + v_i + r_i" : "x_i + h_i + v_i + r_i");
+    if (ulp_call_int(call, "input_forget"))
+        ulp_text_add(text, "f = 1 - i; ");
+    else
+        write_gate(text, call, &f[0], "f",
+                   p ? "x_f + h_f + p_f * c + v_f + r_f" : "x_f + h_f + v_f + r_f");
+    write_gate(text, call, &f[1], "g", "x_c + h_c + v_c + r_c");
+    ulp_text_add(text, "n = f * c + i * g; ");
+    write_gate(text, call, &f[0], "o",
+               p ? "x_o + h_o + p_o * n + v_o + r_o" : "x_o + h_o + v_o + r_o");
+    write_gate(text, call, &f[2], "m", "n");
+    ulp_text_add(text, "o * m");
+}
+
+/* clang-format off */
+static const struct ulp_cell cells[] = {
+    [ULP_RNN_GATES] = {"i", "", 1, {"Tanh"}, write_rnn},
+    [ULP_GRU_GATES] = {"zrh", "", 2, {"Sigmoid", "Tanh"}, write_gru},
+    [ULP_LSTM_GATES] = {"iofc", "iof", 3, {"Sigmoid", "Tanh", "Tanh"}, write_lstm},
+};
+/* clang-format on */
+
+const struct ulp_cell *ulp_cell_of(const struct ulp_call *call)
+{
+    return &cells[call->bound->op->parameter];
+}
+
+enum ulp_status ulp_cell_write(const struct ulp_call *call,
+                               const struct ulp_chosen_activation *chosen,
+                               struct ulp_text formulas[2], struct ulp_error *error)
+{
+    write_reset(&formulas[0], call, chosen);
+    ulp_cell_of(call)->write(&formulas[1], call, chosen);
+    return formulas[0].failed || formulas[1].failed
+               ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+               : ULP_OK;
+}

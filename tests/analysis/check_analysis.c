@@ -1,0 +1,532 @@
+/* analysis: every measure against a direct computation at 400 bits, specials, limits. */
+#include "test.h"
+
+#include <math.h>
+#include <mpfr.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/analysis.h>
+
+#include "base/random.h"
+#include "analysis/median.h"
+#include "analysis/metrics.h"
+#include "number/mpfr_record.h"
+#include "tensor/tensor.h"
+
+static void make_float(struct ulp_tensor *t, int64_t count)
+{
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, &count, &error), error);
+}
+
+static void make_double(struct ulp_tensor *t, int64_t count)
+{
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &count, &error), error);
+}
+
+static void make_wide(struct ulp_tensor *t, int64_t count)
+{
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, &count, &error),
+              error);
+}
+
+static void set_wide(struct ulp_tensor *t, size_t i, double high, double low)
+{
+    struct ulp_record *record = ulp_record_at(t->data, i, 128);
+    mpfr_t x;
+    ulp_record_begin(x, record, 128);
+    mpfr_set_d(x, high, MPFR_RNDN);
+    mpfr_add_d(x, x, low, MPFR_RNDN);
+    ulp_record_close(record, x);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Direct sums at 400 bits; relative error of the library's double figures is a few 2^-53 times the
+ * number of chunks and of chunk elements: 1e-11 covers 20,000 elements (20,000 * 2^-53 = 2.2e-12)
+ * with room for the final square root and division. */
+#define TOLERANCE 1e-11
+#define CLOSE(a, b)                                                                                \
+    ck_assert_msg(fabs((a) - (b)) <= TOLERANCE * fabs(b), #a " %.17g expected %.17g", (double)(a), \
+                  (double)(b))
+
+static void check_against_direct(const struct ulp_tensor *value, const struct ulp_tensor *base,
+                                 const struct ulp_format *format, const struct ulp_metrics *got)
+{
+    mpfr_t d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb;
+    mpfr_inits2(400, d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb, (mpfr_ptr)0);
+    mpfr_set_zero(sum_d, 1), mpfr_set_zero(sum_d2, 1), mpfr_set_zero(sum_b2, 1),
+        mpfr_set_zero(sum_v2, 1), mpfr_set_zero(sum_vb, 1);
+    double max_abs = 0, max_rel = 0, max_ulp = 0, *ulps = malloc(value->count * sizeof *ulps);
+    size_t worst = 0, n = value->count;
+    for (size_t i = 0; i < n; i++) {
+        mpfr_t record;
+        mpfr_set_d(v, ulp_tensor_get(value, i), MPFR_RNDN);
+        ulp_record_open_const(record, ulp_record_at_const(base->data, i, 128), 128);
+        mpfr_set(b, record, MPFR_RNDN);
+        mpfr_sub(d, v, b, MPFR_RNDN);
+        mpfr_add(sum_d, sum_d, d, MPFR_RNDN);
+        mpfr_fma(sum_d2, d, d, sum_d2, MPFR_RNDN);
+        mpfr_fma(sum_b2, b, b, sum_b2, MPFR_RNDN);
+        mpfr_fma(sum_v2, v, v, sum_v2, MPFR_RNDN);
+        mpfr_fma(sum_vb, v, b, sum_vb, MPFR_RNDN);
+        double magnitude = fabs(mpfr_get_d(d, MPFR_RNDN));
+        if (magnitude > max_abs)
+            max_abs = magnitude, worst = i;
+        mpfr_div(t, d, b, MPFR_RNDN);
+        max_rel = fmax(max_rel, fabs(mpfr_get_d(t, MPFR_RNDN)));
+        ulps[i] = magnitude / ulp_format_ulp(format, mpfr_get_d(b, MPFR_RNDN));
+        max_ulp = fmax(max_ulp, ulps[i]);
+    }
+    qsort(ulps, n, sizeof *ulps, compare_doubles);
+    ck_assert(got->max_abs == max_abs);
+    ck_assert_uint_eq(got->worst_index, worst);
+    ck_assert(got->median_ulp == ulps[(n - 1) / 2]);
+    ck_assert(got->max_ulp == max_ulp);
+    CLOSE(got->max_rel, max_rel);
+    CLOSE(got->rms, sqrt(mpfr_get_d(sum_d2, MPFR_RNDN) / (double)n));
+    /* The mean may cancel: its error is bounded by that of a sum of terms of size max_abs. */
+    ck_assert(fabs(got->mean - mpfr_get_d(sum_d, MPFR_RNDN) / (double)n) <= TOLERANCE * max_abs);
+    mpfr_mul(t, sum_b2, sum_v2, MPFR_RNDN);
+    mpfr_sqrt(t, t, MPFR_RNDN);
+    mpfr_div(t, sum_vb, t, MPFR_RNDN);
+    CLOSE(got->cosine, mpfr_get_d(t, MPFR_RNDN));
+    mpfr_div(t, sum_b2, sum_d2, MPFR_RNDN);
+    mpfr_log10(t, t, MPFR_RNDN);
+    CLOSE(got->sqnr_db, 10 * mpfr_get_d(t, MPFR_RNDN));
+    free(ulps);
+    mpfr_clears(d, b, v, t, sum_d, sum_d2, sum_b2, sum_v2, sum_vb, (mpfr_ptr)0);
+}
+
+/* Against plain loops; the tensor's elements are within 2^20 of one another, so that squares
+ * neither overflow nor vanish. */
+static void check_range(const struct ulp_tensor *base, const struct ulp_range *got)
+{
+    double max = 0, min = INFINITY, sum = 0;
+    for (size_t i = 0; i < base->count; i++) {
+        const double x = fabs(ulp_tensor_get(base, i));
+        max = fmax(max, x);
+        min = x > 0 ? fmin(min, x) : min;
+        sum += x * x;
+    }
+    ck_assert(got->ref_max == max && got->ref_min_nonzero == min);
+    /* n additions of positive numbers and a few roundings on each side: relative (n + 8) 2^-53
+     * each, halved by the root */
+    ck_assert(fabs(got->ref_rms / sqrt(sum / (double)base->count) - 1) <=
+              ((double)base->count + 8) * 0x1p-53);
+}
+
+START_TEST(measures_equal_the_direct_computation)
+{
+    struct ulp_format fp16;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp16", &fp16, &error), error);
+    /* beyond what has the finest bins for its median */
+    for (int64_t count = 1; count < 300000; count = count * 3 + 1) {
+        struct ulp_tensor value, base;
+        struct ulp_metrics one, seven;
+        struct ulp_range range, same_range;
+        make_float(&value, count);
+        make_wide(&base, count);
+        for (int64_t i = 0; i < count; i++) {
+            double x = ldexp(ulp_random_uniform(1, (uint64_t)i) - 0.5,
+                             (int)(ulp_random_bits(2, (uint64_t)i) % 40) - 20);
+            set_wide(&base, (size_t)i, x, x * 0x1p-70);
+            ((float *)value.data)[i] =
+                (float)(x * (1 + 1e-3 * (ulp_random_uniform(3, (uint64_t)i) - 0.5)));
+        }
+        ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp16, &one, &error), error);
+        check_against_direct(&value, &base, &fp16, &one);
+        struct ulp_pool *pool = test_pool(7);
+        ck_ulp_ok(ulp_metrics_measure_on(&value, &base, &fp16, pool, &seven, &error), error);
+        ck_assert_int_eq(memcmp(&one, &seven, sizeof one), 0);
+        ulp_range_measure(&base, &fp16, NULL, &range);
+        ulp_range_measure(&base, &fp16, pool, &same_range);
+        ck_assert_int_eq(memcmp(&range, &same_range, sizeof range), 0);
+        check_range(&base, &range);
+        ulp_pool_free(pool);
+        ulp_tensor_free(&value);
+        ulp_tensor_free(&base);
+    }
+}
+END_TEST
+
+START_TEST(differences_below_double_are_seen)
+{
+    struct ulp_tensor value, base;
+    struct ulp_metrics m;
+    struct ulp_format fp32;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp32", &fp32, &error), error);
+    make_float(&value, 2);
+    make_wide(&base, 2);
+    ((float *)value.data)[0] = ((float *)value.data)[1] = 1;
+    set_wide(&base, 0, 1, 0x1p-100);
+    set_wide(&base, 1, 1, 0);
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    ck_assert(m.max_abs == 0x1p-100);
+    ck_assert(m.mean == -0x1p-101);
+    ck_assert(fabs(m.rms - 0x1p-100 / sqrt(2)) <= 1e-15 * 0x1p-100);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
+}
+END_TEST
+
+/* Differences of 128-bit values at every depth of cancellation, and of floats against 128-bit
+ * values close to them, against MPFR. */
+START_TEST(differences_are_rounded_once)
+{
+    struct ulp_tensor a, b, f;
+    struct ulp_metrics wide, mixed;
+    struct ulp_format fp32;
+    struct ulp_error error;
+    mpfr_t x, y, d;
+    mpfr_inits2(128, x, y, (mpfr_ptr)0);
+    mpfr_init2(d, 53);
+    ck_ulp_ok(ulp_format_find("fp32", &fp32, &error), error);
+    make_wide(&a, 1);
+    make_wide(&b, 1);
+    make_float(&f, 1);
+    for (uint64_t n = 0; n < 40000; n++) {
+        int depth = (int)(n % 131), exponent = (int)(ulp_random_bits(5, n) % 300) - 150;
+        mpfr_set_ui_2exp(x, ulp_random_bits(6, n) | 1ull << 63, exponent, MPFR_RNDN);
+        mpfr_set_ui_2exp(y, ulp_random_bits(7, n), exponent - 64, MPFR_RNDN);
+        mpfr_add(x, x, y, MPFR_RNDN);
+        mpfr_set_ui_2exp(y, ulp_random_bits(8, n) >> (ulp_random_bits(9, n) % 64), exponent - depth,
+                         MPFR_RNDN);
+        mpfr_add(y, x, y, MPFR_RNDN);
+        if (n & 1)
+            mpfr_neg(x, x, MPFR_RNDN), mpfr_neg(y, y, MPFR_RNDN);
+        mpfr_t record;
+        ulp_record_begin(record, a.data, 128);
+        mpfr_set(record, x, MPFR_RNDN);
+        ulp_record_close(a.data, record);
+        ck_assert(ulp_tensor_get(&a, 0) == mpfr_get_d(x, MPFR_RNDN));
+        ulp_record_begin(record, b.data, 128);
+        mpfr_set(record, y, MPFR_RNDN);
+        ulp_record_close(b.data, record);
+        ck_ulp_ok(ulp_metrics_measure(&a, &b, &fp32, &wide, &error), error);
+        mpfr_sub(d, x, y, MPFR_RNDN);
+        ck_assert(wide.mean == mpfr_get_d(d, MPFR_RNDN));
+        float *value = f.data;
+        *value = (float)mpfr_get_d(y, MPFR_RNDN);
+        if (!isfinite(*value))
+            continue;
+        ck_ulp_ok(ulp_metrics_measure(&f, &b, &fp32, &mixed, &error), error);
+        mpfr_d_sub(d, *value, y, MPFR_RNDN);
+        ck_assert(mixed.mean == mpfr_get_d(d, MPFR_RNDN));
+    }
+    mpfr_clears(x, y, d, (mpfr_ptr)0);
+    ulp_tensor_free(&a);
+    ulp_tensor_free(&b);
+    ulp_tensor_free(&f);
+}
+END_TEST
+
+/* Numbers of 20 bits times 2^shift: every step but the last conversions commutes with the shift, so
+ * figures have equal significands. */
+static void measure_shifted(int shift, struct ulp_metrics *out, struct ulp_range *range)
+{
+    enum { COUNT = 10000 };
+    struct ulp_tensor value, base;
+    struct ulp_format fp64;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp64", &fp64, &error), error);
+    make_double(&value, COUNT);
+    make_double(&base, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        const int64_t x = 0x80000 + (int64_t)(ulp_random_bits(4, i) % 0x40000);
+        ((double *)base.data)[i] = ldexp((double)x, shift);
+        ((double *)value.data)[i] =
+            ldexp((double)(x + (int64_t)(ulp_random_bits(5, i) % 64) - 30), shift);
+    }
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp64, out, &error), error);
+    ulp_range_measure(&base, &fp64, NULL, range);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
+}
+
+START_TEST(measures_reach_the_ends_of_double)
+{
+    static const int shifts[] = {-1070, -1030, -1000, -20, 500, 980, 1003};
+    struct ulp_metrics one, other;
+    struct ulp_range range, other_range;
+    measure_shifted(0, &one, &range);
+    ck_assert(one.rms > 0 && one.sqnr_db > 80 && one.cosine < 1);
+    for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
+        const int shift = shifts[i];
+        measure_shifted(shift, &other, &other_range);
+        ck_assert_msg(other.max_abs == ldexp(one.max_abs, shift) && other.max_rel == one.max_rel &&
+                          other.cosine == one.cosine && other.sqnr_db == one.sqnr_db &&
+                          other.worst_index == one.worst_index,
+                      "shift %d: sqnr %.17g, expected %.17g", shift, other.sqnr_db, one.sqnr_db);
+        ck_assert_msg(other.rms == ldexp(one.rms, shift) && other.mean == ldexp(one.mean, shift),
+                      "shift %d: rms %a mean %a, expected %a %a", shift, other.rms, other.mean,
+                      ldexp(one.rms, shift), ldexp(one.mean, shift));
+        ck_assert_msg(other_range.ref_rms == ldexp(range.ref_rms, shift) &&
+                          other_range.ref_max == ldexp(range.ref_max, shift),
+                      "shift %d: reference's rms %a, expected %a", shift, other_range.ref_rms,
+                      ldexp(range.ref_rms, shift));
+    }
+}
+END_TEST
+
+/* Stretches of different sizes: sums move from one scale to another in both directions, within a
+ * piece too. Expected sums have 400 bits and exponents without end; the bound is TOLERANCE's. */
+START_TEST(chunks_of_different_sizes_add_up)
+{
+    enum { STRETCH = 20000, COUNT = 6 * STRETCH };
+    static const int exponents[] = {-1050, 1, 3, 1000, 998, -1050};
+    struct ulp_tensor value, base;
+    struct ulp_format fp64;
+    struct ulp_error error;
+    struct ulp_metrics got;
+    struct ulp_range range;
+    mpfr_t d2, b2, t;
+    for (int parts = 1; parts <= 6; parts++) {
+        mpfr_inits2(400, d2, b2, t, (mpfr_ptr)0);
+        mpfr_set_zero(d2, 1), mpfr_set_zero(b2, 1);
+        ck_ulp_ok(ulp_format_find("fp64", &fp64, &error), error);
+        make_double(&value, COUNT);
+        make_double(&base, COUNT);
+        for (size_t i = 0; i < COUNT; i++) {
+            const int part = (int)(i / STRETCH);
+            const double x =
+                part < parts ? ldexp((double)(1 + ulp_random_bits(6, i) % 64), exponents[part]) : 0;
+            const double y =
+                part < parts ? ldexp((double)(1 + ulp_random_bits(7, i) % 64), exponents[part]) : 0;
+            ((double *)base.data)[i] = x;
+            ((double *)value.data)[i] = y;
+            mpfr_set_d(t, y - x, MPFR_RNDN); /* exact */
+            mpfr_fma(d2, t, t, d2, MPFR_RNDN);
+            mpfr_set_d(t, x, MPFR_RNDN);
+            mpfr_fma(b2, t, t, b2, MPFR_RNDN);
+        }
+        ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp64, &got, &error), error);
+        ulp_range_measure(&base, &fp64, NULL, &range);
+        mpfr_div(t, b2, d2, MPFR_RNDN);
+        mpfr_log10(t, t, MPFR_RNDN);
+        ck_assert(fabs(got.sqnr_db - 10 * mpfr_get_d(t, MPFR_RNDN)) <= 10 * TOLERANCE);
+        mpfr_div_ui(t, d2, COUNT, MPFR_RNDN);
+        mpfr_sqrt(t, t, MPFR_RNDN);
+        /* a subnormal rms is rounded to multiples of 2^-1074 */
+        ck_assert(fabs(got.rms - mpfr_get_d(t, MPFR_RNDN)) <= fmax(TOLERANCE * got.rms, 0x1p-1074));
+        mpfr_div_ui(t, b2, COUNT, MPFR_RNDN);
+        mpfr_sqrt(t, t, MPFR_RNDN);
+        ck_assert(fabs(range.ref_rms - mpfr_get_d(t, MPFR_RNDN)) <=
+                  fmax(TOLERANCE * range.ref_rms, 0x1p-1074));
+        ulp_tensor_free(&value);
+        ulp_tensor_free(&base);
+        mpfr_clears(d2, b2, t, (mpfr_ptr)0);
+    }
+}
+END_TEST
+
+/* Numbers around the ends of bins, zeros, and those left out, in all mixtures of a few kinds,
+ * against sorting. */
+START_TEST(medians_equal_sorting)
+{
+    static const double kinds[] = {0,        0x1p-1074,
+                                   0x1p-200, 0x1.fffffffffffffp-129,
+                                   0x1p-128, 0x1.08p-128,
+                                   0.5,      1,
+                                   1.0001,   0x1.fffffffffffffp63,
+                                   0x1p64,   0x1p65,
+                                   1e300,    INFINITY,
+                                   -1,       3};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    static const size_t counts[] = {1, 2, 100, 8191, 8192, 131071, 131072, 200000};
+    struct ulp_pool *pool = test_pool(7);
+    struct ulp_error error;
+    uint64_t draw = 0;
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (int round = 0; round < (counts[c] > 100 ? 12 : 200); round++) {
+            const size_t count = counts[c], some = 1 + ulp_random_bits(8, draw++) % 4;
+            double *sorted = malloc(count * sizeof *sorted), mix[4], got;
+            size_t kept = 0;
+            for (size_t k = 0; k < some; k++)
+                mix[k] = kinds[ulp_random_bits(8, draw++) % KINDS];
+            struct ulp_median median;
+            struct ulp_pool *of = round % 2 ? pool : NULL;
+            ck_ulp_ok(ulp_median_create(&median, count, of, &error), error);
+            for (size_t i = 0; i < count; i++) {
+                const uint64_t bits = ulp_random_bits(9, draw++);
+                const double spread = round % 3 ? 1 : 1 + (double)(bits >> 40) * 0x1p-24,
+                             x = mix[bits % some];
+                median.values[i] = x < 0 ? x : x * spread;
+                if (median.values[i] >= 0)
+                    sorted[kept++] = median.values[i];
+            }
+            qsort(sorted, kept, sizeof *sorted, compare_doubles);
+            for (size_t i = 0; i < count; i += 1000)
+                ulp_median_count(&median, i, count - i < 1000 ? count : i + 1000,
+                                 of ? (int)(i / 1000 % 7) : 0);
+            ck_ulp_ok(ulp_median_find(&median, of, &got, &error), error);
+            ck_assert_msg(kept ? got == sorted[(kept - 1) / 2] : isnan(got),
+                          "%zu of %zu kinds, round %d: %a, expected %a", count, some, round, got,
+                          kept ? sorted[(kept - 1) / 2] : NAN);
+            ulp_median_free(&median);
+            free(sorted);
+        }
+    ulp_pool_free(pool);
+}
+END_TEST
+
+/* An mpfr:P lane's ulps at 0 are below double: exact zeros are 0 of them, and no NaN. */
+START_TEST(zeros_of_wide_lanes_count)
+{
+    const int64_t count = 9;
+    struct ulp_format wide;
+    struct ulp_error error;
+    struct ulp_tensor value, base;
+    struct ulp_metrics got;
+    ck_ulp_ok(ulp_format_find("mpfr:64", &wide, &error), error);
+    make_wide(&value, count);
+    make_wide(&base, count);
+    for (size_t i = 0; i < 9; i++) {
+        set_wide(&base, i, i < 5 ? 0 : 1, 0);
+        set_wide(&value, i, i < 5 ? 0 : 1, i < 5 ? 0 : 0x1p-63);
+    }
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &wide, &got, &error), error);
+    ck_assert(got.median_ulp == 0 && got.max_ulp == 1 && got.nonfinite == 0);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
+}
+END_TEST
+
+START_TEST(nonfinite_pairs_are_counted)
+{
+    struct ulp_tensor value, base;
+    struct ulp_metrics m;
+    struct ulp_format fp32;
+    struct ulp_error error;
+    const float values[] = {1, INFINITY, NAN, INFINITY, INFINITY, NAN, 2, 0};
+    const float bases[] = {1, 1, 1, INFINITY, -INFINITY, NAN, INFINITY, 0};
+    ck_ulp_ok(ulp_format_find("fp32", &fp32, &error), error);
+    make_float(&value, 8);
+    make_float(&base, 8);
+    memcpy(value.data, values, sizeof values);
+    memcpy(base.data, bases, sizeof bases);
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    /* positions 1, 2, 4, 6; an equal infinity and NaN against NaN agree */
+    ck_assert_uint_eq(m.nonfinite, 4);
+    ck_assert_uint_eq(m.worst_index, 1);
+    ck_assert_uint_eq(m.count, 2);
+    ck_assert(m.max_abs == 0 && m.rms == 0 && m.sqnr_db == INFINITY && m.cosine == 1);
+    value.dims[0] = base.dims[0] = 4;
+    value.count = base.count = 4;
+    memcpy(value.data, values + 2, 4 * sizeof(float));
+    base.dims[0] = 3;
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    ck_assert(m.diverged && isnan(m.rms));
+    base.dims[0] = 0, base.count = 0, value.dims[0] = 0, value.count = 0;
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    ck_assert(!m.diverged && isnan(m.rms) && m.count == 0);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
+}
+END_TEST
+
+/* exp(800) is finite in the reference though beyond double: a lane's infinity there is an
+ * overflow. */
+START_TEST(finite_values_beyond_double_are_no_infinities)
+{
+    struct ulp_tensor value, base;
+    struct ulp_metrics m;
+    struct ulp_range range;
+    struct ulp_format fp32;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp32", &fp32, &error), error);
+    make_float(&value, 3);
+    make_wide(&base, 3);
+    for (size_t i = 0; i < 3; i++) {
+        struct ulp_record *record = ulp_record_at(base.data, i, 128);
+        mpfr_t x;
+        ulp_record_begin(x, record, 128);
+        if (i < 2)
+            mpfr_set_si_2exp(x, i ? -1 : 1, 3000, MPFR_RNDN);
+        else
+            mpfr_set_inf(x, 1);
+        ulp_record_close(record, x);
+        ((float *)value.data)[i] = i == 1 ? -INFINITY : INFINITY;
+    }
+    ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
+    ck_assert_uint_eq(m.nonfinite, 2); /* the last is an infinity on both sides */
+    ck_assert_uint_eq(m.worst_index, 0);
+    ck_ulp_ok(ulp_metrics_measure(&base, &base, &fp32, &m, &error), error);
+    ck_assert(m.nonfinite == 0 && m.max_abs == 0 && m.count == 2);
+    ulp_range_measure(&base, &fp32, NULL, &range);
+    ck_assert(range.headroom_bits < -800);
+    ulp_tensor_free(&value);
+    ulp_tensor_free(&base);
+}
+END_TEST
+
+START_TEST(limits_fail_on_nan_and_in_the_right_direction)
+{
+    struct ulp_audit_output output = {.entire = {.rms = 0.01,
+                                                 .max_abs = 0.1,
+                                                 .cosine = 0.9,
+                                                 .sqnr_db = 30,
+                                                 .nonfinite = 0,
+                                                 .count = 5},
+                                      .single = {.rms = NAN, .count = 5}};
+    struct ulp_audit_lane lane = {.outputs = {.output_count = 1, .outputs = &output}};
+    struct ulp_audit audit = {.lane_count = 1, .lanes = &lane};
+    struct ulp_error error;
+    bool exceeded;
+    static const struct {
+        const char *limit;
+        bool exceeded;
+    } rows[] = {
+        {"rms=0.01", false},    {"rms=0.0099", true},      {"cosine=0.89", false},
+        {"cosine=0.91", true},  {"sqnr_db=40", true},      {"entire.max_abs=1", false},
+        {"nonfinite=0", false}, {"single.rms=1e30", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_ulp_ok(ulp_audit_exceeds(&audit, rows[i].limit, &exceeded, &error), error);
+        ck_assert_msg(exceeded == rows[i].exceeded, "%s", rows[i].limit);
+    }
+    static const char *const bad[] = {"rms",     "rms=", "rms=x",     "rms=1x", "rms=nan",
+                                      "bogus=1", "=1",   "single.=1", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_int_eq(ulp_audit_exceeds(&audit, bad[i], &exceeded, &error), ULP_ERROR_USAGE);
+    struct ulp_audit_samples samples = {.entire_limit = output.entire,
+                                        .single_limit = output.single};
+    samples.entire_limit.nonfinite = 1;
+    ck_ulp_ok(ulp_audit_exceeds(&audit, "nonfinite=0", &exceeded, &error), error);
+    ck_assert(!exceeded);
+    output.samples = &samples;
+    ck_ulp_ok(ulp_audit_exceeds(&audit, "nonfinite=0", &exceeded, &error), error);
+    ck_assert(exceeded);
+    samples.entire_limit = (struct ulp_metrics){.diverged = true};
+    ck_ulp_ok(ulp_audit_exceeds(&audit, "nonfinite=9", &exceeded, &error), error);
+    ck_assert(exceeded);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("analysis");
+    TCase *tests = tcase_create("analysis");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, measures_equal_the_direct_computation);
+    tcase_add_test(tests, differences_below_double_are_seen);
+    tcase_add_test(tests, differences_are_rounded_once);
+    tcase_add_test(tests, measures_reach_the_ends_of_double);
+    tcase_add_test(tests, chunks_of_different_sizes_add_up);
+    tcase_add_test(tests, medians_equal_sorting);
+    tcase_add_test(tests, zeros_of_wide_lanes_count);
+    tcase_add_test(tests, nonfinite_pairs_are_counted);
+    tcase_add_test(tests, finite_values_beyond_double_are_no_infinities);
+    tcase_add_test(tests, limits_fail_on_nan_and_in_the_right_direction);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}

@@ -1,0 +1,196 @@
+/* analysis: a rewritten graph measured against the values of the model it came from. */
+#include "text_model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/metrics.h"
+#include "run/lane.h"
+
+/* The rewritten graph differs by a factor in the middle (its "conversion"), has a value the
+ * original has not (d), one under another name (e2 for e), and one of another shape (m). */
+static const struct text_graph original = {"x",
+                                           "y",
+                                           {NODE("MatMul", "product", "x w", "a"),
+                                            NODE("Add", "sum", "a x", "e"),
+                                            NODE("ReduceMax", "most", "e", "m"),
+                                            NODE("Mul", "scale", "e m", "y")}};
+static const struct text_graph rewritten = {"x",
+                                            "y",
+                                            {NODE("MatMul", "product", "x w", "a"),
+                                             NODE("Mul", "twice", "a two", "d"),
+                                             NODE("Sub", "back", "d x", "e2"),
+                                             NODE("Relu", "other", "e2", "m"),
+                                             NODE("Mul", "scale", "e2 m", "y")}};
+
+static struct ulp_audit audit_against(const struct ulp_model *model, const struct ulp_model *truth,
+                                      const struct ulp_tensor_set *inputs, const char *const *pair,
+                                      enum ulp_status expected, struct ulp_error *error)
+{
+    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_run_options run = {.thread_count = 1, .audit = true},
+                                 alone = {.thread_count = 1};
+    struct ulp_arithmetic reference;
+    struct ulp_plan *plan = text_plan(model, inputs, 0, TEXT_LANES), *other;
+    struct ulp_auditor *auditor;
+    struct ulp_truth *values;
+    struct ulp_audit audit = {0};
+    ck_ulp_ok(ulp_arithmetic_find(text_lanes[0], &reference, error), *error);
+    ck_ulp_ok(ulp_plan_create(truth, &reference, 1, &options, &other, error), *error);
+    ck_ulp_ok(ulp_truth_create(0, &values, error), *error);
+    if (pair)
+        ck_ulp_ok(ulp_truth_pair(values, pair[0], pair[1], error), *error);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, error), *error);
+    ck_ulp_ok(ulp_auditor_truth(auditor, values, "original.onnx", error), *error);
+    const struct ulp_observer collect = ulp_truth_observer(values),
+                              observe = ulp_auditor_observer(auditor);
+    for (int sample = 0; sample < 2; sample++) { /* the same twice: the first must be forgotten */
+        ulp_truth_clear(values);
+        ck_ulp_ok(ulp_auditor_sample(auditor, "sample", error), *error);
+        ck_ulp_ok(ulp_plan_run(other, inputs, &alone, &collect, 1, NULL, NULL, error), *error);
+        ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observe, 1, NULL, NULL, error), *error);
+    }
+    ck_assert_int_eq(ulp_auditor_finish(auditor, &audit, error), expected);
+    ulp_auditor_free(auditor);
+    ulp_truth_free(values);
+    ulp_plan_free(plan);
+    ulp_plan_free(other);
+    return audit;
+}
+
+/* Against itself every figure is what it is without a reference model. */
+START_TEST(itself)
+{
+    struct ulp_error error;
+    struct ulp_model *model = text_load(&original);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
+    struct ulp_tensor_set twice[2] = {inputs, inputs};
+    struct ulp_audit expected, got = audit_against(model, model, &inputs, NULL, ULP_OK, &error);
+    text_audit_samples(model, twice, 2, 1, &expected);
+    ck_assert_uint_eq(got.paired_count, 4);
+    ck_assert_uint_eq(got.unpaired_count, 0);
+    ck_assert_str_eq(got.reference_model, "original.onnx");
+    for (size_t l = 0; l < got.lane_count; l++)
+        for (size_t n = 0; n < got.lanes[l].node_count; n++)
+            audit_expect_same(&got.lanes[l].nodes[n], &expected.lanes[l].nodes[n]);
+    ulp_audit_free(&got);
+    ulp_audit_free(&expected);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* entire is measured from the original's value, introduced from the node's own, and values without
+ * a partner have no entire. */
+START_TEST(partners)
+{
+    struct ulp_error error;
+    struct ulp_model *model = text_load(&rewritten), *truth = text_load(&original);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true), outputs[TEXT_LANES], true_out;
+    const struct ulp_run_options run = {.thread_count = 1};
+    struct ulp_plan *plan = text_plan(model, &inputs, 0, TEXT_LANES),
+                    *other = text_plan(truth, &inputs, 0, 1);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_plan_run(other, &inputs, &run, NULL, 0, &true_out, NULL, &error), error);
+    struct ulp_audit audit =
+        audit_against(model, truth, &inputs, (const char *const[]){"e2", "e"}, ULP_OK, &error);
+    ck_assert_uint_eq(audit.paired_count, 3);
+    ck_assert_uint_eq(audit.unpaired_count, 2);
+    for (size_t l = 0; l < audit.lane_count; l++) {
+        const struct ulp_audit_lane *lane = &audit.lanes[l];
+        struct ulp_metrics direct;
+        struct ulp_format format;
+        ck_ulp_ok(ulp_lane_format(&lane->arithmetic, ULP_TYPE_FLOAT, &format, &error), error);
+        ck_ulp_ok(ulp_metrics_measure(&outputs[l + 1].items[0].tensor, &true_out.items[0].tensor,
+                                      &format, &direct, &error),
+                  error);
+        ck_assert(audit_same_metrics(&direct, &lane->outputs.outputs[0].entire));
+        ck_assert(audit_node(&audit, l, "back")->outputs[0].entire.max_abs > 0.1);
+        ck_assert(audit_node(&audit, l, "back")->outputs[0].introduced.max_abs < 0.1);
+        const struct ulp_audit_output *alone = &audit_node(&audit, l, "twice")->outputs[0],
+                                      *shape = &audit_node(&audit, l, "other")->outputs[0];
+        ck_assert(alone->unpaired && shape->unpaired && !lane->outputs.outputs[0].unpaired);
+        ck_assert(isnan(alone->entire.rms) && alone->entire.count == 0 && alone->single.count);
+    }
+    char *summary;
+    ck_ulp_ok(ulp_report_summary(&audit, false, &summary, &error), error);
+    ck_assert_ptr_nonnull(strstr(summary, "original.onnx: 3 of 5 values have a partner"));
+    ck_assert_ptr_nonnull(strstr(summary, "no partner (entire and carried unknown): d, m"));
+    free(summary);
+    ulp_audit_free(&audit);
+    for (size_t l = 0; l < TEXT_LANES; l++)
+        ulp_tensor_set_free(&outputs[l]);
+    ulp_tensor_set_free(&true_out);
+    ulp_tensor_set_free(&inputs);
+    ulp_plan_free(plan);
+    ulp_plan_free(other);
+    ulp_model_free(model);
+    ulp_model_free(truth);
+}
+END_TEST
+
+/* A pair that names nothing is no pair. */
+START_TEST(strays)
+{
+    struct ulp_error error;
+    struct ulp_model *model = text_load(&rewritten), *truth = text_load(&original);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
+    static const char *const pairs[][2] = {{"e2", "nobody"}, {"nobody", "e"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct ulp_audit audit =
+            audit_against(model, truth, &inputs, pairs[i], ULP_ERROR_USAGE, &error);
+        ck_assert_ptr_nonnull(strstr(error.message, "nobody"));
+        ulp_audit_free(&audit);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    ulp_model_free(truth);
+}
+END_TEST
+
+/* Floats of another type than declared are rounded once to the declared one. */
+START_TEST(other_float_types)
+{
+    struct ulp_error error;
+    struct ulp_model *model = text_load(&original);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true), doubles = {0}, out[2];
+    struct ulp_plan *plan = text_plan(model, &inputs, 0, 1);
+    for (size_t i = 0; i < inputs.count; i++) {
+        struct ulp_tensor copy = inputs.items[i].tensor, wide;
+        if (copy.type == ULP_TYPE_FLOAT) {
+            ck_ulp_ok(ulp_tensor_create(&wide, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, copy.rank,
+                                        copy.dims, &error),
+                      error);
+            for (size_t k = 0; k < wide.count; k++) /* an eighth of an FP32 ulp beside */
+                ((double *)wide.data)[k] = ((float *)copy.data)[k] * (1 + 0x1p-27);
+            ck_ulp_ok(ulp_tensor_set_add(&doubles, inputs.items[i].name, &wide, &error), error);
+        } else {
+            copy.owned = false;
+            ck_ulp_ok(ulp_tensor_set_add(&doubles, inputs.items[i].name, &copy, &error), error);
+        }
+    }
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &out[0], NULL, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &doubles, NULL, NULL, 0, &out[1], NULL, &error), error);
+    const struct ulp_tensor *a = &out[0].items[0].tensor, *b = &out[1].items[0].tensor;
+    ck_assert(!memcmp(a->data, b->data, a->count * a->element_bytes));
+    ulp_tensor_set_free(&out[0]);
+    ulp_tensor_set_free(&out[1]);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&doubles);
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("truth");
+    TCase *cases = tcase_create("reference models");
+    tcase_add_test(cases, itself);
+    tcase_add_test(cases, partners);
+    tcase_add_test(cases, strays);
+    tcase_add_test(cases, other_float_types);
+    suite_add_tcase(suite, cases);
+    return test_run(suite, NULL);
+}

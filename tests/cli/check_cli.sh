@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# The program as a user meets it: exit codes, one-line errors, help, files written whole.
+set -u
+program_folder=$(cd "${top_builddir:-.}" && pwd)
+program=$program_folder/ulpscope
+source=$(cd "${top_srcdir:-.}" && pwd)
+model=$source/examples/digits/model.onnx
+inputs=$source/examples/digits/inputs.npz
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+failed=0
+
+# expect CODE NAME COMMAND...: runs it, keeps stdout in out and stderr in err.
+expect() {
+    local code=$1 name=$2 got
+    shift 2
+    "$@" >out 2>err
+    got=$?
+    if [ "$got" -ne "$code" ]; then
+        echo "FAIL $name: exit $got, expected $code"
+        sed 's/^/    /' err | head -5
+        failed=1
+    fi
+}
+# A checksum of an npz's members, without the zip's times.
+unzip_sum() { python3 -c 'import sys, zipfile, zlib
+z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.namelist()])' "$1" | cksum; }
+# shows FILE TEXT NAME
+shows() { grep -qF -- "$2" "$1" || { echo "FAIL $3: '$2' is not in $1:"; sed 's/^/    /' "$1" | head -20; failed=1; }; }
+lines() { [ "$(wc -l <"$1")" -le "$2" ] || { echo "FAIL $3: more than $2 lines in $1"; failed=1; }; }
+
+expect 0 version "$program" --version
+shows out "ulpscope $(cat "$source/VERSION")" version
+expect 0 help "$program" --help
+for command in audit run ops conformance arith mma; do
+    expect 0 "help of $command" "$program" $command --help
+    shows out Examples "help of $command"
+    shows <("$program" --help) "$command" "help names $command"
+done
+expect 2 "no command" "$program"
+expect 2 "unknown command" "$program" frobnicate
+lines err 1 "unknown command"
+expect 2 "no model" "$program" audit
+expect 2 "unknown arithmetic" "$program" audit "$model" --arith fp17
+lines err 3 "unknown arithmetic"
+expect 2 "bad limit" "$program" audit "$model" --fail-above rmz=3
+expect 2 "bad dim" "$program" audit "$model" --dim batch
+expect 3 "missing model" "$program" audit nowhere.onnx
+shows err nowhere.onnx "missing model"
+lines err 1 "missing model"
+head -c 1000 "$model" >cut.onnx
+expect 3 "cut model" "$program" run cut.onnx
+lines err 1 "cut model"
+expect 3 "missing inputs" "$program" audit "$model" -i nowhere.npz
+cp "$model" wrong.npz
+expect 3 "inputs are no npz" "$program" run "$model" -i wrong.npz
+expect 5 "memory limit" "$program" run "$model" -i "$inputs" --max-memory 1K
+shows err max-memory "memory limit"
+
+expect 0 run "$program" run "$model" -i "$inputs" -o out.npz --quiet
+[ -s out.npz ] || { echo "FAIL run: no out.npz"; failed=1; }
+expect 0 "outputs as Polygraphy writes them" "$program" run "$model" -i "$inputs" -o out.json --quiet
+shows out.json '"polygraphy_class": "RunResults"' "outputs as Polygraphy writes them"
+expect 3 "outputs in no folder" "$program" run "$model" -i "$inputs" --outputs nowhere/out.npz
+expect 3 "outputs to a folder" "$program" run "$model" -i "$inputs" --outputs .
+expect 0 "run prints" "$program" run "$model" -i "$inputs" --quiet
+shows out "logits FLOAT[4,10]" "run prints"
+expect 0 "random inputs" "$program" run "$model" --dim batch=3 --seed 5 --val-range 0,255
+shows out "logits FLOAT[3,10]" "random inputs"
+
+cases=$source/tests/data/microsoft
+case=$(dirname "$(find "$cases" -name model.onnx | sort | head -1)")
+expect 0 "a folder of cases" "$program" conformance "$cases"
+expect 0 "one case" "$program" conformance "$case"
+shows out "total                              1       0            0" "one case"
+expect 1 "a tolerance of nothing" "$program" conformance "$cases" --arith fp16 --tolerance 0,0
+shows out FAILED "a tolerance of nothing"
+expect 2 "no folder of cases" "$program" conformance
+expect 2 "bad tolerance" "$program" conformance "$cases" --tolerance nan,0
+expect 3 "missing folder" "$program" conformance nowhere
+expect 3 "folder without cases" "$program" conformance "$work"
+expect 0 "scope" "$program" conformance --list
+shows out "sequences" "scope"
+
+# Equal bits for every instruction set and any number of threads, over the whole network.
+for arith in fp32 fp16 fp16-strict tf32 bf16-strict mpfr:128; do
+    for setting in "" avx512 avx512ifma avx512,avx2; do
+        for threads in 1 2 7; do
+            ULPSCOPE_DISABLE_CPU=$setting "$program" run "$model" -i "$inputs" -a $arith -t $threads --all-values --outputs "isa.npz" --quiet ||
+                { echo "FAIL $arith without '$setting'"; failed=1; }
+            sum=$(unzip_sum isa.npz)
+            [ -n "${first:-}" ] || first=$sum
+            [ "$sum" = "$first" ] || { echo "FAIL $arith: bits differ without '$setting', $threads threads"; failed=1; }
+        done
+    done
+    first=
+done
+
+expect 0 audit "$program" audit "$model" -i "$inputs" -a fp32,fp16,tf32 -o report --certify
+shows out "block/norm1/Sum" "audit names the overflowing node"
+shows out "digits on the outputs" "audit certifies"
+shows report/summary.txt "block/norm1/Sum" "summary.txt"
+[ -s report/report.json ] && [ -s report/layers.csv ] || { echo "FAIL audit: report files are missing"; failed=1; }
+[ "$(find report -type f | wc -l)" -eq 3 ] || { echo "FAIL audit: something was left beside the report"; failed=1; }
+if [ "$(awk '{ if (length($0) > 100) print }' report/summary.txt | wc -l)" -ne 0 ]; then echo "FAIL summary is wider than 100 columns"; failed=1; fi
+expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0
+expect 1 "one of two limits crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above rms=1e300 --fail-above sqnr_db=40
+expect 0 "limit kept" "$program" audit "$model" -i "$inputs" --arith fp32 --fail-above nonfinite=0 --fail-above sqnr_db=60
+expect 0 "schedules" "$program" audit "$model" -i "$inputs" --arith fp32,tf32,fp16 --schedules --out report2
+shows out "schedules of tf32" "schedules"
+shows report2/report.json '"other_gpu": "tf32@a100"' "schedules in report.json"
+expect 3 "report folder cannot be made" "$program" audit "$model" -i "$inputs" --arith fp32 --out "$inputs/x"
+
+expect 0 "the example in C" "$program_folder"/layer_error "$model" "$inputs" fp16 block/norm1/Sum
+shows out "block/norm1/Sum (ReduceSum) in fp16 against mpfr:128" "the example in C"
+expect 1 "the example in C: no such node" "$program_folder"/layer_error "$model" "$inputs" fp16 nothing
+
+expect 2 "one arithmetic twice" "$program" audit "$model" -i "$inputs" --arith fp16,fp16
+expect 2 "a part of no meaning" "$program" audit "$model" -i "$inputs" --arith fp16,round=up,bf16
+shows err "fp16,round=up" "a part of no meaning"
+expect 2 "certify another reference" "$program" audit "$model" -i "$inputs" --certify --reference fp64
+expect 2 "dim with inputs" "$program" audit "$model" -i "$inputs" --dim batch=2
+expect 2 "report folder without a name" "$program" audit "$model" -i "$inputs" --out ""
+expect 3 "report folder is a file" "$program" audit "$model" -i "$inputs" --out "$inputs"
+expect 3 "no such model, report folder kept" "$program" audit nowhere.onnx --out "a b/new"
+expect 0 "a folder of another name" "$program" audit "$model" --dim batch=3 --arith fp16,fp32,order=pairwise --out "a b/report" -q
+shows "a b/report/summary.txt" "batch = 3" "the summary says how open dimensions were taken"
+shows "a b/report/layers.csv" '"fp32,order=pairwise"' "layers.csv quotes names"
+
+expect 0 ops "$program" ops
+shows out "Softmax" ops
+expect 4 "ops of nothing" "$program" ops Nothing
+expect 0 arith "$program" arith fp16 tf32@a100 mpfr:200
+expect 0 "all presets" "$program" arith
+expect 2 "unknown arith" "$program" arith fp17
+
+expect 0 "list of units" "$program" mma --list
+shows out h200.mma.f16.f32 "list of units"
+expect 2 "unknown unit" "$program" mma h300.mma.f16.f32 out.npz d.npz
+expect 3 "arrays of another kind" "$program" mma h200.mma.f16.f32 out.npz d.npz
+if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then
+    expect 0 "report.json has the names others build on" python3 - <<'PY'
+import json, math, numpy
+r = json.load(open("report/report.json"))
+assert {"model", "reference", "samples", "arithmetics"} <= set(r)
+measures = {"max_abs", "rms", "mean", "max_rel", "max_ulp", "median_ulp", "cosine", "sqnr_db", "nonfinite", "worst_index"}
+assert [a["name"] for a in r["arithmetics"]][0] == "fp32"
+for a in r["arithmetics"]:
+    assert {"name", "nodes", "outputs"} <= set(a) and a["nodes"] and a["outputs"]
+    for n in a["nodes"]:
+        assert {"index", "name", "op", "outputs"} <= set(n)
+        for o in n["outputs"]:
+            assert {"name", "shape", "single", "entire", "introduced", "carried", "range"} <= set(o)
+            assert {"ref_rms", "ref_max", "ref_min_nonzero", "headroom_bits"} <= set(o["range"])
+            for view in ("single", "entire", "introduced", "carried"):
+                assert measures <= set(o[view]), o[view]
+logits = numpy.load("out.npz")["logits"]
+assert logits.shape == (4, 10) and logits.dtype == numpy.float32 and numpy.isfinite(logits).all()
+PY
+    # tensor-cores.md's known short vector: exact -0.875, a V100 gives 0, an A100 -0.5, an H100 -0.75.
+    python3 -c 'import numpy as np
+f = lambda x: np.array(x, np.float16).view(np.uint16).reshape(1, 1, -1)
+np.savez("in.npz", a=f([-2**13, -.5, -.25, -.125]), b=f([2**10, 1, 1, 1]), c=np.array([[[2**23]]], np.float32).view(np.uint32))'
+    for row in v100:0 a100:-0.5 h100:-0.75; do
+        expect 0 "mma on ${row%%:*}" "$program" mma "${row%%:*}.mma.f16.f32" in.npz d.npz
+        expect 0 "mma gives ${row##*:}" python3 -c "import numpy as np; assert np.load('d.npz')['d'].view(np.float32).item() == ${row##*:}"
+    done
+fi
+[ $failed -eq 0 ] && echo "all command line checks passed"
+exit $failed

@@ -1,0 +1,428 @@
+/* Scalar-chain contractions, bit for bit: every arithmetic against an oracle of exact MPFR values,
+ * FP32 against a plain loop of fmaf, every instruction set and thread count against each other;
+ * refusals. Integers and packing: tests/kernels. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "chain_oracle.h"
+#include "kernels/chain/chains.h"
+#include "instance.h"
+#include "kernels/operand/pack.h"
+#include "kernels/chain/tile.h"
+#include "number/round/round.h"
+
+/* x, y: what output (g, i, j) sums the products of. */
+static void gather(const struct ulp_arithmetic *arithmetic, const struct ulp_contraction *problem,
+                   size_t g, size_t i, size_t j, double *x, double *y)
+{
+    const struct ulp_format *factor = &arithmetic->factor;
+    for (size_t k = 0; k < problem->k; k++) {
+        size_t a = (size_t)ulp_factor_offset(&problem->a, g, i, k),
+               b = (size_t)ulp_factor_offset(&problem->b, g, j, k);
+        x[k] = ulp_tensor_get(problem->a.tensor, a);
+        y[k] = ulp_tensor_get(problem->b.tensor, b);
+        ulp_round_doubles(factor, arithmetic->schedule.operand_rounding, &x[k], 1, 0, 0, 0);
+        ulp_round_doubles(factor, arithmetic->schedule.operand_rounding, &y[k], 1, 0, 0, 0);
+        if (problem->a.padding && problem->a.padding[a] && !isfinite(y[k]))
+            y[k] = 0;
+    }
+}
+
+static bool same_bits(double x, double y)
+{
+    return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y));
+}
+
+/* Every output against the oracle. */
+static void compare_with_oracle(const char *name, const struct ulp_arithmetic *arithmetic,
+                                const struct setup *setup, const struct ulp_contraction *problem)
+{
+    double *x = malloc((problem->k + 1) * 2 * sizeof *x), *y = x + problem->k + 1;
+    for (size_t g = 0, p = 0; g < problem->batch_count; g++)
+        for (size_t i = 0; i < problem->m; i++)
+            for (size_t j = 0; j < problem->n; j++, p++) {
+                gather(arithmetic, problem, g, i, j, x, y);
+                double wanted = chain_oracle(arithmetic, x, y, problem->k, problem->node_key, p);
+                if (problem->store)
+                    ulp_round_doubles(&arithmetic->storage, arithmetic->rounding, &wanted, 1,
+                                      arithmetic->seed,
+                                      problem->node_key + problem->k * ULP_DRAWS + ULP_DRAW_STORE,
+                                      p);
+                double got = ulp_tensor_get(problem->out, (size_t)(problem->out_batch_offset[g] +
+                                                                   problem->out_row_offset[i] +
+                                                                   problem->out_column_offset[j]));
+                ck_assert_msg(same_bits(got, wanted),
+                              "%s %zu x %zu x %zu x %zu layout %d values %d padding %d seed %llu: "
+                              "(%zu, %zu, %zu) is %a, not %a",
+                              name, problem->batch_count, problem->m, problem->n, problem->k,
+                              (int)setup->layout, (int)setup->values, setup->padding,
+                              (unsigned long long)setup->seed, g, i, j, got, wanted);
+            }
+    free(x);
+}
+
+/* The sets of features that choose different tiles. */
+static const char *const disabled_sets[] = {"", "avx512fp16", "avx512", "f16c", "avx2", "plain"};
+
+static unsigned features_without(const char *disabled)
+{
+    return strcmp(disabled, "plain") == 0 ? ULP_TILE_PLAIN
+                                          : ulp_cpu_without(ulp_cpu_features(), disabled);
+}
+
+/* Run with every feature set; all must give the bytes of the first. Returns in instance->out. */
+static void run_everywhere(const char *name, const struct ulp_arithmetic *arithmetic,
+                           struct instance *instance)
+{
+    struct ulp_error error = {0};
+    size_t bytes = instance->out.count * instance->out.element_bytes;
+    struct ulp_chains chains = ulp_chains_make(arithmetic, &instance->problem);
+    void *first = malloc(bytes + 1);
+    for (size_t i = 0; i < COUNT(disabled_sets); i++) {
+        memset(instance->out.data, 0xA5, bytes);
+        unsigned cpu = features_without(disabled_sets[i]);
+        ck_ulp_ok(ulp_chains_run(&chains, arithmetic, &instance->problem, cpu, NULL, &error),
+                  error);
+        if (i == 0)
+            memcpy(first, instance->out.data, bytes);
+        ck_assert_msg(memcmp(first, instance->out.data, bytes) == 0, "%s: other bits without '%s'",
+                      name, disabled_sets[i]);
+    }
+    memset(instance->out.data, 0xA5, bytes);
+    ck_ulp_ok(ulp_contract(arithmetic, &instance->problem, NULL, &error), error);
+    ck_assert(memcmp(first, instance->out.data, bytes) == 0);
+    free(first);
+}
+
+static void check_setup(const char *name, const struct setup *setup)
+{
+    struct ulp_arithmetic arithmetic = instance_arithmetic(name);
+    struct instance instance;
+    instance_create(&instance, &arithmetic, setup);
+    run_everywhere(name, &arithmetic, &instance);
+    compare_with_oracle(name, &arithmetic, setup, &instance.problem);
+    instance_free(&instance);
+}
+
+static const char *const names[] = {
+    "fp32",
+    "fp32,nofma",
+    "fp64",
+    "fp64,nofma",
+    "fp16-strict",
+    "fp16-strict,fma",
+    "fp16,unit=none",
+    "fp16,unit=none,acc=fp16",
+    "fp16-strict,acc=fp32",
+    "bf16-strict",
+    "bf16-strict,fma",
+    "bf16,unit=none",
+    "tf32-strict",
+    "tf32,unit=none",
+    "fp8-e4m3-strict",
+    "fp8-e5m2-strict",
+    "fp16-strict,overflow=saturate",
+    "fp16-strict,subnormals=flush",
+    "bf16-strict,round=rna",
+    "fp16-strict,round=rd",
+    "e5m7,round=rz",
+    "e4m3,round=ru",
+    "e8m23,nofma",
+    "e8m20",
+    "e11m20",
+    "e11m52",
+    "fp32,round=ru",
+    "fp32,nofma,round=rz",
+    "fp64,round=rd",
+    "fp64,nofma,round=rz",
+    "e11m20,acc=fp32,round=ru",
+    "fp32,acc=fp64",
+    "fp32,acc=fp16",
+    "fp32,order=pairwise",
+    "fp64,order=pairwise",
+    "fp16-strict,order=pairwise",
+    "fp16,unit=none,order=pairwise",
+    "e11m20,order=pairwise",
+    "fp32,order=blocked:5",
+    "fp32,split-k=3",
+    "fp32,split-k=4,promote=3",
+    "fp32,promote=4",
+    "fp16-strict,promote=4",
+    "fp16-strict,split-k=2",
+    "bf16-strict,split-k=3,promote=5",
+    "fp32,order=blocked:2,promote=5,split-k=2",
+    "fp32,split-k=3,order=pairwise",
+    "fp64,split-k=4",
+    "tf32-strict,promote=4,split-k=3",
+    "fp16-strict,order=blocked:4",
+    "fp16-strict,round=sr,seed=3",
+    "fp32,round=sr",
+    "fp32,nofma,round=sr,seed=9",
+    "fp16,unit=none,round=sr",
+};
+
+/* Every arithmetic, small shapes of every kind. */
+START_TEST(every_arithmetic_equals_the_oracle)
+{
+    struct stream stream = {.key = 1000 + (uint64_t)_i};
+    int rounds = test_long() ? 400 : 12;
+    for (int round = 0; round < rounds; round++) {
+        struct setup setup = {
+            .batch_count = 1 + stream_draw_below(&stream, 3),
+            .m = 1 + stream_draw_below(&stream, round % 3 == 0 ? 40 : 9),
+            .n = 1 + stream_draw_below(&stream, round % 3 == 0 ? 2 : 9),
+            .k = stream_draw_below(&stream, 24),
+            .layout = (enum layout)stream_draw_below(&stream, LAYOUT_COUNT),
+            .values = (enum values)(round % VALUES_COUNT),
+            .padding = stream_draw_below(&stream, 2),
+            .store = stream_draw_below(&stream, 2),
+            .transposed_out = stream_draw_below(&stream, 2),
+            .seed = stream_draw(&stream),
+        };
+        check_setup(names[_i], &setup);
+    }
+}
+END_TEST
+
+/* Chains across blocks of k, row and column blocks, and cuts that do not fall on them. */
+START_TEST(long_chains_equal_the_oracle)
+{
+    static const char *const long_names[] = {"fp32",
+                                             "fp16-strict",
+                                             "fp32,split-k=7",
+                                             "fp32,promote=100,split-k=3",
+                                             "fp32,order=pairwise",
+                                             "bf16-strict,promote=128",
+                                             "tf32-strict"};
+    for (size_t i = 0; i < COUNT(long_names); i++) {
+        struct setup setup = {.batch_count = 1,
+                              .m = 3,
+                              .n = 5,
+                              .k = 259 + 256 * i,
+                              .layout = (enum layout)(i % LAYOUT_COUNT),
+                              .values = i % 2 ? NEAR_ONE : WITH_SPECIALS,
+                              .padding = i % 2,
+                              .seed = 40 + i};
+        check_setup(long_names[i], &setup);
+    }
+}
+END_TEST
+
+/* FP32 against the loop that defines it. */
+static void check_fmaf(const struct setup *setup, struct ulp_pool *pool, unsigned cpu)
+{
+    struct ulp_arithmetic arithmetic = instance_arithmetic("fp32");
+    struct instance instance;
+    struct ulp_error error = {0};
+    instance_create(&instance, &arithmetic, setup);
+    const struct ulp_contraction *p = &instance.problem;
+    struct ulp_chains chains = ulp_chains_make(&arithmetic, p);
+    ck_ulp_ok(ulp_chains_run(&chains, &arithmetic, p, cpu, pool, &error), error);
+    const float *a = instance.a.data, *b = instance.b.data, *out = instance.out.data;
+    for (size_t g = 0; g < p->batch_count; g++)
+        for (size_t i = 0; i < p->m; i++)
+            for (size_t j = 0; j < p->n; j++) {
+                float sum = 0;
+                for (size_t k = 0; k < p->k; k++)
+                    sum = fmaf(a[ulp_factor_offset(&p->a, g, i, k)],
+                               b[ulp_factor_offset(&p->b, g, j, k)], sum);
+                float got =
+                    out[p->out_batch_offset[g] + p->out_row_offset[i] + p->out_column_offset[j]];
+                ck_assert_msg(same_bits(got, sum), "%zu x %zu x %zu: (%zu, %zu) is %a, not %a",
+                              p->m, p->n, p->k, i, j, (double)got, (double)sum);
+            }
+    instance_free(&instance);
+}
+
+/* m and n in 1 .. 35, k too: every remainder of every tile. */
+START_TEST(fp32_equals_fmaf_at_every_remainder)
+{
+    struct stream stream = {.key = 5};
+    for (size_t m = 1; m <= 35; m++)
+        for (size_t n = 1; n <= 35; n++) {
+            struct setup setup = {.batch_count = 1,
+                                  .m = m,
+                                  .n = n,
+                                  .k = 1 + stream_draw_below(&stream, 35),
+                                  .store = true,
+                                  .layout = (enum layout)stream_draw_below(&stream, LAYOUT_COUNT),
+                                  .values = PATTERNS,
+                                  .transposed_out = stream_draw_below(&stream, 2),
+                                  .seed = stream_draw(&stream)};
+            unsigned cpu =
+                features_without(disabled_sets[stream_draw_below(&stream, COUNT(disabled_sets))]);
+            for (size_t k = 1; k <= (test_long() ? 35 : 1); k++) {
+                setup.k = test_long() ? k : setup.k;
+                check_fmaf(&setup, NULL, cpu);
+            }
+        }
+}
+END_TEST
+
+START_TEST(fp32_equals_fmaf_across_blocks)
+{
+    static const struct setup setups[] = {
+        {.batch_count = 1, .m = 300, .n = 530, .k = 270, .layout = ROWS},
+        {.batch_count = 1, .m = 530, .n = 300, .k = 261, .layout = COLUMNS, .transposed_out = true},
+        {.batch_count = 1, .m = 1, .n = 1100, .k = 600, .layout = ROWS},
+        {.batch_count = 1, .m = 1100, .n = 1, .k = 513, .layout = WINDOW, .transposed_out = true},
+        {.batch_count = 3,
+         .m = 133,
+         .n = 1,
+         .k = 9,
+         .layout = WINDOW,
+         .transposed_out = true,
+         .values = PATTERNS},
+        {.batch_count = 3,
+         .m = 133,
+         .n = 2,
+         .k = 9,
+         .layout = STRIDED_WINDOW,
+         .transposed_out = true},
+        {.batch_count = 2,
+         .m = 1500,
+         .n = 1,
+         .k = 25,
+         .layout = STRIDED_WINDOW,
+         .values = PATTERNS},
+        {.batch_count = 40, .m = 33, .n = 17, .k = 19, .layout = COLUMNS},
+    };
+    for (size_t i = 0; i < COUNT(setups); i++)
+        for (size_t set = 0; set < COUNT(disabled_sets); set++)
+            check_fmaf(&setups[i], NULL, features_without(disabled_sets[set]));
+}
+END_TEST
+
+/* One side packed for all threads; blocks left over, and pieces of fewer tiles than threads. */
+START_TEST(fp32_equals_fmaf_on_threads)
+{
+    static const struct setup setups[] = {
+        {.batch_count = 1, .m = 130, .n = 401, .k = 270, .layout = ROWS, .store = true},
+        {.batch_count = 1, .m = 401, .n = 130, .k = 261, .layout = WINDOW, .transposed_out = true},
+        {.batch_count = 1, .m = 20, .n = 3001, .k = 190, .layout = COLUMNS},
+        {.batch_count = 1, .m = 3001, .n = 20, .k = 190, .layout = ROWS},
+        {.batch_count = 3, .m = 200, .n = 100, .k = 300, .layout = STRIDED_WINDOW},
+    };
+    static const int thread_counts[] = {2, 3, 7};
+    for (size_t t = 0; t < COUNT(thread_counts); t++) {
+        struct ulp_pool *pool = test_pool(thread_counts[t]);
+        for (size_t i = 0; i < COUNT(setups); i++)
+            for (size_t set = t; set < COUNT(disabled_sets); set += COUNT(thread_counts))
+                check_fmaf(&setups[i], pool, features_without(disabled_sets[set]));
+        ulp_pool_free(pool);
+    }
+}
+END_TEST
+
+static void check_threads(const char *name, const struct setup *setup)
+{
+    static const int thread_counts[] = {1, 2, 7};
+    struct ulp_arithmetic arithmetic = instance_arithmetic(name);
+    struct instance instance;
+    struct ulp_error error = {0};
+    instance_create(&instance, &arithmetic, setup);
+    size_t bytes = instance.out.count * instance.out.element_bytes;
+    void *first = malloc(bytes);
+    for (size_t t = 0; t < COUNT(thread_counts); t++) {
+        struct ulp_pool *pool = test_pool(thread_counts[t]);
+        ck_ulp_ok(ulp_contract(&arithmetic, &instance.problem, pool, &error), error);
+        ulp_pool_free(pool);
+        if (t == 0)
+            memcpy(first, instance.out.data, bytes);
+        ck_assert_msg(memcmp(first, instance.out.data, bytes) == 0, "%s with %d threads", name,
+                      thread_counts[t]);
+    }
+    free(first);
+    instance_free(&instance);
+}
+
+START_TEST(bits_do_not_depend_on_threads)
+{
+    static const char *const thread_names[] = {"fp32", "fp16-strict", "fp32,order=pairwise",
+                                               "fp16-strict,round=sr"};
+    const struct setup small = {.batch_count = 3,
+                                .m = 70,
+                                .n = 90,
+                                .k = 40,
+                                .layout = ROWS,
+                                .values = WITH_SPECIALS,
+                                .padding = true,
+                                .seed = 8};
+    /* So large that a side is packed for all threads. */
+    struct setup large = {.batch_count = 2,
+                          .m = 130,
+                          .n = 401,
+                          .k = 270,
+                          .layout = WINDOW,
+                          .values = WITH_SPECIALS,
+                          .padding = true,
+                          .seed = 9};
+    for (size_t i = 0; i < COUNT(thread_names); i++)
+        check_threads(thread_names[i], &small);
+    for (int turned = 0; turned < 2; turned++) {
+        large.transposed_out = turned;
+        check_threads("fp32", &large);
+        check_threads("fp16-strict", &large);
+    }
+}
+END_TEST
+
+START_TEST(what_has_no_meaning_is_refused)
+{
+    struct ulp_arithmetic fp32 = instance_arithmetic("fp32"), fp64 = instance_arithmetic("fp64");
+    struct setup setup = {.batch_count = 1, .m = 2, .n = 2, .k = 2};
+    struct instance instance;
+    struct ulp_error error = {0};
+    int64_t dim = 4;
+    instance_create(&instance, &fp32, &setup);
+    struct ulp_tensor integers, doubles;
+    ck_ulp_ok(ulp_tensor_create(&integers, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &dim, &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&doubles, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, 1, &dim, &error),
+              error);
+    instance.problem.out = &integers;
+    ck_assert_int_eq(ULP_ERROR_USAGE, ulp_contract(&fp32, &instance.problem, NULL, &error));
+    ck_assert_ptr_nonnull(strstr(error.message, "INT32"));
+    instance.problem.out = &doubles;
+    ck_assert_int_eq(ULP_ERROR_USAGE, ulp_contract(&fp32, &instance.problem, NULL, &error));
+    ck_assert_int_eq(ULP_ELEMENT_F32, ulp_accumulator_element(&fp32));
+    ck_assert_int_eq(ULP_ELEMENT_F64, ulp_accumulator_element(&fp64));
+    ulp_tensor_free(&integers);
+    ulp_tensor_free(&doubles);
+    instance_free(&instance);
+}
+END_TEST
+
+START_TEST(features_are_switched_off_with_what_builds_on_them)
+{
+    unsigned all =
+        ULP_CPU_AVX2 | ULP_CPU_F16C | ULP_CPU_AVX512 | ULP_CPU_AVX512IFMA | ULP_CPU_AVX512FP16;
+    ck_assert_uint_eq(all, ulp_cpu_without(all, NULL));
+    ck_assert_uint_eq(all, ulp_cpu_without(all, "avx51,avx"));
+    ck_assert_uint_eq(0, ulp_cpu_without(all, "avx2"));
+    ck_assert_uint_eq(ULP_CPU_AVX2, ulp_cpu_without(all, "f16c"));
+    ck_assert_uint_eq(ULP_CPU_AVX2 | ULP_CPU_F16C, ulp_cpu_without(all, "avx512"));
+    ck_assert_uint_eq(ULP_CPU_AVX2 | ULP_CPU_F16C | ULP_CPU_AVX512,
+                      ulp_cpu_without(all, "avx512ifma, avx512fp16"));
+    ck_assert_uint_eq(0, ulp_cpu_without(ULP_CPU_AVX512, NULL));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("contract");
+    TCase *tests = tcase_create("chains");
+    tcase_set_timeout(tests, test_long() ? 600 : 60);
+    tcase_add_loop_test(tests, every_arithmetic_equals_the_oracle, 0, (int)COUNT(names));
+    tcase_add_test(tests, long_chains_equal_the_oracle);
+    tcase_add_test(tests, fp32_equals_fmaf_at_every_remainder);
+    tcase_add_test(tests, fp32_equals_fmaf_across_blocks);
+    tcase_add_test(tests, fp32_equals_fmaf_on_threads);
+    tcase_add_test(tests, bits_do_not_depend_on_threads);
+    tcase_add_test(tests, what_has_no_meaning_is_refused);
+    tcase_add_test(tests, features_are_switched_off_with_what_builds_on_them);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, integer_suite(), pack_suite(), special_suite(), NULL);
+}

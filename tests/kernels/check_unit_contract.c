@@ -1,0 +1,424 @@
+/* Contractions on matrix units against the oracle of their schedules: shapes, batches, padding,
+ * schedules, threads, rounding of the results; every instruction set gives the same bits. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/random.h"
+#include "kernels/chain/step.h"
+#include "kernels/unit/fast.h"
+#include "number/round/round.h"
+#include "test.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+struct setup {
+    size_t batch_count, m, n, k;
+    size_t a_special, b_special; /* one element in so many is infinite or NaN; 0: none */
+    bool shared;                 /* all batches use the same b */
+    bool padding;                /* one element in five of a does not exist */
+    bool store;
+};
+
+struct instance {
+    struct ulp_tensor a, b, out;
+    uint8_t *padding;
+    int64_t *tables[9];
+    struct ulp_contraction problem;
+};
+
+static int64_t *steps(size_t count, int64_t step)
+{
+    int64_t *offset = malloc((count + 1) * sizeof *offset);
+    ck_assert_ptr_nonnull(offset);
+    for (size_t i = 0; i < count; i++)
+        offset[i] = (int64_t)i * step;
+    return offset;
+}
+
+static void fill(struct ulp_tensor *out, const struct ulp_format *format, size_t count,
+                 uint64_t key, size_t special)
+{
+    const int64_t dims[] = {(int64_t)count};
+    ck_assert_int_eq(ulp_tensor_create(out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, NULL),
+                     ULP_OK);
+    float *x = out->data;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t bits = ulp_random_bits(key, 2 * i);
+        x[i] = (float)ldexp(2 * ulp_random_uniform(key, 2 * i + 1) - 1, (int)(bits % 8) - 4);
+        if (bits >> 32 & 1 && bits >> 33 & 1)
+            x[i] = 0;
+        if (special && (bits >> 8) % special == 0)
+            x[i] = bits & 16 && format->overflow == ULP_OVERFLOW_INFINITY
+                       ? (bits & 32 ? INFINITY : -INFINITY)
+                       : NAN;
+    }
+    ulp_round_floats(format, ULP_ROUND_NEAREST_EVEN, x, count, 0, 0, 0);
+}
+
+static void instance_create(struct instance *it, const struct ulp_arithmetic *arithmetic,
+                            const struct setup *s, uint64_t key)
+{
+    const size_t a_count = s->batch_count * s->m * s->k,
+                 b_count = (s->shared ? 1 : s->batch_count) * s->n * s->k;
+    *it = (struct instance){0};
+    fill(&it->a, &arithmetic->storage, a_count + 1, key, s->a_special);
+    fill(&it->b, &arithmetic->storage, b_count + 1, key + 1, s->b_special);
+    it->padding = calloc(a_count + 1, 1);
+    for (size_t i = 0; s->padding && i < a_count; i++)
+        if (ulp_random_bits(key + 2, i) % 5 == 0) {
+            it->padding[i] = 1;
+            ((float *)it->a.data)[i] = 0;
+        }
+    const int64_t dims[] = {(int64_t)(s->batch_count * s->m * s->n)};
+    ck_assert_int_eq(ulp_tensor_create(&it->out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, NULL),
+                     ULP_OK);
+    const int64_t m = (int64_t)s->m, n = (int64_t)s->n, k = (int64_t)s->k;
+    int64_t *const tables[] = {steps(s->batch_count, m * k),
+                               steps(s->m, k),
+                               steps(s->k, 1),
+                               steps(s->batch_count, s->shared ? 0 : n * k),
+                               steps(s->n, 1),
+                               steps(s->k, n),
+                               steps(s->batch_count, m * n),
+                               steps(s->m, n),
+                               steps(s->n, 1)};
+    memcpy(it->tables, tables, sizeof tables);
+    it->problem =
+        (struct ulp_contraction){.batch_count = s->batch_count,
+                                 .m = s->m,
+                                 .n = s->n,
+                                 .k = s->k,
+                                 .store = s->store,
+                                 .node_key = 5,
+                                 .out = &it->out,
+                                 .a = {&it->a, it->tables[0], it->tables[1], it->tables[2],
+                                       s->padding ? it->padding : NULL},
+                                 .b = {&it->b, it->tables[3], it->tables[4], it->tables[5], NULL},
+                                 .out_batch_offset = it->tables[6],
+                                 .out_row_offset = it->tables[7],
+                                 .out_column_offset = it->tables[8]};
+}
+
+static void instance_free(struct instance *it)
+{
+    for (size_t i = 0; i < COUNT(it->tables); i++)
+        free(it->tables[i]);
+    free(it->padding);
+    ulp_tensor_free(&it->a);
+    ulp_tensor_free(&it->b);
+    ulp_tensor_free(&it->out);
+}
+
+static float expect(const struct ulp_arithmetic *arithmetic, const struct ulp_unit *unit,
+                    const struct ulp_contraction *p, size_t g, size_t i, size_t j)
+{
+    double *x = malloc((2 * p->k + 1) * sizeof *x), *y = x + p->k;
+    for (size_t k = 0; k < p->k; k++) {
+        const int64_t at = ulp_factor_offset(&p->a, g, i, k);
+        x[k] = ulp_tensor_get(p->a.tensor, (size_t)at);
+        y[k] = ulp_tensor_get(p->b.tensor, (size_t)ulp_factor_offset(&p->b, g, j, k));
+        if ((p->a.padding && p->a.padding[at]) ||
+            (p->b.padding && p->b.padding[ulp_factor_offset(&p->b, g, j, k)]))
+            x[k] = y[k] = 0;
+    }
+    ulp_round_doubles(&arithmetic->factor, arithmetic->schedule.operand_rounding, x, 2 * p->k, 0, 0,
+                      0);
+    float value = ulp_unit_schedule(unit, &arithmetic->schedule, x, y, p->k);
+    if (p->store)
+        ulp_round_floats(&arithmetic->storage, arithmetic->rounding, &value, 1, arithmetic->seed,
+                         p->node_key + p->k * ULP_DRAWS + ULP_DRAW_STORE,
+                         (g * p->m + i) * p->n + j);
+    free(x);
+    return value;
+}
+
+static const char *const arithmetics[] = {
+    "fp16",
+    "bf16",
+    "tf32",
+    "tf32-trunc",
+    "fp8-e4m3",
+    "fp8-e5m2",
+    "fp16,acc=fp16",
+    "fp16@v100",
+    "fp16@a100",
+    "tf32@a100",
+    "fp16@v100,acc=fp16",
+    "fp8-e4m3@l40s",
+    "fp8-e4m3,unit=mma",
+    "fp8-e5m2,unit=mma,acc=fp16",
+    "fp16,round=sr,seed=3",
+    "fp16,split-k=3",
+    "tf32,split-k=4",
+    "fp16,acc=fp16,split-k=5",
+    "fp8-e4m3,promote=128",
+    "fp16,promote=24",
+    "fp8-e4m3,unit=mma,promote=48,split-k=2",
+    "fp16,acc=fp16,promote=32,split-k=2",
+    "fp16,split-k=100",
+};
+static const struct setup setups[] = {
+    {1, 1, 1, 1, 0, 0, false, false, true},
+    {1, 5, 7, 0, 0, 0, false, false, true},
+    {1, 9, 40, 33, 0, 0, false, false, true},
+    {1, 70, 3, 150, 0, 0, false, false, false}, /* sides swapped */
+    {3, 6, 33, 64, 0, 0, false, false, true},
+    {3, 4, 35, 70, 0, 0, true, false, false},
+    {2, 17, 20, 45, 0, 0, false, true, true},
+    {2, 17, 20, 45, 0, 40, false, true, true},
+    {1, 40, 12, 45, 0, 40, false, true, false},
+    {1, 12, 64, 300, 0, 40, false, false, true},
+    {1, 3, 5, 513, 0, 0, false, false, false},
+    {1, 30, 40, 70, 100, 100, false, false, true},
+    {2, 20, 34, 45, 3, 2, false, true, true},
+    {1, 40, 33, 200, 400, 50, false, true, false},
+    {1, 4, 1700, 9, 0, 0, false, false, true}, /* more panels than an item has */
+};
+
+static bool same(float x, float y)
+{
+    return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y));
+}
+
+/* Every output of every instruction set against the oracle; elements of the output that are none
+ * stay as they were. */
+static void compare_instance(const char *name, const struct ulp_arithmetic *arithmetic,
+                             struct instance *it)
+{
+    static const unsigned features[] = {0, ULP_CPU_AVX2 | ULP_CPU_F16C, ~0u};
+    struct ulp_error error;
+    const struct ulp_unit *unit = ulp_unit_of(arithmetic, &error);
+    ck_assert_msg(unit != NULL, "%s", error.message);
+    const struct ulp_contraction *p = &it->problem;
+    const size_t bytes = it->out.count * sizeof(float);
+    float *wanted = malloc(bytes), *out = it->out.data;
+    memset(wanted, 0xA5, bytes);
+    for (size_t g = 0; g < p->batch_count; g++)
+        for (size_t i = 0; i < p->m; i++)
+            for (size_t j = 0; j < p->n; j++)
+                wanted[p->out_batch_offset[g] + p->out_row_offset[i] + p->out_column_offset[j]] =
+                    expect(arithmetic, unit, p, g, i, j);
+    for (size_t f = 0; f < COUNT(features); f++) {
+        memset(out, 0xA5, bytes);
+        ck_ulp_ok(ulp_unit_contract(ulp_cpu_features() & features[f], unit, arithmetic, p, NULL,
+                                    &error),
+                  error);
+        for (size_t i = 0; i < it->out.count; i++)
+            ck_assert_msg(same(out[i], wanted[i]),
+                          "%s, %zu x %zu x %zu x %zu, features %x, element %zu: %a, oracle %a",
+                          name, p->batch_count, p->m, p->n, p->k, features[f], i, (double)out[i],
+                          (double)wanted[i]);
+    }
+    free(wanted);
+}
+
+static void compare(const char *name, const struct setup *setup, uint64_t key)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    struct instance it;
+    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
+    instance_create(&it, &arithmetic, setup, key);
+    compare_instance(name, &arithmetic, &it);
+    instance_free(&it);
+}
+
+/* ---- convolutions: columns that are read where they lie ---- */
+
+struct window {
+    size_t batch, in, out; /* images times groups, channels of a group */
+    size_t height, width, kernel_height, kernel_width, stride, dilation, pad;
+    size_t special;  /* one element in so many is infinite or NaN; 0: none */
+    size_t out_step; /* between neighbours in the output */
+    bool image_is_a; /* the image is factor a */
+    bool store;
+};
+
+static const struct window windows[] = {
+    {3, 1, 1, 7, 9, 3, 3, 1, 1, 1, 0, 1, false, true}, /* depthwise */
+    {2, 1, 1, 14, 14, 3, 3, 1, 1, 1, 0, 1, false, false},
+    {2, 1, 1, 9, 40, 3, 3, 1, 1, 0, 0, 1, true, true},
+    /* a channel multiplier, odd width by two */
+    {2, 1, 2, 11, 15, 3, 3, 2, 1, 1, 0, 1, false, true},
+    {2, 1, 1, 8, 33, 5, 5, 1, 1, 2, 0, 1, false, true}, /* two blocks */
+    {1, 1, 1, 13, 17, 3, 3, 1, 2, 2, 0, 1, false, true},
+    {1, 1, 1, 19, 25, 3, 3, 3, 1, 1, 0, 2, false, true}, /* as ConvTranspose stores */
+    {2, 1, 1, 1, 70, 1, 9, 1, 1, 4, 0, 1, false, true},
+    {1, 4, 4, 9, 21, 3, 3, 1, 1, 1, 0, 1, false, true}, /* grouped */
+    {2, 3, 5, 10, 12, 3, 2, 2, 2, 1, 0, 3, true, false},
+    {1, 40, 2, 6, 7, 1, 1, 1, 1, 0, 0, 1, false, true},
+    {1, 20, 9, 6, 11, 3, 3, 1, 1, 1, 0, 1, false, true},
+    /* some batches with NaN and Inf, some without */
+    {4, 1, 1, 9, 11, 3, 3, 1, 1, 1, 150, 1, false, true},
+    {2, 2, 3, 9, 12, 3, 3, 1, 1, 1, 9, 1, true, true},
+};
+
+/* The image with zeros around it, marked as padding. */
+static void draw_image(struct instance *it, const struct window *w, struct ulp_tensor *image,
+                       size_t count)
+{
+    const size_t wide = w->width + 2 * w->pad, plane = wide * (w->height + 2 * w->pad);
+    it->padding = calloc(count + 1, 1);
+    for (size_t i = 0; i < count; i++) {
+        const size_t y = i % plane / wide, x = i % wide;
+        if (y < w->pad || y >= w->pad + w->height || x < w->pad || x >= w->pad + w->width) {
+            it->padding[i] = 1;
+            ((float *)image->data)[i] = 0;
+        }
+    }
+}
+
+static void window_create(struct instance *it, const struct ulp_arithmetic *arithmetic,
+                          const struct window *w, uint64_t key)
+{
+    const size_t wide = w->width + 2 * w->pad, high = w->height + 2 * w->pad, plane = wide * high;
+    const size_t columns = (wide - (w->kernel_width - 1) * w->dilation - 1) / w->stride + 1;
+    const size_t lines = (high - (w->kernel_height - 1) * w->dilation - 1) / w->stride + 1,
+                 pixels = lines * columns;
+    const size_t taps = w->kernel_height * w->kernel_width, k = w->in * taps,
+                 count = w->batch * w->in * plane;
+    *it = (struct instance){0};
+    struct ulp_tensor *image = w->image_is_a ? &it->a : &it->b,
+                      *weights = w->image_is_a ? &it->b : &it->a;
+    fill(image, &arithmetic->storage, count, key, w->special);
+    fill(weights, &arithmetic->storage, w->batch * w->out * k, key + 1,
+         w->special ? 10 * w->special : 0);
+    draw_image(it, w, image, count);
+    int64_t *const tables[] = {steps(w->batch, (int64_t)(w->out * k)),
+                               steps(w->out, (int64_t)k),
+                               steps(k, 1),
+                               steps(w->batch, (int64_t)(w->in * plane)),
+                               steps(pixels, 0),
+                               steps(k, 0),
+                               steps(w->batch, (int64_t)(w->out * pixels * w->out_step)),
+                               steps(w->out, (int64_t)(pixels * w->out_step)),
+                               steps(pixels, (int64_t)w->out_step)};
+    for (size_t i = 0; i < pixels; i++)
+        tables[4][i] = (int64_t)((i / columns * wide + i % columns) * w->stride);
+    for (size_t i = 0; i < k; i++) /* kernel position, then channel */
+        tables[5][i] = (int64_t)(i % w->in * plane + (i / w->in / w->kernel_width * wide +
+                                                      i / w->in % w->kernel_width) *
+                                                         w->dilation);
+    memcpy(it->tables, tables, sizeof tables);
+    const int64_t dims[] = {(int64_t)(w->batch * w->out * pixels * w->out_step)};
+    ck_assert_int_eq(ulp_tensor_create(&it->out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, NULL),
+                     ULP_OK);
+    const struct ulp_factor x = {image, tables[3], tables[4], tables[5], it->padding};
+    const struct ulp_factor y = {weights, tables[0], tables[1], tables[2], NULL};
+    it->problem = (struct ulp_contraction){.batch_count = w->batch,
+                                           .m = w->image_is_a ? pixels : w->out,
+                                           .n = w->image_is_a ? w->out : pixels,
+                                           .k = k,
+                                           .out = &it->out,
+                                           .a = w->image_is_a ? x : y,
+                                           .b = w->image_is_a ? y : x,
+                                           .out_batch_offset = tables[6],
+                                           .store = w->store,
+                                           .node_key = 5,
+                                           .out_row_offset = tables[w->image_is_a ? 8 : 7],
+                                           .out_column_offset = tables[w->image_is_a ? 7 : 8]};
+}
+
+START_TEST(convolutions_follow_the_oracle)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    struct instance it;
+    ck_ulp_ok(ulp_arithmetic_find(arithmetics[_i], &arithmetic, &error), error);
+    for (size_t i = 0; i < COUNT(windows); i++)
+        for (uint64_t repeat = 0; repeat < (test_long() ? 20 : 1); repeat++) {
+            window_create(&it, &arithmetic, &windows[i], 100 * repeat + i);
+            compare_instance(arithmetics[_i], &arithmetic, &it);
+            instance_free(&it);
+        }
+}
+END_TEST
+
+START_TEST(contractions_follow_the_oracle)
+{
+    for (size_t i = 0; i < COUNT(setups); i++)
+        for (uint64_t repeat = 0; repeat < (test_long() ? 20 : 1); repeat++)
+            compare(arithmetics[_i], &setups[i], 100 * repeat + i);
+}
+END_TEST
+
+static void compare_threads(const struct ulp_arithmetic *arithmetic, struct instance *it)
+{
+    static const int threads[] = {1, 2, 7};
+    struct ulp_error error;
+    float *first = malloc(it->out.count * sizeof *first);
+    memset(it->out.data, 0xA5, it->out.count * sizeof *first);
+    ck_ulp_ok(ulp_contract_unit(arithmetic, &it->problem, NULL, &error), error);
+    memcpy(first, it->out.data, it->out.count * sizeof *first);
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        struct ulp_pool *pool = test_pool(threads[i]);
+        memset(it->out.data, 0xA5, it->out.count * sizeof *first);
+        ck_ulp_ok(ulp_contract_unit(arithmetic, &it->problem, pool, &error), error);
+        ck_assert_int_eq(memcmp(first, it->out.data, it->out.count * sizeof *first), 0);
+        ulp_pool_free(pool);
+    }
+    free(first);
+    instance_free(it);
+}
+
+START_TEST(bits_do_not_depend_on_threads)
+{
+    static const struct setup setup = {3, 90, 70, 200, 1000, 40, false, true, true};
+    /* whose panels are cut into parts */
+    static const struct setup many_columns = {1, 22, 5000, 20, 0, 0, false, true, true};
+    struct ulp_arithmetic arithmetic, in_panels;
+    struct ulp_error error;
+    struct instance it;
+    ck_ulp_ok(ulp_arithmetic_find("fp16", &arithmetic, &error), error);
+    instance_create(&it, &arithmetic, &setup, 9);
+    compare_threads(&arithmetic, &it);
+    ck_ulp_ok(ulp_arithmetic_find("fp16,round=sr,seed=3", &in_panels, &error), error);
+    instance_create(&it, &in_panels, &many_columns, 9);
+    compare_threads(&in_panels, &it);
+    for (size_t i = 0; i < COUNT(windows); i++) {
+        window_create(&it, &arithmetic, &windows[i], i);
+        compare_threads(&arithmetic, &it);
+    }
+}
+END_TEST
+
+START_TEST(slices_cover_the_sum)
+{
+    const struct ulp_unit *unit = ulp_unit_find("h200.mma.tf32.f32");
+    ck_assert_uint_eq(ulp_unit_slice_length(unit, 8, 2), 4); /* whole: shorter than a block */
+    ck_assert_uint_eq(ulp_unit_slice_length(unit, 256, 8), 32);
+    ck_assert_uint_eq(ulp_unit_slice_length(unit, 100, 3), 40); /* 34, up to a block */
+    ck_assert_uint_eq(ulp_unit_slice_length(unit, 100, 1), 100);
+    ck_assert_uint_eq(ulp_unit_slice_length(unit, 100, 0), 100);
+    ck_assert_uint_eq(ulp_unit_slice_length(unit, 3, 7), 8);
+}
+END_TEST
+
+START_TEST(what_no_unit_does_is_refused)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find("bf16@a100", &arithmetic, &error), error);
+    snprintf(arithmetic.schedule.gpu, sizeof arithmetic.schedule.gpu, "v100");
+    ck_assert_ptr_null(ulp_unit_of(&arithmetic, &error));
+    ck_assert_int_eq(error.status, ULP_ERROR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(error.message, "mma fp16 -> fp32"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("unit-contract");
+    TCase *tests = tcase_create("contract");
+    tcase_set_timeout(tests, test_long() ? 600 : 60);
+    tcase_add_loop_test(tests, contractions_follow_the_oracle, 0, (int)COUNT(arithmetics));
+    tcase_add_loop_test(tests, convolutions_follow_the_oracle, 0, (int)COUNT(arithmetics));
+    tcase_add_test(tests, bits_do_not_depend_on_threads);
+    tcase_add_test(tests, slices_cover_the_sum);
+    tcase_add_test(tests, what_no_unit_does_is_refused);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}

@@ -1,0 +1,430 @@
+/* Matrix units against recorded GPUs, bit for bit: samples in tests/data/unit, whole files in
+ * ULPSCOPE_TEST_DATA. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/unit/unit.h"
+#include "number/round/round.h"
+#include "test.h"
+
+/* The sample and, where there is one, the whole file. Returns how many of paths are set. */
+static size_t find_files(const char *name, const char *paths[2])
+{
+    char relative[64];
+    snprintf(relative, sizeof relative, "unit/%s", name);
+    paths[0] = test_data(relative);
+    snprintf(relative, sizeof relative, "gpu/%s", name);
+    paths[1] = test_shared(relative);
+    return paths[1] ? 2 : 1;
+}
+
+static const struct ulp_tensor *find_member(const struct ulp_tensor_set *set, const char *format,
+                                            ...)
+{
+    char name[64];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(name, sizeof name, format, list);
+    va_end(list);
+    return ulp_tensor_set_find(set, name);
+}
+
+static void *take(size_t bytes)
+{
+    void *memory = calloc(1, bytes ? bytes : 1);
+    ck_assert_ptr_nonnull(memory);
+    return memory;
+}
+
+/* ---- h200_mma.npz, h200_wgmma.npz
+ * -------------------------------------------------------------------------------- */
+
+/* NaN compares as NaN: the recorded patterns of it are canonical, and so are ours. */
+static void compare_instruction(const struct ulp_tensor_set *set, const char *member)
+{
+    char class[16], input[16], accumulator[16], name[64];
+    int k;
+    struct ulp_error error;
+    ck_assert_int_eq(sscanf(member, "%15[^.].%15[^_]_k%d_%15[^.]", class, input, &k, accumulator),
+                     4);
+    snprintf(name, sizeof name, "h200.%s.%s.%s", class, input, accumulator);
+    const struct ulp_unit *unit = ulp_unit_find(name);
+    ck_assert_msg(unit != NULL, "%s", name);
+    const int length = (int)(strrchr(member, '.') - member);
+    const struct ulp_tensor *a = find_member(set, "%.*s.A", length, member);
+    const struct ulp_tensor *b = find_member(set, "%.*s.B", length, member);
+    const struct ulp_tensor *c = find_member(set, "%.*s.C", length, member);
+    const struct ulp_tensor *d = find_member(set, "%.*s.D", length, member);
+    ck_assert(a && b && c && d && a->dims[2] == k);
+    ck_assert_int_eq((int)a->element_bytes * 8, ulp_unit_input(unit)->bits);
+    ck_assert_int_eq((int)c->element_bytes * 8, ulp_unit_accumulator_bits(unit));
+    void *got = take(d->count * d->element_bytes);
+    struct ulp_unit_problem problem = {.t = (size_t)a->dims[0],
+                                       .m = (size_t)a->dims[1],
+                                       .n = (size_t)b->dims[1],
+                                       .k = (size_t)k,
+                                       .a = a->data,
+                                       .b = b->data,
+                                       .c = c->data,
+                                       .d = got};
+    ck_ulp_ok(ulp_unit_run(unit, &problem, NULL, &error), error);
+    const size_t bytes = d->element_bytes;
+    for (size_t i = 0; i < d->count; i++)
+        ck_assert_msg(memcmp((char *)got + i * bytes, (char *)d->data + i * bytes, bytes) == 0,
+                      "%s, element %zu", member, i);
+    free(got);
+}
+
+static void compare_instructions(const char *file, size_t expected)
+{
+    const char *paths[2];
+    const size_t count = find_files(file, paths);
+    for (size_t i = 0; i < count; i++) {
+        struct ulp_tensor_set set = {0};
+        struct ulp_error error;
+        size_t instructions = 0;
+        ck_ulp_ok(ulp_tensor_set_read(paths[i], &set, &error), error);
+        for (size_t j = 0; j < set.count; j++)
+            if (strcmp(strrchr(set.items[j].name, '.'), ".A") == 0) {
+                compare_instruction(&set, set.items[j].name);
+                instructions++;
+            }
+        ck_assert_uint_eq(instructions, expected);
+        ulp_tensor_set_free(&set);
+    }
+}
+
+START_TEST(h200_mma_sync)
+{
+    compare_instructions("h200_mma.npz", 10);
+}
+END_TEST
+
+START_TEST(h200_wgmma)
+{
+    compare_instructions("h200_wgmma.npz", 7);
+}
+END_TEST
+
+/* ---- other_gpus.npz
+ * ---------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *gpu, *unit;
+} gpus[] = {{"V100", "v100"}, {"A100", "a100"}, {"A2", "a2"},     {"Ada", "ada"},
+            {"L40S", "l40s"}, {"H100", "h100"}, {"H200", "h200"}, {"B200", "b200"}};
+static const struct {
+    const char *format, *input;
+} inputs[] = {
+    {"fp16", "f16"}, {"bf16", "bf16"}, {"tf32", "tf32"}, {"E4M3", "e4m3"}, {"E5M2", "e5m2"}};
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Element i as the value it stands for: 16-bit patterns, or FP32 images. */
+static double image(const struct ulp_tensor *tensor, const struct ulp_format *format, size_t i)
+{
+    if (tensor->element_bytes == 2)
+        return ulp_format_decode(format, ((const uint16_t *)tensor->data)[i]);
+    float x;
+    memcpy(&x, (const uint32_t *)tensor->data + i, sizeof x);
+    return x;
+}
+
+/* One GPU, operand format and accumulator. On H100 and H200 the recorded FP8 -> FP32 is wgmma with
+ * c = 0. */
+static bool compare_dots(const struct ulp_tensor_set *set, size_t gpu, size_t input, bool half)
+{
+    const char *prefix = gpus[gpu].gpu, *format_name = inputs[input].format;
+    const struct ulp_tensor *d =
+        find_member(set, "%s.%s.d.%s", prefix, format_name, half ? "fp16" : "fp32");
+    if (!d)
+        return false;
+    const struct ulp_tensor *a = find_member(set, "%s.%s.a", prefix, format_name);
+    const struct ulp_tensor *b = find_member(set, "%s.%s.b", prefix, format_name);
+    const struct ulp_tensor *c = find_member(set, "%s.%s.c.fp32", prefix, format_name);
+    ck_assert(a && b && c);
+    const bool wgmma = prefix[0] == 'H' && format_name[0] == 'E' && !half;
+    char name[64];
+    snprintf(name, sizeof name, "%s.%s.%s.%s", gpus[gpu].unit, wgmma ? "wgmma" : "mma",
+             inputs[input].input, half ? "f16" : "f32");
+    const struct ulp_unit *unit = ulp_unit_find(name);
+    ck_assert_msg(unit != NULL, "%s", name);
+    struct ulp_format operand = {0}, fp16, fp32;
+    ulp_format_find("fp16", &fp16, NULL);
+    ulp_format_find("fp32", &fp32, NULL);
+    ck_assert_int_eq(ulp_format_find(ulp_unit_input(unit)->format, &operand, NULL), ULP_OK);
+    const size_t k = (size_t)a->dims[1];
+    for (size_t i = 0; i < d->count; i++) {
+        double x[32], y[32], start = wgmma ? 0 : image(c, &fp32, i);
+        for (size_t j = 0; j < k; j++) {
+            x[j] = image(a, &operand, i * k + j);
+            y[j] = image(b, &operand, i * k + j);
+        }
+        if (half)
+            ulp_round_doubles(&fp16, ULP_ROUND_NEAREST_EVEN, &start, 1, 0, 0, 0);
+        const double got = ulp_unit_chain(unit, x, y, NULL, NULL, k, start),
+                     wanted = image(d, &fp32, i);
+        ck_assert_msg(memcmp(&got, &wanted, sizeof got) == 0 || (isnan(got) && isnan(wanted)),
+                      "%s, row %zu: %a, recorded %a", name, i, got, wanted);
+    }
+    return true;
+}
+
+START_TEST(eight_gpus)
+{
+    const char *paths[2];
+    const size_t count = find_files("other_gpus.npz", paths);
+    for (size_t i = 0; i < count; i++) {
+        struct ulp_tensor_set set = {0};
+        struct ulp_error error;
+        size_t compared = 0;
+        ck_ulp_ok(ulp_tensor_set_read(paths[i], &set, &error), error);
+        for (size_t gpu = 0; gpu < COUNT(gpus); gpu++)
+            for (size_t input = 0; input < COUNT(inputs); input++)
+                for (int half = 0; half < 2; half++)
+                    compared += compare_dots(&set, gpu, input, half);
+        ck_assert_uint_eq(compared, 48);
+        ulp_tensor_set_free(&set);
+    }
+}
+END_TEST
+
+/* ---- h200_gemm.npz: cuBLAS, its schedules set in the arithmetic
+ * -------------------------------------------------- */
+
+static const struct {
+    int k;
+    /* gemm.K.MEMBER; operands rounded to the arithmetic's storage first */
+    const char *member, *arithmetic;
+} gemms[] = {
+    {8, "f16.red0", "fp16"},
+    {16, "f16.red0", "fp16"},
+    {32, "f16.red0", "fp16"},
+    {64, "f16.red0", "fp16"},
+    {1024, "f16.red0", "fp16"},
+    {8, "f16.red1", "fp16"},
+    {16, "f16.red1", "fp16"},
+    {32, "f16.red1", "fp16"},
+    {64, "f16.red1", "fp16"},
+    {1024, "f16.red1", "fp16"},
+    {8, "bf16", "bf16"},
+    {16, "bf16", "bf16"},
+    {32, "bf16", "bf16"},
+    {64, "bf16", "bf16"},
+    {1024, "bf16", "bf16"},
+    {8, "f16.acc16", "fp16,acc=fp16"},
+    {16, "f16.acc16", "fp16,acc=fp16,split-k=2"},
+    {32, "f16.acc16", "fp16,acc=fp16,split-k=4"},
+    {64, "f16.acc16", "fp16,acc=fp16"},
+    {1024, "f16.acc16", "fp16,acc=fp16,split-k=8"},
+    {8, "tf32", "tf32,operands=rne,split-k=2"},
+    {16, "tf32", "tf32,operands=rne,split-k=4"},
+    {32, "tf32", "tf32,operands=rne"},
+    {64, "tf32", "tf32,operands=rne,split-k=2"},
+    {1024, "tf32", "tf32,operands=rne,split-k=16"},
+    {16, "e4m3.fast1", "fp8-e4m3"},
+    {32, "e4m3.fast1", "fp8-e4m3"},
+    {64, "e4m3.fast1", "fp8-e4m3"},
+    {1024, "e4m3.fast1", "fp8-e4m3"},
+    {16, "e4m3.fast0", "fp8-e4m3,promote=128"},
+    {32, "e4m3.fast0", "fp8-e4m3,promote=128"},
+    {64, "e4m3.fast0", "fp8-e4m3,promote=128"},
+    {1024, "e4m3.fast0", "fp8-e4m3,promote=128"},
+};
+
+/* a and b are matrices that hold the arithmetic's values after rounding to its storage; element
+ * (line, k) at line * line_step + k * k_step. Compares every output with the recorded one, an FP32
+ * image or a pattern of storage. */
+struct matrix {
+    struct ulp_tensor tensor;
+    int64_t line_step, k_step;
+};
+
+static struct matrix read_matrix(const struct ulp_tensor *file,
+                                 const struct ulp_arithmetic *arithmetic, bool transposed)
+{
+    struct matrix out = {.line_step = transposed ? 1 : file->dims[1],
+                         .k_step = transposed ? file->dims[1] : 1};
+    ck_assert_int_eq(ulp_tensor_create(&out.tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2,
+                                       file->dims, NULL),
+                     ULP_OK);
+    float *x = out.tensor.data;
+    for (size_t i = 0; i < file->count; i++)
+        x[i] = file->element_bytes == 1 ? (float)ulp_format_decode(&arithmetic->storage,
+                                                                   ((const uint8_t *)file->data)[i])
+                                        : ((const float *)file->data)[i];
+    ulp_round_floats(&arithmetic->storage, ULP_ROUND_NEAREST_EVEN, x, file->count, 0, 0, 0);
+    return out;
+}
+
+static int64_t *steps(size_t count, int64_t step)
+{
+    int64_t *offset = take(count * sizeof *offset);
+    for (size_t i = 0; i < count; i++)
+        offset[i] = (int64_t)i * step;
+    return offset;
+}
+
+/* store: the recorded result is in storage; else accumulators. */
+static void compare_product(const char *what, const struct ulp_arithmetic *arithmetic,
+                            const struct matrix *a, const struct matrix *b, size_t k,
+                            const struct ulp_tensor *wanted, bool store)
+{
+    const size_t m = (size_t)wanted->dims[0], n = (size_t)wanted->dims[1];
+    struct ulp_error error;
+    struct ulp_tensor out;
+    ck_ulp_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, wanted->dims, &error),
+              error);
+    int64_t *const tables[] = {steps(m, a->line_step), steps(k, a->k_step),  steps(n, b->line_step),
+                               steps(k, b->k_step),    steps(m, (int64_t)n), steps(n, 1)};
+    struct ulp_contraction problem = {.batch_count = 1,
+                                      .m = m,
+                                      .n = n,
+                                      .k = k,
+                                      .store = store,
+                                      .out = &out,
+                                      .a = {&a->tensor, NULL, tables[0], tables[1], NULL},
+                                      .b = {&b->tensor, NULL, tables[2], tables[3], NULL},
+                                      .out_row_offset = tables[4],
+                                      .out_column_offset = tables[5]};
+    ck_ulp_ok(ulp_contract_unit(arithmetic, &problem, NULL, &error), error);
+    for (size_t i = 0; i < out.count; i++) {
+        const double x =
+            wanted->element_bytes == 2
+                ? ulp_format_decode(&arithmetic->storage, ((const uint16_t *)wanted->data)[i])
+                : ulp_tensor_get(wanted, i);
+        const double got = ulp_tensor_get(&out, i);
+        ck_assert_msg(got == x, "%s, element %zu: %a, recorded %a", what, i, got, x);
+    }
+    for (size_t i = 0; i < COUNT(tables); i++)
+        free(tables[i]);
+    ulp_tensor_free(&out);
+}
+
+static void compare_gemm(const struct ulp_tensor_set *set, size_t row)
+{
+    const int k = gemms[row].k;
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    char what[64];
+    ck_ulp_ok(ulp_arithmetic_find(gemms[row].arithmetic, &arithmetic, &error), error);
+    const bool fp8 = arithmetic.storage.storage_bits == 8;
+    const struct ulp_tensor *wanted = find_member(set, "gemm.%d.%s", k, gemms[row].member);
+    const struct ulp_tensor *a_file = find_member(set, fp8 ? "gemm.%d.e4m3.A" : "gemm.%d.A", k);
+    const struct ulp_tensor *b_file = find_member(set, fp8 ? "gemm.%d.e4m3.B" : "gemm.%d.B", k);
+    ck_assert(wanted && a_file && b_file);
+    struct matrix a = read_matrix(a_file, &arithmetic, false),
+                  b = read_matrix(b_file, &arithmetic, true);
+    snprintf(what, sizeof what, "gemm.%d.%s", k, gemms[row].member);
+    compare_product(what, &arithmetic, &a, &b, (size_t)k, wanted, !fp8);
+    ulp_tensor_free(&a.tensor);
+    ulp_tensor_free(&b.tensor);
+}
+
+START_TEST(h200_cublas)
+{
+    const char *paths[2];
+    const size_t count = find_files("h200_gemm.npz", paths);
+    for (size_t i = 0; i < count; i++) {
+        struct ulp_tensor_set set = {0};
+        struct ulp_error error;
+        ck_ulp_ok(ulp_tensor_set_read(paths[i], &set, &error), error);
+        for (size_t row = 0; row < COUNT(gemms); row++)
+            compare_gemm(&set, row);
+        ulp_tensor_set_free(&set);
+    }
+}
+END_TEST
+
+/* ---- single vectors
+ * ---------------------------------------------------------------------------------------------- */
+
+static double dot(const char *name, const double *a, const double *b, size_t k, double c)
+{
+    const struct ulp_unit *unit = ulp_unit_find(name);
+    ck_assert_msg(unit != NULL, "%s", name);
+    return ulp_unit_chain(unit, a, b, NULL, NULL, k, c);
+}
+
+/* Exact: -0.875. Public tests of these GPUs. */
+START_TEST(a_short_vector_tells_the_generations_apart)
+{
+    static const struct {
+        const char *unit;
+        double result;
+    } rows[] = {{"v100.mma.f16.f32", 0},      {"t4.mma.f16.f32", -0.5},
+                {"a100.mma.f16.f32", -0.5},   {"ada.mma.f16.f32", -0.5},
+                {"a100.mma.tf32.f32", -0.5},  {"h100.mma.f16.f32", -0.75},
+                {"h200.wgmma.f16.f32", -0.75}};
+    const double a[] = {-0x1p13, -0.5, -0.25, -0.125}, b[] = {0x1p10, 1, 1, 1};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        ck_assert_msg(dot(rows[i].unit, a, b, 4, 0x1p23) == rows[i].result, "%s", rows[i].unit);
+}
+END_TEST
+
+/* Products {2^-25, 2^-47} and the like, measured on the H200: an FP16 accumulator's block is
+ * aligned no lower than 2^-21. */
+START_TEST(fp16_accumulators_have_a_floor)
+{
+    static const struct {
+        double first, second, c, result;
+    } rows[] = {{0x1p-25, 0x1p-47, 0, 0},
+                {0x1p-25, 0x1p-46, 0, 0x1p-24},
+                {0x1p-25, 0x1p-48, 0, 0},
+                {0x1p-25, -0x1p-40, 0x1p-24, 0x1p-23}};
+    static const char *const units[] = {"h200.mma.f16.f16", "h200.wgmma.f16.f16"};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (size_t j = 0; j < COUNT(units); j++) {
+            const double a[] = {0x1p-13,
+                                ldexp(rows[i].second < 0 ? -1 : 1, ilogb(rows[i].second) / 2)};
+            const double b[] = {0x1p-12,
+                                ldexp(1, ilogb(rows[i].second) - ilogb(rows[i].second) / 2)};
+            ck_assert(a[0] * b[0] == rows[i].first && a[1] * b[1] == rows[i].second);
+            ck_assert_msg(dot(units[j], a, b, 2, rows[i].c) == rows[i].result, "%s, vector %zu",
+                          units[j], i);
+        }
+}
+END_TEST
+
+/* Measured on the H200, mma.sync and wgmma. */
+START_TEST(a_sum_of_negative_zeros_is_positive)
+{
+    static const char *const units[] = {"h200.mma.f16.f32", "h200.mma.f16.f16",
+                                        "h200.wgmma.f16.f32", "h200.mma.tf32.f32",
+                                        "h200.wgmma.e4m3.f32"};
+    const double a[] = {-0.0, -0.0, 0, 1}, b[] = {1, 0, -0.0, -0.0};
+    for (size_t i = 0; i < COUNT(units); i++) {
+        const double d = dot(units[i], a, b, 4, -0.0);
+        ck_assert_msg(d == 0 && !signbit(d), "%s", units[i]);
+    }
+}
+END_TEST
+
+/* wgmma keeps 13 fraction bits of c; mma.sync adds it in FP32, so zero products leave it as it
+ * is. */
+START_TEST(fp8_keeps_c_on_mma_sync_only)
+{
+    const double zero[32] = {0}, c = 1 + 0x1p-13 + 0x1p-20;
+    ck_assert(dot("h200.mma.e4m3.f32", zero, zero, 32, c) == c);
+    ck_assert(dot("h200.wgmma.e4m3.f32", zero, zero, 32, c) == 1 + 0x1p-13);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("unit-recorded");
+    TCase *tests = tcase_create("recorded");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, h200_mma_sync);
+    tcase_add_test(tests, h200_wgmma);
+    tcase_add_test(tests, eight_gpus);
+    tcase_add_test(tests, h200_cublas);
+    tcase_add_test(tests, a_short_vector_tells_the_generations_apart);
+    tcase_add_test(tests, fp16_accumulators_have_a_floor);
+    tcase_add_test(tests, a_sum_of_negative_zeros_is_positive);
+    tcase_add_test(tests, fp8_keeps_c_on_mma_sync_only);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}

@@ -1,0 +1,454 @@
+/* Arithmetics by name: what names mean, that they round-trip, and what wrong ones are told. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "kernels/unit/unit.h"
+#include "test.h"
+
+static struct ulp_arithmetic get_arithmetic(const char *name)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
+    return arithmetic;
+}
+
+static bool same_format(const struct ulp_format *a, const struct ulp_format *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->precision == b->precision && a->emin == b->emin &&
+           a->emax == b->emax && a->max_finite == b->max_finite && a->overflow == b->overflow &&
+           a->subnormals == b->subnormals && a->signed_zero == b->signed_zero &&
+           a->carrier == b->carrier && a->storage_bits == b->storage_bits;
+}
+
+static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b)
+{
+    const struct ulp_schedule *s = &a->schedule, *t = &b->schedule;
+    return same_format(&a->storage, &b->storage) && same_format(&a->factor, &b->factor) &&
+           same_format(&a->accumulator, &b->accumulator) && same_format(&a->compute, &b->compute) &&
+           a->rounding == b->rounding && a->place == b->place && a->order == b->order &&
+           a->order_block == b->order_block && a->reduce == b->reduce &&
+           a->reduce_block == b->reduce_block && a->seed == b->seed && !strcmp(s->gpu, t->gpu) &&
+           !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
+           s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
+           s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
+           a->cuda_functions == b->cuda_functions;
+}
+
+/* What every arithmetic must satisfy, whatever its name. */
+static void expect_consistent(const struct ulp_arithmetic *a, const char *name)
+{
+    const struct ulp_schedule *s = &a->schedule;
+    ck_expect(!s->gpu[0] == !s->unit_class[0], "%s: GPU without a class", name);
+    ck_expect(!(s->gpu[0] && s->fused), "%s: a unit and a fused chain", name);
+    ck_expect(a->place == ULP_ROUND_RESULT || same_format(&a->compute, &a->storage),
+              "%s: compute is not storage", name);
+    ck_expect(a->place == ULP_ROUND_EACH_STEP || strcmp(a->compute.name, a->storage.name),
+              "%s: compute is storage", name);
+    ck_expect(a->order != ULP_ORDER_WARP, "%s: products in the order of rows", name);
+    ck_expect(a->reduce == ULP_ORDER_BLOCKED ? a->reduce_block > 0 : a->reduce_block == 0,
+              "%s: reduce_block", name);
+    ck_expect(a->order == ULP_ORDER_BLOCKED ? a->order_block > 0 : a->order_block == 0,
+              "%s: order_block", name);
+    struct ulp_error error;
+    if (s->gpu[0])
+        ck_expect(ulp_unit_of(a, &error) != NULL, "%s: %s", name, error.message);
+    char text[4096];
+    const size_t length = ulp_arithmetic_describe(a, text, sizeof text);
+    ck_expect(length == strlen(text), "%s: description of %zu bytes", name, length);
+    ck_expect(strncmp(text, a->name, strlen(a->name)) == 0 && text[strlen(a->name)] == '\n',
+              "%s: no name", name);
+    for (const char *line = strchr(text, '\n') + 1, *end; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        ck_expect(end && end - line <= 96, "%s: a description's line is too long: %s", name, line);
+    }
+}
+
+static unsigned long round_trips;
+
+static void expect_round_trip(const char *name)
+{
+    struct ulp_arithmetic a, b;
+    if (ulp_arithmetic_find(name, &a, NULL) != ULP_OK)
+        return;
+    struct ulp_error error;
+    ck_expect(ulp_arithmetic_find(a.name, &b, &error) == ULP_OK, "%s: canonical: %s", name,
+              error.message);
+    ck_expect(same_meaning(&a, &b) && strcmp(a.name, b.name) == 0, "%s: canonical %s means %s",
+              name, a.name, b.name);
+    expect_consistent(&a, name);
+    round_trips++;
+}
+
+static const char *const bases[] = {"fp64",        "fp32",        "fp16",
+                                    "bf16",        "tf32",        "tf32-trunc",
+                                    "fp8-e4m3",    "fp8-e5m2",    "fp8-e4m3fnuz",
+                                    "e5m7",        "e9m20",       "e11m52",
+                                    "fp16-strict", "tf32-strict", "fp8-e4m3-strict",
+                                    "fp32-strict", "mpfr:128"};
+static const char *const gpu_parts[] = {"",     "@v100", "@t4",   "@a100", "@a2",
+                                        "@ada", "@l40s", "@h100", "@h200", "@b200"};
+/* One list a part; every combination of an entry of each list is a name. */
+static const char *const part_lists[][8] = {
+    {"", ",round=rz", ",round=sr,seed=18446744073709551615", ",round=sr"},
+    {"", ",each-step", ",result-only", ",compute=fp64", ",compute=fp32", ",compute=fp16"},
+    {"", ",acc=fp16", ",acc=fp64", ",acc=e8m12"},
+    {"", ",factor=tf32", ",factor=bf16", ",factor=fp32"},
+    {"", ",unit=none", ",unit=mma", ",unit=wgmma", ",unit=tcgen05"},
+    {"", ",order=pairwise", ",order=blocked:64"},
+    {"", ",fma", ",nofma"},
+    {"", ",subnormals=flush", ",overflow=saturate,subnormals=keep", ",overflow=nan"},
+    {"", ",operands=rz", ",operands=rna"},
+    {"", ",functions=cuda", ",functions=rounded"},
+    {"", ",promote=128", ",split-k=8,epilogue=rounded", ",promote=1073741824,split-k=1"},
+};
+enum { LIST_COUNT = sizeof part_lists / sizeof part_lists[0] };
+
+static size_t list_length(const char *const list[8])
+{
+    size_t n = 0;
+    while (n < 8 && list[n])
+        n++;
+    return n;
+}
+
+START_TEST(names_round_trip)
+{
+    /* All pairs of parts on every base and GPU, and random combinations of all of them. */
+    for (size_t g = 0; g < sizeof gpu_parts / sizeof gpu_parts[0]; g++)
+        for (int p = 0; p < LIST_COUNT; p++)
+            for (int q = p + 1; q < LIST_COUNT; q++)
+                for (size_t i = 0; i < list_length(part_lists[p]); i++)
+                    for (size_t j = 0; j < list_length(part_lists[q]); j++) {
+                        char name[256];
+                        snprintf(name, sizeof name, "%s%s%s%s", bases[_i], gpu_parts[g],
+                                 part_lists[q][j], part_lists[p][i]);
+                        if (g == 0 || g == 3 || (i + j + g) % 5 == 0 || test_long())
+                            expect_round_trip(name);
+                    }
+    for (uint64_t k = 0; k < (test_long() ? 40000 : 4000); k++) {
+        char name[512];
+        uint64_t random = ulp_random_bits(77, k);
+        snprintf(name, sizeof name, "%s%s", bases[_i],
+                 random & 3 ? "" : gpu_parts[(random >> 2) % 10]);
+        for (int p = 0; p < LIST_COUNT; p++) {
+            random = ulp_random_bits(78 + (uint64_t)p, k);
+            const size_t length = strlen(name);
+            if (random & 1)
+                snprintf(name + length, sizeof name - length, "%s",
+                         part_lists[p][(random >> 1) % list_length(part_lists[p])]);
+        }
+        expect_round_trip(name);
+    }
+    ck_assert_uint_gt(round_trips, strcmp(bases[_i], "mpfr:128") == 0 ? 0 : 500);
+}
+END_TEST
+
+/* Different words, the same arithmetic, one name. */
+START_TEST(canonical_names)
+{
+    static const char *const same[][2] = {
+        {"fp16@h200", "fp16"},
+        {"FP16", "fp16"},
+        {"fp16,acc=fp32", "fp16"},
+        {"fp16,unit=mma", "fp16"},
+        {"fp16,reduce=warp,round=rne", "fp16"},
+        {"fp16,order=sequential", "fp16,reduce=sequential"},
+        {"fp16,order=pairwise,reduce=pairwise", "fp16,order=pairwise"},
+        {"fp32,order=pairwise,reduce=sequential", "fp32,order=pairwise,reduce=sequential"},
+        {"fp32,order=sequential,reduce=sequential", "fp32"},
+        {"bf16,unit=none,reduce=sequential", "bf16,unit=none"},
+        {"fp32-strict", "fp32,nofma"},
+        {"e5m7-strict", "e5m7"},
+        {"e5m7,nofma", "e5m7"},
+        {"fp16,each-step,unit=none,acc=fp16,nofma", "fp16-strict"},
+        {"fp16-strict,acc=fp32,fma", "fp16,each-step,unit=none"},
+        {"fp32,factor=tf32,operands=rz,unit=mma", "tf32-trunc"},
+        {"fp32,factor=tf32,operands=rna,unit=mma", "tf32"},
+        {"tf32,operands=rz", "tf32-trunc"},
+        {"tf32,factor=fp32,unit=none", "fp32"},
+        {"bf16,factor=fp32", "bf16,unit=none"},
+        {"fp64@a100", "fp64"},
+        {"fp16,compute=fp16", "fp16,each-step"},
+        {"fp32,split-k=1", "fp32"},
+        {"fp16,epilogue=fused", "fp16"},
+        {"fp16,epilogue=rounded,split-k=4", "fp16,split-k=4,epilogue=rounded"},
+        {"fp16,qdq=integer,split-k=4", "fp16,split-k=4,qdq=integer"},
+        {"fp32,qdq=float", "fp32"},
+        {"fp16,functions=cuda", "fp16"},
+        {"fp32,functions=rounded", "fp32"},
+        {"fp16-strict,functions=rounded", "fp16-strict"},
+        {"fp32,fma", "fp32"},
+        {"fp8-e4m3,unit=wgmma", "fp8-e4m3"},
+        {"fp8-e4m3@b200,unit=tcgen05", "fp8-e4m3@b200"},
+        {"fp16,seed=3,round=sr", "fp16,round=sr,seed=3"},
+        {"fp16,round=sr,seed=0", "fp16,round=sr"},
+        {"e5m10,result-only,compute=fp32", "e5m10,result-only"},
+        {"fp32,order=pairwise,nofma", "fp32,order=pairwise"},
+        {"fp32,compute=fp64", "fp32,result-only"},
+    };
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        const struct ulp_arithmetic a = get_arithmetic(same[i][0]), b = get_arithmetic(same[i][1]);
+        ck_assert_msg(strcmp(a.name, b.name) == 0 && same_meaning(&a, &b), "%s is %s, but %s is %s",
+                      same[i][0], a.name, same[i][1], b.name);
+    }
+    static const char *const themselves[] = {"fp64",
+                                             "fp32",
+                                             "fp16",
+                                             "bf16",
+                                             "tf32",
+                                             "tf32-trunc",
+                                             "fp8-e4m3",
+                                             "fp8-e5m2",
+                                             "fp16-strict",
+                                             "e5m7",
+                                             "mpfr:128",
+                                             "fp16@v100",
+                                             "tf32@a100",
+                                             "fp16,acc=fp16",
+                                             "fp32,order=pairwise",
+                                             "fp32,split-k=8",
+                                             "e5m7,round=rz",
+                                             "fp16,round=sr,seed=3",
+                                             "tf32,split-k=8",
+                                             "fp8-e4m3,promote=128",
+                                             "fp8-e4m3,unit=mma",
+                                             "fp32,order=blocked:64",
+                                             "fp16,epilogue=rounded",
+                                             "fp16,subnormals=flush",
+                                             "fp16,overflow=saturate",
+                                             "fp16,functions=rounded",
+                                             "tf32,functions=rounded",
+                                             "fp32,functions=cuda",
+                                             "fp16,unit=none,functions=cuda",
+                                             "fp32,nofma"};
+    for (size_t i = 0; i < sizeof themselves / sizeof themselves[0]; i++)
+        ck_assert_str_eq(get_arithmetic(themselves[i]).name, themselves[i]);
+    for (size_t i = 0; ulp_arithmetic_preset(i); i++)
+        ck_assert_str_eq(get_arithmetic(ulp_arithmetic_preset(i)).name, ulp_arithmetic_preset(i));
+}
+END_TEST
+
+/* The parts of the documented names, as design and format.h state them. */
+START_TEST(meanings)
+{
+    static const struct {
+        const char *name, *storage, *factor, *compute, *accumulator;
+        enum ulp_rounding_place place;
+        const char *gpu, *unit_class;
+        bool fused;
+        enum ulp_rounding operands;
+    } rows[] = {
+        {"fp64", "fp64", "fp64", "fp64", "fp64", ULP_ROUND_EACH_STEP, "", "", true,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp32", "fp32", "fp32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "", "", true,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp32,nofma", "fp32", "fp32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "", "", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp16", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "h200", "mma", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"bf16@a100", "bf16", "bf16", "fp32", "fp32", ULP_ROUND_RESULT, "a100", "mma", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"tf32", "fp32", "tf32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200", "mma", false,
+         ULP_ROUND_NEAREST_AWAY},
+        {"tf32-trunc", "fp32", "tf32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200", "mma", false,
+         ULP_ROUND_TOWARD_ZERO},
+        {"fp8-e4m3", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, "h200", "wgmma",
+         false, ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e5m2@b200", "fp8-e5m2", "fp8-e5m2", "fp32", "fp32", ULP_ROUND_RESULT, "b200",
+         "tcgen05", false, ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e4m3@h100", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, "h100", "wgmma",
+         false, ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e5m2@l40s", "fp8-e5m2", "fp8-e5m2", "fp32", "fp32", ULP_ROUND_RESULT, "l40s", "mma",
+         false, ULP_ROUND_NEAREST_EVEN},
+        {"fp16@b200", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "b200", "mma", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp32", "fp32", ULP_ROUND_RESULT, "", "",
+         true, ULP_ROUND_NEAREST_EVEN},
+        {"fp16-strict", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "", "", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp16-strict,fma", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "", "", true,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp16-strict@v100", "fp16", "fp16", "fp16", "fp16", ULP_ROUND_EACH_STEP, "v100", "mma",
+         false, ULP_ROUND_NEAREST_EVEN},
+        {"fp16,acc=fp16", "fp16", "fp16", "fp32", "fp16", ULP_ROUND_RESULT, "h200", "mma", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"fp16,unit=none", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, "", "", true,
+         ULP_ROUND_NEAREST_EVEN},
+        {"e5m7", "e5m7", "e5m7", "e5m7", "e5m7", ULP_ROUND_EACH_STEP, "", "", false,
+         ULP_ROUND_NEAREST_EVEN},
+        {"mpfr:128", "mpfr:128", "mpfr:128", "mpfr:128", "mpfr:128", ULP_ROUND_EACH_STEP, "", "",
+         true, ULP_ROUND_NEAREST_EVEN},
+        {"fp32,factor=bf16,unit=mma", "fp32", "bf16", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200",
+         "mma", false, ULP_ROUND_NEAREST_EVEN},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct ulp_arithmetic a = get_arithmetic(rows[i].name);
+        ck_assert_str_eq(a.storage.name, rows[i].storage);
+        ck_assert_str_eq(a.factor.name, rows[i].factor);
+        ck_assert_str_eq(a.compute.name, rows[i].compute);
+        ck_assert_str_eq(a.accumulator.name, rows[i].accumulator);
+        ck_assert_str_eq(a.schedule.gpu, rows[i].gpu);
+        ck_assert_str_eq(a.schedule.unit_class, rows[i].unit_class);
+        ck_assert_msg(a.place == rows[i].place && a.schedule.fused == rows[i].fused &&
+                          a.schedule.operand_rounding == rows[i].operands,
+                      "%s", rows[i].name);
+    }
+    struct ulp_arithmetic a = get_arithmetic(
+        "fp32,subnormals=flush,overflow=saturate,order=blocked:7,round=rd,promote=32");
+    ck_assert(!a.storage.subnormals && !a.accumulator.subnormals && !a.compute.subnormals &&
+              !a.factor.subnormals);
+    ck_assert(a.storage.overflow == ULP_OVERFLOW_SATURATE &&
+              a.accumulator.overflow == ULP_OVERFLOW_SATURATE);
+    ck_assert(a.order == ULP_ORDER_BLOCKED && a.order_block == 7 && a.rounding == ULP_ROUND_DOWN &&
+              a.schedule.promote == 32);
+    /* the unit's accumulator keeps the unit's rule */
+    a = get_arithmetic("fp16,acc=fp16,subnormals=flush");
+    ck_assert(!a.storage.subnormals && a.accumulator.subnormals && a.compute.subnormals);
+}
+END_TEST
+
+/* Each wrong name, and words that its message must contain: what is wrong and what to do. */
+START_TEST(wrong_names)
+{
+    static const struct {
+        const char *name, *words[3];
+    } wrong[] = {
+        {"", {"unknown base", "fp16"}},
+        {"fp61", {"unknown base \"fp61\"", "did you mean \"fp64\"", "known: fp64, fp32"}},
+        {"half", {"did you mean \"fp16\""}},
+        {"float32", {"did you mean \"fp32\""}},
+        {"bf61", {"did you mean \"bf16\""}},
+        {"mpfr", {"did you mean \"mpfr:128\""}},
+        {"mpfr:5000", {"2 to 4096"}},
+        {"e1m3", {"2 to 11 exponent bits"}},
+        {"mpfr:128-strict", {"unknown base"}},
+        {"mpfr:128,round=rz", {"mpfr:128 is the reference", "no parts"}},
+        {"fp16,acc=mpfr:128", {"no part of another", "fp64"}},
+        {"tf32-trunc-strict", {"unknown base"}},
+        {"fp16@h2000",
+         {"unknown GPU \"h2000\"", "did you mean \"h200\"",
+          "v100, t4, a100, a2, ada, l40s, h100, h200, b200"}},
+        {"fp16@", {"unknown GPU"}},
+        {"fp32@h200", {"h200 has no matrix unit for products of fp32", "tf32"}},
+        {"e5m7@h200", {"no matrix unit for products of e5m7"}},
+        {"bf16@v100", {"v100 has no matrix unit for products of bf16", "another GPU"}},
+        {"tf32@t4", {"t4 has no matrix unit"}},
+        {"fp8-e4m3@a100", {"a100 has no matrix unit"}},
+        {"fp16@a100,unit=wgmma", {"a100 has no wgmma instructions", "mma only"}},
+        {"fp16@b200,unit=wgmma", {"mma and tcgen05"}},
+        {"fp16@a100,unit=none", {"unit=none", "contradicts @a100"}},
+        {"fp16,acc=bf16", {"fp32 or fp16", "not in bf16", "unit=none"}},
+        {"bf16,acc=fp16", {"in fp32, not in fp16"}},
+        {"fp64@h200,acc=fp32", {"adds in fp64"}},
+        {"fp16,fma", {"matrix unit", "unit=none"}},
+        {"fp32,order=pairwise,fma", {"pairwise", "leave out fma"}},
+        {"fp32,order=blocked", {"order=blocked:128"}},
+        {"fp32,order=blocked:0", {"from 1 to 1073741824"}},
+        {"fp32,order=backwards", {"unknown value", "sequential, pairwise, blocked"}},
+        {"fp16,compute=bf16", {"cannot hold every value of the storage format fp16"}},
+        {"fp16,compute=fp8-e5m2", {"cannot hold"}},
+        {"fp16,each-step,compute=fp32", {"each-step", "contradicts"}},
+        {"fp32,result-only,compute=fp32", {"wider compute format"}},
+        {"fp64,result-only", {"no wider compute format"}},
+        {"fp16,seed=3", {"round=sr"}},
+        {"fp16,round=sr,seed=18446744073709551616", {"from 0 to 18446744073709551615"}},
+        {"fp16,round=sr,seed=-1", {"whole number"}},
+        {"fp16,round=xx", {"rne, rna, rz, ru, rd, sr"}},
+        {"fp32,roun=rz", {"unknown part \"roun=rz\"", "did you mean \"round=\"", "known parts"}},
+        {"fp32,round=rz,round=rz", {"set twice"}},
+        {"fp32,fma,nofma", {"set twice"}},
+        {"fp16,", {"unknown part \"\""}},
+        {"fp8-e4m3,overflow=inf", {"fp8-e4m3 has no infinity", "overflow=saturate"}},
+        {"fp16,operands=rz", {"nothing is rounded"}},
+        {"tf32,operands=ru", {"rne, rna or rz"}},
+        {"fp64,promote=128", {"fp32 sum"}},
+        {"fp32,split-k=0", {"from 1 to"}},
+        {"fp32,split-k=8x", {"whole number"}},
+        {"fp32,epilogue=rounded", {"holds every sum"}},
+        {"fp16,epilogue=half", {"fused, rounded"}},
+        {"fp64,functions=cuda", {"functions=rounded"}},
+        {"fp16-strict,functions=cuda", {"FP32"}},
+        {"tf32,subnormals=flush,functions=cuda", {"subnormals"}},
+        {"fp16,round=rz,functions=cuda", {"nearest even"}},
+        {"fp32,factor=fp15", {"unknown number format"}},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct ulp_arithmetic a;
+        struct ulp_error error = {.status = ULP_OK};
+        ck_assert_msg(ulp_arithmetic_find(wrong[i].name, &a, &error) == ULP_ERROR_USAGE,
+                      "\"%s\" was accepted", wrong[i].name);
+        ck_assert_int_eq(error.status, ULP_ERROR_USAGE);
+        for (int j = 0; j < 3 && wrong[i].words[j]; j++)
+            ck_assert_msg(strstr(error.message, wrong[i].words[j]) != NULL,
+                          "\"%s\": message lacks \"%s\":\n%s", wrong[i].name, wrong[i].words[j],
+                          error.message);
+        ck_assert_int_eq(ulp_arithmetic_find(wrong[i].name, &a, NULL), ULP_ERROR_USAGE);
+    }
+    char longest[2000];
+    memset(longest, 'x', sizeof longest);
+    for (size_t length = 1; length < sizeof longest; length += 97) {
+        longest[sizeof longest - 1] = 0;
+        struct ulp_arithmetic a;
+        struct ulp_error error;
+        ck_assert_int_eq(ulp_arithmetic_find(longest + sizeof longest - 1 - length, &a, &error),
+                         ULP_ERROR_USAGE);
+    }
+}
+END_TEST
+
+/* Random bytes and random mixtures of words never do anything but succeed or fail cleanly. */
+START_TEST(hostile_names)
+{
+    static const char *const words[] = {
+        "fp16",           ",",    "@",     "h200", "=",           "round=", "sr",
+        "seed=",          "e",    "m",     "5",    "99999999999", "mpfr:",  "-strict",
+        "order=blocked:", "acc=", "unit=", "\xff", " ",           "%s%n"};
+    for (uint64_t i = 0; i < 20000; i++) {
+        char name[600] = "";
+        const uint64_t count = ulp_random_bits(5, i) % 40;
+        for (uint64_t j = 0; j < count; j++)
+            strcat(name, words[ulp_random_bits(6 + i, j) % (sizeof words / sizeof words[0])]);
+        struct ulp_error error;
+        struct ulp_arithmetic a;
+        struct ulp_format format;
+        const enum ulp_status status = ulp_arithmetic_find(name, &a, &error);
+        ck_expect(status == ULP_OK || (status == ULP_ERROR_USAGE && error.message[0]), "%s", name);
+        (void)ulp_format_find(name, &format, &error);
+    }
+}
+END_TEST
+
+START_TEST(descriptions)
+{
+    const struct ulp_arithmetic a = get_arithmetic("tf32@a100,split-k=8,promote=64");
+    char text[4096], small[64];
+    const size_t length = ulp_arithmetic_describe(&a, text, sizeof text);
+    ck_assert_uint_eq(length, strlen(text));
+    static const char *const words[] = {"FP32", "TF32",         "(11 significant", "ties away",
+                                        "a100", "8 contiguous", "64 products"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        ck_assert_msg(strstr(text, words[i]) != NULL, "description lacks \"%s\":\n%s", words[i],
+                      text);
+    memset(small, 'x', sizeof small);
+    ck_assert_uint_eq(ulp_arithmetic_describe(&a, small, 20), length);
+    ck_assert(strlen(small) == 19 && strncmp(small, text, 19) == 0 && small[20] == 'x');
+    ck_assert_uint_eq(ulp_arithmetic_describe(&a, NULL, 0), length);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("number");
+    TCase *names = tcase_create("arithmetics");
+    tcase_set_timeout(names, 300);
+    suite_add_tcase(suite, names);
+    tcase_add_loop_test(names, names_round_trip, 0, sizeof bases / sizeof bases[0]);
+    tcase_add_test(names, canonical_names);
+    tcase_add_test(names, meanings);
+    tcase_add_test(names, wrong_names);
+    tcase_add_test(names, hostile_names);
+    tcase_add_test(names, descriptions);
+    return test_run(suite, NULL);
+}

@@ -1,0 +1,241 @@
+/* One harness for every operator: walks the table, makes a node of each row, runs it in the
+ * reference and in FP32, FP16 (one rounding, and every step), BF16 and TF32, and checks each result
+ * against a bound. A row without a case fails.
+ *
+ * Inputs are the same numbers in every arithmetic, so what differs is what the operator itself
+ * rounds. Formulas, those inside kernels and after contractions included, are checked as watch.h
+ * says. Other results obey the hint's bound (cases.h). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "harness/cases.h"
+#include "harness/interval.h"
+#include "harness/watch.h"
+#include "test.h"
+
+static const char *const lanes[] = {"fp32", "fp16", "fp16-strict", "bf16", "tf32"};
+#define LANE_COUNT (sizeof lanes / sizeof *lanes)
+#define REFERENCE "mpfr:128"
+#define OUTPUTS CASE_INPUTS
+
+/* In memory that the forked tests share. */
+static struct totals {
+    size_t rows, cases, runs, tapes, values, points, exact, bounded;
+    double formula_share, bound_share;
+} * total;
+
+static void find(const char *name, struct ulp_arithmetic *out)
+{
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find(name, out, &error), error);
+}
+
+/* Run the case; outputs are the caller's. False: the node's attributes choose another row, whose
+ * case this is. */
+static bool run(const struct node_case *c, const struct ulp_operator *row,
+                const struct ulp_arithmetic *lane, struct ulp_tensor *outputs)
+{
+    struct ulp_arena *arena;
+    struct ulp_bound bound;
+    struct ulp_error error = {0};
+    ck_assert_int_eq(ulp_arena_create(&arena, NULL), ULP_OK);
+    enum ulp_status status = ulp_bind(&bound, &c->node, row->since, arena, &error);
+    ck_assert_msg(status == ULP_OK, "%s since %d: %s", row->name, row->since, error.message);
+    memset(outputs, 0, OUTPUTS * sizeof *outputs);
+    const bool chosen = bound.op == row;
+    struct ulp_call call = {.bound = &bound,
+                            .arithmetic = lane,
+                            .input_count = c->node.input_count,
+                            .output_count = c->node.output_count,
+                            .in = c->in,
+                            .out = outputs,
+                            .scratch = arena};
+    status = chosen ? ulp_call_run(&call, &error) : ULP_OK;
+    ck_assert_msg(
+        status == ULP_OK,
+        "%s since %d in %s: %s (a row without a case: add a hint in tests/ops/harness/hints.c)",
+        row->name, row->since, lane->name, error.message);
+    ulp_unbind(&bound);
+    ulp_arena_free(arena);
+    return chosen;
+}
+
+/* What one step of the hint's count rounds by, relative to its magnitude.
+ * A sum of K products in a chain of fused multiply-adds: 2^-p of the accumulator. In a matrix unit
+ * (H200: src/kernels/unit/table.c) a block of 16 products and the sum so far are cut to 24 bits
+ * below the largest and the block's sum toward zero to 24: a block of b products loses (b + 1)
+ * 2^-24 + 2^-23 of the magnitude, all blocks together less than (K + 2) 2^-23 if K > 0. Anything
+ * else: the coarsest of the arithmetic's formats, in which factors and intermediate tensors are
+ * kept. */
+static double unit_of(const struct ulp_arithmetic *lane, const struct hint *hint)
+{
+    if (hint->sum)
+        return ldexp(1, *lane->schedule.gpu ? -23 : -lane->accumulator.precision);
+    int p = lane->storage.precision;
+    p = lane->factor.precision < p ? lane->factor.precision : p;
+    p = lane->accumulator.precision < p ? lane->accumulator.precision : p;
+    p = lane->compute.precision < p ? lane->compute.precision : p;
+    return ldexp(1, -p);
+}
+
+/* The value is the reference's, rounded to the lane's storage. */
+static bool is_rounded(const mpfr_t value, const mpfr_t reference, const struct ulp_tensor *tensor,
+                       const struct ulp_arithmetic *lane)
+{
+    struct interval x;
+    interval_init(&x);
+    interval_set(&x, reference);
+    if (ulp_element_is_float(tensor->element))
+        interval_round(&x, &lane->storage, INTERVAL_STEP);
+    bool equal = interval_holds(&x, value, 0);
+    interval_clear(&x);
+    return equal;
+}
+
+static bool is_bounded(const mpfr_t value, const mpfr_t reference, const struct hint *hint,
+                       const struct ulp_arithmetic *lane)
+{
+    double r = mpfr_get_d(reference, MPFR_RNDN), v = mpfr_get_d(value, MPFR_RNDN);
+    double inside = hint->steps * unit_of(lane, hint) * hint->magnitude;
+    double stored = ldexp(fabs(r) + inside, -lane->storage.precision) +
+                    ldexp(1, lane->storage.emin - lane->storage.precision);
+    double share = fabs(v - r) / (inside + stored);
+    total->bound_share = share > total->bound_share ? share : total->bound_share;
+    return share <= 1;
+}
+
+static void compare(const struct ulp_operator *row, const struct hint *hint,
+                    const struct ulp_arithmetic *lane, const struct ulp_tensor *got,
+                    const struct ulp_tensor *wanted, size_t output)
+{
+    mpfr_t value, reference;
+    mpfr_inits2(INTERVAL_PRECISION, value, reference, (mpfr_ptr)0);
+    ck_assert_msg(got->type == wanted->type && ulp_tensor_same_shape(got, wanted),
+                  "%s since %d in %s: output %zu has another type or shape", row->name, row->since,
+                  lane->name, output);
+    const bool bounded = hint && hint->steps > 0 && ulp_element_is_float(got->element);
+    for (size_t i = 0; i < got->count; i++) {
+        watch_element(value, got, i);
+        watch_element(reference, wanted, i);
+        bool good = bounded ? is_bounded(value, reference, hint, lane)
+                            : is_rounded(value, reference, got, lane);
+        if (!good)
+            ck_abort_msg(
+                "%s since %d in %s: output %zu element %zu is %.9g, the reference %.9g, not %s",
+                row->name, row->since, lane->name, output, i, mpfr_get_d(value, MPFR_RNDN),
+                mpfr_get_d(reference, MPFR_RNDN),
+                bounded ? "within the bound" : "equal after one rounding");
+    }
+    *(bounded ? &total->bounded : &total->exact) += got->count;
+    mpfr_clears(value, reference, (mpfr_ptr)0);
+}
+
+static bool has_number(const struct ulp_tensor *outputs)
+{
+    bool has = outputs->count == 0 || !ulp_element_is_float(outputs->element);
+    for (size_t i = 0; i < outputs->count && !has; i++)
+        has = isfinite(ulp_tensor_get(outputs, i));
+    return has;
+}
+
+static bool watch_run(const struct node_case *c, const struct ulp_operator *row,
+                      const struct ulp_arithmetic *lane, const struct ulp_tensor *reference,
+                      struct ulp_tensor *outputs)
+{
+    char what[400];
+    snprintf(what, sizeof what, "%s since %d in %s", row->name, row->since, lane->name);
+    struct watch watch = {.what = what, .reference = row->formula ? reference : NULL};
+    watch_start(&watch);
+    const bool chosen = run(c, row, lane, outputs);
+    watch_start(NULL);
+    if (!chosen)
+        return false;
+    total->runs++;
+    total->tapes += watch.tapes;
+    total->values += watch.values;
+    total->points += watch.points;
+    total->formula_share =
+        watch.largest_share > total->formula_share ? watch.largest_share : total->formula_share;
+    /* integers only: equal in every arithmetic */
+    if (row->formula && reference && watch.tapes == 0)
+        for (size_t o = 0; o < c->node.output_count; o++)
+            compare(row, NULL, lane, &outputs[o], &reference[o], o);
+    return true;
+}
+
+static void free_all(struct ulp_tensor *tensors)
+{
+    for (size_t i = 0; i < OUTPUTS; i++)
+        ulp_tensor_free(&tensors[i]);
+}
+
+/* False: not a case of this row. */
+static bool check_case(const struct ulp_operator *row, const struct hint *hint)
+{
+    struct ulp_arithmetic lane;
+    struct node_case c;
+    struct ulp_tensor reference[OUTPUTS], outputs[OUTPUTS];
+    find(REFERENCE, &lane);
+    case_make(&c, row, hint, &lane);
+    const bool chosen = watch_run(&c, row, &lane, NULL, reference);
+    case_free(&c);
+    if (!chosen)
+        return false;
+    ck_assert_msg(has_number(&reference[0]),
+                  "%s since %d: no finite result: give a better range in tests/ops/harness/hints.c",
+                  row->name, row->since);
+    for (size_t l = 0; l < LANE_COUNT; l++) {
+        find(lanes[l], &lane);
+        case_make(&c, row, hint, &lane);
+        watch_run(&c, row, &lane, reference, outputs);
+        for (size_t o = 0; o < c.node.output_count && !row->formula; o++)
+            compare(row, hint, &lane, &outputs[o], &reference[o], o);
+        free_all(outputs);
+        case_free(&c);
+    }
+    free_all(reference);
+    total->cases++;
+    return true;
+}
+
+START_TEST(row_is_within_its_bound)
+{
+    const struct ulp_operator *row = ulp_operator_row((size_t)_i);
+    if (case_exemption(row))
+        return;
+    const struct hint *hint = case_hint(row, 0);
+    bool found = !hint && check_case(row, NULL);
+    for (size_t n = 1; hint; hint = case_hint(row, n++))
+        found |= check_case(row, hint);
+    ck_assert_msg(found, "%s since %d when %s has no case: add a hint in tests/ops/harness/hints.c",
+                  row->name, row->since, row->when ? row->when : "no other row fits");
+    total->rows++;
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("operators");
+    TCase *table = tcase_create("table");
+    int count = 0;
+    while (ulp_operator_row((size_t)count))
+        count++;
+    total = mmap(NULL, sizeof *total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (total == MAP_FAILED)
+        return 99;
+    tcase_set_timeout(table, 120);
+    tcase_add_loop_test(table, row_is_within_its_bound, 0, count);
+    suite_add_tcase(suite, table);
+    int code = test_run(suite, NULL);
+    printf("%zu rows, %zu cases, %zu runs\n"
+           "%zu formulas run with %zu values checked, %zu of them against a single possible value; "
+           "error at most %.2f of the bound\n"
+           "%zu other values equal to the reference's after one rounding, %zu within a bound, at "
+           "most %.2f of it\n",
+           total->rows, total->cases, total->runs, total->tapes, total->values, total->points,
+           total->formula_share, total->exact, total->bounded, total->bound_share);
+    return code;
+}

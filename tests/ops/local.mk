@@ -1,0 +1,18 @@
+check_PROGRAMS += check_operators check_ops check_ops_numbers
+TESTS += check_operators check_ops check_ops_numbers %D%/conformance.sh
+dist_check_SCRIPTS += %D%/conformance.sh
+check_ops_SOURCES = %D%/check_ops.c
+check_ops_CPPFLAGS = $(test_cppflags)
+check_ops_LDADD = $(test_libs)
+check_ops_numbers_SOURCES = %D%/check_ops_numbers.c
+check_ops_numbers_CPPFLAGS = $(test_cppflags)
+check_ops_numbers_LDADD = $(test_libs)
+# Every formula that any operator runs passes through the harness.
+check_operators_SOURCES = %D%/check_operators.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c %D%/harness/interval.c \
+	%D%/harness/interval.h %D%/harness/watch.c %D%/harness/watch.h
+check_operators_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/ops
+check_operators_LDADD = $(test_libs)
+check_operators_LDFLAGS = -Wl,--wrap=ulp_tape_run
+TESTS += %D%/check_microsoft.sh
+dist_check_SCRIPTS += %D%/check_microsoft.sh
+EXTRA_DIST += tests/data/microsoft scripts/record_microsoft_ops.py
