@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/compare.h"
-#include "ops/image/interpolate.h"
+#include "ops/interpolate.h"
 
 /* ---- RoiAlign: for each region, values at sampling points by a formula, then one row of points
  * for each bin ---- */
