@@ -99,7 +99,7 @@ static enum ulp_status describe(struct ulp_tensor *out, const Ulp__TensorProto *
                             (int)proto->n_dims, proto->dims, error);
     if (status == ULP_ERROR_MEMORY)
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "has dimensions whose product is more than memory can address");
+                        "has dimensions whose product is more than 2^42");
     if (described_only) {
         out->type = type;
         out->element = ULP_ELEMENT_COUNT;
@@ -238,7 +238,7 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
         return check_described(out, proto, field, found, error);
     if (!ulp_raw_bytes(out->type, out->count, &needed))
         return ulp_fail(error, ULP_ERROR_INPUT,
-                        "has dimensions whose product is more than memory can address");
+                        "has dimensions whose product is more than 2^42");
     if (proto->data_location == LOCATION_EXTERNAL) {
         const unsigned char *raw;
         if (!loader)

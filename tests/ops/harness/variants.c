@@ -135,7 +135,7 @@ static void set_number(struct ulp_tensor *tensor, const struct ulp_arithmetic *l
         ulp_tensor_set_int(tensor, i, whole);
         return;
     }
-    if (lane && ulp_type_rows[tensor->type].file_bits > 8)
+    if (lane && !lane->as_declared && ulp_type_rows[tensor->type].file_bits > 8)
         format = lane->storage;
     else
         ck_ulp_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &error), error);
@@ -158,16 +158,18 @@ static void remake(struct node_case *c, const struct ulp_arithmetic *lane, int p
                    enum ulp_type type, const struct shape *shape)
 {
     struct ulp_tensor *tensor = &c->inputs[place], old = *tensor;
-    const bool is_float = ulp_type_is_float(type);
+    const bool as_lane = ulp_type_is_float(type) && lane && !lane->as_declared;
     struct ulp_error error;
     tensor->data = NULL;
     while ((int)c->node.input_count <= place)
         c->numbers[c->node.input_count++] = -1;
     c->numbers[place] = place;
     c->in[place] = tensor;
-    enum ulp_status status = ulp_tensor_describe(
-        tensor, type, is_float && lane ? ulp_storage_element(&lane->storage) : ULP_ELEMENT_COUNT,
-        is_float && lane ? lane->storage.precision : 0, shape->rank, shape->dims, &error);
+    enum ulp_status status =
+        ulp_tensor_describe(tensor, type,
+                            as_lane ? ulp_storage_element(&lane->storage) : ULP_ELEMENT_COUNT,
+                            as_lane ? lane->storage.precision : 0, shape->rank, shape->dims,
+                            &error);
     if (status == ULP_OK && tensor->count <= VARIANT_ELEMENTS_MAX)
         ck_ulp_ok(ulp_tensor_allocate(tensor, NULL, &error), error);
     for (size_t i = 0; tensor->data && i < tensor->count; i++) {
@@ -444,13 +446,13 @@ static void change_strings(struct node_case *c, struct ulp_attribute *attribute,
 static void change_tensor(struct node_case *c, struct ulp_attribute *attribute, int detail,
                           struct ulp_text *what)
 {
-    struct ulp_tensor *tensor = &c->inputs[CASE_INPUTS - 1];
-    struct ulp_error error;
+    struct ulp_tensor *tensor = &c->inputs[CASE_INPUTS - 1], made;
     char text[200];
+    if (ulp_tensor_create(&made, types[(size_t)detail % COUNT(types)], ULP_ELEMENT_COUNT, 0,
+                          shapes[detail].rank, shapes[detail].dims, NULL) != ULP_OK)
+        return; /* no tensor has that shape */
     ulp_tensor_free(tensor);
-    ck_ulp_ok(ulp_tensor_create(tensor, types[(size_t)detail % COUNT(types)], ULP_ELEMENT_COUNT, 0,
-                                shapes[detail].rank, shapes[detail].dims, &error),
-              error);
+    *tensor = made;
     for (size_t i = 0; i < tensor->count; i++)
         set_number(tensor, NULL, i, 1, 1);
     attribute->tensor = tensor;
