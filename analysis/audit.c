@@ -6,6 +6,8 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "analysis/given.h"
+#include "analysis/figure.h"
 #include "analysis/metrics.h"
 #include "analysis/parting.h"
 #include "run/lane.h"
@@ -13,14 +15,12 @@
 #include "tensor/tensor.h"
 #include "analysis/truth.h"
 
-enum { SINGLE, ENTIRE, INTRODUCED, CARRIED, VIEW_COUNT };
-
 /* What the current sample's rounds of a node gave for one output. Those of its first sample are in
  * the output already. */
 struct sampled {
     size_t rounds, samples_before;
     struct later_sample {
-        struct ulp_metrics views[VIEW_COUNT];
+        struct ulp_metrics views[ULP_VIEW_COUNT];
         struct ulp_range range;
         struct ulp_format format;
     } * later; /* NULL: no rounds of a later one yet */
@@ -29,21 +29,31 @@ struct sampled {
 struct ulp_auditor {
     const struct ulp_plan *plan;
     struct ulp_audit audit;
+    size_t sample_capacity;
+    struct ulp_arena *arena;      /* of what is needed while collecting */
     struct ulp_taint_set *taints; /* per audited lane */
     /* [lane][node]: of each output; NULL until the lane has run the node */
     struct sampled ***sampled;
     struct ulp_pool *pool;
-    size_t sample;                 /* the current one */
+    size_t sample; /* the current one */
+    struct ulp_given given;
     const struct ulp_truth *truth; /* NULL: the model's own */
 };
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the audit");
+    return ulp_fail_memory(error, "out of memory for the audit");
 }
 
-static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
-                                    size_t index, struct ulp_error *error)
+static char *copy_text(const struct ulp_audit *audit, const char *text)
+{
+    return ulp_arena_text(audit->memory, text, strlen(text));
+}
+
+/* Names are the same in every lane. */
+static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
+                                    const struct ulp_plan *plan, size_t index,
+                                    struct ulp_error *error)
 {
     const struct ulp_arithmetic *arithmetic = &plan->lanes[index];
     *lane = (struct ulp_audit_lane){.arithmetic = *arithmetic,
@@ -51,19 +61,61 @@ static enum ulp_status prepare_lane(struct ulp_audit_lane *lane, const struct ul
                                     .first_born = -1,
                                     .first_decided = -1,
                                     .parting = {.other = -1, .first = -1, .first_step = -1}};
-    lane->nodes = calloc(lane->node_count + 1, sizeof *lane->nodes);
+    lane->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *lane->nodes);
     if (!lane->nodes)
         return out_of_memory(error);
     for (size_t n = 0; n < lane->node_count; n++) {
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
+        node->source = -1;
+        node->grew = NAN;
         ulp_plan_node_types(plan, index, n, &node->types);
-        node->name = strdup(ulp_plan_node_name(plan, n));
-        node->op = strdup(ulp_plan_node_op(plan, n));
+        node->name = index > 1 ? audit->lanes[0].nodes[n].name
+                               : copy_text(audit, ulp_plan_node_name(plan, n));
+        node->op =
+            index > 1 ? audit->lanes[0].nodes[n].op : copy_text(audit, ulp_plan_node_op(plan, n));
         if (!node->name || !node->op)
             return out_of_memory(error);
     }
     return ULP_OK;
+}
+
+static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = auditor->plan;
+    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    struct ulp_audit *audit = &auditor->audit;
+    const size_t lanes = plan->lane_count - 1, nodes = ulp_plan_node_count(plan) + 1;
+    enum ulp_status status = ulp_auditor_threads(auditor, 1, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&auditor->arena, budget, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&audit->memory, budget, error);
+    if (status != ULP_OK)
+        return status;
+    audit->lanes = ulp_arena_take(audit->memory, lanes, sizeof *audit->lanes);
+    audit->model_path = copy_text(audit, ulp_model_path(plan->model));
+    audit->reference = copy_text(audit, plan->lanes[0].name);
+    audit->ir_version = ulp_model_ir_version(plan->model);
+    audit->opset = ulp_model_opset(plan->model, "");
+    auditor->taints = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->taints);
+    auditor->sampled = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->sampled);
+    if (!audit->lanes || !audit->model_path || !audit->reference || !auditor->taints ||
+        !auditor->sampled)
+        return out_of_memory(error);
+    for (audit->lane_count = 0; audit->lane_count < lanes && status == ULP_OK;
+         audit->lane_count++) {
+        const size_t l = audit->lane_count;
+        auditor->taints[l].budget = budget;
+        auditor->sampled[l] = ulp_arena_take(auditor->arena, nodes, sizeof **auditor->sampled);
+        status = auditor->sampled[l] ? prepare_lane(audit, &audit->lanes[l], plan, l + 1, error)
+                                     : out_of_memory(error);
+    }
+    if (status == ULP_OK)
+        status = ulp_given_create(&auditor->given, plan, error);
+    if (status == ULP_OK)
+        ulp_parting_prepare(audit);
+    return status;
 }
 
 enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
@@ -77,29 +129,9 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
                         "an audit needs a reference and at least one arithmetic");
     struct ulp_auditor *auditor = calloc(1, sizeof *auditor);
     if (!auditor)
-        return out_of_memory(error);
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the audit");
     auditor->plan = plan;
-    struct ulp_audit *audit = &auditor->audit;
-    audit->lane_count = plan->lane_count - 1;
-    audit->lanes = calloc(audit->lane_count, sizeof *audit->lanes);
-    auditor->taints = calloc(audit->lane_count, sizeof *auditor->taints);
-    auditor->sampled = calloc(audit->lane_count, sizeof *auditor->sampled);
-    audit->model_path = strdup(ulp_model_path(plan->model));
-    audit->reference = strdup(plan->lanes[0].name);
-    audit->ir_version = ulp_model_ir_version(plan->model);
-    audit->opset = ulp_model_opset(plan->model, "");
-    enum ulp_status status =
-        audit->lanes && auditor->taints && auditor->sampled && audit->model_path && audit->reference
-            ? ULP_OK
-            : out_of_memory(error);
-    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
-        status = prepare_lane(&audit->lanes[l], plan, l + 1, error);
-        if (status == ULP_OK && !(auditor->sampled[l] = calloc(ulp_plan_node_count(plan) + 1,
-                                                               sizeof **auditor->sampled)))
-            status = out_of_memory(error);
-    }
-    if (status == ULP_OK)
-        ulp_parting_prepare(audit);
+    enum ulp_status status = prepare(auditor, error);
     if (status == ULP_OK)
         *out = auditor;
     else
@@ -113,26 +145,19 @@ enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_coun
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     ulp_pool_free(auditor->pool);
-    return ulp_pool_create(&auditor->pool, thread_count, error);
+    enum ulp_status status = ulp_pool_create(&auditor->pool, thread_count, error);
+    if (status == ULP_OK)
+        ulp_pool_set_root(auditor->pool, ulp_model_budget(auditor->plan->model));
+    return status;
 }
 
-static void free_collecting(struct ulp_auditor *auditor, const struct ulp_audit *audit)
+static void free_collecting(struct ulp_auditor *auditor, size_t lane_count)
 {
-    for (size_t l = 0; l < audit->lane_count; l++) {
-        for (size_t n = 0;
-             auditor->sampled && auditor->sampled[l] && n < audit->lanes[l].node_count; n++) {
-            for (size_t o = 0; auditor->sampled[l][n] && o < audit->lanes[l].nodes[n].output_count;
-                 o++)
-                free(auditor->sampled[l][n][o].later);
-            free(auditor->sampled[l][n]);
-        }
-        if (auditor->sampled)
-            free(auditor->sampled[l]);
-        if (auditor->taints)
-            free(auditor->taints[l].slots);
-    }
-    free(auditor->sampled);
-    free(auditor->taints);
+    for (size_t l = 0; auditor->taints && l < lane_count; l++)
+        ulp_taint_clear(&auditor->taints[l]);
+    ulp_arena_free(auditor->arena);
+    auditor->arena = NULL;
+    ulp_given_free(&auditor->given);
     auditor->sampled = NULL;
     auditor->taints = NULL;
 }
@@ -141,30 +166,34 @@ void ulp_auditor_free(struct ulp_auditor *auditor)
 {
     if (!auditor)
         return;
-    free_collecting(auditor, &auditor->audit);
+    free_collecting(auditor, auditor->audit.lane_count);
     ulp_pool_free(auditor->pool);
     ulp_audit_free(&auditor->audit);
     free(auditor);
 }
 
 /* A round's figures, with those of the sample's rounds before. */
-static enum ulp_status add_round(struct ulp_audit_output *output, struct sampled *sampled,
-                                 const struct ulp_metrics views[VIEW_COUNT],
+static enum ulp_status add_round(struct ulp_auditor *auditor, struct ulp_audit_output *output,
+                                 struct sampled *sampled,
+                                 const struct ulp_metrics views[ULP_VIEW_COUNT],
                                  const struct ulp_range *range, const struct ulp_format *format,
                                  struct ulp_error *error)
 {
-    struct ulp_metrics *all[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced,
-                                           &output->carried};
+    struct ulp_metrics *all[ULP_VIEW_COUNT];
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        all[v] = ulp_view(output, v);
     struct ulp_range *all_range = &output->range;
     if (sampled->samples_before) {
-        if (!sampled->later && !(sampled->later = calloc(1, sizeof *sampled->later)))
+        if (!sampled->later)
+            sampled->later = ulp_arena_take(auditor->arena, 1, sizeof *sampled->later);
+        if (!sampled->later)
             return out_of_memory(error);
-        for (int v = 0; v < VIEW_COUNT; v++)
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
             all[v] = &sampled->later->views[v];
         all_range = &sampled->later->range;
         sampled->later->format = *format;
     }
-    for (int v = 0; v < VIEW_COUNT; v++)
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
         if (sampled->rounds)
             ulp_metrics_join(all[v], &views[v]);
         else
@@ -178,33 +207,27 @@ static enum ulp_status add_round(struct ulp_audit_output *output, struct sampled
 }
 
 /* Put a sample that is not the first together with those before. */
-static enum ulp_status keep_later(struct ulp_audit_output *output, const struct sampled *sampled,
-                                  size_t sample, struct ulp_error *error)
+static enum ulp_status keep_later(struct ulp_arena *memory, struct ulp_audit_output *output,
+                                  const struct sampled *sampled, size_t sample,
+                                  struct ulp_error *error)
 {
     size_t before = sampled->samples_before;
     const struct ulp_metrics *views = sampled->later->views;
-    struct ulp_metrics *worst[VIEW_COUNT] = {&output->single, &output->entire, &output->introduced,
-                                             &output->carried};
     if (!output->samples) {
-        if (!(output->samples = malloc(sizeof *output->samples)))
+        if (!(output->samples = ulp_arena_take(memory, 1, sizeof *output->samples)))
             return out_of_memory(error);
-        *output->samples =
-            (struct ulp_audit_samples){output->single,     output->entire, output->introduced,
-                                       output->carried,    output->single, output->entire,
-                                       output->introduced, output->carried};
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
+            *ulp_view_mean(output->samples, v) = *ulp_view_limit(output->samples, v) =
+                *ulp_view(output, v);
     }
-    struct ulp_audit_samples *all = output->samples;
-    struct ulp_metrics *limits[VIEW_COUNT] = {&all->single_limit, &all->entire_limit,
-                                              &all->introduced_limit, &all->carried_limit};
-    struct ulp_metrics *means[VIEW_COUNT] = {&all->single_mean, &all->entire_mean,
-                                             &all->introduced_mean, &all->carried_mean};
-    bool worse = ulp_metrics_worse(&views[ENTIRE], &output->entire);
-    for (int v = 0; v < VIEW_COUNT; v++) {
+    bool worse = ulp_metrics_worse(&views[ULP_VIEW_ENTIRE], &output->entire);
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        struct ulp_metrics *worst = ulp_view(output, v), *mean = ulp_view_mean(output->samples, v);
         if (worse)
-            *worst[v] = views[v];
-        ulp_metrics_merge_limit(limits[v], &views[v], before);
-        ulp_metrics_merge_mean(means[v], &views[v], before);
-        means[v]->worst_index = worst[v]->worst_index;
+            *worst = views[v];
+        ulp_metrics_merge_limit(ulp_view_limit(output->samples, v), &views[v], before);
+        ulp_metrics_merge_mean(mean, &views[v], before);
+        mean->worst_index = worst->worst_index;
     }
     if (worse)
         output->worst_sample = sample;
@@ -212,16 +235,14 @@ static enum ulp_status keep_later(struct ulp_audit_output *output, const struct 
     return ULP_OK;
 }
 
-static enum ulp_status keep_sample(struct ulp_audit_output *output, struct sampled *sampled,
-                                   size_t sample, struct ulp_error *error)
+static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_output *output,
+                                   struct sampled *sampled, size_t sample, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     if (sampled->samples_before)
-        status = keep_later(output, sampled, sample, error);
+        status = keep_later(memory, output, sampled, sample, error);
     else
         output->worst_sample = sample;
-    free(sampled->later);
-    sampled->later = NULL;
     sampled->rounds = 0;
     sampled->samples_before++;
     return status;
@@ -236,8 +257,8 @@ static enum ulp_status keep_samples(struct ulp_auditor *auditor, struct ulp_erro
             struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
             for (size_t o = 0; o < node->output_count && status == ULP_OK; o++)
                 if (auditor->sampled[l][n][o].rounds)
-                    status = keep_sample(&node->outputs[o], &auditor->sampled[l][n][o],
-                                         auditor->sample, error);
+                    status = keep_sample(auditor->audit.memory, &node->outputs[o],
+                                         &auditor->sampled[l][n][o], auditor->sample, error);
         }
     return status;
 }
@@ -251,17 +272,14 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     enum ulp_status status = keep_samples(auditor, error);
     if (status != ULP_OK)
         return status;
-    char **names = realloc(audit->sample_names, (audit->sample_count + 1) * sizeof *names);
-    if (!names)
-        return out_of_memory(error);
-    audit->sample_names = names;
-    if (!(names[audit->sample_count] = strdup(name)))
+    if (!ulp_plan_grow(audit->memory, &audit->sample_names, audit->sample_count,
+                       &auditor->sample_capacity, sizeof *audit->sample_names) ||
+        !(audit->sample_names[audit->sample_count] = copy_text(audit, name)))
         return out_of_memory(error);
     auditor->sample = audit->sample_count++;
-    for (size_t l = 0; l < audit->lane_count; l++) {
-        free(auditor->taints[l].slots);
-        auditor->taints[l] = (struct ulp_taint_set){0};
-    }
+    for (size_t l = 0; l < audit->lane_count; l++)
+        ulp_taint_clear(&auditor->taints[l]);
+    ulp_given_start(&auditor->given);
     return ULP_OK;
 }
 
@@ -280,16 +298,17 @@ static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
 static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane,
                                      const struct ulp_tensor *own, const struct ulp_tensor *truth,
                                      const struct ulp_format *format,
-                                     struct ulp_metrics views[VIEW_COUNT], struct ulp_error *error)
+                                     struct ulp_metrics views[ULP_VIEW_COUNT],
+                                     struct ulp_error *error)
 {
-    const struct ulp_tensor *pairs[VIEW_COUNT][2] = {
-        [SINGLE] = {lane->single, own},
-        [ENTIRE] = {lane->entire, truth},
-        [INTRODUCED] = {lane->entire, lane->here},
-        [CARRIED] = {lane->here, truth},
+    const struct ulp_tensor *pairs[ULP_VIEW_COUNT][2] = {
+        [ULP_VIEW_SINGLE] = {lane->single, own},
+        [ULP_VIEW_ENTIRE] = {lane->entire, truth},
+        [ULP_VIEW_INTRODUCED] = {lane->entire, lane->here},
+        [ULP_VIEW_CARRIED] = {lane->here, truth},
     };
     enum ulp_status status = ULP_OK;
-    for (int v = 0; v < VIEW_COUNT && status == ULP_OK; v++) {
+    for (int v = 0; v < ULP_VIEW_COUNT && status == ULP_OK; v++) {
         int same = 0;
         while (same < v && (pairs[same][0] != pairs[v][0] || pairs[same][1] != pairs[v][1]))
             same++;
@@ -302,21 +321,23 @@ static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct u
     return status;
 }
 
-static enum ulp_status prepare_outputs(struct ulp_audit_node *node, struct sampled **sampled,
-                                       const struct ulp_event *event, struct ulp_error *error)
+static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_audit_node *node,
+                                       struct sampled **sampled, const struct ulp_event *event,
+                                       struct ulp_error *error)
 {
     if (node->outputs)
         return ULP_OK;
+    const struct ulp_audit *audit = &auditor->audit;
     const size_t room = event->output_count ? event->output_count : 1;
-    node->outputs = calloc(room, sizeof *node->outputs);
-    *sampled = calloc(room, sizeof **sampled);
+    node->outputs = ulp_arena_take(audit->memory, room, sizeof *node->outputs);
+    *sampled = ulp_arena_take(auditor->arena, room, sizeof **sampled);
     if (!node->outputs || !*sampled)
         return out_of_memory(error);
     node->output_count = event->output_count;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *tensor = event->values[o].entire;
         struct ulp_audit_output *output = &node->outputs[o];
-        output->name = strdup(event->output_names[o]);
+        output->name = copy_text(audit, event->output_names[o]);
         if (!output->name)
             return out_of_memory(error);
         output->type = tensor->type;
@@ -327,25 +348,17 @@ static enum ulp_status prepare_outputs(struct ulp_audit_node *node, struct sampl
 }
 
 /* Of a value without a truth nothing is known but what its node does by itself. */
-static void clear_unpaired(struct ulp_metrics views[VIEW_COUNT])
+static void clear_unpaired(struct ulp_metrics views[ULP_VIEW_COUNT])
 {
-    const struct ulp_metrics undefined = {.max_abs = NAN,
-                                          .rms = NAN,
-                                          .mean = NAN,
-                                          .max_rel = NAN,
-                                          .max_ulp = NAN,
-                                          .median_ulp = NAN,
-                                          .cosine = NAN,
-                                          .sqnr_db = NAN};
-    views[ENTIRE] = views[CARRIED] = undefined;
+    views[ULP_VIEW_ENTIRE] = views[ULP_VIEW_CARRIED] = ulp_metrics_undefined();
 }
 
 /* Integers that differ are amounts, to be measured like floats, when the node quantises or only
  * passes such amounts on (Reshape, MaxPool); other integers are indices and decisions. */
-static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
+static bool clear_amounts(struct ulp_metrics views[ULP_VIEW_COUNT], bool amounts)
 {
     bool stepped = false;
-    for (int v = 0; v < VIEW_COUNT; v++)
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
         if (amounts && views[v].count) { /* none are counted when the shapes differ */
             stepped |= views[v].diverged;
             views[v].diverged = false;
@@ -355,13 +368,17 @@ static bool clear_amounts(struct ulp_metrics views[VIEW_COUNT], bool amounts)
 
 /* What the node's inputs bring along. */
 static struct ulp_taint gather_taints(const struct ulp_taint_set *taints,
-                                      const struct ulp_event *event, size_t lane)
+                                      const struct ulp_event *event, size_t lane,
+                                      struct ulp_audit_node *node)
 {
     struct ulp_taint from = {.diverged = event->apart && event->apart[lane + 1]};
     for (size_t i = 0; i < event->input_count; i++) {
         const struct ulp_taint *taint = ulp_taint_find(taints, event->input_names[i]);
         if (!taint || !event->inputs[(lane + 1) * event->input_count + i].entire)
             continue;
+        if (i == 0)
+            node->source = (ptrdiff_t)taint->node;
+        from.relative = fmax(from.relative, taint->relative);
         from.nonfinite |= taint->nonfinite;
         from.diverged |= taint->diverged;
         if (taint->stepped)
@@ -400,13 +417,13 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     const struct ulp_lane_value *values = &event->values[(l + 1) * event->output_count];
     if (event->output_count && !values[0].entire)
         return ULP_OK; /* inside a branch or round the lane does not take */
-    const struct ulp_taint from = gather_taints(taints, event, l);
+    const struct ulp_taint from = gather_taints(taints, event, l, node);
     enum ulp_status status =
-        prepare_outputs(node, &auditor->sampled[l][event->index], event, error);
+        prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_lane_value *value = &values[o];
-        struct ulp_metrics views[VIEW_COUNT] = {0};
+        struct ulp_metrics views[ULP_VIEW_COUNT] = {0};
         struct ulp_format format = lane->arithmetic.storage;
         const struct ulp_tensor *own = event->values[o].entire;
         const struct ulp_tensor *truth = find_truth(auditor, event, o);
@@ -419,12 +436,20 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         bool stepped = clear_amounts(views, event->quantizes ||
                                                 (from.stepped && from.type == value->entire->type));
         if (from.diverged)
-            views[ENTIRE].diverged = views[CARRIED].diverged = true;
-        struct ulp_taint taint = {event->output_names[o], views[ENTIRE].nonfinite > 0,
-                                  views[ENTIRE].diverged, stepped, value->entire->type};
+            views[ULP_VIEW_ENTIRE].diverged = views[ULP_VIEW_CARRIED].diverged = true;
+        const double relative = ulp_relative_rms(&views[ULP_VIEW_ENTIRE], &ranges[o]);
+        const struct ulp_taint taint = {.name = event->output_names[o],
+                                        .nonfinite = views[ULP_VIEW_ENTIRE].nonfinite > 0,
+                                        .diverged = views[ULP_VIEW_ENTIRE].diverged,
+                                        .stepped = stepped,
+                                        .type = value->entire->type,
+                                        .node = event->index,
+                                        .relative = isfinite(relative) ? relative : 0};
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
-        if ((taint.nonfinite || taint.diverged || taint.stepped) && !ulp_taint_add(taints, taint))
+        if (from.relative > 0)
+            node->grew = fmax(node->grew, relative / from.relative);
+        if (!ulp_taint_add(taints, taint))
             status = out_of_memory(error);
         node->outputs[o].unpaired |= !truth;
         if (!truth)
@@ -433,8 +458,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         range.headroom_bits =
             range.ref_max > 0 ? log2(format.max_finite / range.ref_max) : INFINITY;
         if (status == ULP_OK)
-            status = add_round(&node->outputs[o], &auditor->sampled[l][event->index][o], views,
-                               &range, &format, error);
+            status = add_round(auditor, &node->outputs[o], &auditor->sampled[l][event->index][o],
+                               views, &range, &format, error);
     }
     node->rounds++;
     judge_node(lane, node, &from, nonfinite, diverged);
@@ -447,27 +472,30 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct ulp_auditor *auditor = context;
-    struct ulp_range *ranges = calloc(event->output_count + 1, sizeof *ranges);
-    if (!ranges)
-        return out_of_memory(error);
+    void *memory;
+    enum ulp_status status =
+        ulp_allocate(&memory, event->output_count, sizeof(struct ulp_range),
+                     ulp_model_budget(auditor->plan->model), "ranges of outputs", error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_range *ranges = memory;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *truth = find_truth(auditor, event, o);
         ulp_range_measure(truth ? truth : event->values[o].entire, &event->arithmetics[0].storage,
                           auditor->pool, &ranges[o]);
     }
-    enum ulp_status status = ULP_OK;
+    status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
             ulp_parting_measure(&auditor->audit.lanes[l], event, l);
-    free(ranges);
+    ulp_free(ranges);
     return status;
 }
 
 enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_truth *truth,
                                   const char *path, struct ulp_error *error)
 {
-    free(auditor->audit.reference_model);
-    auditor->audit.reference_model = strdup(path);
+    auditor->audit.reference_model = copy_text(&auditor->audit, path);
     auditor->truth = truth;
     return auditor->audit.reference_model ? ULP_OK : out_of_memory(error);
 }
@@ -502,11 +530,11 @@ static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *l
 
 /* The graph's outputs, under their names. One that is a constant or an input has nothing to measure
  * and is left out. */
-static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
-                                       struct ulp_error *error)
+static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
+                                       const struct ulp_plan *plan, struct ulp_error *error)
 {
     size_t count = plan->main->output_count;
-    lane->outputs.outputs = calloc(count + 1, sizeof *lane->outputs.outputs);
+    lane->outputs.outputs = ulp_arena_take(audit->memory, count + 1, sizeof *lane->outputs.outputs);
     if (!lane->outputs.outputs)
         return out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
@@ -515,14 +543,9 @@ static enum ulp_status collect_outputs(struct ulp_audit_lane *lane, const struct
             continue;
         struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
         *to = *from;
-        to->samples = NULL;
-        if (!(to->name = strdup(ulp_model_output(plan->model, i).name)))
+        if (!(to->name = copy_text(audit, ulp_model_output(plan->model, i).name)))
             return out_of_memory(error);
         lane->outputs.output_count++;
-        if (from->samples && !(to->samples = malloc(sizeof *to->samples)))
-            return out_of_memory(error);
-        if (from->samples)
-            *to->samples = *from->samples;
     }
     return ULP_OK;
 }
@@ -534,7 +557,7 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
     ulp_environment_enter(&caller);
     enum ulp_status status = keep_samples(auditor, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
-        status = collect_outputs(&auditor->audit.lanes[l], auditor->plan, error);
+        status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan, error);
     if (status == ULP_OK && auditor->truth)
         status = ulp_truth_check(auditor->truth, &auditor->audit, error);
     if (status != ULP_OK)
@@ -543,41 +566,18 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
         count_pairs(&auditor->audit);
     *out = auditor->audit;
     auditor->audit = (struct ulp_audit){0};
-    free_collecting(auditor, out);
+    free_collecting(auditor, out->lane_count);
     return ULP_OK;
-}
-
-static void free_node(struct ulp_audit_node *node)
-{
-    for (size_t o = 0; o < node->output_count; o++) {
-        free(node->outputs[o].name);
-        free(node->outputs[o].samples);
-    }
-    free(node->outputs);
-    free(node->name);
-    free(node->op);
 }
 
 void ulp_audit_free(struct ulp_audit *audit)
 {
     if (!audit)
         return;
-    for (size_t l = 0; audit->lanes && l < audit->lane_count; l++) {
-        for (size_t n = 0; audit->lanes[l].nodes && n < audit->lanes[l].node_count; n++)
-            free_node(&audit->lanes[l].nodes[n]);
-        free(audit->lanes[l].nodes);
-        free_node(&audit->lanes[l].outputs);
-    }
-    free(audit->lanes);
-    for (size_t s = 0; s < audit->sample_count; s++)
-        free(audit->sample_names[s]);
-    free(audit->sample_names);
-    free(audit->model_path);
-    free(audit->reference);
-    free(audit->reference_model);
     free(audit->certificate.node);
     for (size_t i = 0; i < audit->spread_count; i++)
         ulp_spreads_free(&audit->spreads[i]);
     free(audit->spreads);
+    ulp_arena_free(audit->memory);
     *audit = (struct ulp_audit){0};
 }

@@ -111,8 +111,10 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     struct ulp_plan *plan = NULL;
     run_options.audit = false;
     status = ulp_pool_create(&comparison.pool, options->thread_count, error);
-    if (status == ULP_OK)
+    if (status == ULP_OK) {
+        ulp_pool_set_root(comparison.pool, ulp_model_budget(model));
         status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);
+    }
     comparison.plan = plan;
     if (status == ULP_OK)
         status = ulp_plan_run(plan, inputs, &run_options, observers, 2, NULL, NULL, error);

@@ -33,7 +33,7 @@ static size_t count_chunks(const struct ulp_median *median)
     return (median->count + CHUNK - 1) / CHUNK;
 }
 
-enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, const struct ulp_pool *pool,
+enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, struct ulp_pool *pool,
                                   struct ulp_error *error)
 {
     const int bits = count < MANY_COUNT ? QUARTER_BITS : FINE_BITS;
@@ -44,13 +44,15 @@ enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, const st
         .bin_first = ((int64_t)(BINADE_FIRST + DBL_MAX_EXP - 1) << bits) - 1,
         .bin_shift = DBL_MANT_DIG - 1 - bits,
     };
+    struct ulp_budget *budget = ulp_pool_scratch(pool);
     void *values = NULL, *bins = NULL, *parts = NULL;
-    enum ulp_status status = ulp_allocate(&values, count, sizeof(double), NULL, "measures", error);
+    enum ulp_status status =
+        ulp_allocate(&values, count, sizeof(double), budget, "measures", error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&bins, out->worker_count * out->bin_count, sizeof(size_t), NULL,
-                                   "measures", error);
+        status = ulp_allocate_zero(&bins, out->worker_count * out->bin_count, sizeof(size_t),
+                                   budget, "measures", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&parts, count_chunks(out), sizeof(struct ulp_median_part), NULL,
+        status = ulp_allocate(&parts, count_chunks(out), sizeof(struct ulp_median_part), budget,
                               "measures", error);
     out->values = values;
     out->bins = bins;

@@ -20,7 +20,7 @@ struct ulp_median {
 };
 
 /* Freed even when this fails. */
-enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, const struct ulp_pool *pool,
+enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, struct ulp_pool *pool,
                                   struct ulp_error *error);
 void ulp_median_free(struct ulp_median *median);
 /* Values [first, last) are there. Each is counted once; workers count at the same time. */

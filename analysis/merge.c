@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "analysis/metrics.h"
+#include "analysis/figure.h"
 
 /* sqrt(a^2 + b^2) where the squares might overflow. */
 static double join_norms(double a, double b)
@@ -42,12 +43,20 @@ void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more)
     }
     joined.count = all->count + more->count;
     joined.nonfinite = all->nonfinite + more->nonfinite;
+    joined.unmeasured = all->unmeasured + more->unmeasured;
     joined.diverged = all->diverged || more->diverged;
     bool later = all->nonfinite    ? false
                  : more->nonfinite ? true
                                    : more->count && !(more->max_abs <= all->max_abs);
     joined.worst_index = later ? more->worst_index : all->worst_index;
     *all = joined;
+}
+
+double ulp_relative_rms(const struct ulp_metrics *metrics, const struct ulp_range *range)
+{
+    if (metrics->diverged || !(metrics->rms > 0))
+        return 0;
+    return range->ref_rms > 0 ? metrics->rms / range->ref_rms : INFINITY;
 }
 
 bool ulp_metrics_worse(const struct ulp_metrics *a, const struct ulp_metrics *b)
@@ -62,43 +71,38 @@ bool ulp_metrics_worse(const struct ulp_metrics *a, const struct ulp_metrics *b)
 void ulp_metrics_merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *sample,
                             size_t before)
 {
-    double n = (double)before,
-           *into[] = {&mean->max_abs, &mean->rms,        &mean->mean,   &mean->max_rel,
-                      &mean->max_ulp, &mean->median_ulp, &mean->cosine, &mean->sqnr_db};
-    const double *from[] = {&sample->max_abs, &sample->rms,     &sample->mean,
-                            &sample->max_rel, &sample->max_ulp, &sample->median_ulp,
-                            &sample->cosine,  &sample->sqnr_db};
-    for (size_t i = 0; i < sizeof into / sizeof *into; i++)
-        *into[i] = before ? (*into[i] * n + *from[i]) / (n + 1) : *from[i];
+    const double n = (double)before;
+    for (int f = 0; f < ULP_FIGURE_COUNT; f++) {
+        double *into = ulp_figure(mean, f), from = ulp_figure_get(sample, f);
+        *into = before ? (*into * n + from) / (n + 1) : from;
+    }
     mean->nonfinite = before ? mean->nonfinite + sample->nonfinite : sample->nonfinite;
     mean->count = before ? mean->count + sample->count : sample->count;
+    mean->unmeasured = before ? mean->unmeasured + sample->unmeasured : sample->unmeasured;
     mean->diverged = (before && mean->diverged) || sample->diverged;
+}
+
+/* Of a tensor without elements. */
+static bool is_empty(const struct ulp_metrics *metrics)
+{
+    return !metrics->count && !metrics->nonfinite && !metrics->unmeasured && !metrics->diverged;
 }
 
 void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics *sample,
                              size_t before)
 {
-    double *rising[] = {&limit->max_abs, &limit->rms, &limit->max_rel, &limit->max_ulp,
-                        &limit->median_ulp};
-    const double *rising_from[] = {&sample->max_abs, &sample->rms, &sample->max_rel,
-                                   &sample->max_ulp, &sample->median_ulp};
-    if (before == 0 || (limit->count == 0 && !limit->nonfinite && !limit->diverged)) {
+    if (before == 0 || is_empty(limit)) {
         *limit = *sample;
         return;
     }
-    if (sample->count == 0 && !sample->nonfinite && !sample->diverged)
-        return; /* empty: nothing to compare */
-    for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
-        if (!(*rising_from[i] <= *rising[i]) && !isnan(*rising[i]))
-            *rising[i] = *rising_from[i];
-    if (!(fabs(sample->mean) <= fabs(limit->mean)) && !isnan(limit->mean))
-        limit->mean = sample->mean;
-    if (!(sample->cosine >= limit->cosine) && !isnan(limit->cosine))
-        limit->cosine = sample->cosine;
-    if (!(sample->sqnr_db >= limit->sqnr_db) && !isnan(limit->sqnr_db))
-        limit->sqnr_db = sample->sqnr_db;
+    if (is_empty(sample))
+        return;
+    for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+        if (ulp_figure_worse(f, ulp_figure_get(sample, f), ulp_figure_get(limit, f)))
+            *ulp_figure(limit, f) = ulp_figure_get(sample, f);
     limit->nonfinite = sample->nonfinite > limit->nonfinite ? sample->nonfinite : limit->nonfinite;
     limit->count += sample->count;
+    limit->unmeasured += sample->unmeasured;
     limit->diverged |= sample->diverged;
 }
 

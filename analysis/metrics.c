@@ -6,6 +6,7 @@
  * on threads; terms are scaled by the power of two of the largest, so that squares neither overflow
  * nor vanish. */
 #include "analysis/metrics.h"
+#include "analysis/figure.h"
 
 #include <float.h>
 #include <math.h>
@@ -299,6 +300,7 @@ static void combine(const struct measuring *m, size_t chunk_count, struct ulp_me
                        ? 20 * (log10(quotient) + (exponent + base_scale - abs_scale) * log10(2))
                        : INFINITY,
         .nonfinite = all.nonfinite,
+        .unmeasured = m->value->count - all.count - all.nonfinite,
         .worst_index = all.nonfinite ? all.first_nonfinite : all.worst,
         .count = all.count,
         .diverged = all.integer_differs,
@@ -315,14 +317,7 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,
                                        const struct ulp_format *format, struct ulp_pool *pool,
                                        struct ulp_metrics *out, struct ulp_error *error)
 {
-    *out = (struct ulp_metrics){.max_abs = NAN,
-                                .rms = NAN,
-                                .mean = NAN,
-                                .max_rel = NAN,
-                                .max_ulp = NAN,
-                                .median_ulp = NAN,
-                                .cosine = NAN,
-                                .sqnr_db = NAN};
+    *out = ulp_metrics_undefined();
     if (!ulp_tensor_same_shape(value, base)) {
         out->diverged = true;
         return ULP_OK;
@@ -335,8 +330,8 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,
     m.units = !m.integers && format->emin - format->precision + 1 >= -1022 && format->precision > 1;
     size_t chunk_count = (value->count + CHUNK - 1) / CHUNK;
     void *partials;
-    enum ulp_status status =
-        ulp_allocate(&partials, chunk_count, sizeof(struct partial), NULL, "measures", error);
+    enum ulp_status status = ulp_allocate(&partials, chunk_count, sizeof(struct partial),
+                                          ulp_pool_scratch(pool), "measures", error);
     m.partials = partials;
     if (status == ULP_OK)
         status = ulp_median_create(&m.ulps, value->count, pool, error);

@@ -17,6 +17,10 @@ void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *f
                        struct ulp_pool *pool, struct ulp_range *out);
 double ulp_range_headroom(double ref_max, const struct ulp_format *format);
 
+/* rms over the reference's; 0 where nothing differs or nothing is defined, infinity where the
+ * reference is 0. */
+double ulp_relative_rms(const struct ulp_metrics *metrics, const struct ulp_range *range);
+
 /* merge.c. Figures put together. `before` samples (or rounds) are in the first argument already. */
 /* The elements of both as if they were of one tensor; median_ulp: the larger. */
 void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more);

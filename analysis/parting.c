@@ -2,20 +2,20 @@
 
 #include <string.h>
 
+#include "number/format/request.h"
 #include "tensor/tensor.h"
 
 void ulp_parting_prepare(struct ulp_audit *audit)
 {
     for (size_t l = 0; l < audit->lane_count; l++) {
+        const struct ulp_arithmetic *arithmetic = &audit->lanes[l].arithmetic;
         struct ulp_arithmetic plain;
-        char name[sizeof plain.name];
-        memcpy(name, audit->lanes[l].arithmetic.name, sizeof name);
-        char *part = strstr(name, ",qdq=integer");
-        if (!audit->lanes[l].arithmetic.schedule.qdq_integer || !part)
+        struct ulp_error ignored;
+        if (!arithmetic->schedule.qdq_integer ||
+            ulp_arithmetic_change(&plain, arithmetic, "qdq=float", &ignored) != ULP_OK)
             continue;
-        memmove(part, part + strlen(",qdq=integer"), strlen(part + strlen(",qdq=integer")) + 1);
         for (size_t other = 0; other < audit->lane_count; other++)
-            if (strcmp(audit->lanes[other].arithmetic.name, name) == 0)
+            if (strcmp(audit->lanes[other].arithmetic.name, plain.name) == 0)
                 audit->lanes[l].parting.other = (ptrdiff_t)other;
     }
 }

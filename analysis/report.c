@@ -51,7 +51,7 @@ enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
 static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out,
                                      struct ulp_error *error)
 {
-    return ulp_report_text(audit, false, out, error);
+    return ulp_report_text(audit, 0, false, out, error);
 }
 
 enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
@@ -65,30 +65,36 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
     } files[] = {{"report.json", ulp_report_json},
                  {"layers.csv", ulp_report_csv},
                  {"summary.txt", write_summary}};
+    enum { COUNT = sizeof files / sizeof *files };
+    struct ulp_text texts[COUNT];
+    size_t open = 0;
     enum ulp_status status = ulp_report_prepare(folder, error);
-    for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++) {
-        struct ulp_text text;
+    for (; open < COUNT && status == ULP_OK; open++) {
         char path[4096];
-        if (snprintf(path, sizeof path, "%s/%s", folder, files[f].name) >= (int)sizeof path)
-            return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-        status = ulp_text_open(&text, path, error);
-        if (status != ULP_OK)
-            return status;
-        status = files[f].write(audit, &text, error);
-        enum ulp_status closed = ulp_text_close(&text, status == ULP_OK, error);
+        if (snprintf(path, sizeof path, "%s/%s", folder, files[open].name) >= (int)sizeof path)
+            status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+        if (status != ULP_OK || (status = ulp_text_open(&texts[open], path, error)) != ULP_OK)
+            break;
+        status = files[open].write(audit, &texts[open], error);
+        if (status == ULP_OK)
+            status = ulp_text_flush(&texts[open], error);
+    }
+    /* all three are whole before one gets its name */
+    for (size_t f = 0; f < open; f++) {
+        enum ulp_status closed = ulp_text_close(&texts[f], status == ULP_OK, error);
         status = status == ULP_OK ? closed : status;
     }
     return status;
 }
 
-enum ulp_status ulp_report_summary(const struct ulp_audit *audit, bool colour, char **out,
-                                   struct ulp_error *error)
+enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, bool colour,
+                                   char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct ulp_text text = {0};
     *out = NULL;
-    enum ulp_status status = ulp_report_text(audit, colour, &text, error);
+    enum ulp_status status = ulp_report_text(audit, width, colour, &text, error);
     if (status == ULP_OK && text.failed)
         status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
     if (status == ULP_OK)

@@ -1,14 +1,20 @@
 /* layers.csv: one line for each node output of each arithmetic. An empty field is a figure that
  * does not exist. */
 #include <math.h>
+#include <string.h>
 
+#include "analysis/figure.h"
 #include "analysis/report_internal.h"
 
 static void add_text(struct ulp_text *out, const char *value)
 {
+    const char *end = value + strlen(value);
+    struct ulp_shown shown;
     ulp_text_add(out, "\"");
-    for (; *value; value++)
-        ulp_text_add(out, *value == '"' ? "\"\"" : "%c", *value);
+    while (value < end) {
+        value = ulp_show_character(&shown, value, end);
+        ulp_text_add(out, *shown.text == '"' ? "\"\"" : "%s", shown.text);
+    }
     ulp_text_add(out, "\"");
 }
 
@@ -17,35 +23,27 @@ static void add_number(struct ulp_text *out, double value)
     if (isnan(value))
         ulp_text_add(out, ",");
     else
-        ulp_text_add(out, ",%.9g", value);
+        ulp_text_add(out, ",%.9g", value + 0.0); /* no -0 */
 }
 
 static void add_metrics(struct ulp_text *out, const struct ulp_metrics *m)
 {
-    add_number(out, m->max_abs);
-    add_number(out, m->rms);
-    add_number(out, m->mean);
-    add_number(out, m->max_rel);
-    add_number(out, m->max_ulp);
-    add_number(out, m->median_ulp);
-    add_number(out, m->cosine);
-    add_number(out, m->sqnr_db);
+    for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+        add_number(out, ulp_figure_get(m, f));
     ulp_text_add(out, ",%zu,%zu", m->nonfinite, m->worst_index);
 }
 
 static void add_header(struct ulp_text *out)
 {
-    static const char *const views[] = {"single", "entire", "introduced", "carried"};
-    static const char *const metrics[] = {"max_abs",   "rms",        "mean",   "max_rel",
-                                          "max_ulp",   "median_ulp", "cosine", "sqnr_db",
-                                          "nonfinite", "worst_index"};
     ulp_text_add(out, "arithmetic,index,name,op,output,shape,ref_rms,ref_max,ref_min_nonzero,"
                       "headroom_bits,diverged,"
                       "born,poisoned,worst_sample");
-    for (size_t v = 0; v < sizeof views / sizeof *views; v++)
-        for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            ulp_text_add(out, ",%s_%s", views[v], metrics[m]);
-    ulp_text_add(out, ",weight_type,compute_type,rounds,unpaired");
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+            ulp_text_add(out, ",%s_%s", ulp_view_names[v], ulp_figure_rows[f].name);
+        ulp_text_add(out, ",%s_nonfinite,%s_worst_index", ulp_view_names[v], ulp_view_names[v]);
+    }
+    ulp_text_add(out, ",weight_type,compute_type,unpaired,rounds");
     ulp_text_add(out, "\n");
 }
 
@@ -76,15 +74,13 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                 ulp_text_add(out, ",%d,%d,%d,", output->entire.diverged, node->born,
                              node->poisoned);
                 add_text(out, audit->sample_names[output->worst_sample]);
-                add_metrics(out, &output->single);
-                add_metrics(out, &output->entire);
-                add_metrics(out, &output->introduced);
-                add_metrics(out, &output->carried);
-                ulp_text_add(out, ",%s,%s,%zu,%d\n",
+                for (int v = 0; v < ULP_VIEW_COUNT; v++)
+                    add_metrics(out, ulp_view_get(output, v));
+                ulp_text_add(out, ",%s,%s,%d,%zu\n",
                              node->types.weight == ULP_TYPE_UNDEFINED
                                  ? ""
                                  : ulp_type_name(node->types.weight),
-                             node->types.compute, node->rounds, output->unpaired);
+                             node->types.compute, output->unpaired, node->rounds);
             }
     return ULP_OK;
 }

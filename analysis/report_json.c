@@ -10,6 +10,7 @@
 #include <ulpscope.h>
 
 #include "base/error.h"
+#include "analysis/figure.h"
 #include "analysis/report_internal.h"
 
 #define SCHEMA_VERSION 1
@@ -75,18 +76,21 @@ static void put(struct writer *writer, const char *key, json_t *value)
 
 static json_t *make_number(double value)
 {
-    return isfinite(value) ? json_real(value) : json_null();
+    return isfinite(value) ? json_real(value + 0.0) : json_null(); /* no -0.0 */
 }
 
-/* Names from a hostile model may not be UTF-8; such bytes are shown as "?". */
+/* JSON holds any characters, but a hostile model's names may not be UTF-8. */
 static json_t *make_text(const char *text)
 {
     json_t *value = json_string(text);
     if (value)
         return value;
     struct ulp_text clean = {0};
-    for (; *text; text++)
-        ulp_text_add(&clean, "%c", (unsigned char)*text < 0x80 ? *text : '?');
+    struct ulp_shown shown;
+    for (const char *end = text + strlen(text); text < end;) {
+        text = ulp_show_character(&shown, text, end);
+        ulp_text_add(&clean, "%s", shown.text);
+    }
     value = json_string(clean.data ? clean.data : "");
     ulp_text_free(&clean);
     return value;
@@ -109,10 +113,6 @@ static void set_figures(json_t *object, const void *values, size_t count,
 
 #define SET_FIGURES(object, values, figures) \
     set_figures(object, values, sizeof(figures) / sizeof *(figures), figures)
-#define METRIC(NAME)                              \
-    {                                             \
-#NAME, offsetof(struct ulp_metrics, NAME) \
-    }
 #define RANGE(NAME)                             \
     {                                           \
 #NAME, offsetof(struct ulp_range, NAME) \
@@ -122,9 +122,6 @@ static void set_figures(json_t *object, const void *values, size_t count,
 #NAME, offsetof(struct ulp_spread, NAME) \
     }
 
-static const struct figure metric_figures[] = {METRIC(max_abs), METRIC(rms),     METRIC(mean),
-                                               METRIC(max_rel), METRIC(max_ulp), METRIC(median_ulp),
-                                               METRIC(cosine),  METRIC(sqnr_db)};
 static const struct figure range_figures[] = {RANGE(ref_rms), RANGE(ref_max),
                                               RANGE(ref_min_nonzero), RANGE(headroom_bits)};
 static const struct figure spread_figures[] = {SPREAD(ref_rms),   SPREAD(width_max_abs),
@@ -135,9 +132,12 @@ static const struct figure spread_figures[] = {SPREAD(ref_rms),   SPREAD(width_m
 static json_t *make_metrics(const struct ulp_metrics *m)
 {
     json_t *object = json_object();
-    SET_FIGURES(object, m, metric_figures);
+    for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+        json_object_set_new(object, ulp_figure_rows[f].name, make_number(ulp_figure_get(m, f)));
     json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
     json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
+    if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
+        json_object_set_new(object, "exact", json_true()); /* sqnr_db is infinite: null */
     if (m->diverged)
         json_object_set_new(object, "diverged", json_true());
     return object;
@@ -153,23 +153,15 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
     json_object_set_new(object, "shape", shape);
     if (output->unpaired)
         json_object_set_new(object, "unpaired", json_true());
-    json_object_set_new(object, "single", make_metrics(&output->single));
-    json_object_set_new(object, "entire", make_metrics(&output->entire));
-    json_object_set_new(object, "introduced", make_metrics(&output->introduced));
-    json_object_set_new(object, "carried", make_metrics(&output->carried));
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        json_object_set_new(object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
     SET_FIGURES(range, &output->range, range_figures);
     json_object_set_new(object, "range", range);
     if (audit->sample_count > 1) {
-        const struct ulp_audit_samples *all = output->samples;
         json_t *mean = json_object();
-        json_object_set_new(mean, "single",
-                            make_metrics(all ? &all->single_mean : &output->single));
-        json_object_set_new(mean, "entire",
-                            make_metrics(all ? &all->entire_mean : &output->entire));
-        json_object_set_new(mean, "introduced",
-                            make_metrics(all ? &all->introduced_mean : &output->introduced));
-        json_object_set_new(mean, "carried",
-                            make_metrics(all ? &all->carried_mean : &output->carried));
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
+            json_object_set_new(mean, ulp_view_names[v],
+                                make_metrics(ulp_view_mean_get(output, v)));
         json_object_set_new(object, "mean_over_samples", mean);
         json_object_set_new(object, "worst_sample",
                             make_text(audit->sample_names[output->worst_sample]));
@@ -204,6 +196,8 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_n
         json_object_set_new(entry, "nonfinite_born", json_true());
     if (node->poisoned)
         json_object_set_new(entry, "nonfinite_poisoned", json_true());
+    if (isfinite(node->grew))
+        json_object_set_new(entry, "grew", make_number(node->grew));
     json_object_set_new(entry, "outputs", make_outputs(audit, node));
     return entry;
 }
@@ -212,6 +206,15 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_n
 static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
 {
     return node < 0 ? json_null() : make_text(lane->nodes[node].name);
+}
+
+static json_t *make_verdict(const struct ulp_audit_lane *lane)
+{
+    struct ulp_text text = {0};
+    ulp_report_verdict(lane, &text);
+    json_t *verdict = text.failed ? NULL : make_text(text.data ? text.data : "");
+    ulp_text_free(&text);
+    return verdict;
 }
 
 static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
@@ -245,6 +248,7 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
 {
     open_value(writer, NULL, '{');
     put(writer, "name", make_text(lane->arithmetic.name));
+    put(writer, "verdict", make_verdict(lane));
     put(writer, "meaning", make_meaning(&lane->arithmetic));
     put(writer, "first_nonfinite", make_node_name(lane, lane->first_born));
     put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
@@ -308,6 +312,20 @@ static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads
     close_value(writer, '}');
 }
 
+static void put_nonfinite_inputs(struct writer *writer, const struct ulp_audit *audit)
+{
+    open_value(writer, "nonfinite_inputs", '[');
+    for (size_t i = 0; i < audit->nonfinite_input_count; i++) {
+        const struct ulp_audit_input *input = &audit->nonfinite_inputs[i];
+        open_value(writer, NULL, '{');
+        put(writer, "input", make_text(input->name));
+        put(writer, "sample", json_integer((json_int_t)input->sample));
+        put(writer, "count", json_integer((json_int_t)input->count));
+        close_value(writer, '}');
+    }
+    close_value(writer, ']');
+}
+
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
                                 struct ulp_error *error)
 {
@@ -332,6 +350,7 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     for (size_t s = 0; s < audit->sample_count; s++)
         put(&writer, NULL, make_text(audit->sample_names[s]));
     close_value(&writer, ']');
+    put_nonfinite_inputs(&writer, audit);
     put(&writer, "seconds", make_number(audit->seconds));
     put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
     open_value(&writer, "arithmetics", '[');

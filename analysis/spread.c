@@ -1,57 +1,45 @@
 /* The spread of a contraction's results over the schedules a library might pick. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/environment.h"
 #include "base/error.h"
 #include "analysis/metrics.h"
+#include "number/format/request.h"
+#include "run/plan.h"
 #include "tensor/tensor.h"
 
 #define SCHEDULES_MAX 12
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the spread over schedules");
+    return ulp_fail_memory(error, "out of memory for the spread over schedules");
 }
 
-/* The name of `base` on the other GPU of the pair: the same parts after the unit's GPU. */
-static bool name_on_other_gpu(const struct ulp_arithmetic *base, char *name, size_t size)
+static bool add_changed(struct ulp_arithmetic *set, size_t *count,
+                        const struct ulp_arithmetic *base, const char *part)
 {
-    if (!*base->schedule.gpu)
-        return false;
-    const char *parts = strchr(base->name, ','), *at = strchr(base->name, '@');
-    size_t stem = at      ? (size_t)(at - base->name)
-                  : parts ? (size_t)(parts - base->name)
-                          : strlen(base->name);
-    bool newer = base->schedule.gpu[0] == 'h' || base->schedule.gpu[0] == 'b';
-    return snprintf(name, size, "%.*s@%s%s", (int)stem, base->name, newer ? "a100" : "h200",
-                    parts ? parts : "") < (int)size;
+    struct ulp_error ignored;
+    const bool exists = ulp_arithmetic_change(&set[*count], base, part, &ignored) == ULP_OK;
+    *count += exists;
+    return exists;
 }
 
-/* The set of schedules. A name that does not exist (a unit the other GPU lacks, parts that
- * contradict) is no member. */
+/* The set of schedules. One that does not exist (a unit the other GPU lacks, parts that contradict)
+ * is no member. */
 static size_t make_set(const struct ulp_arithmetic *base, struct ulp_arithmetic *set,
                        ptrdiff_t *other_gpu)
 {
-    size_t count = 0;
-    char name[300];
-    struct ulp_error ignored;
-    set[count++] = *base;
-    *other_gpu = -1;
-    for (int slices = 2; slices <= 16; slices *= 2)
-        if (base->schedule.split_k <= 1 &&
-            snprintf(name, sizeof name, "%s,split-k=%d", base->name, slices) < (int)sizeof name &&
-            ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
-            count++;
-    if (base->schedule.fused &&
-        snprintf(name, sizeof name, "%s,nofma", base->name) < (int)sizeof name &&
-        ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
-        count++;
-    if (name_on_other_gpu(base, name, sizeof name) &&
-        ulp_arithmetic_find(name, &set[count], &ignored) == ULP_OK)
-        *other_gpu = (ptrdiff_t)count++;
+    static const char *const slices[] = {"split-k=2", "split-k=4", "split-k=8", "split-k=16"};
+    const char *const gpu = ulp_arithmetic_other_gpu(base);
+    size_t count = 1;
+    set[0] = *base;
+    for (size_t i = 0; i < sizeof slices / sizeof *slices && base->schedule.split_k <= 1; i++)
+        add_changed(set, &count, base, slices[i]);
+    if (base->schedule.fused)
+        add_changed(set, &count, base, "nofma");
+    *other_gpu = gpu && add_changed(set, &count, base, gpu) ? (ptrdiff_t)count - 1 : -1;
     return count;
 }
 
@@ -64,8 +52,9 @@ struct widths {
 
 struct spreading {
     struct ulp_spreads *spreads;
-    struct widths *widths; /* of the items */
-    size_t capacity;
+    struct widths *widths; /* of the items; in an arena of their own */
+    struct ulp_arena *arena;
+    size_t item_capacity, width_capacity;
 };
 
 static void add_element(struct widths *widths, const struct ulp_event *event, size_t output,
@@ -96,6 +85,11 @@ static void add_element(struct widths *widths, const struct ulp_event *event, si
     widths->gpu2 += (first - other) * (first - other);
 }
 
+static char *copy_text(const struct ulp_spreads *spreads, const char *text)
+{
+    return ulp_arena_text(spreads->memory, text, strlen(text));
+}
+
 /* The item of a node's output: a new one in the node's first round. */
 static enum ulp_status find_item(struct spreading *spreading, const struct ulp_event *event,
                                  size_t output, size_t *item, struct ulp_error *error)
@@ -106,21 +100,17 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
             strcmp(spreads->items[*item].output, event->output_names[output]) == 0)
             return ULP_OK;
     *item = spreads->count;
-    if (spreads->count == spreading->capacity) {
-        size_t capacity = 2 * spreading->capacity + 16;
-        struct ulp_spread *items = realloc(spreads->items, capacity * sizeof *items);
-        spreads->items = items ? items : spreads->items;
-        struct widths *widths = realloc(spreading->widths, capacity * sizeof *widths);
-        spreading->widths = widths ? widths : spreading->widths;
-        if (!items || !widths)
-            return out_of_memory(error);
-        spreading->capacity = capacity;
-    }
+    if (!ulp_plan_grow(spreads->memory, &spreads->items, spreads->count, &spreading->item_capacity,
+                       sizeof *spreads->items) ||
+        !ulp_plan_grow(spreading->arena, &spreading->widths, spreads->count,
+                       &spreading->width_capacity, sizeof *spreading->widths))
+        return out_of_memory(error);
     spreading->widths[*item] = (struct widths){0};
-    spreads->items[*item] = (struct ulp_spread){.index = event->index,
-                                                .name = strdup(event->name),
-                                                .op = strdup(event->op),
-                                                .output = strdup(event->output_names[output])};
+    spreads->items[*item] =
+        (struct ulp_spread){.index = event->index,
+                            .name = copy_text(spreads, event->name),
+                            .op = copy_text(spreads, event->op),
+                            .output = copy_text(spreads, event->output_names[output])};
     spreads->count++;
     const struct ulp_spread *spread = &spreads->items[*item];
     return spread->name && spread->op && spread->output ? ULP_OK : out_of_memory(error);
@@ -181,13 +171,13 @@ static enum ulp_status measure_node(void *context, const struct ulp_event *event
 static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_arithmetic *set,
                                 size_t count, struct ulp_error *error)
 {
-    spreads->base = strdup(set[0].name);
-    spreads->schedules = calloc(count, sizeof *spreads->schedules);
+    spreads->base = copy_text(spreads, set[0].name);
+    spreads->schedules = ulp_arena_take(spreads->memory, count, sizeof *spreads->schedules);
     if (!spreads->base || !spreads->schedules)
         return out_of_memory(error);
     spreads->schedule_count = count;
     for (size_t s = 0; s < count; s++)
-        if (!(spreads->schedules[s] = strdup(set[s].name)))
+        if (!(spreads->schedules[s] = copy_text(spreads, set[s].name)))
             return out_of_memory(error);
     return ULP_OK;
 }
@@ -203,8 +193,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct ulp_arithmetic lanes[1 + SCHEDULES_MAX] = {*reference};
-    struct ulp_plan_options plan_options = {.inputs = inputs,
-                                            .max_memory_bytes = options->max_memory_bytes};
+    struct ulp_plan_options plan_options = {.inputs = inputs};
     struct ulp_run_options run = *options;
     struct spreading spreading = {.spreads = out};
     struct ulp_observer observers[] = {{.context = &spreading, .node_done = measure_node},
@@ -214,13 +203,17 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
     size_t count = make_set(base, lanes + 1, &out->other_gpu);
     run.audit = false;
     run.isolated = true;
-    enum ulp_status status = name_set(out, lanes + 1, count, error);
+    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&spreading.arena, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = name_set(out, lanes + 1, count, error);
     if (status == ULP_OK)
         status = ulp_plan_create(model, lanes, count + 1, &plan_options, &plan, error);
     if (status == ULP_OK)
         status = ulp_plan_run(plan, inputs, &run, observers, 2, NULL, NULL, error);
     ulp_plan_free(plan);
-    free(spreading.widths);
+    ulp_arena_free(spreading.arena);
     if (status != ULP_OK)
         ulp_spreads_free(out);
     return status;
@@ -230,15 +223,6 @@ void ulp_spreads_free(struct ulp_spreads *spreads)
 {
     if (!spreads)
         return;
-    for (size_t i = 0; i < spreads->count; i++) {
-        free(spreads->items[i].name);
-        free(spreads->items[i].op);
-        free(spreads->items[i].output);
-    }
-    for (size_t s = 0; s < spreads->schedule_count; s++)
-        free(spreads->schedules[s]);
-    free(spreads->schedules);
-    free(spreads->items);
-    free(spreads->base);
+    ulp_arena_free(spreads->memory);
     *spreads = (struct ulp_spreads){0};
 }

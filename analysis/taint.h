@@ -15,15 +15,19 @@ struct ulp_taint {
     bool diverged;  /* comes from another shape, index or decision than the reference's */
     bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
     enum ulp_type type;
+    size_t node;     /* that computes it */
+    double relative; /* entire.rms / ref_rms; 0: equal, or not defined */
 };
 struct ulp_taint_set {
     struct ulp_taint *slots;
     size_t capacity, count;
+    struct ulp_budget *budget;
 };
 
 /* NULL: nothing is known of it. */
 struct ulp_taint *ulp_taint_find(const struct ulp_taint_set *set, const char *name);
-/* Adds or replaces; false: out of memory. free(set->slots) frees all. */
+/* Adds or replaces; false: out of memory. */
 bool ulp_taint_add(struct ulp_taint_set *set, struct ulp_taint taint);
+void ulp_taint_clear(struct ulp_taint_set *set);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "graph/names.h"
 #include "tensor/tensor.h"
@@ -17,35 +18,41 @@ struct kept {
 };
 
 struct pair {
-    char *audited, *original;
+    const char *audited, *original;
     bool found; /* the other model has computed the original */
 };
 
 struct ulp_truth {
-    struct ulp_budget budget;
+    struct ulp_budget *budget;
+    struct ulp_arena *arena;  /* of names */
     struct ulp_names numbers; /* of a name: into heads */
-    char **names;
-    ptrdiff_t *heads; /* latest kept value of each name; -1: none in this sample */
+    ptrdiff_t *heads;         /* latest kept value of each name; -1: none in this sample */
     size_t name_count, name_capacity;
     struct kept *kept;
     size_t kept_count, kept_capacity;
     struct pair *pairs;
-    size_t pair_count;
+    size_t pair_count, pair_capacity;
 };
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the reference model's values");
+    return ulp_fail_memory(error, "out of memory for the reference model's values");
 }
 
-enum ulp_status ulp_truth_create(size_t max_memory_bytes, struct ulp_truth **out,
+enum ulp_status ulp_truth_create(struct ulp_budget *budget, struct ulp_truth **out,
                                  struct ulp_error *error)
 {
-    *out = calloc(1, sizeof **out);
-    if (!*out)
-        return out_of_memory(error);
-    (*out)->budget.limit_bytes = max_memory_bytes;
-    return ULP_OK;
+    struct ulp_truth *truth = calloc(1, sizeof *truth);
+    *out = NULL;
+    if (!truth)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    truth->budget = truth->numbers.budget = budget;
+    enum ulp_status status = ulp_arena_create(&truth->arena, budget, error);
+    if (status == ULP_OK)
+        *out = truth;
+    else
+        ulp_truth_free(truth);
+    return status;
 }
 
 void ulp_truth_clear(struct ulp_truth *truth)
@@ -62,31 +69,27 @@ void ulp_truth_free(struct ulp_truth *truth)
     if (!truth)
         return;
     ulp_truth_clear(truth);
-    for (size_t i = 0; i < truth->name_count; i++)
-        free(truth->names[i]);
-    for (size_t i = 0; i < truth->pair_count; i++) {
-        free(truth->pairs[i].audited);
-        free(truth->pairs[i].original);
-    }
     ulp_names_free(&truth->numbers);
-    free(truth->names);
-    free(truth->heads);
-    free(truth->kept);
-    free(truth->pairs);
+    ulp_free(truth->heads);
+    ulp_free(truth->kept);
+    ulp_free(truth->pairs);
+    ulp_arena_free(truth->arena);
     free(truth);
 }
 
 enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited, const char *original,
                                struct ulp_error *error)
 {
-    struct pair *pairs = realloc(truth->pairs, (truth->pair_count + 1) * sizeof *pairs);
-    if (!pairs)
+    enum ulp_status status = ulp_grow(&truth->pairs, truth->pair_count, &truth->pair_capacity,
+                                      sizeof *truth->pairs, truth->budget, "pairs", error);
+    if (status != ULP_OK)
+        return status;
+    const struct pair pair = {.audited = ulp_arena_text(truth->arena, audited, strlen(audited)),
+                              .original = ulp_arena_text(truth->arena, original, strlen(original))};
+    if (!pair.audited || !pair.original)
         return out_of_memory(error);
-    truth->pairs = pairs;
-    struct pair *pair = &pairs[truth->pair_count];
-    *pair = (struct pair){.audited = strdup(audited), .original = strdup(original)};
-    truth->pair_count++;
-    return pair->audited && pair->original ? ULP_OK : out_of_memory(error);
+    truth->pairs[truth->pair_count++] = pair;
+    return ULP_OK;
 }
 
 /* The number of a name, given one when it has none; -1: out of memory. */
@@ -95,24 +98,13 @@ static int number_name(struct ulp_truth *truth, const char *name)
     int number = ulp_names_find(&truth->numbers, name);
     if (number >= 0)
         return number;
-    if (truth->name_count == truth->name_capacity) {
-        const size_t capacity = truth->name_capacity ? 2 * truth->name_capacity : 64;
-        char **names = realloc(truth->names, capacity * sizeof *names);
-        if (names)
-            truth->names = names;
-        ptrdiff_t *heads = names ? realloc(truth->heads, capacity * sizeof *heads) : NULL;
-        if (!heads)
-            return -1;
-        truth->heads = heads;
-        truth->name_capacity = capacity;
-    }
     number = (int)truth->name_count;
-    char *copy = strdup(name);
-    if (!copy || !ulp_names_add(&truth->numbers, copy, number)) {
-        free(copy);
+    const char *copy = ulp_arena_text(truth->arena, name, strlen(name));
+    if (!copy ||
+        ulp_grow(&truth->heads, truth->name_count, &truth->name_capacity, sizeof *truth->heads,
+                 truth->budget, "names", NULL) != ULP_OK ||
+        !ulp_names_add(&truth->numbers, copy, number))
         return -1;
-    }
-    truth->names[number] = copy;
     truth->heads[number] = -1;
     truth->name_count++;
     return number;
@@ -121,19 +113,15 @@ static int number_name(struct ulp_truth *truth, const char *name)
 static enum ulp_status keep(struct ulp_truth *truth, const char *name, size_t round,
                             const struct ulp_tensor *value, struct ulp_error *error)
 {
-    if (truth->kept_count == truth->kept_capacity) {
-        const size_t capacity = truth->kept_capacity ? 2 * truth->kept_capacity : 64;
-        struct kept *grown = realloc(truth->kept, capacity * sizeof *grown);
-        if (!grown)
-            return out_of_memory(error);
-        truth->kept = grown;
-        truth->kept_capacity = capacity;
-    }
+    enum ulp_status status = ulp_grow(&truth->kept, truth->kept_count, &truth->kept_capacity,
+                                      sizeof *truth->kept, truth->budget, "kept values", error);
+    if (status != ULP_OK)
+        return status;
     const int number = number_name(truth, name);
     if (number < 0)
         return out_of_memory(error);
     struct kept *kept = &truth->kept[truth->kept_count];
-    const enum ulp_status status = ulp_tensor_copy(&kept->tensor, value, &truth->budget, error);
+    status = ulp_tensor_copy(&kept->tensor, value, truth->budget, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "keeping the reference model's %s", name);
     kept->round = round;

@@ -56,9 +56,9 @@ int main(int argc, char **argv)
     if (status == ULP_OK)
         status = ulp_arithmetic_find(argv[3], &lanes[1], &error);
     if (status == ULP_OK)
-        status = ulp_model_load(argv[1], &model, &error);
+        status = ulp_model_load(argv[1], NULL, &model, &error);
     if (status == ULP_OK)
-        status = ulp_tensor_set_read(argv[2], &inputs, &error);
+        status = ulp_tensor_set_read(argv[2], NULL, &inputs, &error);
     if (status == ULP_OK)
         status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, &error);
     if (status == ULP_OK)

@@ -1,6 +1,7 @@
 include_HEADERS = include/ulpscope.h
 pkginclude_HEADERS = \
 	include/ulpscope/status.h \
+	include/ulpscope/memory.h \
 	include/ulpscope/format.h \
 	include/ulpscope/tensor.h \
 	include/ulpscope/model.h \

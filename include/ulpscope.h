@@ -1,9 +1,9 @@
 /* ulpscope: which layer of an ONNX model loses the accuracy, and in which arithmetic.
  *
- * Umbrella header. Read in this order: status.h (errors), format.h (number formats and
- * arithmetics), tensor.h (values), model.h (load a model), recording.h (what another
- * framework computed), run.h (plan and run lanes side by side), analysis.h (the audit), report.h
- * (writing it down). The library never prints, aborts or exits.
+ * Umbrella header. Read in this order: status.h (errors), memory.h (limiting memory), format.h
+ * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
+ * another framework computed), run.h (plan and run lanes side by side), analysis.h (the audit),
+ * report.h (writing it down). The library never prints, aborts or exits.
  *
  * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
  * settings or locale: functions that compute set their own and put the caller's back, also while
@@ -12,6 +12,7 @@
 #define ULPSCOPE_H
 
 #include <ulpscope/status.h>
+#include <ulpscope/memory.h>
 #include <ulpscope/format.h>
 #include <ulpscope/tensor.h>
 #include <ulpscope/model.h>

@@ -20,8 +20,9 @@ struct ulp_metrics {
     /* elements where value is not finite and base is, or the reverse, or infinities of unlike
      * sign */
     size_t nonfinite;
-    size_t worst_index;           /* of max |d|, or of the first nonfinite element */
-    size_t count;                 /* finite elements measured */
+    size_t worst_index; /* of max |d|, or of the first nonfinite element */
+    size_t count;       /* finite elements measured */
+    size_t unmeasured;  /* elements where both sides are the same infinity, or not a number */
     double value_norm, base_norm; /* of these, the roots of the sums of squares */
     /* shapes differ, or integers (indices, decisions) differ: no measure has a meaning */
     bool diverged;
@@ -75,6 +76,11 @@ struct ulp_audit_node {
     bool poisoned; /* some output is not finite because an input was */
     /* some index, decision or shape differs from the reference's although no input has diverged */
     bool decided;
+    /* the node that computes its first non-constant input; -1: none, an input of the graph */
+    ptrdiff_t source;
+    /* its relative error (entire.rms / ref_rms) over the largest of its inputs', the largest over
+     * rounds and samples; NaN: no input has an error */
+    double grew;
 };
 
 struct ulp_audit_lane {
@@ -113,6 +119,7 @@ struct ulp_spread {
     /* elements that are finite in some schedules only; left out of the widths */
     size_t nonfinite;
 };
+struct ulp_arena;
 struct ulp_spreads {
     char *base; /* the arithmetic whose schedules these are */
     size_t schedule_count;
@@ -120,6 +127,13 @@ struct ulp_spreads {
     ptrdiff_t other_gpu; /* index of the base on the other GPU; -1: none */
     size_t count;
     struct ulp_spread *items;
+    struct ulp_arena *memory; /* what the rest lives in */
+};
+
+/* NaN and infinities that the model was given. */
+struct ulp_audit_input {
+    char *name;
+    size_t sample, count;
 };
 
 struct ulp_audit {
@@ -129,6 +143,9 @@ struct ulp_audit {
     int64_t ir_version, opset;
     size_t sample_count;
     char **sample_names;
+    /* graph inputs of samples with values that are not finite */
+    size_t nonfinite_input_count;
+    struct ulp_audit_input *nonfinite_inputs;
     size_t lane_count;
     struct ulp_audit_lane *lanes; /* without the reference */
     /* of the reference, against one of twice the precision; worst sample */
@@ -144,10 +161,12 @@ struct ulp_audit {
     struct ulp_spreads *spreads;
     double seconds;
     size_t peak_bytes;
+    struct ulp_arena *memory; /* what the rest lives in but for certificate.node and spreads */
 };
 
-/* Collects an audit from runs. Create it, give ulp_audit_observer() to one ulp_plan_run per sample
- * (options.audit set), call ulp_audit_sample before each, ulp_audit_finish at the end. */
+/* Collects an audit from runs. Create it, give ulp_auditor_observer() to one ulp_plan_run per
+ * sample (options.audit set), call ulp_auditor_sample before each, ulp_auditor_finish at the end.
+ * All is charged to the model's budget. */
 struct ulp_auditor;
 ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
                                            struct ulp_error *error);
@@ -167,8 +186,8 @@ ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
  * it. Single stays of the audited model alone. For each sample: ulp_truth_clear, one ulp_plan_run
  * of the other model's plan (one lane: the reference) with ulp_truth_observer, then the audit's. */
 struct ulp_truth;
-/* max_memory_bytes: of the kept values, 0 for no limit. Free with ulp_truth_free. */
-ULP_API enum ulp_status ulp_truth_create(size_t max_memory_bytes, struct ulp_truth **out,
+/* Kept values are charged to budget (may be NULL). Free with ulp_truth_free. */
+ULP_API enum ulp_status ulp_truth_create(struct ulp_budget *budget, struct ulp_truth **out,
                                          struct ulp_error *error);
 ULP_API void ulp_truth_free(struct ulp_truth *truth);
 /* The audited model's value `audited` is the other's `original`, instead of that of its own name.
@@ -221,12 +240,36 @@ ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value,
                                             const struct ulp_format *format,
                                             struct ulp_metrics *out, struct ulp_error *error);
 
+enum ulp_crossing_kind {
+    ULP_CROSSED_VALUE, /* a figure is beyond the limit (below it for cosine and sqnr_db), or NaN */
+    ULP_CROSSED_NOTHING,  /* no finite element to compare; without output: no elements at all */
+    ULP_CROSSED_UNPAIRED, /* no partner in the reference model to compare with */
+    ULP_CROSSED_DIVERGED, /* its shape or integers differ from the reference's */
+    ULP_CROSSED_INPUT,    /* NaN or infinity in an input of the model: output is its name */
+};
+/* Where a limit is not met: of an arithmetic the worst output. Texts are the audit's. */
+struct ulp_crossing {
+    enum ulp_crossing_kind kind;
+    const char *arithmetic; /* NULL: of an input */
+    const char *output;
+    const char *node;   /* that computes it; NULL: not known */
+    const char *sample; /* of an input */
+    double value, limit;
+    size_t more; /* further outputs of the arithmetic, or inputs, that do not meet the limit */
+};
+struct ulp_crossing_list {
+    size_t count;
+    struct ulp_crossing *items; /* freed with free */
+};
+
 /* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine,
  * sqnr_db or nonfinite, alone (of entire) or after "single.", "entire.", "introduced." or
- * "carried.". *exceeded: in some sample and lane some graph output (for nonfinite: some node) is
- * beyond it (below it for cosine and sqnr_db), or a graph output is not a number or has diverged.
- * Unknown metric: ULP_ERROR_USAGE with the list. audit NULL: only the text is checked. */
-ULP_API enum ulp_status ulp_audit_exceeds(const struct ulp_audit *audit, const char *limit,
-                                          bool *exceeded, struct ulp_error *error);
+ * "carried.". It is of every sample's graph outputs (for nonfinite: of every node's). What cannot
+ * be compared does not meet it, nor does an audit of inputs that are not finite, unless
+ * allow_nonfinite_inputs. Met by all: an empty list. Unknown metric: ULP_ERROR_USAGE with the list.
+ * audit NULL: only the text is checked. */
+ULP_API enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,
+                                        bool allow_nonfinite_inputs, struct ulp_crossing_list *out,
+                                        struct ulp_error *error);
 
 #endif

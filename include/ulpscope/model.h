@@ -9,9 +9,10 @@ struct ulp_model;
 
 /* Read the model at path. Hostile files end in ULP_ERROR_INPUT (malformed; the place is named) or
  * ULP_ERROR_UNSUPPORTED. External data is mapped read-only and must lie inside the model's folder.
- * Free with ulp_model_free. */
-ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_model **out,
-                                       struct ulp_error *error);
+ * The model, and what is made from it, is charged to budget (NULL: to none), which must outlive all
+ * of that. Free with ulp_model_free. */
+ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget,
+                                       struct ulp_model **out, struct ulp_error *error);
 ULP_API void ulp_model_free(struct ulp_model *model);
 
 ULP_API const char *ulp_model_path(const struct ulp_model *model);
@@ -43,7 +44,8 @@ struct ulp_dim_value {
 
 /* Reproducible random inputs for every input of the model: uniform in [low, high] (floats; integers
  * uniform in the integers of that range, booleans fair), shapes from the model with `dims` for
- * symbolic dimensions and 1 for the rest. Same seed, same bits, on every machine. */
+ * symbolic dimensions and 1 for the rest. Same seed, same bits, on every machine. Charged to the
+ * model's budget. */
 ULP_API enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
                                                 const struct ulp_dim_value *dims, size_t dim_count,
                                                 double low, double high, uint64_t seed,

@@ -25,8 +25,10 @@ ULP_API void ulp_recording_list_free(struct ulp_recording_list *list);
  *   a folder   an ONNX test_data_set_N (input_i.pb and output_i.pb, named by the model's inputs and
  *              outputs); or .npy files, each named by its path in the folder without ".npy"
  * Names are not looked up in the graph. model may be NULL: a .pb file's tensor then keeps its own
- * name, or is called input_i or output_i. Errors: ULP_ERROR_INPUT with file and member. */
+ * name, or is called input_i or output_i. budget may be NULL. Errors: ULP_ERROR_INPUT with file and
+ * member. */
 ULP_API enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *model,
+                                           struct ulp_budget *budget,
                                            struct ulp_recording_list *list,
                                            struct ulp_error *error);
 /* Write tensors as Polygraphy writes the outputs of one iteration of `runner`, for its

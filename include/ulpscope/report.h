@@ -11,8 +11,10 @@ ULP_API enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error 
  * written beside and renamed. */
 ULP_API enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
                                          struct ulp_error *error);
-/* The summary as text of at most 100 columns; *out is freed with free(). colour: ANSI sequences. */
-ULP_API enum ulp_status ulp_report_summary(const struct ulp_audit *audit, bool colour, char **out,
-                                           struct ulp_error *error);
+/* The summary as text: the conclusion for each arithmetic first, then tables. *out is freed with
+ * free(). width: columns of the terminal, to which names are cut (60 at least); 0: names stay whole,
+ * as in summary.txt. colour: ANSI sequences. */
+ULP_API enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, bool colour,
+                                           char **out, struct ulp_error *error);
 
 #endif

@@ -23,8 +23,6 @@ struct ulp_plan_options {
     const struct ulp_dim_value *dims; /* for symbolic dimensions of inputs; others take 1 */
     size_t dim_count;
     const struct ulp_tensor_set *inputs; /* when given, shapes are taken from these */
-    /* 0: no limit. A plan that is known to need more fails with ULP_ERROR_MEMORY */
-    size_t max_memory_bytes;
     /* A problem close by, to see how an arithmetic's error varies: float constants of 16 elements
      * and more are changed at random by factors within 1 +- 2^(2 - precision) (of a type with less
      * precision its own), whole numbers not. precision 0: no change */
@@ -35,7 +33,8 @@ struct ulp_plan_options {
 };
 
 /* Plan the model for the lanes. Lane 0 is the reference when more than one is given. Every
- * unsupported operator, type or attribute is named in one ULP_ERROR_UNSUPPORTED. The model must
+ * unsupported operator, type or attribute is named in one ULP_ERROR_UNSUPPORTED; a plan that is
+ * known to need more memory than the model's budget has fails with ULP_ERROR_MEMORY. The model must
  * outlive the plan. Free with ulp_plan_free. */
 ULP_API enum ulp_status ulp_plan_create(const struct ulp_model *model,
                                         const struct ulp_arithmetic *lanes, size_t lane_count,
@@ -61,6 +60,9 @@ struct ulp_node_types {
     enum ulp_type weight;
     /* "int8", the format of the factors, or "declared" of the arithmetic `model` */
     char compute[24];
+    /* elements are only moved, chosen or converted: errors pass on, and none but a Cast's rounding
+     * is made */
+    bool moves;
 };
 ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
                                  struct ulp_node_types *out);
@@ -114,13 +116,12 @@ struct ulp_run_options {
     /* instead: lanes 1.. compute only contractions, each on the reference's inputs; events show
      * that P(r) as entire, and NULL for other nodes */
     bool isolated;
-    size_t max_memory_bytes;
 };
 
 /* What a run cost. */
 struct ulp_run_cost {
     double seconds;
-    size_t peak_bytes; /* of tensors */
+    size_t peak_bytes; /* of tensors and packed factors, in all lanes */
     /* constant factors whose packed form was kept, and how often one served again */
     size_t packed_count, packed_use_count;
 };
@@ -141,6 +142,7 @@ struct ulp_operator_info {
     const char *name, *domain;
     int since, until;
     bool formula;     /* defined by a formula */
+    const char *work; /* "formulas", "moves elements", "contraction" or "control flow" */
     const char *text; /* the formula or its epilogue, or NULL */
 };
 ULP_API bool ulp_operator_info(size_t index, struct ulp_operator_info *out);

@@ -8,6 +8,7 @@
 #define ULPSCOPE_TENSOR_H
 
 #include <ulpscope/format.h>
+#include <ulpscope/memory.h>
 
 /* ONNX TensorProto.DataType (onnx.proto3). */
 enum ulp_type {
@@ -105,13 +106,13 @@ ULP_API enum ulp_status ulp_tensor_set_add(struct ulp_tensor_set *set, const cha
 ULP_API const struct ulp_tensor *ulp_tensor_set_find(const struct ulp_tensor_set *set,
                                                      const char *name);
 
-/* Read inputs from `path`: an .npz file, or an ONNX test_data_set_N folder with input_i.pb (whose
- * members are named by the tensor's own name, or "input_i" when it has none). Write an .npz (FP16
- * as float16 when every value is one, else as float32; wide elements as the nearest double; BF16,
- * FP8 and FP4, which numpy cannot name, as FP32 values). Errors: ULP_ERROR_INPUT with file and
- * member. */
-ULP_API enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_tensor_set *out,
-                                            struct ulp_error *error);
+/* Read inputs from `path`, charged to budget (may be NULL): an .npz file, or an ONNX
+ * test_data_set_N folder with input_i.pb (whose members are named by the tensor's own name, or
+ * "input_i" when it has none). Write an .npz (FP16 as float16 when every value is one, else as
+ * float32; wide elements as the nearest double; BF16, FP8 and FP4, which numpy cannot name, as FP32
+ * values). Errors: ULP_ERROR_INPUT with file and member. */
+ULP_API enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_budget *budget,
+                                            struct ulp_tensor_set *out, struct ulp_error *error);
 ULP_API enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,
                                                  struct ulp_error *error);
 

@@ -1,14 +1,12 @@
 /* Aligned allocation charged to a budget, and the arena. */
 #include "base/alloc.h"
 
-#include <sched.h>
-#include <stdatomic.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-
-#define ALIGNMENT 64
+#include "base/shown.h"
 
 /* Under AddressSanitizer what lies behind a block, up to its rounded size, and between the pieces
  * of an arena may not be touched. */
@@ -23,128 +21,43 @@
 #define ALLOW(start, bytes) ((void)0)
 #endif
 
-/* Lies in the ALIGNMENT bytes before each block handed out. */
+/* Lies in the ULP_ALIGNMENT bytes before each block handed out. */
 struct header {
     struct ulp_budget *budget;
     size_t bytes;    /* charged */
     size_t capacity; /* of the whole block; more than bytes when it was another's before */
 };
-_Static_assert(sizeof(struct header) <= ALIGNMENT, "the header fits before an aligned block");
+_Static_assert(sizeof(struct header) <= ULP_ALIGNMENT, "the header fits before an aligned block");
 
-static bool charge(struct ulp_budget *budget, size_t bytes)
+enum ulp_status ulp_fail_memory(struct ulp_error *error, const char *format, ...)
 {
-    size_t used = atomic_fetch_add(&budget->used_bytes, bytes) + bytes;
-    if (budget->limit_bytes && used > budget->limit_bytes) {
-        atomic_fetch_sub(&budget->used_bytes, bytes);
-        return false;
-    }
-    size_t peak = atomic_load(&budget->peak_bytes);
-    while (used > peak && !atomic_compare_exchange_weak(&budget->peak_bytes, &peak, used))
-        ;
-    return true;
-}
-
-/* Smaller blocks come cheap from malloc, which does not give their pages back. */
-#define KEPT_BYTES_MIN ((size_t)64 << 10)
-
-/* Held for a walk over ULP_BUDGET_BLOCKS entries at most. */
-static void lock(struct ulp_budget *budget)
-{
-    while (atomic_exchange_explicit(&budget->locked, true, memory_order_acquire))
-        sched_yield();
-}
-
-static void unlock(struct ulp_budget *budget)
-{
-    atomic_store_explicit(&budget->locked, false, memory_order_release);
-}
-
-static struct ulp_kept_block remove_kept(struct ulp_budget *budget, size_t index)
-{
-    struct ulp_kept_block removed = budget->kept[index];
-    budget->kept_count--;
-    budget->kept_bytes -= removed.bytes;
-    memmove(&budget->kept[index], &budget->kept[index + 1],
-            (budget->kept_count - index) * sizeof removed);
-    return removed;
-}
-
-/* The smallest kept block that holds total bytes and wastes at most a quarter of them; else NULL,
- * and the oldest blocks are freed until a new one fits below the peak. The new bytes are charged
- * already. */
-static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity)
-{
-    struct ulp_kept_block found = {.block = NULL};
-    size_t best = SIZE_MAX;
-    lock(budget);
-    for (size_t i = 0; i < budget->kept_count; i++)
-        if (budget->kept[i].bytes >= total && budget->kept[i].bytes - total <= total / 4 &&
-            (best == SIZE_MAX || budget->kept[i].bytes < budget->kept[best].bytes))
-            best = i;
-    if (best != SIZE_MAX)
-        found = remove_kept(budget, best);
-    while (!found.block && budget->kept_count &&
-           atomic_load(&budget->used_bytes) + budget->kept_bytes > atomic_load(&budget->peak_bytes))
-        free(remove_kept(budget, 0).block);
-    unlock(budget);
-    *capacity = found.block ? found.bytes : total;
-    return found.block;
-}
-
-/* Keep a block that is charged no longer; false: it does not fit below the peak. */
-static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity)
-{
-    lock(budget);
-    if (budget->kept_count == ULP_BUDGET_BLOCKS)
-        free(remove_kept(budget, 0).block);
-    bool keep = atomic_load(&budget->used_bytes) + budget->kept_bytes + capacity <=
-                atomic_load(&budget->peak_bytes);
-    if (keep) {
-        budget->kept[budget->kept_count++] = (struct ulp_kept_block){block, capacity};
-        budget->kept_bytes += capacity;
-    }
-    unlock(budget);
-    return keep;
-}
-
-void ulp_budget_clear(struct ulp_budget *budget)
-{
-    while (budget->kept_count)
-        free(remove_kept(budget, budget->kept_count - 1).block);
+    char what[1024], why[200];
+    va_list list;
+    va_start(list, format);
+    ulp_show_arguments(what, sizeof what, format, list);
+    va_end(list);
+    ulp_budget_explain(why, sizeof why);
+    return ulp_fail(error, ULP_ERROR_MEMORY, "%s%s", what, why);
 }
 
 enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
                              struct ulp_budget *budget, const char *what, struct ulp_error *error)
 {
-    size_t bytes, total;
+    size_t bytes, total, capacity;
     *out = NULL;
     if (!ulp_size_mul(count, element_bytes, &bytes) ||
-        !ulp_size_add(bytes, 2 * ALIGNMENT - 1, &total))
+        !ulp_size_add(bytes, 2 * ULP_ALIGNMENT - 1, &total))
         return ulp_fail(error, ULP_ERROR_MEMORY,
                         "%s: %zu elements of %zu bytes are more than memory can address", what,
                         count, element_bytes);
-    total = total / ALIGNMENT * ALIGNMENT;
-    if (budget && !charge(budget, total) &&
-        !(budget->reclaim && budget->reclaim(budget->reclaim_owner) && charge(budget, total)))
-        return ulp_fail(error, ULP_ERROR_MEMORY,
-                        "%s: %zu bytes more would exceed the memory limit of %zu bytes (%zu in "
-                        "use); raise --max-memory",
-                        what, bytes, budget->limit_bytes, atomic_load(&budget->used_bytes));
-    size_t capacity = total;
-    char *block = budget && budget->keeps_blocks && total >= KEPT_BYTES_MIN
-                      ? take_kept(budget, total, &capacity)
-                      : NULL;
+    total = total / ULP_ALIGNMENT * ULP_ALIGNMENT;
+    char *block = ulp_budget_take(budget, total, &capacity);
     if (!block)
-        block = aligned_alloc(ALIGNMENT, total);
-    if (!block) {
-        if (budget)
-            atomic_fetch_sub(&budget->used_bytes, total);
-        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory for %zu bytes", what, bytes);
-    }
+        return ulp_fail_memory(error, "%s: out of memory for %zu bytes", what, bytes);
     *(struct header *)block =
         (struct header){.budget = budget, .bytes = total, .capacity = capacity};
-    *out = block + ALIGNMENT;
-    FORBID(block + ALIGNMENT + bytes, capacity - ALIGNMENT - bytes);
+    *out = block + ULP_ALIGNMENT;
+    FORBID(block + ULP_ALIGNMENT + bytes, capacity - ULP_ALIGNMENT - bytes);
     return ULP_OK;
 }
 
@@ -162,14 +75,34 @@ void ulp_free(void *pointer)
 {
     if (!pointer)
         return;
-    char *block = (char *)pointer - ALIGNMENT;
+    char *block = (char *)pointer - ULP_ALIGNMENT;
     struct header header = *(struct header *)block;
     ALLOW(block, header.capacity);
-    if (header.budget)
-        atomic_fetch_sub(&header.budget->used_bytes, header.bytes);
-    if (!header.budget || !header.budget->keeps_blocks || header.capacity < KEPT_BYTES_MIN ||
-        !keep_block(header.budget, block, header.capacity))
-        free(block);
+    ulp_budget_give(header.budget, block, header.bytes, header.capacity);
+}
+
+struct ulp_budget *ulp_charged(const void *pointer)
+{
+    return ((const struct header *)((const char *)pointer - ULP_ALIGNMENT))->budget;
+}
+
+enum ulp_status ulp_grow(void *array, size_t count, size_t *capacity, size_t element_bytes,
+                         struct ulp_budget *budget, const char *what, struct ulp_error *error)
+{
+    void *old, *grown;
+    if (count < *capacity)
+        return ULP_OK;
+    size_t wanted = *capacity ? 2 * *capacity : 16;
+    enum ulp_status status = ulp_allocate(&grown, wanted, element_bytes, budget, what, error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(&old, array, sizeof old);
+    if (count)
+        memcpy(grown, old, count * element_bytes);
+    memcpy(array, &grown, sizeof grown);
+    ulp_free(old);
+    *capacity = wanted;
+    return ULP_OK;
 }
 
 /* Blocks double in size up to a limit, so that small graphs stay small. */
@@ -183,12 +116,17 @@ struct arena_block {
 };
 struct ulp_arena {
     struct arena_block *first;
+    struct ulp_budget *budget;
 };
 
-enum ulp_status ulp_arena_create(struct ulp_arena **out, struct ulp_error *error)
+enum ulp_status ulp_arena_create(struct ulp_arena **out, struct ulp_budget *budget,
+                                 struct ulp_error *error)
 {
     *out = calloc(1, sizeof **out);
-    return *out ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    if (!*out)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    (*out)->budget = budget;
+    return ULP_OK;
 }
 
 void ulp_arena_free(struct ulp_arena *arena)
@@ -197,10 +135,33 @@ void ulp_arena_free(struct ulp_arena *arena)
         return;
     for (struct arena_block *block = arena->first, *next; block; block = next) {
         next = block->next;
-        ALLOW(block->data, block->size);
-        free(block);
+        ulp_free(block);
     }
     free(arena);
+}
+
+struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena)
+{
+    return arena->budget;
+}
+
+static struct arena_block *add_block(struct ulp_arena *arena, size_t bytes)
+{
+    const struct arena_block *last = arena->first;
+    size_t size = !last                            ? ARENA_FIRST_BYTES
+                  : last->size < ARENA_BLOCK_BYTES ? 2 * last->size
+                                                   : ARENA_BLOCK_BYTES;
+    size_t total;
+    void *memory;
+    if (size < bytes)
+        size = bytes;
+    if (!ulp_size_add(size, sizeof *last, &total) ||
+        ulp_allocate_zero(&memory, 1, total, arena->budget, "an arena", NULL) != ULP_OK)
+        return NULL;
+    struct arena_block *block = memory;
+    *block = (struct arena_block){.next = arena->first, .size = size};
+    FORBID(block->data, size);
+    return arena->first = block;
 }
 
 void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes)
@@ -211,19 +172,10 @@ void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes
         return NULL;
     bytes = bytes / 16 * 16;
     struct arena_block *block = arena->first;
-    if (!block || block->size - block->used < bytes) {
-        size_t size = !block                            ? ARENA_FIRST_BYTES
-                      : block->size < ARENA_BLOCK_BYTES ? 2 * block->size
-                                                        : ARENA_BLOCK_BYTES;
-        size_t total;
-        if (size < bytes)
-            size = bytes;
-        if (!ulp_size_add(size, sizeof *block, &total) || !(block = calloc(1, total)))
-            return NULL;
-        *block = (struct arena_block){.next = arena->first, .size = size};
-        FORBID(block->data, size);
-        arena->first = block;
-    }
+    if (!block || block->size - block->used < bytes)
+        block = add_block(arena, bytes);
+    if (!block)
+        return NULL;
     void *taken = block->data + block->used;
     ALLOW(taken, wanted);
     block->used += bytes;

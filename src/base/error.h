@@ -2,12 +2,24 @@
 #ifndef ULP_BASE_ERROR_H
 #define ULP_BASE_ERROR_H
 
+#include <errno.h>
 #include <ulpscope/status.h>
 
 /* Write status and message (printf style) into *error unless it is NULL. Returns status, so that
- * a failing function ends in `return ulp_fail(error, ULP_ERROR_INPUT, "...", ...)`. */
+ * a failing function ends in `return ulp_fail(error, ULP_ERROR_INPUT, "...", ...)`. Text arguments
+ * are made harmless (base/shown.h): names and paths are given as they are, and a line end in one
+ * does not end a line of the message. */
 enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const char *format, ...)
     ULP_PRINTF(3, 4);
+
+/* Of a system call that failed with this errno: ULP_ERROR_MEMORY for want of memory, else
+ * ULP_ERROR_INPUT. */
+static inline enum ulp_status ulp_status_of(int code)
+{
+    return code == ENOMEM ? ULP_ERROR_MEMORY : ULP_ERROR_INPUT;
+}
+/* The message is `lines`, made by ulp_text_show: whole lines that are harmless already. */
+enum ulp_status ulp_fail_lines(struct ulp_error *error, enum ulp_status status, const char *lines);
 
 /* Put "prefix: " (printf style) before the message already in *error: callers add the place
  * (file, node) that the callee could not know. Returns error's status. NULL: returns `status`. */

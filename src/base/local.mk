@@ -1,9 +1,12 @@
 libcore_la_SOURCES += \
 	%D%/alloc.c %D%/alloc.h \
+	%D%/budget.c %D%/budget.h \
 	%D%/clock.h \
 	%D%/cpu.c %D%/cpu.h \
 	%D%/environment.c %D%/environment.h \
 	%D%/error.c %D%/error.h \
 	%D%/random.c %D%/random.h \
+	%D%/reserve.c %D%/reserve.h \
+	%D%/shown.c %D%/shown.h \
 	%D%/text.c %D%/text.h \
 	%D%/thread.c %D%/thread.h

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/shown.h"
 
 /* A file on its way: it has another name until it is whole. */
 struct ulp_new_file {
@@ -44,7 +46,7 @@ static void free_file(struct ulp_new_file *file)
 
 static enum ulp_status fail_to_write(const char *path, int code, struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot write: %s", path, strerror(code));
+    return ulp_fail(error, ulp_status_of(code), "%s: cannot write: %s", path, strerror(code));
 }
 
 static enum ulp_status open_file(struct ulp_new_file **out, const char *path,
@@ -106,15 +108,16 @@ static void flush(struct ulp_text *text)
     text->length = 0;
 }
 
-void ulp_text_add(struct ulp_text *text, const char *format, ...)
+typedef int print_fn(char *out, size_t size, const char *format, va_list list);
+
+static void add_printed(struct ulp_text *text, print_fn *print, const char *format,
+                        va_list arguments)
 {
-    if (text->failed)
-        return;
-    for (;;) {
+    while (!text->failed) {
         size_t room = text->capacity - text->length;
         va_list list;
-        va_start(list, format);
-        int length = vsnprintf(text->data ? text->data + text->length : NULL, room, format, list);
+        va_copy(list, arguments);
+        int length = print(text->data ? text->data + text->length : NULL, room, format, list);
         va_end(list);
         if (length < 0) {
             text->failed = true;
@@ -135,6 +138,27 @@ void ulp_text_add(struct ulp_text *text, const char *format, ...)
         text->data = data;
         text->capacity = capacity;
     }
+}
+
+void ulp_text_add(struct ulp_text *text, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    add_printed(text, vsnprintf, format, list);
+    va_end(list);
+}
+
+void ulp_text_show(struct ulp_text *text, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    ulp_text_show_list(text, format, list);
+    va_end(list);
+}
+
+void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list)
+{
+    add_printed(text, ulp_show_arguments, format, list);
 }
 
 void ulp_text_free(struct ulp_text *text)
@@ -163,13 +187,22 @@ enum ulp_status ulp_text_open(struct ulp_text *text, const char *path, struct ul
     return open_file(&text->file, path, error);
 }
 
+enum ulp_status ulp_text_flush(struct ulp_text *text, struct ulp_error *error)
+{
+    if (!text->failed)
+        flush(text);
+    if (!text->failed)
+        return ULP_OK;
+    return text->file->code
+               ? fail_to_write(text->file->path, text->file->code, error)
+               : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", text->file->path);
+}
+
 enum ulp_status ulp_text_close(struct ulp_text *text, bool keep, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    if (!text->failed)
-        flush(text);
-    if (keep && text->failed && !text->file->code)
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", text->file->path);
+    if (keep)
+        status = ulp_text_flush(text, error);
     enum ulp_status ended = end_file(text->file, keep && status == ULP_OK, error);
     ulp_text_free(text);
     return status == ULP_OK ? ended : status;
@@ -193,7 +226,7 @@ static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes
     struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot open: %s", path, strerror(errno));
+        return ulp_fail(error, ulp_status_of(errno), "%s: cannot open: %s", path, strerror(errno));
     enum ulp_status status = ULP_OK;
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode))
         status = ulp_fail(error, ULP_ERROR_INPUT, "%s: not a regular file", path);
@@ -210,25 +243,26 @@ static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes
     return ULP_OK;
 }
 
-enum ulp_status ulp_file_read(const char *path, size_t max_bytes, unsigned char **out,
-                              size_t *count, struct ulp_error *error)
+enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_budget *budget,
+                              unsigned char **out, size_t *count, struct ulp_error *error)
 {
     int file = -1;
     *out = NULL;
     *count = 0;
-    unsigned char *data = NULL;
+    void *memory = NULL;
     size_t size = 0, done = 0;
     enum ulp_status status = open_regular(&file, path, max_bytes, &size, error);
     if (status != ULP_OK)
         return status;
-    if (!(data = malloc(size + 1)))
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory for %zu bytes", path, size);
+    status = ulp_allocate(&memory, size + 1, 1, budget, path, error);
+    unsigned char *data = memory;
     while (status == ULP_OK && done < size) {
         ssize_t got = read(file, data + done, size - done);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+            status =
+                ulp_fail(error, ulp_status_of(errno), "%s: cannot read: %s", path, strerror(errno));
         else if (got == 0)
             size = done; /* the file shrank while it was read */
         else
@@ -236,7 +270,7 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, unsigned char 
     }
     close(file);
     if (status != ULP_OK) {
-        free(data);
+        ulp_free(data);
         return status;
     }
     data[size] = 0;

@@ -247,13 +247,18 @@ void ulp_pool_free(struct ulp_pool *pool)
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->wake);
     pthread_cond_destroy(&pool->done);
-    ulp_budget_clear(&pool->scratch);
+    ulp_budget_close(&pool->scratch);
     free_pool(pool);
 }
 
 struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool)
 {
     return pool ? &pool->scratch : NULL;
+}
+
+void ulp_pool_set_root(struct ulp_pool *pool, struct ulp_budget *root)
+{
+    ulp_budget_open(&pool->scratch, root);
 }
 
 int ulp_pool_thread_count(const struct ulp_pool *pool)

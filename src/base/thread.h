@@ -15,9 +15,11 @@ void ulp_pool_free(struct ulp_pool *pool);
 int ulp_pool_thread_count(const struct ulp_pool *pool);
 /* Hand over work however little it is, grains of one item, as tests want it. */
 void ulp_pool_set_eager(struct ulp_pool *pool);
-/* The budget to charge scratch memory to: without a limit, it keeps freed blocks for the next call.
- * NULL for no pool. What is charged to it is freed before the pool. */
+/* The budget to charge scratch memory to, which keeps freed blocks for the next call. NULL for no
+ * pool. What is charged to it is freed before the pool. */
 struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool);
+/* Put that budget below a root, before anything is charged to it. */
+void ulp_pool_set_root(struct ulp_pool *pool, struct ulp_budget *root);
 
 /* Work on items [first, last); worker is 0 .. thread_count - 1 and stable during the call, for
  * per-worker scratch. Returns a status; the error of the lowest item that failed is kept. */

@@ -4,6 +4,7 @@
 #define ULP_CLI_COMMAND_H
 
 #include <argp.h>
+#include <stdio.h>
 #include <ulpscope.h>
 
 /* Each takes its own argv (argv[0] is "ulpscope COMMAND") and returns the exit code. */
@@ -24,14 +25,35 @@ struct common_options {
     double low, high; /* --val-range */
     uint64_t seed;
     int threads;
-    size_t max_memory_bytes;
+    size_t max_memory_bytes;   /* 0: no limit */
+    struct ulp_budget *budget; /* of that limit */
     bool quiet;
+    char *arithmetics; /* every --arith so far, separated by commas */
 };
 /* A child parser for the command's argp; its input is a struct common_options set up by
  * common_init. */
 extern const struct argp common_argp;
 void common_init(struct common_options *options);
+/* Parse the arguments of such a command into its options, of which *common is a part, and make the
+ * budget. Returns an exit code; usage errors do not return. */
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
+                          struct common_options *common);
+/* The same for any other command. */
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
+
 void common_free(struct common_options *options);
+
+/* As fprintf; text arguments are made harmless (base/shown.h). Commands print with this, and text
+ * of the library's, which is harmless already, with fputs. */
+void say(FILE *stream, const char *format, ...) ULP_PRINTF(2, 3);
+/* At the start: all three streams are open, and when output is lost the program ends with
+ * ULP_ERROR_INPUT and says so, however it ends. */
+void open_streams(void);
+/* As argp_error, text arguments made harmless. */
+void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
+/* One more --arith; all so far. */
+const char *add_arithmetics(struct argp_state *state, struct common_options *common,
+                            const char *argument);
 
 /* Print "ulpscope: message" to stderr and return the status as exit code. */
 int fail(const struct ulp_error *error);
@@ -75,5 +97,7 @@ void progress_clear(struct progress *progress);
 
 /* Whether to use colour on this stream: a terminal, and NO_COLOR is unset. */
 bool use_colour(int descriptor);
+/* Columns of the terminal, at least 60; 0: the stream is none, and names need not be cut. */
+int terminal_width(int descriptor);
 
 #endif

@@ -31,9 +31,9 @@ static void describe(const struct ulp_arithmetic *arithmetic)
     const struct ulp_unit *unit =
         *arithmetic->schedule.unit_class ? ulp_unit_of(arithmetic, NULL) : NULL;
     if (unit)
-        printf("  unit        %s: %d products a block, %d fraction bits; %s.\n",
-               ulp_unit_name(unit, name, sizeof name), unit->block, unit->fraction_bits,
-               ulp_unit_status(unit));
+        say(stdout, "  unit        %s: %d products a block, %d fraction bits; %s.\n",
+            ulp_unit_name(unit, name, sizeof name), unit->block, unit->fraction_bits,
+            ulp_unit_status(unit));
     putchar('\n');
 }
 
@@ -43,7 +43,8 @@ int command_arith(int argc, char **argv)
     struct ulp_error error;
     struct ulp_arithmetic arithmetic;
     int first = argc;
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL);
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL) != 0)
+        return fail_memory();
     for (int a = first; a < argc; a++) {
         if (ulp_arithmetic_find(argv[a], &arithmetic, &error) != ULP_OK)
             return fail(&error);

@@ -12,6 +12,7 @@ enum {
     OPTION_REFERENCE = 512,
     OPTION_CERTIFY,
     OPTION_FAIL,
+    OPTION_ALLOW,
     OPTION_SCHEDULES,
     OPTION_REFERENCE_MODEL,
     OPTION_PAIR
@@ -22,7 +23,7 @@ struct audit_options {
     const char *arithmetics, *reference, *out, *reference_model;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
-    bool certify, schedules;
+    bool certify, schedules, allow_nonfinite_inputs;
     const char **limits;
     size_t limit_count;
 };
@@ -30,7 +31,8 @@ struct audit_options {
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"arith", 'a', "LIST", 0,
-     "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains them)",
+     "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains "
+     "them); may be repeated",
      0},
     {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)",
      0},
@@ -52,8 +54,11 @@ static const struct argp_option option_list[] = {
      "and sqnr_db); METRIC "
      "is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or "
      "after single., "
-     "introduced. or carried.; may be repeated",
+     "introduced. or carried.; may be repeated. What cannot be compared does not pass: NaN or "
+     "infinity in an input, no finite element, an empty output",
      0},
+    {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
+     "NaN and infinities in the inputs are meant: they do not fail --fail-above", 0},
     {0},
 };
 /* clang-format on */
@@ -61,9 +66,9 @@ static const struct argp_option option_list[] = {
 static void add_limit(struct argp_state *state, struct audit_options *options, const char *limit)
 {
     struct ulp_error error;
-    bool ignored;
-    if (ulp_audit_exceeds(NULL, limit, &ignored, &error) != ULP_OK)
-        argp_error(state, "--fail-above: %s", error.message);
+    struct ulp_crossing_list ignored;
+    if (ulp_audit_check(NULL, limit, false, &ignored, &error) != ULP_OK)
+        refuse(state, "--fail-above: %s", error.message);
     const char **limits = realloc(options->limits, (options->limit_count + 1) * sizeof *limits);
     if (!limits)
         argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
@@ -74,7 +79,7 @@ static void add_limit(struct argp_state *state, struct audit_options *options, c
 static void add_pair(struct argp_state *state, struct audit_options *options, char *text)
 {
     if (!strchr(text, '=') || *text == '=' || !strrchr(text, '=')[1])
-        argp_error(state, "--pair %s: expected NAME=ORIGINAL, two names of values", text);
+        refuse(state, "--pair %s: expected NAME=ORIGINAL, two names of values", text);
     char **pairs = realloc(options->pairs, (options->pair_count + 1) * sizeof *pairs);
     if (!pairs)
         argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
@@ -87,13 +92,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct audit_options *options = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
-    case 'a': options->arithmetics = argument; return 0;
+    case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_REFERENCE_MODEL: options->reference_model = argument; return 0;
     case OPTION_PAIR: add_pair(state, options, argument); return 0;
     case OPTION_CERTIFY: options->certify = true; return 0;
     case OPTION_SCHEDULES: options->schedules = true; return 0;
+    case OPTION_ALLOW: options->allow_nonfinite_inputs = true; return 0;
     case OPTION_FAIL: add_limit(state, options, argument); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -127,9 +133,10 @@ struct original {
 static enum ulp_status open_original(const struct audit_options *options, struct original *out,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ulp_model_load(options->reference_model, &out->model, error);
+    enum ulp_status status =
+        ulp_model_load(options->reference_model, options->common.budget, &out->model, error);
     if (status == ULP_OK)
-        status = ulp_truth_create(options->common.max_memory_bytes, &out->truth, error);
+        status = ulp_truth_create(options->common.budget, &out->truth, error);
     for (size_t i = 0; i < options->pair_count && status == ULP_OK; i++) {
         char *equals = strchr(options->pairs[i], '=');
         *equals = '\0';
@@ -152,10 +159,8 @@ static enum ulp_status run_original(const struct original *original,
                                     const struct ulp_run_options *run,
                                     const struct ulp_observer *progress, struct ulp_error *error)
 {
-    const struct ulp_plan_options options = {.inputs = inputs,
-                                             .max_memory_bytes = run->max_memory_bytes};
-    const struct ulp_run_options alone = {.thread_count = run->thread_count,
-                                          .max_memory_bytes = run->max_memory_bytes};
+    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_run_options alone = {.thread_count = run->thread_count};
     const struct ulp_observer observers[] = {ulp_truth_observer(original->truth), *progress};
     struct ulp_plan *plan;
     ulp_truth_clear(original->truth);
@@ -172,11 +177,8 @@ static enum ulp_status run_samples(const struct audit_options *options,
                                    const struct sample_list *samples, struct ulp_audit *audit,
                                    struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads,
-                                  .audit = true,
-                                  .max_memory_bytes = options->common.max_memory_bytes};
-    struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
-                                            .max_memory_bytes = run.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads, .audit = true};
+    struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs};
     struct ulp_plan *plan = NULL;
     struct ulp_auditor *auditor = NULL;
     struct progress progress;
@@ -241,8 +243,7 @@ static enum ulp_status run_schedules(const struct audit_options *options,
                                      const struct sample_list *samples, struct ulp_audit *audit,
                                      struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads,
-                                  .max_memory_bytes = options->common.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads};
     struct progress progress;
     enum ulp_status status = ULP_OK;
     progress_init(&progress, options->common.quiet, lane_count - 1);
@@ -260,29 +261,72 @@ static enum ulp_status run_schedules(const struct audit_options *options,
     return status;
 }
 
+static void print_crossing(const char *limit, const struct ulp_crossing *crossing)
+{
+    if (crossing->kind == ULP_CROSSED_INPUT) {
+        say(stdout,
+            "limit crossed: %s: input %s of %s holds NaN or infinity, %.0f of them (when they are "
+            "meant: --allow-nonfinite-inputs)\n",
+            limit, crossing->output, crossing->sample, crossing->value);
+        return;
+    }
+    say(stdout, "limit crossed: %s: %s", limit, crossing->arithmetic);
+    if (crossing->output)
+        say(stdout, ", output %s", crossing->output);
+    if (crossing->node)
+        say(stdout, " of node %s", crossing->node);
+    switch (crossing->kind) {
+    case ULP_CROSSED_VALUE:
+        say(stdout, ": %.*s %.6g, limit %.6g", (int)strcspn(limit, "="), limit, crossing->value,
+            crossing->limit);
+        break;
+    case ULP_CROSSED_NOTHING:
+        say(stdout, crossing->output
+                        ? ": has no finite element to compare"
+                        : ": the outputs have no element to compare (an empty input?)");
+        break;
+    case ULP_CROSSED_UNPAIRED: say(stdout, ": has no partner in the reference model"); break;
+    case ULP_CROSSED_DIVERGED:
+        say(stdout, ": has diverged, its shape or integers differ from the reference's");
+        break;
+    case ULP_CROSSED_INPUT: break;
+    }
+    if (crossing->more)
+        say(stdout, " (and %zu more output%s)", crossing->more, crossing->more == 1 ? "" : "s");
+    say(stdout, "\n");
+}
+
+static int check_limits(const struct audit_options *options, const struct ulp_audit *audit)
+{
+    struct ulp_error error;
+    int code = ULP_OK;
+    for (size_t i = 0; i < options->limit_count; i++) {
+        struct ulp_crossing_list crossings;
+        if (ulp_audit_check(audit, options->limits[i], options->allow_nonfinite_inputs, &crossings,
+                            &error) != ULP_OK)
+            return fail(&error);
+        for (size_t c = 0; c < crossings.count; c++)
+            print_crossing(options->limits[i], &crossings.items[c]);
+        code = crossings.count ? ULP_ERROR_LIMIT : code;
+        free(crossings.items);
+    }
+    return code;
+}
+
 static int report(const struct audit_options *options, const struct ulp_audit *audit)
 {
     struct ulp_error error;
     char *summary;
-    if (ulp_report_summary(audit, use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
+    if (ulp_report_summary(audit, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                           &summary, &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
     if (options->out && ulp_report_write(audit, options->out, &error) != ULP_OK)
         return fail(&error);
     if (options->out)
-        printf("report: %s/report.json, layers.csv, summary.txt\n", options->out);
-    int code = ULP_OK;
-    for (size_t i = 0; i < options->limit_count; i++) {
-        bool exceeded = false;
-        if (ulp_audit_exceeds(audit, options->limits[i], &exceeded, &error) != ULP_OK)
-            return fail(&error);
-        if (exceeded) {
-            printf("limit crossed: %s\n", options->limits[i]);
-            code = ULP_ERROR_LIMIT;
-        }
-    }
-    return code;
+        say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", options->out);
+    return check_limits(options, audit);
 }
 
 /* Arrays of another float type than the model declares are rounded to that. */
@@ -293,8 +337,8 @@ static void note_conversions(const struct ulp_model *model, const struct ulp_ten
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
         if (given && given->type != info.type && ulp_type_is_float(given->type) &&
             ulp_type_is_float(info.type))
-            fprintf(stderr, "ulpscope: input %s: %s values rounded to %s, as the model declares\n",
-                    info.name, ulp_type_name(given->type), ulp_type_name(info.type));
+            say(stderr, "ulpscope: input %s: %s values rounded to %s, as the model declares\n",
+                info.name, ulp_type_name(given->type), ulp_type_name(info.type));
     }
 }
 
@@ -309,8 +353,8 @@ static void note_dimension(const struct ulp_model *model, const struct ulp_tenso
         for (int d = 0; given && d < info.rank && d < given->rank; d++)
             if (info.dims[d] < 0 && info.dim_names[d] && !strcmp(info.dim_names[d], name) &&
                 given->dims[d] > size)
-                fprintf(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n",
-                        name, (long long)size, input, (long long)given->dims[d], info.name);
+                say(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n",
+                    name, (long long)size, input, (long long)given->dims[d], info.name);
     }
 }
 
@@ -334,7 +378,7 @@ static void note_choices(const struct audit_options *options, const struct ulp_m
     note_dimensions(model, &samples->items[0].inputs);
     if (!samples->random)
         return;
-    fprintf(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
+    say(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
     bool open = false;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);
@@ -368,7 +412,7 @@ static int run_audit(const struct audit_options *options)
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, &error);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, &model, &error);
+        status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, &error);
     if (status == ULP_OK) {
@@ -393,8 +437,9 @@ int command_audit(int argc, char **argv)
                                      children,    NULL,         NULL};
     struct audit_options options = {.arithmetics = "fp16,tf32", .reference = "mpfr:128"};
     common_init(&options.common);
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
-    int code = run_audit(&options);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = run_audit(&options);
     common_free(&options.common);
     free(options.limits);
     free(options.pairs);

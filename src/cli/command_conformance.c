@@ -65,8 +65,8 @@ static void set_tolerance(struct argp_state *state, struct options *options, con
     const char *second = good ? end + 1 : text;
     t.absolute = strtod(second, &last);
     if (!good || last == second || *last || !(t.relative >= 0 && t.absolute >= 0))
-        argp_error(state, "--tolerance %s: expected RTOL,ATOL, both at least 0, such as 1e-3,1e-7",
-                   text);
+        refuse(state, "--tolerance %s: expected RTOL,ATOL, both at least 0, such as 1e-3,1e-7",
+               text);
     options->tolerance = t;
     options->has_tolerance = true;
 }
@@ -75,7 +75,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
-    case 'a': options->arithmetic = argument; return 0;
+    case 'a':
+        if (options->arithmetic)
+            refuse(state, "--arith %s: one arithmetic at a time, %s is another", argument,
+                   options->arithmetic);
+        options->arithmetic = argument;
+        return 0;
     case 'o': options->only = argument; return 0;
     case 'v': options->verbose = true; return 0;
     case OPTION_LIST: options->list = true; return 0;
@@ -86,7 +91,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!options->list && options->folder_count == 0)
-            argp_error(state, "which cases? Give a folder");
+            refuse(state, "which cases? Give a folder");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -107,7 +112,7 @@ static void print_list(const char *title, const struct excuse *list)
 {
     puts(title);
     for (; list->what; list++)
-        printf("  %-28s %s\n", list->what, list->reason);
+        say(stdout, "  %-28s %s\n", list->what, list->reason);
 }
 
 /* ---- counting ---- */
@@ -145,8 +150,8 @@ static int order_tallies(const void *a, const void *b)
 
 static void print_tally(const struct tally *tally)
 {
-    printf("%-28s %7zu %7zu %12zu\n", tally->op, tally->counts[VERDICT_PASSED],
-           tally->counts[VERDICT_FAILED], tally->counts[VERDICT_OUT_OF_SCOPE]);
+    say(stdout, "%-28s %7zu %7zu %12zu\n", tally->op, tally->counts[VERDICT_PASSED],
+        tally->counts[VERDICT_FAILED], tally->counts[VERDICT_OUT_OF_SCOPE]);
 }
 
 /* ---- walking folders ---- */
@@ -163,8 +168,8 @@ static enum ulp_status run_one(struct session *session, const char *path, const 
                         strerror(errno));
     count_result(session, &result);
     if (result.verdict == VERDICT_FAILED || session->options->verbose)
-        printf("%-6s %s%s%s\n", words[result.verdict], name, *result.message ? ": " : "",
-               result.message);
+        say(stdout, "%-6s %s%s%s\n", words[result.verdict], name, *result.message ? ": " : "",
+            result.message);
     return ULP_OK;
 }
 
@@ -203,13 +208,14 @@ static enum ulp_status walk(struct session *session, const char *path, int depth
 static enum ulp_status run_folders(struct session *session, struct ulp_error *error)
 {
     const struct options *options = session->options;
-    enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &session->arithmetic, error);
+    enum ulp_status status = ulp_arithmetic_find(options->arithmetic ? options->arithmetic : "fp32",
+                                                 &session->arithmetic, error);
     if (status != ULP_OK)
         return status;
     session->tolerance =
         options->has_tolerance ? options->tolerance : default_tolerance(&session->arithmetic);
-    printf("%s, floats within %.3g relative + %.3g absolute\n", session->arithmetic.name,
-           session->tolerance.relative, session->tolerance.absolute);
+    say(stdout, "%s, floats within %.3g relative + %.3g absolute\n", session->arithmetic.name,
+        session->tolerance.relative, session->tolerance.absolute);
     for (int i = 0; i < options->folder_count && status == ULP_OK; i++) {
         char path[PATH_MAX];
         status = realpath(options->folders[i], path)
@@ -231,9 +237,10 @@ int command_conformance(int argc, char **argv)
                                      .parser = parse_option,
                                      .args_doc = "DIR...",
                                      .doc = documentation};
-    struct options options = {.arithmetic = "fp32"};
+    struct options options = {0};
     struct ulp_error error = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     if (options.list) {
         print_list("operators", excused_operators);
         print_list("types", excused_types);
@@ -249,7 +256,7 @@ int command_conformance(int argc, char **argv)
     bool failed = session->total.counts[VERDICT_FAILED] != 0;
     if (status == ULP_OK) {
         qsort(session->tallies, session->tally_count, sizeof *session->tallies, order_tallies);
-        printf("%-28s %7s %7s %12s\n", "operator", "passed", "failed", "out of scope");
+        say(stdout, "%-28s %7s %7s %12s\n", "operator", "passed", "failed", "out of scope");
         for (size_t i = 0; i < session->tally_count; i++)
             print_tally(&session->tallies[i]);
         print_tally(&session->total);

@@ -30,17 +30,17 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'l': options->list = true; return 0;
     case 't':
         if (!parse_integer(argument, 1, 1024, &threads))
-            argp_error(state, "--threads %s: expected 1 to 1024", argument);
+            refuse(state, "--threads %s: expected 1 to 1024", argument);
         options->threads = (int)threads;
         return 0;
     case ARGP_KEY_ARG:
         if (options->word_count == 3)
-            argp_error(state, "too many arguments: '%s'", argument);
+            refuse(state, "too many arguments: '%s'", argument);
         options->words[options->word_count++] = argument;
         return 0;
     case ARGP_KEY_END:
         if (!options->list && options->word_count != 3)
-            argp_error(state, "expected UNIT IN.npz OUT.npz, or --list");
+            refuse(state, "expected UNIT IN.npz OUT.npz, or --list");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -63,13 +63,13 @@ static void list_units(void)
 {
     const struct ulp_unit *unit;
     size_t count = 0;
-    printf("%-26s %5s %8s  %s\n", "unit", "block", "fraction", "parameters");
+    say(stdout, "%-26s %5s %8s  %s\n", "unit", "block", "fraction", "parameters");
     for (; (unit = ulp_unit_row(count)) != NULL; count++) {
         char name[64];
-        printf("%-26s %5d %8d  %s\n", ulp_unit_name(unit, name, sizeof name), unit->block,
-               unit->fraction_bits, ulp_unit_status(unit));
+        say(stdout, "%-26s %5d %8d  %s\n", ulp_unit_name(unit, name, sizeof name), unit->block,
+            unit->fraction_bits, ulp_unit_status(unit));
     }
-    printf("%zu units\n", count);
+    say(stdout, "%zu units\n", count);
 }
 
 /* Bits of an unsigned integer element; 0: it is none. */
@@ -172,7 +172,7 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
     if (!unit)
         return ulp_fail(error, ULP_ERROR_USAGE, "there is no unit '%s' (ulpscope mma --list)",
                         options->words[0]);
-    enum ulp_status status = ulp_tensor_set_read(options->words[1], &in, error);
+    enum ulp_status status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
     if (status == ULP_OK)
         status = ulp_pool_create(&pool, options->threads, error);
     if (status == ULP_OK)
@@ -195,7 +195,8 @@ int command_mma(int argc, char **argv)
                                      NULL};
     struct mma_options options = {0};
     struct ulp_error error = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     if (options.list) {
         list_units();
         return ULP_OK;

@@ -44,12 +44,12 @@ static void print_row(const struct ulp_operator_info *row)
         snprintf(versions, sizeof versions, "%d-%d", row->since, row->until);
     else
         snprintf(versions, sizeof versions, "%d-", row->since);
-    printf("%s%s%-*s opset %-7s %s%s\n", row->domain, *row->domain ? "." : "",
-           *row->domain ? 1 : 28, row->name, versions,
-           row->formula ? "formula: "
-           : row->text  ? "contraction, then "
-                        : "kernel",
-           row->text ? row->text : "");
+    say(stdout, "%s%s%-*s opset %-7s %s%s\n", row->domain, *row->domain ? "." : "",
+        *row->domain ? 1 : 28, row->name, versions,
+        row->formula ? "formula: "
+        : row->text  ? "contraction, then "
+                     : row->work,
+        row->text ? row->text : "");
 }
 
 /* How many of the names are no operator's; each is said. */
@@ -62,9 +62,8 @@ static int check_names(const struct ulp_operator_info *rows, size_t count, int n
         for (size_t i = 0; i < count && !known; i++)
             known = strcmp(names[n], rows[i].name) == 0;
         if (!known)
-            fprintf(stderr,
-                    "ulpscope: '%s' is no operator of this version (ulpscope ops lists all)\n",
-                    names[n]);
+            say(stderr, "ulpscope: '%s' is no operator of this version (ulpscope ops lists all)\n",
+                names[n]);
         unknown += !known;
     }
     return unknown;
@@ -94,7 +93,8 @@ int command_ops(int argc, char **argv)
                                      .doc = documentation};
     int first = argc;
     bool coverage_only = false;
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &coverage_only);
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &coverage_only) != 0)
+        return fail_memory();
     if (coverage_only) {
         print_coverage(stdout);
         return ULP_OK;
@@ -116,8 +116,8 @@ int command_ops(int argc, char **argv)
     }
     free(rows);
     if (first >= argc) {
-        printf("%zu operators in %zu rows, %zu of the rows are formulas\n\n", names, count,
-               formulas);
+        say(stdout, "%zu operators in %zu rows, %zu of the rows are formulas\n\n", names, count,
+            formulas);
         print_coverage(stdout);
     }
     return unknown ? ULP_ERROR_UNSUPPORTED : ULP_OK;

@@ -41,20 +41,20 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct run_options *options = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
-    case 'a': options->arithmetic = argument; return 0;
+    case 'a': options->arithmetic = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->outputs = argument; return 0;
     case OPTION_ALL: options->all_values = true; return 0;
     case OPTION_TIMINGS: options->timings = true; return 0;
     case OPTION_REPEAT: {
         int64_t count;
         if (!parse_integer(argument, 1, 1000000, &count))
-            argp_error(state, "--repeat %s: expected 1 to 1000000", argument);
+            refuse(state, "--repeat %s: expected 1 to 1000000", argument);
         options->repeat = (int)count;
         return 0;
     }
     case ARGP_KEY_END:
         if (options->all_values && !options->outputs)
-            argp_error(state, "--all-values needs --outputs FILE");
+            refuse(state, "--all-values needs --outputs FILE");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -68,12 +68,18 @@ static const char documentation[] =
     "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
     "  ulpscope run model.onnx --arith mpfr:256 --dim batch=2 --val-range -1,1 --seed 7";
 
+struct kept_values {
+    struct ulp_tensor_set *set;
+    struct ulp_budget *budget;
+};
+
 /* Keeps copies of every node's outputs; those of round k of a Loop or Scan, 0 being the first, as
  * "name[k]". */
 static enum ulp_status keep_values(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
-    struct ulp_tensor_set *set = context;
+    const struct kept_values *kept = context;
+    struct ulp_tensor_set *set = kept->set;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
@@ -83,7 +89,7 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
         if (name.failed) {
             status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
         } else if (!ulp_tensor_set_find(set, name.data)) {
-            status = ulp_tensor_copy(&copy, value, NULL, error);
+            status = ulp_tensor_copy(&copy, value, kept->budget, error);
             if (status == ULP_OK)
                 status = ulp_tensor_set_add(set, name.data, &copy, error);
         }
@@ -98,13 +104,13 @@ static void print_outputs(const struct ulp_tensor_set *set)
     for (size_t i = 0; i < set->count; i++) {
         const struct ulp_tensor *tensor = &set->items[i].tensor;
         size_t shown = tensor->count < 4 ? tensor->count : 4;
-        printf("%s %s[", set->items[i].name, ulp_type_name(tensor->type));
+        say(stdout, "%s %s[", set->items[i].name, ulp_type_name(tensor->type));
         for (int d = 0; d < tensor->rank; d++)
-            printf(d ? ",%lld" : "%lld", (long long)tensor->dims[d]);
-        printf("] =");
+            say(stdout, d ? ",%lld" : "%lld", (long long)tensor->dims[d]);
+        say(stdout, "] =");
         for (size_t e = 0; e < shown; e++)
-            printf(" %.9g", ulp_tensor_get(tensor, e));
-        puts(tensor->count > shown ? " ..." : "");
+            say(stdout, " %.9g", ulp_tensor_get(tensor, e));
+        say(stdout, "%s\n", tensor->count > shown ? " ..." : "");
     }
 }
 
@@ -178,9 +184,8 @@ static void print_operators(struct timings *timings, int repeat)
 {
     qsort(timings->operators, timings->operator_count, sizeof *timings->operators, compare_times);
     for (size_t i = 0; i < timings->operator_count; i++)
-        fprintf(stderr, "  %-28s %6zu nodes %10.6f s\n", timings->operators[i].name,
-                timings->operators[i].count / (size_t)repeat,
-                timings->operators[i].seconds / repeat);
+        say(stderr, "  %-28s %6zu nodes %10.6f s\n", timings->operators[i].name,
+            timings->operators[i].count / (size_t)repeat, timings->operators[i].seconds / repeat);
 }
 
 /* The run, as often as asked; what an earlier one gave is dropped. */
@@ -191,19 +196,19 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
                                       struct timings *timings, struct ulp_run_cost *cost,
                                       struct ulp_error *error)
 {
-    struct ulp_run_options run = {.thread_count = options->common.threads,
-                                  .max_memory_bytes = options->common.max_memory_bytes};
+    struct ulp_run_options run = {.thread_count = options->common.threads};
+    struct kept_values kept = {values, options->common.budget};
     enum ulp_status status = ULP_OK;
     if (options->timings)
-        fprintf(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun,
-                timings->planned - timings->loaded);
+        say(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun,
+            timings->planned - timings->loaded);
     for (int i = 0; i < options->repeat && status == ULP_OK; i++) {
         struct progress progress;
         struct ulp_observer observers[3] = {progress_observer(&progress)};
         size_t observer_count = 1;
         if (options->all_values)
             observers[observer_count++] =
-                (struct ulp_observer){.context = values, .node_done = keep_values};
+                (struct ulp_observer){.context = &kept, .node_done = keep_values};
         if (options->timings)
             observers[observer_count++] =
                 (struct ulp_observer){.context = timings, .node_done = add_time};
@@ -213,7 +218,7 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
         status = ulp_plan_run(plan, inputs, &run, observers, observer_count, outputs, cost, error);
         progress_clear(&progress);
         if (status == ULP_OK && options->timings)
-            fprintf(stderr, "run %.6f s\n", cost->seconds);
+            say(stderr, "run %.6f s\n", cost->seconds);
     }
     if (status == ULP_OK && options->timings)
         print_operators(timings, options->repeat);
@@ -233,7 +238,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK && options->outputs)
         status = check_output(options->outputs, error);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, &model, error);
+        status = ulp_model_load(options->common.model, options->common.budget, &model, error);
     timings.loaded = ulp_seconds_now();
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, error);
@@ -241,9 +246,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status =
             ulp_fail(error, ULP_ERROR_USAGE, "run takes one sample; %zu were given", samples.count);
     if (status == ULP_OK) {
-        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
-                                                .max_memory_bytes =
-                                                    options->common.max_memory_bytes};
+        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs};
         status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
     }
     timings.planned = ulp_seconds_now();
@@ -259,10 +262,10 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK && !options->outputs)
         print_outputs(&outputs);
     if (status == ULP_OK && !options->common.quiet)
-        fprintf(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors%s%s\n",
-                options->common.model, arithmetic.name, cost.seconds,
-                (double)cost.peak_bytes / 0x1p20, options->outputs ? ", written to " : "",
-                options->outputs ? options->outputs : "");
+        say(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors, %.1f in all%s%s\n",
+            options->common.model, arithmetic.name, cost.seconds, (double)cost.peak_bytes / 0x1p20,
+            (double)ulp_budget_peak(options->common.budget) / 0x1p20,
+            options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
     free(timings.operators);
     ulp_tensor_set_free(&values);
     ulp_tensor_set_free(&outputs);
@@ -280,8 +283,9 @@ int command_run(int argc, char **argv)
     struct run_options options = {.arithmetic = "fp32", .repeat = 1};
     struct ulp_error error = {0};
     common_init(&options.common);
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
-    enum ulp_status status = run_model(&options, &error);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK && run_model(&options, &error) != ULP_OK)
+        code = fail(&error);
     common_free(&options.common);
-    return status == ULP_OK ? ULP_OK : fail(&error);
+    return code;
 }

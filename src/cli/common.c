@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -26,7 +27,9 @@ static const struct argp_option options[] = {
     {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
     {"threads", 't', "N", 0, "Threads (default: all processors). Results do not depend on it", 2},
     {"max-memory", OPTION_MEMORY, "BYTES", 0,
-     "Stop with exit code 5 when tensors would need more; K, M, G are understood", 2},
+     "Stop with exit code 5 when the model, its inputs, the plan and the run would need more than "
+     "this together; K, M, G are understood",
+     2},
     {"quiet", 'q', 0, 0, "No progress and no notes on stderr", 2},
     {0},
 };
@@ -41,8 +44,27 @@ void common_free(struct common_options *common)
 {
     for (size_t i = 0; i < common->dim_count; i++)
         free((void *)(uintptr_t)common->dims[i].name); /* add_dim's copies */
+    free(common->arithmetics);
     free(common->inputs);
     free(common->dims);
+    ulp_budget_free(common->budget);
+}
+
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
+{
+    /* argp itself ends the program for anything but lack of memory */
+    return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? ULP_OK : fail_memory();
+}
+
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
+                          struct common_options *common)
+{
+    struct ulp_error error;
+    int code = parse_arguments(argp, argc, argv, input);
+    if (code == ULP_OK &&
+        ulp_budget_create(common->max_memory_bytes, &common->budget, &error) != ULP_OK)
+        code = fail(&error);
+    return code;
 }
 
 bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)
@@ -59,8 +81,7 @@ static void add_dim(struct argp_state *state, struct common_options *common, con
     const char *equals = strrchr(text, '=');
     int64_t value = 0;
     if (!equals || equals == text || !parse_integer(equals + 1, 0, INT64_MAX, &value))
-        argp_error(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2",
-                   text);
+        refuse(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2", text);
     struct ulp_dim_value *dims = realloc(common->dims, (common->dim_count + 1) * sizeof *dims);
     char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
     if (!dims || !name)
@@ -87,7 +108,7 @@ static void set_range(struct argp_state *state, struct common_options *common, c
     common->high = strtod(second, &end);
     if (!good || end == second || *end || !isfinite(common->low) || !isfinite(common->high) ||
         common->low > common->high)
-        argp_error(state, "--val-range %s: expected LOW,HIGH with LOW <= HIGH, such as -1,1", text);
+        refuse(state, "--val-range %s: expected LOW,HIGH with LOW <= HIGH, such as -1,1", text);
 }
 
 static void set_memory(struct argp_state *state, struct common_options *common, const char *text)
@@ -100,7 +121,7 @@ static void set_memory(struct argp_state *state, struct common_options *common, 
         end++;
     }
     if (end == text || *end || !(value >= 1 && value < 0x1p62))
-        argp_error(state, "--max-memory %s: expected a number of bytes, such as 2G", text);
+        refuse(state, "--max-memory %s: expected a number of bytes, such as 2G", text);
     common->max_memory_bytes = (size_t)value;
 }
 
@@ -114,37 +135,51 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_RANGE: set_range(state, common, argument); return 0;
     case OPTION_SEED:
         if (!parse_integer(argument, 0, INT64_MAX, &value))
-            argp_error(state, "--seed %s: expected a whole number", argument);
+            refuse(state, "--seed %s: expected a whole number", argument);
         common->seed = (uint64_t)value;
         return 0;
     case 't':
         if (!parse_integer(argument, 1, 1024, &value))
-            argp_error(state, "--threads %s: expected 1 to 1024", argument);
+            refuse(state, "--threads %s: expected 1 to 1024", argument);
         common->threads = (int)value;
         return 0;
     case OPTION_MEMORY: set_memory(state, common, argument); return 0;
     case 'q': common->quiet = true; return 0;
     case ARGP_KEY_ARG:
         if (common->model)
-            argp_error(state, "one model at a time: '%s' is a second", argument);
+            refuse(state, "one model at a time: '%s' is a second", argument);
         common->model = argument;
         return 0;
     case ARGP_KEY_END:
         if (!common->model)
-            argp_error(state, "which model? Give the path of an .onnx file");
+            refuse(state, "which model? Give the path of an .onnx file");
         if (common->dim_count && common->input_count)
-            argp_error(state,
-                       "--dim is for random inputs; with --inputs the arrays have the dimensions");
+            refuse(state,
+                   "--dim is for random inputs; with --inputs the arrays have the dimensions");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
+}
+
+const char *add_arithmetics(struct argp_state *state, struct common_options *common,
+                            const char *argument)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s%s%s", common->arithmetics ? common->arithmetics : "",
+                 common->arithmetics ? "," : "", argument);
+    if (text.failed)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    free(common->arithmetics);
+    return common->arithmetics = text.data;
 }
 
 const struct argp common_argp = {.options = options, .parser = parse_option};
 
 int fail(const struct ulp_error *error)
 {
-    fprintf(stderr, "ulpscope: %s\n", error->message);
+    fputs("ulpscope: ", stderr);
+    fputs(error->message, stderr);
+    fputs("\n", stderr);
     return (int)error->status;
 }
 
@@ -160,20 +195,30 @@ bool use_colour(int descriptor)
     return isatty(descriptor) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
 }
 
+int terminal_width(int descriptor)
+{
+    struct winsize size;
+    if (!isatty(descriptor))
+        return 0;
+    if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return 100;
+    return size.ws_col < 60 ? 60 : size.ws_col;
+}
+
 /* The longest run of comma-separated words from `text` that is one arithmetic's name: a BASE, then
  * PARTs. */
 static size_t find_name_end(const char *text, struct ulp_arithmetic *arithmetic)
 {
     size_t best = 0;
     for (size_t end = strcspn(text, ",");; end += 1 + strcspn(text + end + 1, ",")) {
-        char *name = strndup(text, end);
+        char name[1024]; /* more than all parts together take */
         struct ulp_error ignored;
         struct ulp_arithmetic found;
-        if (name && ulp_arithmetic_find(name, &found, &ignored) == ULP_OK) {
+        snprintf(name, sizeof name, "%.*s", (int)end, text);
+        if (end < sizeof name && ulp_arithmetic_find(name, &found, &ignored) == ULP_OK) {
             best = end;
             *arithmetic = found;
         }
-        free(name);
         if (!text[end])
             return best;
     }

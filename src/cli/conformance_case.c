@@ -68,7 +68,7 @@ static bool is_bfloat16(const struct ulp_graph *graph, const char *name)
 static enum ulp_status read_set(const char *folder, const char *kind, const struct ulp_model *model,
                                 struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_test_data_set_read(folder, kind, model, out, error);
+    enum ulp_status status = ulp_test_data_set_read(folder, kind, model, NULL, out, error);
     for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
         struct ulp_tensor *patterns = &out->items[i].tensor, values;
         if (patterns->type != ULP_TYPE_UINT16 || !is_bfloat16(model->graph, out->items[i].name))
@@ -132,7 +132,7 @@ static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     snprintf(path, sizeof path, "%.4200s/model.onnx", folder);
-    enum ulp_status status = ulp_model_load(path, &model, &error);
+    enum ulp_status status = ulp_model_load(path, NULL, &model, &error);
     if (status == ULP_OK)
         name_operator(model->graph, folder, result);
     const char *reason = excuse_case(folder, model);

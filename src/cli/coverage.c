@@ -5,6 +5,7 @@
 #include <ulpscope.h>
 
 #include "cli/conformance.h"
+#include "command.h"
 #include "cli/coverage.h"
 
 static const struct onnx_operator {
@@ -40,7 +41,7 @@ static void print_opset(FILE *out, int opset)
             existing++;
             covered += is_covered(onnx_operators[i].name, opset);
         }
-    fprintf(out, "%5d %9zu %9zu %9zu\n", opset, existing, covered, existing - covered);
+    say(out, "%5d %9zu %9zu %9zu\n", opset, existing, covered, existing - covered);
 }
 
 int print_coverage(FILE *out)
@@ -60,8 +61,8 @@ int print_coverage(FILE *out)
             }
         const char *reason = find_excuse(excused_operators, op->name);
         if (first)
-            fprintf(out, "  %-28s %2d-%-2d  %s\n", op->name, first, last,
-                    reason ? reason : "NO REASON IS WRITTEN DOWN");
+            say(out, "  %-28s %2d-%-2d  %s\n", op->name, first, last,
+                reason ? reason : "NO REASON IS WRITTEN DOWN");
         unexplained += first && !reason;
     }
     return unexplained;

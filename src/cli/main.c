@@ -8,6 +8,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include <gmp.h>
 
 #include "command.h"
 
@@ -35,7 +36,7 @@ static void print_help(FILE *out)
         "why.\n\nCommands:\n",
         out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
-        fprintf(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
+        say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
     fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
           "  ulpscope --version        version\n\n"
           "Start here:\n"
@@ -67,10 +68,26 @@ static void set_plain_environment(void)
     setlocale(LC_ALL, "C");
 }
 
+/* What GMP calls when its reserve is used up as well: it cannot be told that there is no memory. */
+static void *end_without_memory(size_t size)
+{
+    static const char message[] = "ulpscope: out of memory in MPFR\n";
+    (void)size;
+    (void)!write(STDERR_FILENO, message, sizeof message - 1);
+    _exit(ULP_ERROR_MEMORY);
+}
+
+#define RESERVE_BYTES ((size_t)4 << 20)
+
 int main(int argc, char **argv)
 {
+    struct ulp_error error;
+    open_streams();
     set_plain_environment();
     keep_memory();
+    mp_set_memory_functions(end_without_memory, NULL, NULL);
+    if (ulp_memory_reserve(RESERVE_BYTES, &error) != ULP_OK)
+        return fail(&error);
     argp_err_exit_status = ULP_ERROR_USAGE;
     setenv("ARGP_HELP_FMT", "rmargin=100,opt-doc-col=32", 0); /* a user's own wins */
     const char *name = argc > 1 ? argv[1] : "--help";
@@ -80,7 +97,7 @@ int main(int argc, char **argv)
         return argc > 1 ? ULP_OK : ULP_ERROR_USAGE;
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        printf("ulpscope %s\n", ulp_version());
+        say(stdout, "ulpscope %s\n", ulp_version());
         return ULP_OK;
     }
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
@@ -88,16 +105,11 @@ int main(int argc, char **argv)
             char title[64];
             snprintf(title, sizeof title, "ulpscope %s", name);
             argv[1] = title;
-            int code = commands[c].run(argc - 1, argv + 1);
-            if (fflush(stdout) != 0 || ferror(stdout)) {
-                perror("ulpscope: cannot write to standard output");
-                return ULP_ERROR_INPUT;
-            }
-            return code;
+            return commands[c].run(argc - 1, argv + 1);
         }
-    fprintf(stderr, "ulpscope: there is no command '%s'; commands are", name);
+    say(stderr, "ulpscope: there is no command '%s'; commands are", name);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
-        fprintf(stderr, "%s %s", c ? "," : "", commands[c].name);
+        say(stderr, "%s %s", c ? "," : "", commands[c].name);
     fputs(" (ulpscope --help)\n", stderr);
     return ULP_ERROR_USAGE;
 }

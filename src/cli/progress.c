@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/shown.h"
 #include "command.h"
 
 #define SHOWN_EVERY_SECONDS 0.1
@@ -27,7 +28,7 @@ static enum ulp_status show(void *context, const struct ulp_event *event, struct
     progress->shown = now;
     double done = ((double)progress->part + event->progress) / (double)progress->part_count,
            spent = now - progress->started;
-    char left[32] = "";
+    char left[32] = "", name[161];
     if (spent > ESTIMATE_AFTER_SECONDS && done > 0.005) {
         double seconds = spent / done * (1 - done);
         if (seconds < 100)
@@ -35,8 +36,8 @@ static enum ulp_status show(void *context, const struct ulp_event *event, struct
         else
             snprintf(left, sizeof left, "  %.0f min left", seconds / 60);
     }
-    fprintf(stderr, "\r\033[K%3.0f%%  node %zu of %zu  %.40s%s", 100 * done, event->index + 1,
-            event->node_count, event->name, left);
+    say(stderr, "\r\033[K%3.0f%%  node %zu of %zu  %s%s", 100 * done, event->index + 1,
+        event->node_count, ulp_show(name, sizeof name, event->name, 40, 0), left);
     return ULP_OK;
 }
 

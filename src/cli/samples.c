@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "command.h"
 #include "data/data.h"
+#include "graph/graph.h"
 #include "tensor/tensor.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
@@ -44,11 +45,11 @@ static bool holds_pb(const char *folder)
 }
 
 /* Polygraphy's --save-inputs: each iteration is a sample. */
-static enum ulp_status read_json(const char *path, struct sample_list *list,
-                                 struct ulp_error *error)
+static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
+                                 struct sample_list *list, struct ulp_error *error)
 {
     struct ulp_recording_list recordings = {0};
-    enum ulp_status status = ulp_recording_read(path, NULL, &recordings, error);
+    enum ulp_status status = ulp_recording_read(path, NULL, budget, &recordings, error);
     for (size_t r = 0; r < recordings.count && status == ULP_OK; r++) {
         struct ulp_recording *recording = &recordings.items[r];
         struct ulp_text name = {0};
@@ -68,12 +69,13 @@ static enum ulp_status read_json(const char *path, struct sample_list *list,
 static enum ulp_status read_one(const struct ulp_model *model, const char *path,
                                 struct sample_list *list, struct ulp_error *error)
 {
+    struct ulp_budget *budget = ulp_model_budget(model);
     struct ulp_tensor_set inputs;
     if (ulp_text_ends(path, ".json"))
-        return read_json(path, list, error);
-    enum ulp_status status = holds_pb(path)
-                                 ? ulp_test_data_set_read(path, "input", model, &inputs, error)
-                                 : ulp_tensor_set_read(path, &inputs, error);
+        return read_json(path, budget, list, error);
+    enum ulp_status status =
+        holds_pb(path) ? ulp_test_data_set_read(path, "input", model, budget, &inputs, error)
+                       : ulp_tensor_set_read(path, budget, &inputs, error);
     return status == ULP_OK ? add_sample(list, path, &inputs, error) : status;
 }
 
@@ -90,7 +92,7 @@ static enum ulp_status read_folder(const struct ulp_model *model, const char *fo
     struct dirent **entries;
     int count = scandir(folder, &entries, is_sample, versionsort);
     if (count < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot read the folder: %s", folder,
+        return ulp_fail(error, ulp_status_of(errno), "%s: cannot read the folder: %s", folder,
                         strerror(errno));
     enum ulp_status status = ULP_OK;
     if (count == 0)

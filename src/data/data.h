@@ -1,4 +1,5 @@
-/* Tensors by name in files: numpy's npy and npz, and ONNX's test_data_set folders. */
+/* Tensors by name in files: numpy's npy and npz, and ONNX's test_data_set folders. What is read,
+ * and what reading needs, is charged to `budget` (may be NULL). */
 #ifndef ULP_DATA_DATA_H
 #define ULP_DATA_DATA_H
 
@@ -7,12 +8,12 @@
 /* A tensor from the bytes of an .npy file (format versions 1 to 3, both byte orders, C and Fortran
  * order; f2 f4 f8, i1 to i8, u1 to u8, b1). Errors do not name the file. */
 enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t count,
-                              struct ulp_error *error);
+                              struct ulp_budget *budget, struct ulp_error *error);
 
 /* An .npy file of a tensor, in two parts so that elements need no copy: header, then data (the
- * tensor's own memory unless `owned` is set). FLOAT16 elements are written as f2 when every value
- * is one and as f4 otherwise (a lane of a wider arithmetic); wide ones as f8, the nearest double;
- * other floats in their carrier. */
+ * tensor's own memory unless `owned` is set, which is charged to what the tensor is charged to).
+ * FLOAT16 elements are written as f2 when every value is one and as f4 otherwise (a lane of a wider
+ * arithmetic); wide ones as f8, the nearest double; other floats in their carrier. */
 struct ulp_npy {
     char header[512];
     size_t header_bytes;
@@ -24,30 +25,33 @@ enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *ten
                                struct ulp_error *error);
 void ulp_npy_free(struct ulp_npy *npy);
 
-enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struct ulp_error *error);
+enum ulp_status ulp_npz_read(const char *path, struct ulp_budget *budget,
+                             struct ulp_tensor_set *out, struct ulp_error *error);
 /* As ulp_npz_read, of an archive in memory; errors call it `name`. */
 enum ulp_status ulp_npz_parse(const char *name, const void *bytes, size_t count,
-                              struct ulp_tensor_set *out, struct ulp_error *error);
+                              struct ulp_budget *budget, struct ulp_tensor_set *out,
+                              struct ulp_error *error);
 
 /* polygraphy_json.c: ulp_recording_read of a .json file. */
-enum ulp_status ulp_polygraphy_read(const char *path, struct ulp_recording_list *list,
-                                    struct ulp_error *error);
+enum ulp_status ulp_polygraphy_read(const char *path, struct ulp_budget *budget,
+                                    struct ulp_recording_list *list, struct ulp_error *error);
 /* Adds a recording; *tensors is the list's then, and freed on failure. `runner` may be NULL. */
 enum ulp_status ulp_recording_add(struct ulp_recording_list *list, const char *path,
                                   const char *runner, size_t iteration,
                                   struct ulp_tensor_set *tensors, struct ulp_error *error);
 
-/* The parts as if they were one, as text to be freed; NULL: out of memory. */
-char *ulp_base64_encode(const void *const parts[], const size_t counts[], size_t part_count);
-/* The bytes, to be freed; false: the text is no base64 (or there is no memory). */
-bool ulp_base64_decode(const char *text, size_t length, unsigned char **out, size_t *count);
+/* The parts as if they were one, as text freed with ulp_free; NULL: out of memory. */
+char *ulp_base64_encode(const void *const parts[], const size_t counts[], size_t part_count,
+                        struct ulp_budget *budget);
+/* The bytes, of length / 4 * 3 at most, into out; false: the text is no base64. */
+bool ulp_base64_decode(const char *text, size_t length, unsigned char *out, size_t *count);
 
 /* The files PREFIX_0.pb, PREFIX_1.pb, ... of a folder (prefix "input" or "output"), in order. A
  * tensor whose own name is no input (or output) of the model gets the name of the model's input of
  * the same number. model NULL: it keeps its own name, or without one is called PREFIX_i. */
 enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
-                                       const struct ulp_model *model, struct ulp_tensor_set *out,
-                                       struct ulp_error *error);
+                                       const struct ulp_model *model, struct ulp_budget *budget,
+                                       struct ulp_tensor_set *out, struct ulp_error *error);
 /* How many folders test_data_set_0, test_data_set_1, ... without a gap there are in folder. */
 size_t ulp_test_data_set_count(const char *folder);
 

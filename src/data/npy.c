@@ -2,9 +2,9 @@
  * literal, the elements. */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "data/data.h"
 #include "load/load.h"
@@ -201,7 +201,7 @@ static void reorder(unsigned char *out, const unsigned char *in, const struct he
 
 static enum ulp_status parse_elements(struct ulp_tensor *out, const struct header *header,
                                       const unsigned char *raw, size_t raw_bytes,
-                                      struct ulp_error *error)
+                                      struct ulp_budget *budget, struct ulp_error *error)
 {
     enum ulp_type type = ULP_TYPE_UNDEFINED;
     bool big = false;
@@ -222,23 +222,23 @@ static enum ulp_status parse_elements(struct ulp_tensor *out, const struct heade
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%zu bytes of elements follow the npy header, expected %zu for %s",
                         raw_bytes, needed, ulp_tensor_describe_text(out, text, sizeof text));
-    unsigned char *ordered = NULL;
+    void *ordered = NULL;
     size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
     if ((header->fortran && header->rank > 1) || (big && bytes > 1)) {
-        ordered = malloc(needed + 1);
-        if (!ordered)
-            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        status = ulp_allocate(&ordered, 1, needed, budget, "elements in another order", error);
+        if (status != ULP_OK)
+            return status;
         reorder(ordered, raw, header, out->count, bytes, big);
     }
-    status = ulp_tensor_allocate(out, NULL, error);
+    status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
         ulp_elements_decode(out, ordered ? ordered : raw);
-    free(ordered);
+    ulp_free(ordered);
     return status;
 }
 
 enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t count,
-                              struct ulp_error *error)
+                              struct ulp_budget *budget, struct ulp_error *error)
 {
     const unsigned char *file = bytes;
     *out = (struct ulp_tensor){0};
@@ -258,7 +258,8 @@ enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t 
     struct cursor cursor = {(const char *)file + start, (const char *)file + start + length};
     enum ulp_status status = parse_literal(&header, cursor, error);
     if (status == ULP_OK)
-        status = parse_elements(out, &header, file + start + length, count - start - length, error);
+        status = parse_elements(out, &header, file + start + length, count - start - length, budget,
+                                error);
     if (status != ULP_OK)
         ulp_tensor_free(out);
     return status;
@@ -352,10 +353,13 @@ enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *ten
         out->data = tensor->data;
         return ULP_OK;
     }
-    unsigned char *raw = malloc(out->data_bytes + 1);
-    if (!raw)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %zu bytes", out->data_bytes);
-    out->data = out->owned = raw;
+    status = ulp_allocate(&out->owned, 1, out->data_bytes,
+                          tensor->owned ? ulp_charged(tensor->data) : NULL,
+                          "elements as numpy has them", error);
+    if (status != ULP_OK)
+        return status;
+    unsigned char *raw = out->owned;
+    out->data = raw;
     for (size_t i = 0; i < tensor->count; i++) {
         uint64_t bits = element_bits(tensor, i, bytes, &half);
         for (size_t b = 0; b < bytes; b++)
@@ -366,6 +370,6 @@ enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *ten
 
 void ulp_npy_free(struct ulp_npy *npy)
 {
-    free(npy->owned);
+    ulp_free(npy->owned);
     *npy = (struct ulp_npy){0};
 }

@@ -1,4 +1,5 @@
 /* numpy's npz: a zip archive of npy files, stored or deflated. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,21 +18,41 @@
  * one member's bytes several times. */
 #define DEFLATE_RATIO_MAX 1032
 #define MEMBER_BYTES_FREE 65536
+/* What libzip holds of a member, about. */
+#define ENTRY_BYTES 300
 
 struct archive {
     zip_t *zip;
     const char *path;
     size_t bytes_left; /* what the file can still decompress to */
+    struct ulp_budget *budget;
 };
 
-static enum ulp_status fail_zip(const char *path, int code, const char *what,
-                                struct ulp_error *error)
+#define Z_MEM_ERROR (-4) /* of zlib.h */
+
+/* Did libzip, or zlib or the system below it, want memory? */
+static bool wanted_memory(const zip_error_t *reason)
+{
+    const int type = zip_error_system_type(reason), code = zip_error_code_system(reason);
+    return zip_error_code_zip(reason) == ZIP_ER_MEMORY || (type == ZIP_ET_SYS && code == ENOMEM) ||
+           (type == ZIP_ET_ZLIB && code == Z_MEM_ERROR);
+}
+
+static enum ulp_status fail_zip(zip_error_t *reason, const char *what, struct ulp_error *error)
+{
+    return ulp_fail(error, wanted_memory(reason) ? ULP_ERROR_MEMORY : ULP_ERROR_INPUT, "%s: %s",
+                    what, zip_error_strerror(reason));
+}
+
+/* Of zip_open. */
+static enum ulp_status fail_open(const char *path, int code, const char *what,
+                                 struct ulp_error *error)
 {
     zip_error_t reason;
     zip_error_init_with_code(&reason, code);
-    ulp_fail(error, ULP_ERROR_INPUT, "%s: %s: %s", path, what, zip_error_strerror(&reason));
+    enum ulp_status status = fail_zip(&reason, what, error);
     zip_error_fini(&reason);
-    return ULP_ERROR_INPUT;
+    return ulp_fail_at(error, status, "%s", path);
 }
 
 static enum ulp_status check_member(struct archive *archive, const zip_stat_t *member,
@@ -63,7 +84,7 @@ static enum ulp_status read_bytes(zip_file_t *file, unsigned char *bytes, uint64
     for (uint64_t done = 0; done < size;) {
         zip_int64_t got = zip_fread(file, bytes + done, size - done);
         if (got < 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "cannot be read: %s", zip_file_strerror(file));
+            return fail_zip(zip_file_get_error(file), "cannot be read", error);
         if (got == 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "ends after %llu of %llu bytes",
                             (unsigned long long)done, (unsigned long long)size);
@@ -72,7 +93,7 @@ static enum ulp_status read_bytes(zip_file_t *file, unsigned char *bytes, uint64
     unsigned char extra;
     zip_int64_t got = zip_fread(file, &extra, 1);
     if (got < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "is damaged: %s", zip_file_strerror(file));
+        return fail_zip(zip_file_get_error(file), "is damaged", error);
     return got == 0 ? ULP_OK : ulp_fail(error, ULP_ERROR_INPUT, "has more bytes than declared");
 }
 
@@ -82,24 +103,24 @@ static enum ulp_status read_member(struct archive *archive, zip_uint64_t index,
     zip_stat_t member;
     *out = (struct ulp_tensor){0};
     if (zip_stat_index(archive->zip, index, 0, &member) != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "cannot be read: %s", zip_strerror(archive->zip));
+        return fail_zip(zip_get_error(archive->zip), "cannot be read", error);
     enum ulp_status status = check_member(archive, &member, error);
     if (status != ULP_OK)
         return status;
-    unsigned char *bytes = malloc(member.size + 1);
-    if (!bytes)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %llu bytes",
-                        (unsigned long long)member.size);
+    void *bytes;
+    status = ulp_allocate(&bytes, 1, member.size, archive->budget, "its bytes", error);
+    if (status != ULP_OK)
+        return status;
     zip_file_t *file = zip_fopen_index(archive->zip, index, 0);
     if (file)
         status = read_bytes(file, bytes, member.size, error);
     else
-        status = ulp_fail(error, ULP_ERROR_INPUT, "cannot be read: %s", zip_strerror(archive->zip));
+        status = fail_zip(zip_get_error(archive->zip), "cannot be read", error);
     if (file)
         zip_fclose(file);
     if (status == ULP_OK)
-        status = ulp_npy_parse(out, bytes, member.size, error);
-    free(bytes);
+        status = ulp_npy_parse(out, bytes, member.size, archive->budget, error);
+    ulp_free(bytes);
     return status;
 }
 
@@ -145,13 +166,21 @@ static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_s
 
 /* Every member of an archive of that many bytes, which is closed. */
 static enum ulp_status read_archive(zip_t *zip, const char *path, size_t bytes,
-                                    struct ulp_tensor_set *out, struct ulp_error *error)
+                                    struct ulp_budget *budget, struct ulp_tensor_set *out,
+                                    struct ulp_error *error)
 {
-    struct archive archive = {.zip = zip, .path = path};
-    struct ulp_names seen = {0};
+    struct archive archive = {.zip = zip, .path = path, .budget = budget};
+    struct ulp_names seen = {.budget = budget};
+    const size_t directory = (size_t)zip_get_num_entries(zip, 0) * ENTRY_BYTES;
     if (!ulp_size_mul(bytes, DEFLATE_RATIO_MAX, &archive.bytes_left))
         archive.bytes_left = SIZE_MAX;
-    enum ulp_status status = read_members(&archive, out, &seen, error);
+    enum ulp_status status = ULP_OK;
+    if (ulp_budget_charge(budget, directory)) {
+        status = read_members(&archive, out, &seen, error);
+        ulp_budget_discharge(budget, directory);
+    } else {
+        status = ulp_fail_memory(error, "%s: out of memory", path);
+    }
     ulp_names_free(&seen);
     zip_discard(zip);
     if (status != ULP_OK)
@@ -159,36 +188,43 @@ static enum ulp_status read_archive(zip_t *zip, const char *path, size_t bytes,
     return status;
 }
 
-enum ulp_status ulp_npz_read(const char *path, struct ulp_tensor_set *out, struct ulp_error *error)
+enum ulp_status ulp_npz_read(const char *path, struct ulp_budget *budget,
+                             struct ulp_tensor_set *out, struct ulp_error *error)
 {
     int code;
     struct stat info;
     *out = (struct ulp_tensor_set){0};
     zip_t *zip = zip_open(path, ZIP_RDONLY, &code);
+    if (!zip && code == ZIP_ER_NOZIP) /* which it also says of some allocations that fail */
+        zip = zip_open(path, ZIP_RDONLY, &code);
     if (!zip)
-        return fail_zip(path, code,
-                        code == ZIP_ER_NOZIP
-                            ? "expected an .npz, as numpy.savez(path, NAME=array) makes"
-                            : "cannot be read",
-                        error);
+        return fail_open(path, code,
+                         code == ZIP_ER_NOZIP
+                             ? "expected an .npz, as numpy.savez(path, NAME=array) makes"
+                             : "cannot be read",
+                         error);
     const size_t bytes = stat(path, &info) == 0 ? (size_t)info.st_size : 0;
-    return read_archive(zip, path, bytes, out, error);
+    return read_archive(zip, path, bytes, budget, out, error);
 }
 
 enum ulp_status ulp_npz_parse(const char *name, const void *bytes, size_t count,
-                              struct ulp_tensor_set *out, struct ulp_error *error)
+                              struct ulp_budget *budget, struct ulp_tensor_set *out,
+                              struct ulp_error *error)
 {
     zip_error_t reason;
+    enum ulp_status status = ULP_OK;
     *out = (struct ulp_tensor_set){0};
     zip_error_init(&reason);
     zip_source_t *source = zip_source_buffer_create(bytes, count, 0, &reason);
     zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY, &reason) : NULL;
+    if (source && !zip && zip_error_code_zip(&reason) == ZIP_ER_NOZIP) /* as in ulp_npz_read */
+        zip = zip_open_from_source(source, ZIP_RDONLY, &reason);
     if (!zip) {
-        ulp_fail(error, ULP_ERROR_INPUT, "%s: is no npz: %s", name, zip_error_strerror(&reason));
+        status = ulp_fail_at(error, fail_zip(&reason, "is no npz", error), "%s", name);
         zip_source_free(source);
     }
     zip_error_fini(&reason);
-    return zip ? read_archive(zip, name, count, out, error) : ULP_ERROR_INPUT;
+    return zip ? read_archive(zip, name, count, budget, out, error) : status;
 }
 
 static enum ulp_status add_member(zip_t *zip, const struct ulp_named_tensor *item,
@@ -208,15 +244,17 @@ static enum ulp_status add_member(zip_t *zip, const struct ulp_named_tensor *ite
     snprintf(member, size, "%s.npy", item->name);
     zip_source_t *source = zip_source_buffer_fragment(zip, parts, 2, 0);
     zip_int64_t index = source ? zip_file_add(zip, member, source, ZIP_FL_ENC_UTF_8) : -1;
+    if (source && index < 0) /* control characters, or no UTF-8: as bytes */
+        index = zip_file_add(zip, member, source, ZIP_FL_ENC_CP437);
     free(member);
     if (index < 0) {
         zip_source_free(source);
-        return ulp_fail(error, ULP_ERROR_INPUT, "cannot be added: %s", zip_strerror(zip));
+        return fail_zip(zip_get_error(zip), "cannot be added", error);
     }
     /* A fixed date, so that equal tensors give equal files: 1980-01-01, zip's first day. */
     if (zip_set_file_compression(zip, (zip_uint64_t)index, ZIP_CM_STORE, 0) != 0 ||
         zip_file_set_dostime(zip, (zip_uint64_t)index, 0, 1 << 5 | 1, 0) != 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "cannot be added: %s", zip_strerror(zip));
+        return fail_zip(zip_get_error(zip), "cannot be added", error);
     return ULP_OK;
 }
 
@@ -237,7 +275,7 @@ enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tens
     int code;
     zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, &code);
     if (!zip)
-        return fail_zip(path, code, "cannot be written", error);
+        return fail_open(path, code, "cannot be written", error);
     struct ulp_npy *npys = calloc(set->count, sizeof *npys);
     enum ulp_status status =
         npys ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
@@ -249,7 +287,8 @@ enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tens
     if (status != ULP_OK)
         zip_discard(zip);
     else if (zip_close(zip) != 0) { /* writes a file beside and renames it */
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot write: %s", path, zip_strerror(zip));
+        status = fail_zip(zip_get_error(zip), "cannot write", error);
+        ulp_fail_at(error, status, "%s", path);
         zip_discard(zip);
     }
     for (size_t i = 0; npys && i < set->count; i++)

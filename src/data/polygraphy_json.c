@@ -7,30 +7,27 @@
  * member) as latin-1 text, and the list of results without the object around it; keys decide what a
  * value is, so that the markers need not be read. */
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/data.h"
 
 /* The bytes of UTF-8 text whose characters stand for bytes; false: one is beyond 255. */
-static bool decode_latin1(const char *text, size_t length, unsigned char **out, size_t *count)
+static bool decode_latin1(const char *text, size_t length, unsigned char *out, size_t *count)
 {
-    unsigned char *bytes = malloc(length + 1);
     *count = 0;
-    for (size_t i = 0; i < length && bytes; i++) {
+    for (size_t i = 0; i < length; i++) {
         const unsigned char c = (unsigned char)text[i];
-        if (c >= 0x80 && (c > 0xc3 || i + 1 == length)) {
-            free(bytes);
+        if (c >= 0x80 && (c > 0xc3 || i + 1 == length))
             return false;
-        }
-        bytes[(*count)++] =
+        out[(*count)++] =
             c < 0x80 ? c : (unsigned char)((c & 3) << 6 | ((unsigned char)text[++i] & 0x3f));
     }
-    *out = bytes;
-    return bytes;
+    return true;
 }
 
 static bool is_npy(const unsigned char *bytes, size_t count)
@@ -44,10 +41,10 @@ static bool is_zip(const unsigned char *bytes, size_t count)
 }
 
 static enum ulp_status take_first(struct ulp_tensor *out, const unsigned char *bytes, size_t count,
-                                  struct ulp_error *error)
+                                  struct ulp_budget *budget, struct ulp_error *error)
 {
     struct ulp_tensor_set members;
-    enum ulp_status status = ulp_npz_parse("its npz", bytes, count, &members, error);
+    enum ulp_status status = ulp_npz_parse("its npz", bytes, count, budget, &members, error);
     if (status != ULP_OK)
         return status;
     if (members.count == 0)
@@ -59,33 +56,36 @@ static enum ulp_status take_first(struct ulp_tensor *out, const unsigned char *b
 }
 
 static enum ulp_status parse_array(struct ulp_tensor *out, const json_t *text,
-                                   struct ulp_error *error)
+                                   struct ulp_budget *budget, struct ulp_error *error)
 {
     const char *value = json_string_value(text);
     const size_t length = json_string_length(text);
-    unsigned char *bytes = NULL;
+    void *bytes;
     size_t count = 0;
-    if (!ulp_base64_decode(value, length, &bytes, &count) ||
-        !(is_npy(bytes, count) || is_zip(bytes, count))) {
-        free(bytes);
-        if (!decode_latin1(value, length, &bytes, &count))
-            return ulp_fail(error, ULP_ERROR_INPUT, "its \"array\" is no base64 text");
-    }
-    enum ulp_status status = is_zip(bytes, count) ? take_first(out, bytes, count, error)
-                                                  : ulp_npy_parse(out, bytes, count, error);
-    free(bytes);
+    enum ulp_status status = ulp_allocate(&bytes, length, 1, budget, "its bytes", error);
+    if (status != ULP_OK)
+        return status;
+    const bool base64 = ulp_base64_decode(value, length, bytes, &count) &&
+                        (is_npy(bytes, count) || is_zip(bytes, count));
+    if (!base64 && !decode_latin1(value, length, bytes, &count))
+        status = ulp_fail(error, ULP_ERROR_INPUT, "its \"array\" is no base64 text");
+    else if (is_zip(bytes, count))
+        status = take_first(out, bytes, count, budget, error);
+    else
+        status = ulp_npy_parse(out, bytes, count, budget, error);
+    ulp_free(bytes);
     return status;
 }
 
 /* An array, or an object that holds one as "values" (LazyArray) or "array" (FormattedArray). */
 static enum ulp_status read_value(struct ulp_tensor *out, const json_t *value,
-                                  struct ulp_error *error)
+                                  struct ulp_budget *budget, struct ulp_error *error)
 {
     for (int depth = 0; depth < 4 && json_is_object(value); depth++) {
         const json_t *inner = json_object_get(value, "values"),
                      *array = json_object_get(value, "array");
         if (json_is_string(array))
-            return parse_array(out, array, error);
+            return parse_array(out, array, budget, error);
         if (json_object_get(value, "tensor"))
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                             "is a pickled torch tensor, which is never read; record it as a numpy "
@@ -96,14 +96,14 @@ static enum ulp_status read_value(struct ulp_tensor *out, const json_t *value,
 }
 
 static enum ulp_status read_arrays(const json_t *object, struct ulp_tensor_set *out,
-                                   struct ulp_error *error)
+                                   struct ulp_budget *budget, struct ulp_error *error)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
         struct ulp_tensor tensor = {0};
-        enum ulp_status status = read_value(&tensor, value, error);
+        enum ulp_status status = read_value(&tensor, value, budget, error);
         if (status == ULP_OK)
             status = ulp_tensor_set_add(out, name, &tensor, error);
         ulp_tensor_free(&tensor);
@@ -115,16 +115,23 @@ static enum ulp_status read_arrays(const json_t *object, struct ulp_tensor_set *
     return ULP_OK;
 }
 
-static enum ulp_status add_iteration(struct ulp_recording_list *list, const char *path,
-                                     const char *runner, size_t iteration, const json_t *arrays,
-                                     struct ulp_error *error)
+/* Where the recordings of a file go. */
+struct reading {
+    const char *path;
+    struct ulp_budget *budget;
+    struct ulp_recording_list *list;
+};
+
+static enum ulp_status add_iteration(const struct reading *to, const char *runner, size_t iteration,
+                                     const json_t *arrays, struct ulp_error *error)
 {
     struct ulp_tensor_set tensors = {0};
     if (!json_is_object(arrays))
         return ulp_fail(error, ULP_ERROR_INPUT, "iteration %zu is no object of arrays", iteration);
-    enum ulp_status status = read_arrays(arrays, &tensors, error);
-    return status == ULP_OK ? ulp_recording_add(list, path, runner, iteration, &tensors, error)
-                            : ulp_fail_at(error, status, "iteration %zu", iteration);
+    enum ulp_status status = read_arrays(arrays, &tensors, to->budget, error);
+    return status == ULP_OK
+               ? ulp_recording_add(to->list, to->path, runner, iteration, &tensors, error)
+               : ulp_fail_at(error, status, "iteration %zu", iteration);
 }
 
 static bool is_runner(const json_t *pair)
@@ -133,8 +140,8 @@ static bool is_runner(const json_t *pair)
            json_is_array(json_array_get(pair, 1));
 }
 
-static enum ulp_status read_results(const json_t *runners, const char *path,
-                                    struct ulp_recording_list *list, struct ulp_error *error)
+static enum ulp_status read_results(const json_t *runners, const struct reading *to,
+                                    struct ulp_error *error)
 {
     const size_t count = json_array_size(runners);
     enum ulp_status status = ULP_OK;
@@ -147,7 +154,7 @@ static enum ulp_status read_results(const json_t *runners, const char *path,
         const json_t *iterations = json_array_get(pair, 1);
         for (size_t i = 0; i < json_array_size(iterations) && status == ULP_OK; i++)
             status =
-                add_iteration(list, path, count > 1 ? runner : NULL, i,
+                add_iteration(to, count > 1 ? runner : NULL, i,
                               json_object_get(json_array_get(iterations, i), "outputs"), error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "runner '%.100s'", runner);
@@ -155,37 +162,60 @@ static enum ulp_status read_results(const json_t *runners, const char *path,
     return status;
 }
 
-static enum ulp_status read_root(const json_t *root, const char *path,
-                                 struct ulp_recording_list *list, struct ulp_error *error)
+static enum ulp_status read_root(const json_t *root, const struct reading *to,
+                                 struct ulp_error *error)
 {
     const json_t *results = json_object_get(root, "lst");
     const size_t count = json_array_size(root);
     enum ulp_status status = ULP_OK;
     if (json_is_array(results))
-        return read_results(results, path, list, error);
+        return read_results(results, to, error);
     if (count && is_runner(json_array_get(root, 0)))
-        return read_results(root, path, list, error);
+        return read_results(root, to, error);
     for (size_t i = 0; i < count && status == ULP_OK; i++)
-        status = add_iteration(list, path, NULL, i, json_array_get(root, i), error);
+        status = add_iteration(to, NULL, i, json_array_get(root, i), error);
     return count ? status
                  : ulp_fail(error, ULP_ERROR_INPUT,
                             "is neither Polygraphy's --save-outputs (an object with \"lst\") nor "
                             "its --save-inputs (a list of objects)");
 }
 
-enum ulp_status ulp_polygraphy_read(const char *path, struct ulp_recording_list *list,
-                                    struct ulp_error *error)
+/* jansson holds the file's text as strings. */
+static enum ulp_status load_json(json_t **out, const char *path, struct ulp_budget *budget,
+                                 size_t *charged, struct ulp_error *error)
 {
     json_error_t reason;
+    struct stat info;
+    *charged = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (size_t)info.st_size : 0;
+    if (!ulp_budget_charge(budget, *charged)) {
+        *charged = 0;
+        return ulp_fail_memory(error, "%s: out of memory", path);
+    }
+    *out = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &reason);
+    if (*out)
+        return ULP_OK;
+    if (json_error_code(&reason) == json_error_out_of_memory)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+    return ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, reason.line, reason.text);
+}
+
+enum ulp_status ulp_polygraphy_read(const char *path, struct ulp_budget *budget,
+                                    struct ulp_recording_list *list, struct ulp_error *error)
+{
     const size_t before = list->count;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &reason);
-    if (!root)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, reason.line, reason.text);
-    enum ulp_status status = read_root(root, path, list, error);
+    json_t *root = NULL;
+    size_t charged;
+    enum ulp_status status = load_json(&root, path, budget, &charged, error);
+    if (status == ULP_OK) {
+        status = read_root(root, &(struct reading){path, budget, list}, error);
+        if (status == ULP_OK && list->count == before)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "holds no iteration");
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s", path);
+    }
     json_decref(root);
-    if (status == ULP_OK && list->count == before)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "holds no iteration");
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
+    ulp_budget_discharge(budget, charged);
+    return status;
 }
 
 static json_t *encode_array(const struct ulp_tensor *tensor, struct ulp_error *error)
@@ -195,12 +225,13 @@ static json_t *encode_array(const struct ulp_tensor *tensor, struct ulp_error *e
         return NULL;
     const void *const parts[] = {npy.header, npy.data};
     const size_t counts[] = {npy.header_bytes, npy.data_bytes};
-    char *text = ulp_base64_encode(parts, counts, 2);
+    char *text =
+        ulp_base64_encode(parts, counts, 2, tensor->owned ? ulp_charged(tensor->data) : NULL);
     ulp_npy_free(&npy);
     json_t *array = text ? json_pack("{s:{s:s, s:s}, s:s}", "values", "array", text,
                                      "polygraphy_class", "ndarray", "polygraphy_class", "LazyArray")
                          : NULL;
-    free(text);
+    ulp_free(text);
     if (!array)
         ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     return array;

@@ -157,7 +157,8 @@ static enum ulp_status fill(struct ulp_tensor *tensor, const struct range *range
 
 static enum ulp_status make_input(struct ulp_tensor *out, const struct ulp_value_info *info,
                                   const struct ulp_dim_value *dims, size_t dim_count,
-                                  const struct range *range, struct ulp_error *error)
+                                  const struct range *range, struct ulp_budget *budget,
+                                  struct ulp_error *error)
 {
     int64_t shape[ULP_RANK_MAX];
     if (info->type == ULP_TYPE_UNDEFINED)
@@ -169,7 +170,9 @@ static enum ulp_status make_input(struct ulp_tensor *out, const struct ulp_value
     for (int d = 0; d < info->rank; d++)
         shape[d] = choose_dim(info, d, dims, dim_count);
     enum ulp_status status =
-        ulp_tensor_create(out, info->type, ULP_ELEMENT_COUNT, 0, info->rank, shape, error);
+        ulp_tensor_describe(out, info->type, ULP_ELEMENT_COUNT, 0, info->rank, shape, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, budget, error);
     return status == ULP_OK ? fill(out, range, error) : status;
 }
 
@@ -189,7 +192,8 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
         struct ulp_value_info info = ulp_model_input(model, i);
         struct range range = {.low = low, .high = high, .key = ulp_random_bits(seed, i)};
         struct ulp_tensor tensor = {0};
-        status = make_input(&tensor, &info, dims, dim_count, &range, error);
+        status =
+            make_input(&tensor, &info, dims, dim_count, &range, ulp_model_budget(model), error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "input '%.100s'", info.name);
         else

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -21,18 +22,18 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
 }
 
 /* The file's array under the name without ".npy". */
-static enum ulp_status read_npy(const char *path, const char *name, struct ulp_tensor_set *out,
-                                struct ulp_error *error)
+static enum ulp_status read_npy(const char *path, const char *name, struct ulp_budget *budget,
+                                struct ulp_tensor_set *out, struct ulp_error *error)
 {
     unsigned char *bytes = NULL;
     size_t count = 0;
     struct ulp_tensor tensor = {0};
-    enum ulp_status status = ulp_file_read(path, SIZE_MAX, &bytes, &count, error);
+    enum ulp_status status = ulp_file_read(path, SIZE_MAX, budget, &bytes, &count, error);
     if (status != ULP_OK)
         return status;
     char *stem = strndup(name, strlen(name) - strlen(".npy"));
-    status = stem ? ulp_npy_parse(&tensor, bytes, count, error) : out_of_memory(error);
-    free(bytes);
+    status = stem ? ulp_npy_parse(&tensor, bytes, count, budget, error) : out_of_memory(error);
+    ulp_free(bytes);
     if (status == ULP_OK)
         status = ulp_tensor_set_add(out, stem, &tensor, error);
     ulp_tensor_free(&tensor);
@@ -47,12 +48,13 @@ static int is_visible(const struct dirent *entry)
 
 /* The .npy files of folder, and those of folders in it: their names begin with `prefix`. */
 static enum ulp_status read_npy_folder(const char *folder, const char *prefix, int depth,
-                                       struct ulp_tensor_set *out, struct ulp_error *error)
+                                       struct ulp_budget *budget, struct ulp_tensor_set *out,
+                                       struct ulp_error *error)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_visible, alphasort);
     if (count < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot read the folder: %s", folder,
+        return ulp_fail(error, ulp_status_of(errno), "%s: cannot read the folder: %s", folder,
                         strerror(errno));
     enum ulp_status status = ULP_OK;
     for (int e = 0; e < count; e++) {
@@ -65,11 +67,12 @@ static enum ulp_status read_npy_folder(const char *folder, const char *prefix, i
         if (path.failed || name.failed) {
             status = out_of_memory(error);
         } else if (there && S_ISREG(info.st_mode) && ulp_text_ends(path.data, ".npy")) {
-            status = read_npy(path.data, name.data, out, error);
+            status = read_npy(path.data, name.data, budget, out, error);
         } else if (there && S_ISDIR(info.st_mode) && depth < FOLDER_DEPTH_MAX) {
             ulp_text_add(&name, "/");
-            status = name.failed ? out_of_memory(error)
-                                 : read_npy_folder(path.data, name.data, depth + 1, out, error);
+            status = name.failed
+                         ? out_of_memory(error)
+                         : read_npy_folder(path.data, name.data, depth + 1, budget, out, error);
         }
         ulp_text_free(&path);
         ulp_text_free(&name);
@@ -100,7 +103,8 @@ static enum ulp_status take_all(struct ulp_tensor_set *to, struct ulp_tensor_set
 
 /* Outputs, and inputs where they are. */
 static enum ulp_status read_test_data_set(const char *folder, const struct ulp_model *model,
-                                          struct ulp_tensor_set *out, struct ulp_error *error)
+                                          struct ulp_budget *budget, struct ulp_tensor_set *out,
+                                          struct ulp_error *error)
 {
     static const char *const prefixes[] = {"input", "output"};
     enum ulp_status status = ULP_OK;
@@ -110,7 +114,7 @@ static enum ulp_status read_test_data_set(const char *folder, const struct ulp_m
         snprintf(first, sizeof first, "%s_0.pb", prefixes[p]);
         if (!holds(folder, first))
             continue;
-        status = ulp_test_data_set_read(folder, prefixes[p], model, &part, error);
+        status = ulp_test_data_set_read(folder, prefixes[p], model, budget, &part, error);
         if (status == ULP_OK)
             status = take_all(out, &part, error);
         ulp_tensor_set_free(&part);
@@ -119,15 +123,16 @@ static enum ulp_status read_test_data_set(const char *folder, const struct ulp_m
 }
 
 static enum ulp_status read_folder(const char *folder, const struct ulp_model *model,
-                                   struct ulp_tensor_set *out, struct ulp_error *error)
+                                   struct ulp_budget *budget, struct ulp_tensor_set *out,
+                                   struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     if (holds(folder, "output_0.pb") || holds(folder, "input_0.pb"))
-        return read_test_data_set(folder, model, out, error);
+        return read_test_data_set(folder, model, budget, out, error);
     if (holds(folder, "test_data_set_0"))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%s: holds several test_data_set_N folders: give one of them", folder);
-    status = read_npy_folder(folder, "", 0, out, error);
+    status = read_npy_folder(folder, "", 0, budget, out, error);
     if (status == ULP_OK && out->count == 0)
         status = ulp_fail(error, ULP_ERROR_INPUT,
                           "%s: holds neither output_0.pb nor .npy files: nothing is recorded here",
@@ -142,7 +147,8 @@ static const char *base_name(const char *path)
 }
 
 enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *model,
-                                   struct ulp_recording_list *list, struct ulp_error *error)
+                                   struct ulp_budget *budget, struct ulp_recording_list *list,
+                                   struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
@@ -150,13 +156,13 @@ enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *mod
     struct stat info;
     enum ulp_status status;
     if (ulp_text_ends(path, ".json"))
-        return ulp_polygraphy_read(path, list, error);
+        return ulp_polygraphy_read(path, budget, list, error);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        status = read_folder(path, model, &tensors, error);
+        status = read_folder(path, model, budget, &tensors, error);
     else if (ulp_text_ends(path, ".npy"))
-        status = read_npy(path, base_name(path), &tensors, error);
+        status = read_npy(path, base_name(path), budget, &tensors, error);
     else
-        status = ulp_npz_read(path, &tensors, error);
+        status = ulp_npz_read(path, budget, &tensors, error);
     if (status == ULP_OK)
         return ulp_recording_add(list, path, NULL, 0, &tensors, error);
     ulp_tensor_set_free(&tensors);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/data.h"
@@ -32,18 +33,18 @@ static const char *choose_name(const struct naming *naming, const char *own, siz
 }
 
 static enum ulp_status read_file(const char *path, const char *prefix, size_t index,
-                                 const struct naming *naming, struct ulp_tensor_set *out,
-                                 struct ulp_error *error)
+                                 const struct naming *naming, struct ulp_budget *budget,
+                                 struct ulp_tensor_set *out, struct ulp_error *error)
 {
     unsigned char *bytes;
     size_t count;
     struct ulp_tensor tensor;
     char *own, numbered[64];
-    enum ulp_status status = ulp_file_read(path, INT32_MAX, &bytes, &count, error);
+    enum ulp_status status = ulp_file_read(path, INT32_MAX, budget, &bytes, &count, error);
     if (status != ULP_OK)
         return status;
-    status = ulp_tensor_parse(&tensor, &own, bytes, count, error);
-    free(bytes);
+    status = ulp_tensor_parse(&tensor, &own, bytes, count, budget, error);
+    ulp_free(bytes);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "%s", path);
     const char *name = own;
@@ -64,8 +65,8 @@ static enum ulp_status read_file(const char *path, const char *prefix, size_t in
 }
 
 enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
-                                       const struct ulp_model *model, struct ulp_tensor_set *out,
-                                       struct ulp_error *error)
+                                       const struct ulp_model *model, struct ulp_budget *budget,
+                                       struct ulp_tensor_set *out, struct ulp_error *error)
 {
     char path[4096];
     struct stat info;
@@ -81,7 +82,7 @@ enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
         else if (stat(path, &info) != 0)
             break;
         else
-            status = read_file(path, prefix, i, &naming, out, error);
+            status = read_file(path, prefix, i, &naming, budget, out, error);
     }
     if (status == ULP_OK && !out->count && (!model || naming.count))
         status =

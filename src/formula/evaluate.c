@@ -359,10 +359,11 @@ enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error 
 {
     struct ulp_arena *arena;
     struct plan plan;
-    enum ulp_status status = ulp_arena_create(&arena, error);
+    enum ulp_status status = ulp_arena_create(&arena, ulp_pool_scratch(call->pool), error);
     if (status != ULP_OK)
         return status;
     status = ulp_evaluate_plan(&plan, call, arena, error);
+    plan.scratch = ulp_pool_scratch(call->pool);
     if (status == ULP_OK && call->rows->row_count > 0 && plan.output_count > 0)
         status = run_plan(&plan, call->tape, call->pool, error);
     for (int i = 0; plan.workers && i < plan.worker_count; i++)

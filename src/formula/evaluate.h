@@ -99,6 +99,7 @@ struct plan {
         offsets_slot;
     size_t classes_slot, members_slot, indices_slot, ids_slot, addresses_slot, gathered_slot;
     size_t worker_bytes;
+    struct ulp_budget *scratch; /* what workers' memory is charged to */
     int worker_count;
     struct worker **workers; /* NULL until used */
 };

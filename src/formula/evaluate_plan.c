@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/round/round.h"
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while preparing a formula's run");
+    return ulp_fail_memory(error, "out of memory while preparing a formula's run");
 }
 
 /* Rule and table of the compute format and of the accumulator. Integers when no tensor is a
@@ -37,18 +38,6 @@ static bool choose_integers(struct plan *plan, const struct ulp_operand *operand
     return true;
 }
 
-/* Every value of `inner` is one of `outer`. */
-static bool is_subset(const struct ulp_format *inner, const struct ulp_format *outer)
-{
-    if (inner->carrier == ULP_CARRIER_MPFR && outer->carrier == ULP_CARRIER_MPFR)
-        return inner->precision <= outer->precision;
-    return inner->precision <= outer->precision && inner->emax <= outer->emax &&
-           inner->emin >= outer->emin && inner->max_finite <= outer->max_finite &&
-           (!inner->subnormals || outer->subnormals) &&
-           (!inner->signed_zero || outer->signed_zero) &&
-           (inner->overflow == outer->overflow || outer->overflow == ULP_OVERFLOW_INFINITY);
-}
-
 static void choose_rules(struct plan *plan, const struct ulp_arithmetic *arithmetic,
                          const struct ulp_operand *operands, int operand_count)
 {
@@ -59,7 +48,7 @@ static void choose_rules(struct plan *plan, const struct ulp_arithmetic *arithme
     if (!choose_integers(plan, operands, operand_count)) {
         plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
         plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->accumulator);
-        plan->narrow = !is_subset(&arithmetic->accumulator, &arithmetic->compute);
+        plan->narrow = !ulp_format_holds(&arithmetic->compute, &arithmetic->accumulator);
         plan->narrow_rule = plan->sum_rule;
         plan->narrow_rule.each_step = true;
         plan->narrow_rule.format = arithmetic->compute;

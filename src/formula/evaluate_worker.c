@@ -123,7 +123,7 @@ enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan
     struct worker **place = &plan->workers[number < plan->worker_count ? number : 0];
     if (!*place) {
         void *memory;
-        const enum ulp_status status = ulp_allocate(&memory, plan->worker_bytes, 1, NULL,
+        const enum ulp_status status = ulp_allocate(&memory, plan->worker_bytes, 1, plan->scratch,
                                                     "scratch memory of a formula", error);
         if (status != ULP_OK)
             return status;

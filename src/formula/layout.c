@@ -25,7 +25,7 @@ struct grid {
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while laying out an operator's rows");
+    return ulp_fail_memory(error, "out of memory while laying out an operator's rows");
 }
 
 const struct ulp_tensor *ulp_layout_view(struct ulp_arena *arena, const struct ulp_tensor *tensor,

@@ -25,8 +25,7 @@ struct window_context {
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY,
-                    "out of memory while laying out a pooling operator's windows");
+    return ulp_fail_memory(error, "out of memory while laying out a pooling operator's windows");
 }
 
 /* Kernel indices k with low <= start + k * dilation < high. */

@@ -489,7 +489,7 @@ enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *tex
         semicolons += *s == ';';
     parser.locals = ulp_arena_take(builder->arena, semicolons + 1, sizeof *parser.locals);
     if (!parser.locals)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
+        return ulp_fail_memory(error, "out of memory while parsing a formula");
     next_token(&parser);
     while (parse_local(&parser))
         ;

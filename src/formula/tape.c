@@ -72,33 +72,33 @@ static enum ulp_status make_tape(struct tape_owner *owner, struct ulp_tape_build
     int *outputs = ulp_arena_take(builder->arena, (size_t)tape->output_count + 1, sizeof *outputs);
     tape->text = ulp_arena_text(owner->arena, text, strlen(text));
     if (!builder->instructions || !builder->constants || !outputs || !tape->text)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
+        return ulp_fail_memory(error, "out of memory while parsing a formula");
     const enum ulp_status status =
         ulp_tape_parse(builder, tape->text, operand_names, tape->operand_count, output_names,
                        tape->output_count, outputs, error);
     if (status == ULP_OK && !keep_needed(tape, owner->arena, builder, outputs))
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
+        return ulp_fail_memory(error, "out of memory while parsing a formula");
     return status;
 }
 
 enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
                                 const char *const *operand_names, int operand_count,
                                 const char *const *output_names, int output_count,
-                                struct ulp_error *error)
+                                struct ulp_budget *budget, struct ulp_error *error)
 {
     *out = NULL;
     if (strlen(text) >= INT_MAX)
         return ulp_fail(error, ULP_ERROR_USAGE, "formula:1: the formula is longer than 2^31 bytes");
     struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, error);
+    enum ulp_status status = ulp_arena_create(&arena, budget, error);
     if (status != ULP_OK)
         return status;
     struct tape_owner *owner = ulp_arena_take(arena, 1, sizeof *owner);
     struct ulp_tape_builder builder = {.arena = NULL};
     if (!owner)
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
+        status = ulp_fail_memory(error, "out of memory while parsing a formula");
     else
-        status = ulp_arena_create(&builder.arena, error);
+        status = ulp_arena_create(&builder.arena, budget, error);
     if (status == ULP_OK) {
         owner->arena = arena;
         owner->tape.operand_count = operand_count;

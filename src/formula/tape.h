@@ -54,12 +54,12 @@ struct ulp_tape {
 };
 
 /* Parse. operand_names and output_names name operands 0.. and outputs 0.. (output 0 is the last
- * expression whatever its name). Errors: ULP_ERROR_USAGE "formula:COLUMN: what, near 'text'".
- * Immutable afterwards; may be shared. */
+ * expression whatever its name). budget may be NULL. Errors: ULP_ERROR_USAGE "formula:COLUMN: what,
+ * near 'text'". Immutable afterwards; may be shared. */
 enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
                                 const char *const *operand_names, int operand_count,
                                 const char *const *output_names, int output_count,
-                                struct ulp_error *error);
+                                struct ulp_budget *budget, struct ulp_error *error);
 void ulp_tape_free(struct ulp_tape *tape);
 
 /* Where an operand's (or output's) elements lie: element (row r, position p) is at

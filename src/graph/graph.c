@@ -16,10 +16,11 @@ void ulp_model_free(struct ulp_model *model)
     for (size_t i = 0; i < model->mapping_count; i++)
         if (model->mappings[i].address)
             munmap(model->mappings[i].address, model->mappings[i].bytes);
-    free(model->tensors);
+    ulp_free(model->tensors);
     free(model->mappings);
     free(model->path);
     ulp_arena_free(model->arena);
+    ulp_budget_close(&model->budget);
     free(model);
 }
 

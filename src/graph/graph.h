@@ -83,6 +83,7 @@ struct ulp_function {
     const struct ulp_opset *opsets;
 };
 struct ulp_model {
+    struct ulp_budget budget; /* of its own memory; the root is what it was loaded with */
     struct ulp_arena *arena;
     char *path;
     int64_t ir_version;
@@ -109,6 +110,12 @@ struct ulp_mapping {
  * element is ULP_ELEMENT_COUNT. Whoever needs its values refuses it. Every other tensor of a model
  * has data, also when count is 0. */
 
+/* The budget that the model was loaded with, for what outlives it; NULL: none. */
+static inline struct ulp_budget *ulp_model_budget(const struct ulp_model *model)
+{
+    return model->budget.root;
+}
+
 /* The node's attribute of that name, or NULL. */
 const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, const char *name);
 
@@ -118,8 +125,9 @@ const char *ulp_domain_normal(const char *domain);
 /* Put graph's nodes (the same array, not const yet) into topological order, the captures of their
  * subgraphs included; of the nodes that are ready the one earliest in the file comes first, so an
  * ordered graph stays as it is. On entry values[].producer is a position in the array, on return
- * too, and node->index is set. ULP_ERROR_INPUT: there is a cycle, whose nodes the message names. */
+ * too, and node->index is set. ULP_ERROR_INPUT: there is a cycle, whose nodes the message names.
+ * What sorting needs is charged to budget. */
 enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes,
-                               struct ulp_error *error);
+                               struct ulp_budget *budget, struct ulp_error *error);
 
 #endif

@@ -1,9 +1,9 @@
 #include "graph/names.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/random.h"
 
 struct ulp_names_slot {
@@ -41,8 +41,8 @@ static struct ulp_names_slot *find_slot(const struct ulp_names *names, const cha
 
 void ulp_names_free(struct ulp_names *names)
 {
-    free(names->slots);
-    *names = (struct ulp_names){0};
+    ulp_free(names->slots);
+    *names = (struct ulp_names){.budget = names->budget};
 }
 
 int ulp_names_find(const struct ulp_names *names, const char *name)
@@ -56,14 +56,17 @@ int ulp_names_find(const struct ulp_names *names, const char *name)
 static bool grow(struct ulp_names *names)
 {
     struct ulp_names larger = {.capacity = names->capacity ? 2 * names->capacity : 16,
-                               .count = names->count};
-    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
-    if (!larger.slots)
+                               .count = names->count,
+                               .budget = names->budget};
+    void *slots;
+    if (ulp_allocate_zero(&slots, larger.capacity, sizeof *larger.slots, names->budget,
+                          "a table of names", NULL) != ULP_OK)
         return false;
+    larger.slots = slots;
     for (size_t i = 0; i < names->capacity; i++)
         if (names->slots[i].name)
             *find_slot(&larger, names->slots[i].name, names->slots[i].hash) = names->slots[i];
-    free(names->slots);
+    ulp_free(names->slots);
     *names = larger;
     return true;
 }

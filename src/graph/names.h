@@ -5,10 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Zero-initialise. Keys are borrowed and must outlive the table. */
+#include "base/budget.h"
+
+/* Zero-initialise; the budget may be set. Keys are borrowed and must outlive the table. */
 struct ulp_names {
     struct ulp_names_slot *slots;
     size_t capacity, count;
+    struct ulp_budget *budget; /* NULL: charged to none */
 };
 void ulp_names_free(struct ulp_names *names);
 /* The number of name, or -1. */

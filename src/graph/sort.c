@@ -1,13 +1,13 @@
 /* Topological order of a graph's nodes: Kahn's algorithm, the ready node earliest in the file
  * first. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "graph/graph.h"
 
 struct sorter {
+    struct ulp_arena *arena; /* of what follows */
     const struct ulp_graph *graph;
     const struct ulp_node *nodes;
     size_t node_count, edge_count;
@@ -130,9 +130,9 @@ static enum ulp_status report_cycle(struct sorter *s, struct ulp_error *error)
 static enum ulp_status apply_order(struct sorter *s, struct ulp_graph *graph,
                                    struct ulp_node *nodes, struct ulp_error *error)
 {
-    struct ulp_node *copy = malloc((s->node_count + 1) * sizeof *copy);
+    struct ulp_node *copy = ulp_arena_take(s->arena, s->node_count + 1, sizeof *copy);
     if (!copy)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_fail_memory(error, "out of memory");
     memcpy(copy, nodes, s->node_count * sizeof *copy);
     for (size_t i = 0; i < s->node_count; i++) {
         nodes[i] = copy[s->order[i]];
@@ -142,7 +142,6 @@ static enum ulp_status apply_order(struct sorter *s, struct ulp_graph *graph,
     for (size_t v = 0; v < graph->value_count; v++)
         if (graph->values[v].producer >= 0)
             graph->values[v].producer = s->waiting[graph->values[v].producer];
-    free(copy);
     return ULP_OK;
 }
 
@@ -152,9 +151,9 @@ static enum ulp_status sort(struct sorter *s, struct ulp_graph *graph, struct ul
     visit_edges(s, count_edge);
     for (size_t n = 0; n < s->node_count; n++)
         s->first[n + 1] += s->first[n];
-    s->consumers = calloc(s->edge_count + 1, sizeof *s->consumers);
+    s->consumers = ulp_arena_take(s->arena, s->edge_count + 1, sizeof *s->consumers);
     if (!s->consumers)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_fail_memory(error, "out of memory");
     visit_edges(s, fill_edge);
     for (size_t n = s->node_count; n > 0; n--)
         s->first[n] = s->first[n - 1];
@@ -165,23 +164,19 @@ static enum ulp_status sort(struct sorter *s, struct ulp_graph *graph, struct ul
 }
 
 enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes,
-                               struct ulp_error *error)
+                               struct ulp_budget *budget, struct ulp_error *error)
 {
     size_t count = graph->node_count;
     struct sorter s = {.graph = graph, .nodes = nodes, .node_count = count};
-    s.first = calloc(count + 2, sizeof *s.first);
-    s.waiting = calloc(count + 1, sizeof *s.waiting);
-    s.ready = calloc(count + 1, sizeof *s.ready);
-    s.order = calloc(count + 1, sizeof *s.order);
-    enum ulp_status status;
-    if (s.first && s.waiting && s.ready && s.order)
-        status = sort(&s, graph, nodes, error);
-    else
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    free(s.first);
-    free(s.consumers);
-    free(s.waiting);
-    free(s.ready);
-    free(s.order);
+    enum ulp_status status = ulp_arena_create(&s.arena, budget, error);
+    if (status != ULP_OK)
+        return status;
+    s.first = ulp_arena_take(s.arena, count + 2, sizeof *s.first);
+    s.waiting = ulp_arena_take(s.arena, count + 1, sizeof *s.waiting);
+    s.ready = ulp_arena_take(s.arena, count + 1, sizeof *s.ready);
+    s.order = ulp_arena_take(s.arena, count + 1, sizeof *s.order);
+    status = s.first && s.waiting && s.ready && s.order ? sort(&s, graph, nodes, error)
+                                                        : ulp_fail_memory(error, "out of memory");
+    ulp_arena_free(s.arena);
     return status;
 }

@@ -55,10 +55,13 @@ static int64_t integer_at(const struct ulp_tensor *tensor, size_t i)
 /* *out: the factor's tensor in another element: U32 or U64, as sums modulo 2^bits only need the
  * operands modulo 2^bits, or a float that holds every value. */
 static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_tensor *in,
-                                      enum ulp_type type, struct ulp_error *error)
+                                      enum ulp_type type, struct ulp_budget *budget,
+                                      struct ulp_error *error)
 {
     enum ulp_status status =
-        ulp_tensor_create(out, type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error);
+        ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, budget, error);
     if (status != ULP_OK)
         return status;
     switch (out->element) {
@@ -188,9 +191,9 @@ static enum ulp_status contract_integers(const struct ulp_contraction *problem,
             chains = ulp_chains_make(&arithmetic, &converted);
     }
     if (status == ULP_OK)
-        status = convert_factor(&a, problem->a.tensor, type, error);
+        status = convert_factor(&a, problem->a.tensor, type, ulp_pool_scratch(pool), error);
     if (status == ULP_OK)
-        status = convert_factor(&b, problem->b.tensor, type, error);
+        status = convert_factor(&b, problem->b.tensor, type, ulp_pool_scratch(pool), error);
     if (status == ULP_OK)
         status = ulp_chains_run(&chains, &arithmetic, &converted, cpu, pool, error);
     ulp_tensor_free(&a);

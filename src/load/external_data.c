@@ -98,7 +98,7 @@ static enum ulp_status fail_open(const char *location, struct ulp_error *error)
                         "external data: '%.200s' passes a symbolic link; put the file itself into "
                         "the model's folder",
                         location);
-    return ulp_fail(error, ULP_ERROR_INPUT,
+    return ulp_fail(error, ulp_status_of(errno),
                     "external data: cannot open '%.200s' in the model's folder: %s", location,
                     strerror(errno));
 }
@@ -115,7 +115,7 @@ static enum ulp_status open_inside(int *out, const char *folder, const char *loc
             "external data: '%.200s' is absolute, expected a path in the model's folder", location);
     int at = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
     if (at < 0)
-        return ulp_fail(error, ULP_ERROR_INPUT,
+        return ulp_fail(error, ulp_status_of(errno),
                         "external data: cannot open the model's folder '%.200s': %s", folder,
                         strerror(errno));
     for (const char *rest = location; *rest;) {

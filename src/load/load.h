@@ -12,8 +12,8 @@
 #define ULP_LOAD_IR_MAX 13
 
 /* The allocator handed to protobuf-c. Memory is ulp_allocate's, so that a tensor can take over the
- * bytes of its raw_data; the sum of all requests is limited, because two bytes of a hostile file
- * can ask for two hundred. */
+ * bytes of its raw_data, and is charged to the budget; the sum of all requests is limited, because
+ * two bytes of a hostile file can ask for two hundred. */
 struct ulp_unpacker {
     ProtobufCAllocator allocator;
     size_t taken_bytes, limit_bytes;
@@ -21,9 +21,11 @@ struct ulp_unpacker {
      * memory. NULL: it is not */
     void *mapped;
     size_t mapped_bytes, copied_bytes;
-    bool refused, exhausted; /* why the last request failed: the limit, or the system */
+    bool refused, exhausted; /* why the last request failed: the limit, or `failure` */
+    struct ulp_budget *budget;
+    struct ulp_error failure;
 };
-void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes);
+void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes, struct ulp_budget *budget);
 /* Parse a message of that type; *out is freed with ulp_unpack_free. `what` is named in errors. */
 enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out,
                            const ProtobufCMessageDescriptor *descriptor, const void *bytes,
@@ -37,12 +39,14 @@ struct ulp_loader {
     char *folder;     /* of the model: external data lies inside */
     char **locations; /* as the model gives them; parallel to model->mappings */
     size_t location_count, tensor_capacity;
+    size_t dense_count; /* elements of sparse tensors, made dense */
 };
 
 /* As ulp_model_load with the file's bytes in memory; path is for messages and for the folder of
  * external data. */
 enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
-                                     struct ulp_model **out, struct ulp_error *error);
+                                     struct ulp_budget *budget, struct ulp_model **out,
+                                     struct ulp_error *error);
 
 /* A zero-terminated copy in the model's arena. Errors: zero bytes inside (`what` is the thing for
  * the message). */
@@ -86,7 +90,7 @@ void ulp_loader_free(struct ulp_loader *loader);
 /* A tensor without a model, from the bytes of a TensorProto file; *name (malloc'd) is "" when it
  * has none. Errors do not name the file. */
 enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void *bytes,
-                                 size_t count, struct ulp_error *error);
+                                 size_t count, struct ulp_budget *budget, struct ulp_error *error);
 
 /* The value of a code of a floating-point type of at most 16 bits: exact in float. NaN gives a
  * quiet NaN. */

@@ -68,7 +68,7 @@ static enum ulp_status load_strings(struct ulp_loader *loader, struct ulp_attrib
 {
     const char **strings = ulp_arena_take(loader->model->arena, proto->n_strings, sizeof *strings);
     if (!strings)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_fail_memory(error, "out of memory");
     out->strings = strings;
     out->count = proto->n_strings;
     for (size_t i = 0; i < proto->n_strings; i++) {
@@ -89,7 +89,7 @@ static enum ulp_status copy_list(struct ulp_loader *loader, const void **out, co
 {
     void *copy = ulp_arena_take(loader->model->arena, count, element_bytes);
     if (!copy)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_fail_memory(error, "out of memory");
     if (count)
         memcpy(copy, from, count * element_bytes);
     *out = copy;
@@ -188,9 +188,8 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, const struct ulp_
 {
     struct ulp_attribute *attributes =
         ulp_arena_take(loader->model->arena, count, sizeof *attributes);
-    struct ulp_names seen = {0};
-    enum ulp_status status =
-        attributes ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    struct ulp_names seen = {.budget = &loader->model->budget};
+    enum ulp_status status = attributes ? ULP_OK : ulp_fail_memory(error, "out of memory");
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
         status = ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name",
                                error);
@@ -202,7 +201,7 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, const struct ulp_
         else if (ulp_names_find(&seen, name) >= 0)
             status = ulp_fail(error, ULP_ERROR_INPUT, "attribute '%.60s' is there twice", name);
         else if (!ulp_names_add(&seen, name, (int)i))
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+            status = ulp_fail_memory(error, "out of memory");
         else if ((status = load_attribute(loader, &attributes[i], protos[i], scope, error)) !=
                  ULP_OK)
             ulp_fail_at(error, status, "attribute '%.60s'", name);

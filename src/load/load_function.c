@@ -9,7 +9,7 @@
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_fail_memory(error, "out of memory");
 }
 
 enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opset **out,
@@ -18,8 +18,8 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
 {
     struct ulp_opset *opsets = ulp_arena_take(loader->model->arena, count, sizeof *opsets);
     if (!opsets)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    struct ulp_names seen = {0};
+        return ulp_fail_memory(error, "out of memory");
+    struct ulp_names seen = {.budget = &loader->model->budget};
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
         status = ulp_load_text(loader, &opsets[i].domain, protos[i]->domain,
@@ -39,7 +39,7 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
                               "operator set '%.100s' is imported twice, as %lld and as %lld", shown,
                               (long long)opsets[before].version, (long long)opsets[i].version);
         else if (before < 0 && !ulp_names_add(&seen, opsets[i].domain, (int)i))
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+            status = ulp_fail_memory(error, "out of memory");
     }
     ulp_names_free(&seen);
     *out = opsets;

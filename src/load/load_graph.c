@@ -1,6 +1,5 @@
 /* Graphs: values by name, nodes, captures of enclosing graphs. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -21,7 +20,7 @@ struct ulp_scope {
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_fail_memory(error, "out of memory");
 }
 
 bool ulp_scope_in_function(const struct ulp_scope *scope)
@@ -33,14 +32,11 @@ bool ulp_scope_in_function(const struct ulp_scope *scope)
 static enum ulp_status add_value(struct ulp_scope *scope, const char *name, int *out,
                                  struct ulp_error *error)
 {
-    if (scope->value_count == scope->value_capacity) {
-        size_t capacity = 2 * scope->value_capacity + 32;
-        struct ulp_value *values = realloc(scope->values, capacity * sizeof *values);
-        if (!values)
-            return fail_memory(error);
-        scope->values = values;
-        scope->value_capacity = capacity;
-    }
+    enum ulp_status status =
+        ulp_grow(&scope->values, scope->value_count, &scope->value_capacity, sizeof *scope->values,
+                 scope->names.budget, "values of a graph", error);
+    if (status != ULP_OK)
+        return status;
     *out = (int)scope->value_count;
     if (!ulp_names_add(&scope->names, name, *out))
         return fail_memory(error);
@@ -421,7 +417,7 @@ static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *s
         return fail_memory(error);
     if (scope->value_count)
         memcpy(graph->values, scope->values, scope->value_count * sizeof *graph->values);
-    return ulp_graph_sort(graph, nodes, error);
+    return ulp_graph_sort(graph, nodes, &loader->model->budget, error);
 }
 
 static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *scope,
@@ -434,10 +430,11 @@ static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *s
     scope->graph = ulp_arena_take(loader->model->arena, 1, sizeof *scope->graph);
     if (!scope->graph)
         return fail_memory(error);
+    scope->names.budget = &loader->model->budget;
     scope->graph->parent = scope->parent ? scope->parent->graph : NULL;
     enum ulp_status status = fill_graph(loader, scope, proto, error);
     ulp_names_free(&scope->names);
-    free(scope->values);
+    ulp_free(scope->values);
     *out = scope->graph;
     return status;
 }

@@ -52,7 +52,7 @@ static enum ulp_status load_functions(struct ulp_loader *loader, const Ulp__Mode
     struct ulp_function *functions =
         ulp_arena_take(model->arena, proto->n_functions, sizeof *functions);
     if (!functions)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_fail_memory(error, "out of memory");
     model->functions = functions;
     model->function_count = proto->n_functions;
     for (size_t i = 0; i < proto->n_functions; i++) {
@@ -98,31 +98,27 @@ static enum ulp_status check_kind(const unsigned char *bytes, size_t count, stru
     return ULP_OK;
 }
 
-/* Names from hostile files must not break the rule of one line a message. */
-static void clean_message(struct ulp_error *error)
-{
-    for (char *c = error ? error->message : NULL; c && *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-}
-
 static enum ulp_status start_loader(struct ulp_loader *loader, const char *path, size_t count,
-                                    struct ulp_error *error)
+                                    struct ulp_budget *budget, struct ulp_error *error)
 {
     *loader = (struct ulp_loader){.model = calloc(1, sizeof *loader->model)};
-    ulp_unpacker_init(&loader->unpacker, count);
-    if (!loader->model || !(loader->model->path = strdup(path)) || !(loader->folder = strdup(path)))
+    if (!loader->model)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    ulp_budget_open(&loader->model->budget, budget);
+    ulp_unpacker_init(&loader->unpacker, count, &loader->model->budget);
+    if (!(loader->model->path = strdup(path)) || !(loader->folder = strdup(path)))
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     char *slash = strrchr(loader->folder, '/');
     if (slash)
         slash[slash == loader->folder] = '\0';
     else
         strcpy(loader->folder, *path ? "." : "");
-    return ulp_arena_create(&loader->model->arena, error);
+    return ulp_arena_create(&loader->model->arena, &loader->model->budget, error);
 }
 
 static enum ulp_status load_bytes(const char *path, const void *bytes, size_t count, void *mapped,
-                                  struct ulp_model **out, struct ulp_error *error)
+                                  struct ulp_budget *budget, struct ulp_model **out,
+                                  struct ulp_error *error)
 {
     struct ulp_loader loader;
     void *proto = NULL;
@@ -130,7 +126,7 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
     enum ulp_status status = check_kind(bytes, count, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "%s", path);
-    status = start_loader(&loader, path, count, error);
+    status = start_loader(&loader, path, count, budget, error);
     loader.unpacker.mapped = mapped;
     loader.unpacker.mapped_bytes = count;
     if (status == ULP_OK)
@@ -144,20 +140,18 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
         loader.model = NULL;
     }
     ulp_loader_free(&loader);
-    if (status == ULP_OK)
-        return ULP_OK;
-    ulp_fail_at(error, status, "%s", path);
-    clean_message(error);
-    return status;
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
 }
 
 enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
-                                     struct ulp_model **out, struct ulp_error *error)
+                                     struct ulp_budget *budget, struct ulp_model **out,
+                                     struct ulp_error *error)
 {
-    return load_bytes(path, bytes, count, NULL, out, error);
+    return load_bytes(path, bytes, count, NULL, budget, out, error);
 }
 
-enum ulp_status ulp_model_load(const char *path, struct ulp_model **out, struct ulp_error *error)
+enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget, struct ulp_model **out,
+                               struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
@@ -176,7 +170,7 @@ enum ulp_status ulp_model_load(const char *path, struct ulp_model **out, struct 
     enum ulp_status status = ulp_file_map(path, FILE_BYTES_MAX, &bytes, &count, error);
     if (status != ULP_OK)
         return status;
-    status = load_bytes(path, bytes, count, bytes, out, error);
+    status = load_bytes(path, bytes, count, bytes, budget, out, error);
     if (bytes)
         munmap(bytes, count);
     return status;

@@ -9,7 +9,7 @@
 #include "tensor/tensor.h"
 
 #define LOCATION_EXTERNAL 1
-/* A sparse tensor is the one whose dense form may be larger than its file. */
+/* Sparse tensors are the ones whose dense form may be larger than the file: all of a model's. */
 #define DENSE_COUNT_MAX ((size_t)1 << 26)
 
 /* The typed field an element type is stored in when raw_data is not used. */
@@ -118,7 +118,7 @@ static enum ulp_status fail_count(const struct ulp_tensor *tensor, const char *f
 
 /* From raw_data, which is handed over when memory holds the same bytes. */
 static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto, size_t needed,
-                                struct ulp_error *error)
+                                struct ulp_budget *budget, struct ulp_error *error)
 {
     if (proto->raw_data.len != needed)
         return fail_count(out, "raw_data", proto->raw_data.len, needed, "bytes", error);
@@ -128,7 +128,7 @@ static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto,
         proto->raw_data = (ProtobufCBinaryData){0};
         return ULP_OK;
     }
-    enum ulp_status status = ulp_tensor_allocate(out, NULL, error);
+    enum ulp_status status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
         ulp_elements_decode(out, proto->raw_data.data);
     return status;
@@ -137,17 +137,20 @@ static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto,
 /* Elements of at most 16 bits lie in int32_data as bit patterns, whether signed or not; those of 4
  * and 2 bits are packed into bytes as in raw_data. */
 static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words, size_t word_count,
-                                    struct ulp_error *error)
+                                    struct ulp_budget *budget, struct ulp_error *error)
 {
     int bits = ulp_type_rows[out->type].file_bits, word_bits = bits < 8 ? 8 : bits;
     size_t word_bytes = (size_t)word_bits / 8;
-    unsigned char *raw = malloc(word_count * word_bytes + 1);
-    if (!raw)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    void *memory;
+    enum ulp_status status =
+        ulp_allocate(&memory, word_count, word_bytes, budget, "elements of int32_data", error);
+    if (status != ULP_OK)
+        return status;
+    unsigned char *raw = memory;
     for (size_t i = 0; i < word_count; i++) {
         int64_t word = words[i], limit = (int64_t)1 << word_bits;
         if (word < -limit / 2 || word >= limit) {
-            free(raw);
+            ulp_free(raw);
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "has %d as number %zu of int32_data, beyond %d bits", words[i], i,
                             word_bits);
@@ -156,12 +159,13 @@ static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words
             raw[i * word_bytes + b] = (unsigned char)((uint64_t)word >> (8 * b));
     }
     ulp_elements_decode(out, raw);
-    free(raw);
+    ulp_free(raw);
     return ULP_OK;
 }
 
 static enum ulp_status decode_typed(struct ulp_tensor *out, const Ulp__TensorProto *proto,
-                                    enum field field, size_t found, struct ulp_error *error)
+                                    enum field field, size_t found, struct ulp_budget *budget,
+                                    struct ulp_error *error)
 {
     enum field expected_field = find_field(out->type);
     size_t expected = out->count;
@@ -173,7 +177,7 @@ static enum ulp_status decode_typed(struct ulp_tensor *out, const Ulp__TensorPro
                         ulp_type_name(out->type), field_names[field], field_names[expected_field]);
     if (found != expected)
         return fail_count(out, field_names[expected_field], found, expected, "elements", error);
-    enum ulp_status status = ulp_tensor_allocate(out, NULL, error);
+    enum ulp_status status = ulp_tensor_allocate(out, budget, error);
     if (status != ULP_OK || !found)
         return status;
     switch (field) {
@@ -195,7 +199,7 @@ static enum ulp_status decode_typed(struct ulp_tensor *out, const Ulp__TensorPro
             ulp_tensor_set_int(out, i, (int64_t)proto->uint64_data[i]);
         }
         return ULP_OK;
-    default: return decode_int32(out, proto->int32_data, found, error);
+    default: return decode_int32(out, proto->int32_data, found, budget, error);
     }
 }
 
@@ -225,7 +229,8 @@ static enum ulp_status check_described(const struct ulp_tensor *tensor,
 
 /* loader NULL: a tensor outside a model, which cannot have external data. */
 static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
-                              Ulp__TensorProto *proto, struct ulp_error *error)
+                              Ulp__TensorProto *proto, struct ulp_budget *budget,
+                              struct ulp_error *error)
 {
     enum field field;
     size_t found, needed;
@@ -251,14 +256,14 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
             out->data = (void *)(uintptr_t)raw;
             return ULP_OK;
         }
-        status = ulp_tensor_allocate(out, NULL, error);
+        status = ulp_tensor_allocate(out, budget, error);
         if (status == ULP_OK)
             ulp_elements_decode(out, raw);
         return status;
     }
     if (field == FIELD_NONE && proto->has_raw_data)
-        return take_raw(out, proto, needed, error);
-    return decode_typed(out, proto, field, found, error);
+        return take_raw(out, proto, needed, budget, error);
+    return decode_typed(out, proto, field, found, budget, error);
 }
 
 /* A place for one more tensor of the model. */
@@ -266,17 +271,14 @@ static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor *
                                   struct ulp_error *error)
 {
     struct ulp_model *model = loader->model;
-    if (model->tensor_count == loader->tensor_capacity) {
-        size_t capacity = 2 * loader->tensor_capacity + 64;
-        struct ulp_tensor **tensors = realloc(model->tensors, capacity * sizeof *tensors);
-        if (!tensors)
-            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-        model->tensors = tensors;
-        loader->tensor_capacity = capacity;
-    }
+    enum ulp_status status =
+        ulp_grow(&model->tensors, model->tensor_count, &loader->tensor_capacity,
+                 sizeof *model->tensors, &model->budget, "tensors of a model", error);
+    if (status != ULP_OK)
+        return status;
     *out = ulp_arena_take(model->arena, 1, sizeof **out);
     if (!*out)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_fail_memory(error, "out of memory");
     model->tensors[model->tensor_count++] = *out;
     return ULP_OK;
 }
@@ -284,10 +286,10 @@ static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor *
 enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
                                 Ulp__TensorProto *proto, struct ulp_error *error)
 {
-    struct ulp_tensor *tensor;
+    struct ulp_tensor *tensor = NULL;
     enum ulp_status status = add_tensor(loader, &tensor, error);
     if (status == ULP_OK)
-        status = decode(loader, tensor, proto, error);
+        status = decode(loader, tensor, proto, &loader->model->budget, error);
     *out = tensor;
     return status;
 }
@@ -314,8 +316,8 @@ static enum ulp_status scatter(struct ulp_tensor *dense, const struct ulp_tensor
     return ULP_OK;
 }
 
-static enum ulp_status densify(struct ulp_tensor *dense, const struct ulp_tensor *values,
-                               const struct ulp_tensor *indices,
+static enum ulp_status densify(struct ulp_loader *loader, struct ulp_tensor *dense,
+                               const struct ulp_tensor *values, const struct ulp_tensor *indices,
                                const Ulp__SparseTensorProto *proto, struct ulp_error *error)
 {
     if (!values->data || values->rank != 1)
@@ -334,14 +336,17 @@ static enum ulp_status densify(struct ulp_tensor *dense, const struct ulp_tensor
                         values->count, values->count, proto->n_dims);
     enum ulp_status status = ulp_tensor_describe(dense, values->type, ULP_ELEMENT_COUNT, 0,
                                                  (int)proto->n_dims, proto->dims, error);
-    if (status == ULP_ERROR_MEMORY || (status == ULP_OK && dense->count > DENSE_COUNT_MAX))
+    if (status == ULP_ERROR_MEMORY ||
+        (status == ULP_OK && dense->count > DENSE_COUNT_MAX - loader->dense_count))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "is sparse, and dense it would have more than %zu elements",
+                        "is sparse, and the model's sparse tensors would have more than %zu "
+                        "elements when they are dense",
                         DENSE_COUNT_MAX);
     if (status == ULP_OK)
-        status = ulp_tensor_allocate(dense, NULL, error);
+        status = ulp_tensor_allocate(dense, &loader->model->budget, error);
     if (status != ULP_OK)
         return status;
+    loader->dense_count += dense->count;
     memset(dense->data, 0, dense->count * dense->element_bytes);
     return scatter(dense, values, indices, error);
 }
@@ -349,28 +354,29 @@ static enum ulp_status densify(struct ulp_tensor *dense, const struct ulp_tensor
 enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
                                        Ulp__SparseTensorProto *proto, struct ulp_error *error)
 {
-    struct ulp_tensor *dense, values = {0}, indices = {0};
+    struct ulp_budget *budget = &loader->model->budget;
+    struct ulp_tensor *dense = NULL, values = {0}, indices = {0};
     enum ulp_status status = add_tensor(loader, &dense, error);
     *out = dense;
     if (status != ULP_OK)
         return status;
     if (!proto->values || !proto->indices)
         return ulp_fail(error, ULP_ERROR_INPUT, "is sparse without values or without indices");
-    status = decode(loader, &values, proto->values, error);
+    status = decode(loader, &values, proto->values, budget, error);
     if (status == ULP_OK)
-        status = decode(loader, &indices, proto->indices, error);
+        status = decode(loader, &indices, proto->indices, budget, error);
     if (status == ULP_OK)
-        status = densify(dense, &values, &indices, proto, error);
+        status = densify(loader, dense, &values, &indices, proto, error);
     ulp_tensor_free(&values);
     ulp_tensor_free(&indices);
     return status;
 }
 
 enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void *bytes,
-                                 size_t count, struct ulp_error *error)
+                                 size_t count, struct ulp_budget *budget, struct ulp_error *error)
 {
     struct ulp_unpacker unpacker;
-    ulp_unpacker_init(&unpacker, count);
+    ulp_unpacker_init(&unpacker, count, budget);
     *out = (struct ulp_tensor){0};
     *name = NULL;
     void *message;
@@ -379,7 +385,7 @@ enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void
     if (status != ULP_OK)
         return status;
     Ulp__TensorProto *proto = message;
-    status = decode(NULL, out, proto, error);
+    status = decode(NULL, out, proto, budget, error);
     if (status == ULP_OK && !out->data)
         status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                           "has type %s, whose values are not supported", ulp_type_name(out->type));
@@ -387,7 +393,7 @@ enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void
         memchr(proto->name.data ? (char *)proto->name.data : "", 0, proto->name.len))
         status = ulp_fail(error, ULP_ERROR_INPUT, "has a name with a zero byte inside");
     if (status == ULP_OK && !(*name = calloc(proto->name.len + 1, 1)))
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        status = ulp_fail_memory(error, "out of memory");
     if (status == ULP_OK && proto->name.len)
         memcpy(*name, proto->name.data, proto->name.len);
     if (status != ULP_OK)

@@ -11,6 +11,8 @@ libcore_la_SOURCES += \
 	%D%/unpack.c
 nodist_libcore_la_SOURCES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h
 BUILT_SOURCES += %D%/onnx.pb-c.h
+# make all, check and install make BUILT_SOURCES first; this is for one target alone, such as make ulpscope.
+$(libcore_la_OBJECTS): | %D%/onnx.pb-c.h
 CLEANFILES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h
 EXTRA_DIST += %D%/onnx.proto
 

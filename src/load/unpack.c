@@ -26,7 +26,8 @@ static void *unpacker_alloc(void *context, size_t size)
         madvise(unpacker->mapped, unpacker->mapped_bytes, MADV_DONTNEED);
         unpacker->copied_bytes = 0;
     }
-    unpacker->exhausted = ulp_allocate(&block, size, 1, NULL, "model", NULL) != ULP_OK;
+    unpacker->exhausted = ulp_allocate(&block, size, 1, unpacker->budget, "the parsed file",
+                                       &unpacker->failure) != ULP_OK;
     return unpacker->exhausted ? NULL : block;
 }
 
@@ -36,14 +37,15 @@ static void unpacker_free(void *context, void *block)
     ulp_free(block);
 }
 
-void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes)
+void ulp_unpacker_init(struct ulp_unpacker *unpacker, size_t file_bytes, struct ulp_budget *budget)
 {
     size_t limit;
     if (!ulp_size_mul(file_bytes, UNPACK_BYTES_PER_BYTE, &limit) ||
         !ulp_size_add(limit, UNPACK_BYTES_FREE, &limit))
         limit = SIZE_MAX;
     *unpacker = (struct ulp_unpacker){.allocator = {unpacker_alloc, unpacker_free, unpacker},
-                                      .limit_bytes = limit};
+                                      .limit_bytes = limit,
+                                      .budget = budget};
 }
 
 enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out,
@@ -54,7 +56,7 @@ enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out,
     if (*out)
         return ULP_OK;
     if (unpacker->exhausted)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "the %s: out of memory", what);
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s", unpacker->failure.message);
     if (unpacker->refused)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the %s would take more than %zu bytes of memory: not a real model", what,
@@ -77,5 +79,5 @@ enum ulp_status ulp_load_text(struct ulp_loader *loader, const char **out,
         return ulp_fail(error, ULP_ERROR_INPUT, "%s has a zero byte inside: '%.100s'", what,
                         (const char *)bytes.data);
     *out = ulp_arena_text(loader->model->arena, (const char *)bytes.data, bytes.len);
-    return *out ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return *out ? ULP_OK : ulp_fail_memory(error, "out of memory");
 }

@@ -354,6 +354,16 @@ static enum ulp_status read_slots(const struct binding *b, const char *text, siz
     return ULP_OK;
 }
 
+/* Is the slot's name a word of the text? */
+static bool is_listed(const char *text, const struct ulp_slot *slot)
+{
+    const size_t length = strlen(slot->name);
+    for (const char *p = text ? text : ""; *(p += strspn(p, " ")); p += strcspn(p, " "))
+        if (strcspn(p, " ") == length && strncmp(p, slot->name, length) == 0)
+            return true;
+    return false;
+}
+
 static enum ulp_status read_inputs(const struct binding *b)
 {
     struct ulp_bound *bound = b->bound;
@@ -365,6 +375,8 @@ static enum ulp_status read_inputs(const struct binding *b)
     if (node->input_count > bound->input_slot_count)
         return ulp_fail(b->error, ULP_ERROR_INPUT, "%zu inputs: expected at most %zu",
                         node->input_count, bound->input_slot_count);
+    for (size_t i = 0; i < bound->input_slot_count && i < 32; i++)
+        bound->weights |= (uint32_t)is_listed(bound->op->weights, &bound->inputs[i]) << i;
     for (size_t i = 0; i < bound->input_slot_count; i++)
         if (!bound->inputs[i].optional && (i >= node->input_count || node->inputs[i] < 0))
             return ulp_fail(b->error, ULP_ERROR_INPUT, "input %zu, %s, is missing", i,
@@ -459,10 +471,10 @@ static enum ulp_status make_tape(const struct binding *b, const struct ulp_slot 
         write_out(&text, formula, bound->input_slot_count);
     else
         ulp_text_add(&text, "%s", formula);
-    enum ulp_status status = text.failed
-                                 ? fail_memory(b)
-                                 : ulp_tape_create(&bound->tape, text.data, names, (int)used,
-                                                   output_names, (int)output_count, b->error);
+    enum ulp_status status =
+        text.failed ? fail_memory(b)
+                    : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names,
+                                      (int)output_count, ulp_arena_budget(b->arena), b->error);
     ulp_text_free(&text);
     return status;
 }
@@ -482,7 +494,7 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
                               .opset = opset,
                               .key = ulp_hash(node->name, strlen(node->name))};
     struct ulp_arena *scratch;
-    enum ulp_status status = ulp_arena_create(&scratch, error);
+    enum ulp_status status = ulp_arena_create(&scratch, ulp_arena_budget(arena), error);
     const struct binding b = {out, arena, scratch, error};
     const struct ulp_slot *outputs = NULL;
     size_t output_count = 0;

@@ -181,8 +181,7 @@ enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t 
     void *memory = ulp_arena_take(call->scratch, count ? count : 1, element_bytes);
     memcpy(out, &memory, sizeof memory);
     return memory ? ULP_OK
-                  : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for %zu elements of scratch",
-                             count);
+                  : ulp_fail_memory(error, "out of memory for %zu elements of scratch", count);
 }
 
 struct ulp_temporary {
@@ -339,7 +338,7 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text,
         laid[i] = named->operand;
     }
     status = ulp_tape_create(&tape, text, names, (int)operand_count, names + operand_count,
-                             (int)output_count, error);
+                             (int)output_count, call->budget, error);
     if (status == ULP_OK)
         status = run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error);
     ulp_tape_free(tape);

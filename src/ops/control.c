@@ -517,8 +517,9 @@ static enum ulp_status run_control(struct ulp_call *call, struct ulp_error *erro
     return status;
 }
 
-#define CONTROL(KIND) \
-    .infer = infer_nothing, .allocates = true, .run = run_control, .parameter = ULP_CONTROL_##KIND
+#define CONTROL(KIND)                                                                        \
+    .infer = infer_nothing, .allocates = true, .run = run_control, .work = ULP_WORK_CONTROL, \
+    .parameter = ULP_CONTROL_##KIND
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_control[] = {

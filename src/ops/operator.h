@@ -64,6 +64,7 @@ struct ulp_bound {
     size_t required_output_count;
     /* a variadic last one is repeated as often as the node gives it: x0, x1, ... */
     const struct ulp_slot *inputs;
+    uint32_t weights; /* bit i: op->weights names input i */
     const struct ulp_slot *attribute_slots;
     const struct ulp_slot *derived;
     const struct ulp_attribute_value *attributes; /* parallel to attribute_slots */
@@ -74,6 +75,12 @@ struct ulp_bound {
     /* planned bodies of graph attributes, in attribute order; NULL when there are none */
     struct ulp_block *const *blocks;
 };
+
+/* Input i of a contraction is one of op->weights. */
+static inline bool ulp_is_weight(const struct ulp_bound *bound, size_t i)
+{
+    return i < 32 && bound->weights >> i & 1;
+}
 
 /* One evaluation: a node, one lane, actual inputs. */
 struct ulp_call {
@@ -109,6 +116,15 @@ typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, struct ulp_rows *rows
                                     struct ulp_operand *operands, struct ulp_operand *outputs,
                                     struct ulp_error *error);
 
+/* What an operator does with its elements. */
+enum ulp_work {
+    ULP_WORK_FORMULA,     /* formulas: its own, or those that its run function makes */
+    ULP_WORK_MOVE,        /* elements are chosen, moved or made, and converted at most */
+    ULP_WORK_CONTRACTION, /* sums of products through ulp_contract, whatever comes before and after
+                           */
+    ULP_WORK_CONTROL,     /* bodies are run */
+};
+
 struct ulp_operator {
     const char *name, *domain; /* domain NULL: ai.onnx */
     int since, until;          /* opset versions; until 0: still valid */
@@ -134,8 +150,13 @@ struct ulp_operator {
     const char *formula;
     ulp_run_fn *run;
     const char *epilogue; /* with run = a contraction: formula over "acc", inputs and attributes */
+    enum ulp_work work;
+    /* of a contraction: the inputs that are its second factors and nothing else, "w r". Where they
+     * are constants they are its weights. NULL: both factors are activations */
+    const char *weights;
+    bool integer_sums; /* of a contraction: INT32 sums over quantised values */
     /* run accepts float inputs of different elements (an F32 weight beside WIDE activations);
-     * always true of formulas, and of contractions' factors */
+     * always true of formulas, and of `weights` */
     bool mixed;
     /* run describes and allocates the outputs itself (control flow: their shapes are known
      * afterwards) */

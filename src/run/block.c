@@ -54,7 +54,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
     if (arithmetic->as_declared && (status = find_declared(arithmetic, inputs, step->input_count,
                                                            &out->declared, error)) == ULP_OK)
         out->call.arithmetic = &out->declared;
-    return status == ULP_OK ? ulp_arena_create(&out->call.scratch, error) : status;
+    return status == ULP_OK ? ulp_arena_create(&out->call.scratch, lane->budget, error) : status;
 }
 
 void ulp_step_close(struct ulp_step_call *call)
@@ -85,7 +85,7 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
     const struct ulp_tensor **inputs = ulp_arena_take(arena, step->input_count + 1, sizeof *inputs);
     struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
     if (!inputs || !outputs)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_fail_memory(error, "out of memory");
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
         status = ulp_lane_input(lane, step, i, &inputs[i], error);
@@ -162,7 +162,7 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
         ulp_lane_create(&lane, call->arithmetic, block, call->budget, call->pool, error);
     lane.packed = call->packed;
     if (status == ULP_OK)
-        status = ulp_arena_create(&arena, error);
+        status = ulp_arena_create(&arena, call->budget, error);
     if (status == ULP_OK)
         status = ulp_body_enter(&lane, call, input_count, inputs, output_count, error);
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {

@@ -7,7 +7,7 @@
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_fail_memory(error, "out of memory");
 }
 
 enum ulp_status ulp_own_inputs(struct ulp_lane *lane, const struct ulp_step *step,
@@ -54,7 +54,7 @@ static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *so
             status = ulp_lane_format(source->arithmetic, value->type, &from, error);
         if (status == ULP_OK)
             status = ulp_adapt(&temporaries[i], value, &from, lane->arithmetic,
-                               ulp_takes_mixed(step->bound.op), lane->budget, lane->pool, error);
+                               ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
         inputs[i] = &temporaries[i];
     }
     return status;
@@ -120,7 +120,7 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
         return out_of_memory(error);
     struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];
     if (walk->options->isolated && lane != reference) {
-        out->skipped = !step->bound.op->mixed;
+        out->skipped = step->bound.op->work != ULP_WORK_CONTRACTION;
         if (out->skipped)
             return ULP_OK;
         enum ulp_status status = foreign_inputs(lane, reference, step, temporaries, foreign, error);

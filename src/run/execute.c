@@ -1,9 +1,8 @@
 /* A run: the lanes get the model's inputs, go through its graph, and give its outputs. */
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "run/walk.h"
 
 /* An array of another float type than the model declares, rounded once to the declared one; else a
@@ -63,13 +62,14 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
 
 /* A copy of the value under the graph output's name. */
 static enum ulp_status keep_output(struct ulp_lane *lane, int slot, const char *name,
-                                   struct ulp_tensor_set *outputs, struct ulp_error *error)
+                                   struct ulp_budget *budget, struct ulp_tensor_set *outputs,
+                                   struct ulp_error *error)
 {
     const struct ulp_tensor *value;
     struct ulp_tensor copy = {0};
     enum ulp_status status = ulp_lane_value(lane, slot, false, &value, error);
     if (status == ULP_OK)
-        status = ulp_tensor_copy(&copy, value, NULL, error);
+        status = ulp_tensor_copy(&copy, value, budget, error);
     if (status == ULP_OK)
         status = ulp_tensor_set_add(outputs, name, &copy, error);
     ulp_tensor_free(&copy);
@@ -81,11 +81,19 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
 {
     const struct ulp_plan *plan = walk->plan;
     struct ulp_frame frame = {0};
-    struct ulp_tensor *fitted = calloc(plan->main->input_count + 1, sizeof *fitted);
+    const size_t input_count = plan->main->input_count;
+    void *rounds = NULL, *memory = NULL;
     enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
-    walk->rounds = calloc(plan->node_count + 1, sizeof *walk->rounds);
-    if (status == ULP_OK && (!walk->rounds || !fitted))
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    if (status == ULP_OK) {
+        ulp_pool_set_root(walk->pool, walk->budget.root);
+        status = ulp_allocate_zero(&rounds, plan->node_count + 1, sizeof *walk->rounds,
+                                   &walk->budget, "rounds of nodes", error);
+    }
+    walk->rounds = rounds;
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&memory, input_count, sizeof(struct ulp_tensor), &walk->budget,
+                                   "inputs", error);
+    struct ulp_tensor *fitted = memory;
     if (status == ULP_OK)
         status = ulp_packed_create(&walk->packed, &walk->budget, error);
     if (status == ULP_OK)
@@ -97,11 +105,12 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     for (size_t l = 0; l < plan->lane_count && outputs && status == ULP_OK; l++)
         for (size_t i = 0; i < plan->main->output_count && status == ULP_OK; i++)
             status = keep_output(&frame.lanes[l], plan->main->outputs[i],
-                                 ulp_model_output(plan->model, i).name, &outputs[l], error);
+                                 ulp_model_output(plan->model, i).name,
+                                 ulp_model_budget(plan->model), &outputs[l], error);
     ulp_frame_free(&frame, walk);
-    for (size_t i = 0; fitted && i < plan->main->input_count; i++)
+    for (size_t i = 0; fitted && i < input_count; i++)
         ulp_tensor_free(&fitted[i]);
-    free(fitted);
+    ulp_free(fitted);
     return status;
 }
 
@@ -121,26 +130,27 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
                             .options = options ? options : &defaults,
                             .observers = observers,
                             .observer_count = observer_count,
+                            .reserve_draws = ulp_reserve_draws(),
                             .cost_limit = plan->main->cost};
     double started = ulp_seconds_now();
-    walk.budget.limit_bytes =
-        walk.options->max_memory_bytes ? walk.options->max_memory_bytes : plan->max_memory_bytes;
+    struct ulp_budget *root = ulp_model_budget(plan->model);
     walk.budget.keeps_blocks = true;
-    walk.budget.used_bytes = walk.budget.peak_bytes = plan->budget.used_bytes;
+    ulp_budget_open(&walk.budget, root ? root : &walk.root);
     for (size_t l = 0; outputs && l < plan->lane_count; l++)
         outputs[l] = (struct ulp_tensor_set){0};
     enum ulp_status status = ulp_plan_check_inputs(plan, inputs, error);
     if (status == ULP_OK)
-        status = ulp_plan_check_memory(plan, walk.options->audit, walk.budget.limit_bytes, error);
+        status = ulp_plan_check_memory(plan, walk.options->audit, error);
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
-    free(walk.rounds);
+    ulp_free(walk.rounds);
     const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
     ulp_packed_free(walk.packed);
-    ulp_budget_clear(&walk.budget);
     ulp_pool_free(walk.pool);
+    ulp_budget_close(&walk.budget);
     if (cost)
-        *cost = (struct ulp_run_cost){ulp_seconds_now() - started, walk.budget.peak_bytes,
+        *cost = (struct ulp_run_cost){ulp_seconds_now() - started,
+                                      plan->constants.used_bytes + walk.budget.peak_bytes,
                                       packed.made, packed.used};
     for (size_t l = 0; outputs && status != ULP_OK && l < plan->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);

@@ -38,7 +38,7 @@ struct scope {
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    return ulp_fail_memory(error, "out of memory while planning");
 }
 
 bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
@@ -113,14 +113,13 @@ static enum ulp_status add_bind_problem(struct ulp_plan *plan, const struct ulp_
                                         const struct ulp_node *node, const char *message,
                                         struct ulp_error *error)
 {
-    char place[1024];
-    size_t length =
-        (size_t)snprintf(place, sizeof place, "node %s (%s): ", node->name, node->op_type);
-    if (length < sizeof place && strncmp(message, place, length) == 0)
-        message += length;
+    struct ulp_text text = {0};
+    ulp_text_show(&text, "node %s (%s): ", node->name, node->op_type);
+    if (!text.failed && strncmp(message, text.data, text.length) == 0)
+        message += text.length;
+    ulp_text_free(&text);
     if (strncmp(message, "operator ", 9) == 0)
         return add_problem(plan, message, step->name, error);
-    struct ulp_text text = {0};
     ulp_text_add(&text, "%s: %s", node->op_type, message);
     enum ulp_status status =
         text.failed ? out_of_memory(error) : add_problem(plan, text.data, step->name, error);
@@ -170,16 +169,16 @@ static enum ulp_status check_types(struct ulp_plan *plan, struct ulp_error *erro
 static enum ulp_status report_problems(const struct ulp_plan *plan, struct ulp_error *error)
 {
     struct ulp_text text = {0};
-    ulp_text_add(&text, "%s: %zu thing%s this version does not compute:", plan->model->path,
-                 plan->problem_count, plan->problem_count == 1 ? "" : "s");
+    ulp_text_show(&text, "%s: %zu thing%s this version does not compute:", plan->model->path,
+                  plan->problem_count, plan->problem_count == 1 ? "" : "s");
     for (const struct ulp_problem *problem = plan->problems; problem; problem = problem->next) {
-        ulp_text_add(&text, "\n  %s (node '%s'", problem->text, problem->first_node);
+        ulp_text_show(&text, "\n  %s (node '%s'", problem->text, problem->first_node);
         if (problem->count > 1)
-            ulp_text_add(&text, " and %zu more", problem->count - 1);
-        ulp_text_add(&text, ")");
+            ulp_text_show(&text, " and %zu more", problem->count - 1);
+        ulp_text_show(&text, ")");
     }
     enum ulp_status status =
-        ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", text.failed ? "unsupported model" : text.data);
+        ulp_fail_lines(error, ULP_ERROR_UNSUPPORTED, text.failed ? "unsupported model" : text.data);
     ulp_text_free(&text);
     return status;
 }
@@ -427,7 +426,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     if (status == ULP_ERROR_UNSUPPORTED)
         return add_bind_problem(plan, &step, node, problem.message, error);
     if (status != ULP_OK)
-        return ulp_fail(error, status, "%s", problem.message);
+        return ulp_fail_lines(error, status, problem.message);
     step.bound.key = ulp_hash(step.name, strlen(step.name));
     share_tape(block, &step.bound);
     status = bind_bodies(scope, &step, node, inputs, input_capacity, error);

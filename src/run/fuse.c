@@ -128,7 +128,7 @@ static int integer_bias(const struct fuse *fuse, const struct ulp_step *step,
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+    return ulp_fail_memory(error, "out of memory while planning");
 }
 
 /* Give the step the form `row` of `product`'s node, reading slots[0 .. count). */

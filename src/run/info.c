@@ -11,6 +11,10 @@ const char *ulp_version(void)
 
 bool ulp_operator_info(size_t index, struct ulp_operator_info *out)
 {
+    static const char *const works[] = {[ULP_WORK_FORMULA] = "formulas",
+                                        [ULP_WORK_MOVE] = "moves elements",
+                                        [ULP_WORK_CONTRACTION] = "contraction",
+                                        [ULP_WORK_CONTROL] = "control flow"};
     const struct ulp_operator *row = ulp_operator_row(index);
     if (!row)
         return false;
@@ -19,6 +23,7 @@ bool ulp_operator_info(size_t index, struct ulp_operator_info *out)
                                       .since = row->since,
                                       .until = row->until,
                                       .formula = row->formula != NULL,
+                                      .work = works[row->work],
                                       .text = row->formula ? row->formula : row->epilogue};
     return true;
 }

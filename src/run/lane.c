@@ -1,9 +1,9 @@
 #include "run/lane.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "number/round/round.h"
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic,
                                 const struct ulp_block *block, struct ulp_budget *budget,
@@ -11,10 +11,15 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmeti
 {
     *out =
         (struct ulp_lane){.arithmetic = arithmetic, .block = block, .budget = budget, .pool = pool};
-    out->values = calloc(block->slot_count + 1, sizeof *out->values);
-    out->kept = calloc(block->slot_count + 1, sizeof *out->kept);
-    return out->values && out->kept ? ULP_OK
-                                    : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a lane");
+    void *values, *kept = NULL;
+    enum ulp_status status = ulp_allocate_zero(&values, block->slot_count + 1, sizeof *out->values,
+                                               budget, "values of a lane", error);
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&kept, block->slot_count + 1, sizeof *out->kept, budget,
+                                   "values of a lane", error);
+    out->values = values;
+    out->kept = kept;
+    return status;
 }
 
 /* The slot's constant as the lane uses it. */
@@ -79,8 +84,8 @@ void ulp_lane_free(struct ulp_lane *lane)
     for (size_t v = 0; lane->values && lane->kept && v < lane->block->slot_count; v++)
         drop_slot(lane, (int)v);
     drop_bodies(lane);
-    free(lane->values);
-    free(lane->kept);
+    ulp_free(lane->values);
+    ulp_free(lane->kept);
     *lane = (struct ulp_lane){0};
 }
 
@@ -105,15 +110,6 @@ void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step)
     drop_bodies(lane);
 }
 
-bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format *inner)
-{
-    int outer_lowest = outer->emin - (outer->subnormals ? outer->precision - 1 : 0);
-    int inner_lowest = inner->emin - (inner->subnormals ? inner->precision - 1 : 0);
-    return outer->precision >= inner->precision && outer_lowest <= inner_lowest &&
-           outer->max_finite >= inner->max_finite && outer->emax >= inner->emax &&
-           outer->overflow == ULP_OVERFLOW_INFINITY && outer->signed_zero >= inner->signed_zero;
-}
-
 enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type,
                                 struct ulp_format *out, struct ulp_error *error)
 {
@@ -135,7 +131,7 @@ bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_forma
     enum ulp_element element = ulp_storage_element(storage);
     bool same = value->element == element &&
                 (element != ULP_ELEMENT_WIDE || value->precision == storage->precision);
-    return !(is_narrow(value) || ulp_format_contains(storage, from)) || !(same || mixed);
+    return !(is_narrow(value) || ulp_format_holds(storage, from)) || !(same || mixed);
 }
 
 enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value,
@@ -213,7 +209,7 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
     const struct ulp_tensor *constant =
         slot >= 0 && ulp_is_parameter(step, i) ? lane->block->slots[slot].constant : NULL;
     if (!constant)
-        return ulp_lane_value(lane, slot, ulp_takes_mixed(step->bound.op), out, error);
+        return ulp_lane_value(lane, slot, ulp_takes_mixed(step, i), out, error);
     *out = constant;
     return ULP_OK;
 }

@@ -61,13 +61,12 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
                           const struct ulp_format *from, const struct ulp_arithmetic *arithmetic,
                           bool mixed, struct ulp_budget *budget, struct ulp_pool *pool,
                           struct ulp_error *error);
-/* Whether the operator's inputs may be floats of different elements. */
-static inline bool ulp_takes_mixed(const struct ulp_operator *op)
+/* Whether the step's input i may be a float of another element than the lane's storage. */
+static inline bool ulp_takes_mixed(const struct ulp_step *step, size_t i)
 {
-    return op->formula || op->mixed;
+    const struct ulp_bound *bound = &step->bound;
+    return bound->op->formula || bound->op->mixed || ulp_is_weight(bound, i);
 }
-/* Whether every value of `inner` is one of `outer`. */
-bool ulp_format_contains(const struct ulp_format *outer, const struct ulp_format *inner);
 
 /* For the time until the step is dropped, the constants of its bodies stay as they are. */
 enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,

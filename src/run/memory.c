@@ -39,7 +39,7 @@ static double converted_bytes(const struct ulp_block *block, const struct ulp_st
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
             ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)
             continue;
-        if (ulp_needs_conversion(constant, &from, &storage, ulp_takes_mixed(step->bound.op)))
+        if (ulp_needs_conversion(constant, &from, &storage, ulp_takes_mixed(step, i)))
             bytes += (double)constant->count *
                      (double)ulp_element_bytes(ulp_storage_element(&storage), storage.precision);
     }
@@ -96,11 +96,13 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
     return peak;
 }
 
-enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes,
+enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
                                       struct ulp_error *error)
 {
-    double live = (double)plan->budget.used_bytes;
+    double live = (double)plan->model->budget.used_bytes + (double)plan->budget.used_bytes +
+                  (double)plan->constants.used_bytes;
     const struct ulp_block *block = plan->main;
+    const size_t limit_bytes = ulp_budget_limit(&plan->budget);
     if (!limit_bytes)
         return ULP_OK;
     for (size_t i = 0; i < block->input_count; i++)
@@ -109,9 +111,8 @@ enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, s
     if (peak.bytes <= (double)limit_bytes)
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_MEMORY,
-                    "%s: at node '%s' the values of %zu lane%s need %.1f MiB, more than the limit "
-                    "of %.1f MiB; raise "
-                    "--max-memory or audit fewer "
+                    "%s: at node '%s' the model and the values of %zu lane%s need %.1f MiB, more "
+                    "than the memory limit of %.1f MiB; raise --max-memory or audit fewer "
                     "arithmetics at once",
                     plan->model->path, peak.node, plan->lane_count,
                     plan->lane_count == 1 ? "" : "s", peak.bytes / 0x1p20,

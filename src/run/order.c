@@ -1,6 +1,7 @@
 /* What a walk needs to know of a block whose steps are final: last uses, costs, and the numbers its
  * nodes are reported under. */
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -27,7 +28,7 @@ static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *bl
     size_t *dead_counts = ulp_arena_take(plan->arena, block->step_count + 1, sizeof *dead_counts);
     int *dead = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *dead);
     if (!dead_counts || !dead)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+        return ulp_fail_memory(error, "out of memory while planning");
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         for (size_t i = 0; i < step->input_count; i++)
@@ -61,21 +62,44 @@ static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *bl
 
 /* ---- costs ---- */
 
+/* Products of one sum. Where the second factor is a matrix its columns are the sums, where it is a
+ * convolution's its first axis gives the output's channels. Else (batches of matrices, gates) what
+ * its axes are is not known here: m k values and k n values give m n sums. */
+static double estimate_sum(const struct ulp_tensor *first, const struct ulp_tensor *second,
+                           const struct ulp_tensor *out)
+{
+    const double count = (double)second->count;
+    if (second->rank == 0 || out->count == 0)
+        return count;
+    if (second->rank <= 2)
+        return count / fmax(1, (double)second->dims[second->rank - 1]);
+    if (second->rank == out->rank && second->dims[0] == out->dims[1])
+        return count / fmax(1, (double)second->dims[0]);
+    return sqrt((double)first->count * count / (double)out->count);
+}
+
+static const struct ulp_tensor *shape_of(const struct ulp_block *block, int slot)
+{
+    const struct ulp_plan_slot *value = &block->slots[slot];
+    return value->constant ? value->constant : &value->shape;
+}
+
 static double estimate_node(const struct ulp_block *block, const struct ulp_step *step)
 {
     double elements = 1;
+    size_t second = 1;
     for (size_t i = 0; i < step->output_count; i++)
         if (step->outputs[i] >= 0)
             elements += (double)block->slots[step->outputs[i]].shape.count;
-    if (!(step->bound.op->epilogue || step->bound.op->mixed) || step->input_count < 2 ||
-        step->inputs[1] < 0)
+    while (second < step->own_input_count && step->bound.weights &&
+           !ulp_is_weight(&step->bound, second))
+        second++;
+    if (step->bound.op->work != ULP_WORK_CONTRACTION || second >= step->own_input_count ||
+        step->inputs[0] < 0 || step->inputs[second] < 0 || step->outputs[0] < 0)
         return elements;
-    const struct ulp_plan_slot *slot = &block->slots[step->inputs[1]];
-    const struct ulp_tensor *weight = slot->constant ? slot->constant : &slot->shape;
-    int64_t lines = weight->rank == 0   ? 1
-                    : weight->rank <= 2 ? weight->dims[weight->rank - 1]
-                                        : weight->dims[0];
-    return elements * (1 + (double)weight->count / (double)(lines > 0 ? lines : 1));
+    return elements * (1 + estimate_sum(shape_of(block, step->inputs[0]),
+                                        shape_of(block, step->inputs[second]),
+                                        &block->slots[step->outputs[0]].shape));
 }
 
 /* How often a body will run, as far as planning knows; at least once. */
@@ -146,7 +170,7 @@ enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error)
 {
     plan->nodes = ulp_arena_take(plan->arena, count_nodes(plan->main) + 1, sizeof *plan->nodes);
     if (!plan->nodes)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+        return ulp_fail_memory(error, "out of memory while planning");
     number_nodes(plan, plan->main);
     return ULP_OK;
 }

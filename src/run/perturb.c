@@ -20,12 +20,12 @@ static enum ulp_status find_perturbed(struct ulp_plan *plan, const struct ulp_te
         return ULP_OK;
     perturbed = ulp_arena_take(plan->arena, 1, sizeof *perturbed);
     if (!perturbed)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+        return ulp_fail_memory(error, "out of memory while planning");
     *perturbed = (struct ulp_perturbed){.from = from, .before = plan->perturbed};
     plan->perturbed = perturbed;
     *out = &perturbed->tensor;
     return ulp_tensor_perturb(&perturbed->tensor, from, perturbation->precision, perturbation->seed,
-                              name, &plan->budget, error);
+                              name, &plan->constants, error);
 }
 
 enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,

@@ -6,21 +6,25 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "base/text.h"
 
 static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithmetic *lanes,
                                  size_t lane_count, const struct ulp_plan_options *options,
                                  struct ulp_error *error)
 {
-    enum ulp_status status = ulp_arena_create(&plan->arena, error);
+    const size_t draws = ulp_reserve_draws();
+    enum ulp_status status = ulp_arena_create(&plan->arena, &plan->budget, error);
+    if (status == ULP_OK)
+        status = ulp_pool_create(&plan->pool, 1, error);
     if (status != ULP_OK)
         return status;
     plan->lanes = ulp_arena_take(plan->arena, lane_count, sizeof *lanes);
     if (!plan->lanes)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+        return ulp_fail_memory(error, "out of memory while planning");
     memcpy(plan->lanes, lanes, lane_count * sizeof *lanes);
     plan->lane_count = lane_count;
-    plan->max_memory_bytes = plan->budget.limit_bytes = options->max_memory_bytes;
+    ulp_pool_set_root(plan->pool, plan->budget.root);
     status = ulp_arithmetic_find("fp32", &plan->exact, error);
     if (status == ULP_OK)
         status = ulp_plan_expand(plan, error);
@@ -30,8 +34,11 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_fold(plan, options, error);
     if (status == ULP_OK && options->perturbation.precision > 0)
         status = ulp_plan_perturb(plan, &options->perturbation, error);
-    return status == ULP_OK ? ulp_plan_check_memory(plan, false, plan->max_memory_bytes, error)
-                            : status;
+    if (status == ULP_OK)
+        status = ulp_reserve_check(draws, error);
+    ulp_pool_free(plan->pool);
+    plan->pool = NULL;
+    return status == ULP_OK ? ulp_plan_check_memory(plan, false, error) : status;
 }
 
 enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
@@ -46,8 +53,10 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
         return ulp_fail(error, ULP_ERROR_USAGE, "a plan needs at least one arithmetic");
     struct ulp_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory while planning");
+        return ulp_fail_memory(error, "out of memory while planning");
     plan->model = model;
+    ulp_budget_open(&plan->budget, ulp_model_budget(model));
+    ulp_budget_open(&plan->constants, ulp_model_budget(model));
     enum ulp_status status =
         fill_plan(plan, lanes, lane_count, options ? options : &defaults, error);
     if (status == ULP_OK)
@@ -75,6 +84,9 @@ void ulp_plan_free(struct ulp_plan *plan)
     for (struct ulp_perturbed *p = plan->perturbed; p; p = p->before)
         ulp_tensor_free(&p->tensor);
     ulp_arena_free(plan->arena);
+    ulp_pool_free(plan->pool);
+    ulp_budget_close(&plan->budget);
+    ulp_budget_close(&plan->constants);
     free(plan);
 }
 

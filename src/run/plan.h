@@ -111,8 +111,8 @@ struct ulp_plan {
     struct ulp_block *main;
     struct ulp_block **blocks; /* every block, for freeing */
     size_t block_count, block_capacity;
-    size_t max_memory_bytes;
-    struct ulp_budget budget;    /* of constants computed while planning */
+    struct ulp_budget budget, constants; /* of the plan, and of constants computed for it */
+    struct ulp_pool *pool;               /* of one thread, while planning */
     struct ulp_plan_node *nodes; /* every node, those of bodies before the node that has them */
     size_t node_count;
     struct ulp_problem *problems; /* what is unsupported, while planning */
@@ -162,10 +162,10 @@ enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
  */
 enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,
                                  struct ulp_error *error);
-/* memory.c: ULP_ERROR_MEMORY when the values known to be alive at one step exceed the limit (0:
- * none). A lower bound of the run's need: scratch, converted weights and shapes unknown before the
- * run come on top, and are charged as they come. */
-enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit, size_t limit_bytes,
+/* memory.c: ULP_ERROR_MEMORY when the model, the plan and the values known to be alive at one step
+ * exceed the limit of the model's budget. A lower bound of the run's need: inputs as they were
+ * given, scratch, and shapes unknown before the run come on top, and are charged as they come. */
+enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
                                       struct ulp_error *error);
 /* plan.c: check given inputs against the model's declarations; bind symbolic dimensions by name. */
 enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,

@@ -26,7 +26,7 @@ struct rounds {
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_fail_memory(error, "out of memory");
 }
 
 /* Does the lane have values of its own? In an isolated run only the reference has. */

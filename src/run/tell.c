@@ -5,7 +5,7 @@
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_fail_memory(error, "out of memory");
 }
 
 enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame,

@@ -5,19 +5,6 @@
 
 #include "run/plan.h"
 
-/* Which input is the second factor; 0: no product. Integers: the operator's own definition says
- * so. */
-static const struct product {
-    const char *op;
-    size_t weight;
-    bool integer;
-} products[] = {
-    {"Conv", 1, false},         {"ConvTranspose", 1, false}, {"DeformConv", 1, false},
-    {"Gemm", 1, false},         {"MatMul", 1, false},        {"FusedMatMul", 1, false},
-    {"ConvInteger", 1, true},   {"MatMulInteger", 1, true},  {"QLinearConv", 3, true},
-    {"QLinearMatMul", 3, true},
-};
-
 /* Through DequantizeLinear, and what else only moves or renames a constant, to the constant. */
 static enum ulp_type find_stored(const struct ulp_block *block, int slot)
 {
@@ -45,16 +32,17 @@ void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
     const struct ulp_step *step = plan->nodes[index].step;
     const struct ulp_arithmetic *arithmetic = &plan->lanes[lane];
     *out = (struct ulp_node_types){.weight = ULP_TYPE_UNDEFINED};
-    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        if (strcmp(products[i].op, step->bound.op->name) == 0 &&
-            products[i].weight < step->own_input_count) {
-            out->product = true;
-            out->integer =
-                products[i].integer || (step->integer && arithmetic->schedule.qdq_integer);
-            out->weight = find_stored(block, step->inputs[products[i].weight]);
-            snprintf(out->compute, sizeof out->compute, "%s",
-                     out->integer              ? "int8"
-                     : arithmetic->as_declared ? "declared"
-                                               : arithmetic->factor.name);
-        }
+    out->moves = step->bound.op->work == ULP_WORK_MOVE;
+    out->product = step->bound.op->work == ULP_WORK_CONTRACTION;
+    if (!out->product)
+        return;
+    out->integer =
+        step->bound.op->integer_sums || (step->integer && arithmetic->schedule.qdq_integer);
+    for (size_t i = step->own_input_count; i-- > 0;)
+        if (ulp_is_weight(&step->bound, i))
+            out->weight = find_stored(block, step->inputs[i]);
+    snprintf(out->compute, sizeof out->compute, "%s",
+             out->integer              ? "int8"
+             : arithmetic->as_declared ? "declared"
+                                       : arithmetic->factor.name);
 }

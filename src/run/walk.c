@@ -2,16 +2,16 @@
 #include "run/walk.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/reserve.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_fail_memory(error, "out of memory");
 }
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
@@ -19,13 +19,15 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                  const bool *absent, struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count;
-    *out = (struct ulp_frame){.block = block,
-                              .outer = outer,
-                              .lanes = calloc(lanes, sizeof *out->lanes),
-                              .absent = calloc(lanes, sizeof *out->absent),
-                              .names = calloc(block->slot_count + 1, sizeof *out->names)};
-    enum ulp_status status =
-        out->lanes && out->absent && out->names ? ULP_OK : out_of_memory(error);
+    *out = (struct ulp_frame){.block = block, .outer = outer};
+    enum ulp_status status = ulp_arena_create(&out->arena, &walk->budget, error);
+    if (status != ULP_OK)
+        return status;
+    out->lanes = ulp_arena_take(out->arena, lanes, sizeof *out->lanes);
+    out->absent = ulp_arena_take(out->arena, lanes, sizeof *out->absent);
+    out->names = ulp_arena_take(out->arena, block->slot_count + 1, sizeof *out->names);
+    if (!out->lanes || !out->absent || !out->names)
+        status = out_of_memory(error);
     for (size_t v = 0; v < block->slot_count && status == ULP_OK; v++)
         out->names[v] = outer && block->slots[v].outer >= 0 ? outer->names[block->slots[v].outer]
                                                             : block->slots[v].name;
@@ -46,9 +48,7 @@ void ulp_frame_free(struct ulp_frame *frame, const struct ulp_walk *walk)
 {
     for (size_t l = 0; frame->lanes && l < walk->plan->lane_count; l++)
         ulp_lane_free(&frame->lanes[l]);
-    free(frame->lanes);
-    free(frame->absent);
-    free(frame->names);
+    ulp_arena_free(frame->arena);
     *frame = (struct ulp_frame){0};
 }
 
@@ -123,6 +123,8 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
         return out_of_memory(error);
     walk->cost_limit = done;
     enum ulp_status status = evaluate_lanes(walk, frame, step, evaluations, &told, arena, error);
+    if (status == ULP_OK)
+        status = ulp_reserve_check(walk->reserve_draws, error);
     walk->cost_limit = limit;
     walk->cost_done = done;
     if (status == ULP_OK) {
@@ -150,7 +152,7 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
         if (is_cancelled(walk))
             status = ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name);
         if (status == ULP_OK && !arena)
-            status = ulp_arena_create(&arena, error);
+            status = ulp_arena_create(&arena, &walk->budget, error);
         if (status == ULP_OK)
             status = walk_step(walk, frame, step, arena, error);
         if (!frame->outer) {

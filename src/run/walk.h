@@ -10,9 +10,11 @@ struct ulp_walk {
     const struct ulp_run_options *options;
     const struct ulp_observer *observers;
     size_t observer_count;
+    struct ulp_budget root; /* when the model has no budget */
     struct ulp_budget budget;
     struct ulp_pool *pool;
     struct ulp_packed *packed;
+    size_t reserve_draws;         /* before the walk */
     size_t *rounds;               /* how often each node has been told of, by number */
     double seconds_told;          /* sum of what observers were told */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
@@ -22,6 +24,7 @@ struct ulp_walk {
 struct ulp_frame {
     const struct ulp_block *block;
     const struct ulp_frame *outer; /* of the node whose body this is; NULL: the main graph */
+    struct ulp_arena *arena;       /* of what follows */
     struct ulp_lane *lanes;
     /* lanes that do not go through this body: nothing of them is here */
     bool *absent;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/alloc.h"
 #include "base/text.h"
 #include "base/thread.h"
 #ifdef __x86_64__
@@ -151,9 +152,9 @@ static void add_file(struct digest *digest, const char *path)
     unsigned char *bytes;
     size_t count;
     struct ulp_error error;
-    ck_ulp_ok(ulp_file_read(path, 1 << 24, &bytes, &count, &error), error);
+    ck_ulp_ok(ulp_file_read(path, 1 << 24, NULL, &bytes, &count, &error), error);
     add_bytes(digest, bytes, count);
-    free(bytes);
+    ulp_free(bytes);
 }
 
 /* A call that must succeed and leave the host's environment. */
@@ -221,14 +222,14 @@ static void digest_elements(struct digest *digest)
 static struct ulp_model *load_digits(void)
 {
     struct ulp_model *model = NULL;
-    CALL(ulp_model_load(test_source("examples/digits/model.onnx"), &model, e));
+    CALL(ulp_model_load(test_source("examples/digits/model.onnx"), NULL, &model, e));
     return model;
 }
 
 static void add_recording(struct digest *digest, const char *path)
 {
     struct ulp_recording_list list = {0};
-    CALL(ulp_recording_read(path, NULL, &list, e));
+    CALL(ulp_recording_read(path, NULL, NULL, &list, e));
     add_set(digest, &list.items[0].tensors);
     ulp_recording_list_free(&list);
 }
@@ -240,7 +241,7 @@ static void digest_files(struct digest *digest)
     CALL(ulp_model_random_inputs(model, NULL, 0, -1e-39, 3e-39, 5, &made, e));
     add_set(digest, &made);
     CALL(ulp_tensor_set_write_npz(test_folder("made.npz"), &made, e));
-    CALL(ulp_tensor_set_read(test_folder("made.npz"), &read, e));
+    CALL(ulp_tensor_set_read(test_folder("made.npz"), NULL, &read, e));
     add_set(digest, &read);
     add_recording(digest, test_folder("made.npz"));
     CALL(ulp_recording_write_json(test_folder("made.json"), "runner", &made, e));
@@ -302,11 +303,13 @@ static void find_lanes(struct ulp_arithmetic *lanes)
 static void digest_report(struct digest *digest, struct ulp_audit *audit)
 {
     char *summary;
-    bool exceeded;
+    struct ulp_crossing_list crossings;
     audit->seconds = 0;
-    CALL(ulp_audit_exceeds(audit, "max_abs=0.5", &exceeded, e));
-    add_bytes(digest, &exceeded, sizeof exceeded);
-    CALL(ulp_report_summary(audit, false, &summary, e));
+    CALL(ulp_audit_check(audit, "max_abs=0.5", true, &crossings, e));
+    for (size_t c = 0; c < crossings.count; c++)
+        add_bytes(digest, &crossings.items[c].value, sizeof crossings.items[c].value);
+    free(crossings.items);
+    CALL(ulp_report_summary(audit, 100, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));
     CALL(ulp_report_prepare(test_folder("report"), e));
     CALL(ulp_report_write(audit, test_folder("report"), e));

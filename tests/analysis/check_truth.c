@@ -38,7 +38,7 @@ static struct ulp_audit audit_against(const struct ulp_model *model, const struc
     struct ulp_audit audit = {0};
     ck_ulp_ok(ulp_arithmetic_find(text_lanes[0], &reference, error), *error);
     ck_ulp_ok(ulp_plan_create(truth, &reference, 1, &options, &other, error), *error);
-    ck_ulp_ok(ulp_truth_create(0, &values, error), *error);
+    ck_ulp_ok(ulp_truth_create(NULL, &values, error), *error);
     if (pair)
         ck_ulp_ok(ulp_truth_pair(values, pair[0], pair[1], error), *error);
     ck_ulp_ok(ulp_auditor_create(plan, &auditor, error), *error);
@@ -114,7 +114,7 @@ START_TEST(partners)
         ck_assert(isnan(alone->entire.rms) && alone->entire.count == 0 && alone->single.count);
     }
     char *summary;
-    ck_ulp_ok(ulp_report_summary(&audit, false, &summary, &error), error);
+    ck_ulp_ok(ulp_report_summary(&audit, 100, false, &summary, &error), error);
     ck_assert_ptr_nonnull(strstr(summary, "original.onnx: 3 of 5 values have a partner"));
     ck_assert_ptr_nonnull(strstr(summary, "no partner (entire and carried unknown): d, m"));
     free(summary);

@@ -59,7 +59,7 @@ START_TEST(kept_blocks_serve_again_below_the_peak)
     ulp_free(a);
     ulp_free(c);
     ck_assert_uint_le(budget.kept_bytes, budget.peak_bytes);
-    ulp_budget_clear(&budget);
+    ulp_budget_close(&budget);
     ck_assert_uint_eq(budget.kept_bytes, 0);
 }
 END_TEST
@@ -68,7 +68,7 @@ START_TEST(arena_blocks_are_zero_and_aligned)
 {
     struct ulp_arena *arena;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arena_create(&arena, &error), error);
+    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
     for (size_t i = 1; i < 3000; i += 7) {
         unsigned char *block = ulp_arena_take(arena, i, 3);
         ck_assert_ptr_nonnull(block);
@@ -183,12 +183,12 @@ START_TEST(files_are_whole_and_text_grows)
     for (int i = 0; i < 10000; i++)
         ulp_text_add(&text, "%d,", i);
     ck_ulp_ok(ulp_file_write(path, text.data, text.length, &error), error);
-    ck_ulp_ok(ulp_file_read(path, 1 << 20, &bytes, &count, &error), error);
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, NULL, &bytes, &count, &error), error);
     ck_assert_uint_eq(count, text.length);
     ck_assert_int_eq(memcmp(bytes, text.data, count), 0);
-    free(bytes);
-    ck_assert_int_eq(ulp_file_read(path, 10, &bytes, &count, &error), ULP_ERROR_INPUT);
-    ck_assert_int_eq(ulp_file_read(folder, 10, &bytes, &count, &error), ULP_ERROR_INPUT);
+    ulp_free(bytes);
+    ck_assert_int_eq(ulp_file_read(path, 10, NULL, &bytes, &count, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_file_read(folder, 10, NULL, &bytes, &count, &error), ULP_ERROR_INPUT);
     unlink(path);
     ck_assert_int_eq(rmdir(folder), 0); /* nothing was left beside */
     ck_assert_int_eq(ulp_file_write("/nonexistent/x", "", 0, &error), ULP_ERROR_INPUT);

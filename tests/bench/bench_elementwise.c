@@ -116,7 +116,7 @@ static double time_tape(const struct row *row, const struct ulp_tensor *a,
     char name[32];
     snprintf(name, sizeof name, "mpfr:%d", precision);
     if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK ||
-        ulp_tape_create(&tape, row->formula, names, 2, results, 1, &error) != ULP_OK)
+        ulp_tape_create(&tape, row->formula, names, 2, results, 1, NULL, &error) != ULP_OK)
         bench_stop(error.message);
     const struct ulp_rows shape = {.row_count = 1, .row_length = COUNT};
     const struct ulp_operand operands[] = {{.tensor = a, .position_stride = 1},

@@ -81,7 +81,30 @@ shows report/summary.txt "block/norm1/Sum" "summary.txt"
 [ "$(find report -type f | wc -l)" -eq 3 ] || { echo "FAIL audit: something was left beside the report"; failed=1; }
 if [ "$(awk '{ if (length($0) > 100) print }' report/summary.txt | wc -l)" -ne 0 ]; then echo "FAIL summary is wider than 100 columns"; failed=1; fi
 expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0
+shows out "limit crossed: nonfinite=0: fp16, output" "where a limit is crossed"
+shows out " of node block/norm1/Sum: nonfinite " "where a limit is crossed"
 expect 1 "one of two limits crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above rms=1e300 --fail-above sqnr_db=40
+expect 1 "limit crossed at an output" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above sqnr_db=40 -q
+shows out "limit crossed: sqnr_db=40: fp16, output logits of node " "which output crosses a limit"
+shows out ", limit 40" "which output crosses a limit"
+expect 1 "nothing to compare" "$program" audit "$model" --dim batch=0 --arith fp32 --fail-above nonfinite=0
+shows out "no element to compare" "nothing to compare"
+if command -v python3 >/dev/null; then
+    python3 -c 'import struct, sys, zipfile
+array = zipfile.ZipFile(sys.argv[1]).read("patches.npy")
+zipfile.ZipFile("nan.npz", "w").writestr("patches.npy", array[:128] + struct.pack("<f", float("nan")) + array[132:])' "$inputs"
+    expect 1 "NaN in an input" "$program" audit "$model" -i nan.npz --arith fp32 --fail-above nonfinite=0 -o nan_report
+    shows out "NaN or infinity" "NaN in an input"
+    shows out "--allow-nonfinite-inputs" "NaN in an input"
+    shows nan_report/report.json '"count": 1' "NaN in an input"
+    expect 0 "NaN in an input without a limit" "$program" audit "$model" -i nan.npz --arith fp32
+    shows out "NaN or infinity in input" "NaN in an input without a limit"
+fi
+expect 0 "two --arith" "$program" audit "$model" -i "$inputs" -a fp32 -a tf32,bf16 -o two_report
+grep -c '"name": "\(fp32\|tf32\|bf16\)"' two_report/report.json | grep -qx 3 || fail "one --arith drops another"
+expect 2 "one arithmetic in two --arith" "$program" audit "$model" -i "$inputs" -a fp32 -a fp32
+expect 2 "two arithmetics for run" "$program" run "$model" -i "$inputs" -a fp32 -a fp16
+expect 2 "two arithmetics for conformance" "$program" conformance "$cases" -a fp32 -a fp16
 expect 0 "limit kept" "$program" audit "$model" -i "$inputs" --arith fp32 --fail-above nonfinite=0 --fail-above sqnr_db=60
 expect 0 "schedules" "$program" audit "$model" -i "$inputs" --arith fp32,tf32,fp16 --schedules --out report2
 shows out "schedules of tf32" "schedules"

@@ -26,5 +26,67 @@ C
     fi
 fi
 
+# Names with control characters, line ends and bytes that are no UTF-8 stay on their line and move no cursor.
+if command -v python3 >/dev/null; then
+    PYTHONPATH=$source/tests/support python3 - <<'PY'
+from onnx_writer import block, number, value, write_model
+import zipfile
+evil = b'a\x1b[31mred\x1b]0;title\x07\nulpscope:_well\r\t\x9b2J\xff"=1+1\xe2\x80\xae'
+def one(op, inputs, output):
+    return b"".join(block(1, n) for n in inputs) + block(2, output) + block(3, output) + block(4, op)
+def write(path, nodes, outputs):
+    graph = b"".join(block(1, n) for n in nodes) + block(2, evil) + block(11, value("x", [2, 3])) + b"".join(block(12, value(n, None)) for n in outputs)
+    open(path, "wb").write(number(1, 10) + block(7, graph) + block(8, block(1, "") + number(2, 18)))
+write("names.onnx", [one("Relu", [b"x"], evil), one("Neg", [evil], b"y")], ["y"])
+write("operator.onnx", [one(evil, [b"x"], evil)], [])
+write("missing.onnx", [one("Relu", [evil], b"y")], ["y"])
+with zipfile.ZipFile("names.npz", "w") as z:
+    z.writestr("x\n\x1b[2J.npy", b"\x93NUMPY")
+PY
+    # Visible UTF-8 and line ends alone.
+    harmless() { ! LC_ALL=C.UTF-8 grep -qaP '[\x00-\x09\x0b-\x1f\x7f\x{80}-\x{9f}\x{202e}]' "$1" && iconv -f UTF-8 -t UTF-8 "$1" >/dev/null || fail "$2: $1 is not harmless"; }
+    expect 0 "run with evil names" "$program" run names.onnx --all-values -o names_out.npz
+    expect 0 "run prints evil names" "$program" run names.onnx
+    harmless out "run prints evil names"
+    expect 0 "audit of evil names" "$program" audit names.onnx -a fp16 -o names_report
+    for file in out err names_report/layers.csv names_report/summary.txt names_report/report.json; do harmless $file "audit of evil names"; done
+    [ "$(wc -l <names_report/layers.csv)" -eq 3 ] || fail "a name ends a line of layers.csv"
+    expect 4 "an operator of an evil name" "$program" audit operator.onnx -q
+    harmless err "an operator of an evil name"
+    lines err 2 "an operator of an evil name"
+    expect 3 "a missing value of an evil name" "$program" audit missing.onnx
+    harmless err "a missing value of an evil name"
+    lines err 1 "a missing value of an evil name"
+    expect 3 "a member of an evil name" "$program" run "$model" -i names.npz
+    harmless err "a member of an evil name"
+    lines err 1 "a member of an evil name"
+    cp names.onnx "$(printf 'evil\n\033[2J.onnx')"
+    expect 0 "a file of an evil name" "$program" audit "$(printf 'evil\n\033[2J.onnx')" -q
+    harmless out "a file of an evil name"
+    expect 3 "a missing file of an evil name" "$program" audit "$(printf 'none\n\033[2J.onnx')"
+    harmless err "a missing file of an evil name"
+    lines err 1 "a missing file of an evil name"
+    expect 2 "an argument of evil characters" "$program" audit names.onnx --dim "$(printf 'a\n\033[2J')"
+    harmless err "an argument of evil characters"
+    if command -v script >/dev/null; then
+        script -qec "'$program' audit names.onnx -a fp16" /dev/null </dev/null | grep -qaP '\x1b\][0-9]|\x07' && fail "evil names reach the terminal"
+    fi
+fi
+
+# Output that is lost is said, however the program ends.
+if [ -w /dev/full ]; then
+    for arguments in --help --version "audit --help" ops "arith fp16" "mma --list" "run $model -q" "audit $model -q"; do
+        # shellcheck disable=SC2086
+        "$program" $arguments >/dev/full 2>err
+        [ $? -eq 3 ] || fail "ulpscope $arguments with a full disk ends well"
+        shows err "cannot write to standard output" "ulpscope $arguments with a full disk"
+    done
+fi
+"$program" --version >&- 2>err
+[ $? -eq 3 ] || fail "printing to a closed stream ends well"
+"$program" run "$model" -i "$inputs" -q -o closed.npz >&- 2>err || fail "a closed stream to which nothing is written is an error"
+"$program" run "$model" -i "$inputs" -o open.npz 2>&- || fail "no stream for notes is an error"
+cmp -s closed.npz open.npz || fail "notes went into the output's file"
+
 [ $failed -eq 0 ] && echo "all checks of the host passed"
 exit $failed

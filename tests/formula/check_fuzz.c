@@ -124,7 +124,8 @@ START_TEST(test_accepted)
         uint8_t bytes[2048];
         struct ulp_tape *tape;
         bytes[fuzz_formula_make(bytes, 1500, seed)] = 0;
-        accepted += ulp_tape_create(&tape, (char *)bytes + 2, names, 4, outputs, 2, NULL) == ULP_OK;
+        accepted +=
+            ulp_tape_create(&tape, (char *)bytes + 2, names, 4, outputs, 2, NULL, NULL) == ULP_OK;
         ulp_tape_free(tape);
     }
     ck_assert_int_ge(accepted, 150);

@@ -90,7 +90,7 @@ static void open_problem(struct problem *problem, struct source *source, int ran
 {
     struct ulp_error error = {.status = ULP_OK};
     *problem = (struct problem){.rows = {0}};
-    ck_ulp_ok(ulp_arena_create(&problem->arena, &error), error);
+    ck_ulp_ok(ulp_arena_create(&problem->arena, NULL, &error), error);
     for (int i = 0; i < OPERANDS; i++) {
         problem->tensors[i] = i == 0 ? random_tensor(source, rank, dims)
                                      : random_operand(source, i == 3 ? 0 : rank, dims);
@@ -178,7 +178,7 @@ START_TEST(test_row_lengths)
         struct ulp_rows rows;
         struct ulp_operand operands[] = {{.tensor = &x}, {.tensor = &y}}, output = {.tensor = &x};
         struct ulp_arena *arena;
-        ck_ulp_ok(ulp_arena_create(&arena, &error), error);
+        ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
         const struct ulp_layout layout = {&rows, operands, &output, 2, 1, arena};
         ck_ulp_ok(ulp_layout_elementwise(&layout, &error), error);
         ck_assert_uint_eq(rows.row_count, cases[i].row_count);
@@ -261,7 +261,7 @@ START_TEST(test_group_norm)
     struct ulp_rows rows;
     const int64_t dims[] = {N, GROUPS, C / GROUPS, HW};
     const bool reduced[] = {false, false, true, true};
-    ck_ulp_ok(ulp_arena_create(&arena, &error), error);
+    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
     const struct ulp_tensor *view = ulp_layout_view(arena, &x, 4, dims);
     const struct ulp_tensor *channels =
         ulp_layout_view(arena, &scale, 4, (int64_t[]){1, GROUPS, C / GROUPS, 1});
@@ -323,7 +323,7 @@ static void check_window(struct source *source, int round)
     struct ulp_tensor counts, biases = random_tensor(source, rank + 1, out_dims);
     struct ulp_arena *arena;
     struct ulp_rows rows;
-    ck_ulp_ok(ulp_arena_create(&arena, &error), error);
+    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
     ck_ulp_ok(ulp_layout_window_counts(&counts, &shape, ends, arena, &error), error);
     struct ulp_operand operands[] = {{.tensor = &x},
                                      {.tensor = &counts},
@@ -396,7 +396,7 @@ START_TEST(test_refusals)
                       y = random_tensor(&source, 2, (int64_t[]){4, 5});
     struct ulp_arena *arena;
     struct ulp_rows rows;
-    ck_ulp_ok(ulp_arena_create(&arena, &error), error);
+    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
     struct ulp_operand operands[] = {{.tensor = &x}, {.tensor = &y}}, output = {.tensor = &x};
     const struct ulp_layout layout = {&rows, operands, &output, 2, 1, arena};
     ck_assert_int_eq(ulp_layout_elementwise(&layout, &error), ULP_ERROR_INPUT);

@@ -17,7 +17,7 @@ static const char *const fold_names[] = {"row_sum", "row_max", "row_min", "row_p
 
 static enum ulp_status make(struct ulp_tape **tape, const char *text, struct ulp_error *error)
 {
-    return ulp_tape_create(tape, text, operand_names, 4, output_names, 3, error);
+    return ulp_tape_create(tape, text, operand_names, 4, output_names, 3, NULL, error);
 }
 
 /* Instruction i fully parenthesised. */

@@ -67,7 +67,7 @@ struct ulp_tape *make_tape(const char *text, const char *const *operand_names, i
     struct ulp_tape *tape;
     struct ulp_error error = {.status = ULP_OK};
     ck_ulp_ok(ulp_tape_create(&tape, text, operand_names, operand_count, output_names, output_count,
-                              &error),
+                              NULL, &error),
               error);
     return tape;
 }

@@ -156,7 +156,7 @@ const char *fuzz_formula(const uint8_t *bytes, size_t count)
     memcpy(text, bytes + 2, length);
     text[length] = 0;
     const enum ulp_status status =
-        ulp_tape_create(&tape, text, names, OPERANDS, output_names, OUTPUTS, &error);
+        ulp_tape_create(&tape, text, names, OPERANDS, output_names, OUTPUTS, NULL, &error);
     if (status != ULP_OK) {
         unsigned column = 0;
         for (const char *s = error.message + 8; *s >= '0' && *s <= '9'; s++)

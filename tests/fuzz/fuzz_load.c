@@ -90,7 +90,7 @@ const char *fuzz_load(const uint8_t *bytes, size_t count)
     struct ulp_model *model;
     struct ulp_error error = {0};
     enum ulp_status status =
-        ulp_model_load_bytes("/nonexistent/model.onnx", bytes, count, &model, &error);
+        ulp_model_load_bytes("/nonexistent/model.onnx", bytes, count, NULL, &model, &error);
     if (status != ULP_OK) {
         if (model || error.status != status || !*error.message || strchr(error.message, '\n'))
             return "a failure without a clean message";

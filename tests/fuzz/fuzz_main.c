@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "fuzz_load.h"
 
@@ -27,7 +28,7 @@ int main(int argc, char **argv)
         unsigned char *bytes;
         size_t count, damaged_count;
         struct ulp_error error;
-        if (ulp_file_read(argv[i], (size_t)1 << 30, &bytes, &count, &error) != ULP_OK) {
+        if (ulp_file_read(argv[i], (size_t)1 << 30, NULL, &bytes, &count, &error) != ULP_OK) {
             fprintf(stderr, "%s\n", error.message);
             return EXIT_FAILURE;
         }
@@ -37,7 +38,7 @@ int main(int argc, char **argv)
             found += try_bytes(argv[i], damaged, damaged_count, seed + m, "seed");
             free(damaged);
         }
-        free(bytes);
+        ulp_free(bytes);
     }
     return found ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -86,7 +86,7 @@ static void compare_instructions(const char *file, size_t expected)
         struct ulp_tensor_set set = {0};
         struct ulp_error error;
         size_t instructions = 0;
-        ck_ulp_ok(ulp_tensor_set_read(paths[i], &set, &error), error);
+        ck_ulp_ok(ulp_tensor_set_read(paths[i], NULL, &set, &error), error);
         for (size_t j = 0; j < set.count; j++)
             if (strcmp(strrchr(set.items[j].name, '.'), ".A") == 0) {
                 compare_instruction(&set, set.items[j].name);
@@ -180,7 +180,7 @@ START_TEST(eight_gpus)
         struct ulp_tensor_set set = {0};
         struct ulp_error error;
         size_t compared = 0;
-        ck_ulp_ok(ulp_tensor_set_read(paths[i], &set, &error), error);
+        ck_ulp_ok(ulp_tensor_set_read(paths[i], NULL, &set, &error), error);
         for (size_t gpu = 0; gpu < COUNT(gpus); gpu++)
             for (size_t input = 0; input < COUNT(inputs); input++)
                 for (int half = 0; half < 2; half++)
@@ -330,7 +330,7 @@ START_TEST(h200_cublas)
     for (size_t i = 0; i < count; i++) {
         struct ulp_tensor_set set = {0};
         struct ulp_error error;
-        ck_ulp_ok(ulp_tensor_set_read(paths[i], &set, &error), error);
+        ck_ulp_ok(ulp_tensor_set_read(paths[i], NULL, &set, &error), error);
         for (size_t row = 0; row < COUNT(gemms); row++)
             compare_gemm(&set, row);
         ulp_tensor_set_free(&set);

@@ -132,17 +132,17 @@ START_TEST(files_that_are_no_models)
     };
     test_folder_create();
     const char *path = test_folder("model.onnx");
-    ck_assert_int_eq(ulp_model_load(test_folder(""), &model, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_model_load(test_folder(""), NULL, &model, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "a folder, expected an ONNX file"), "%s", error.message);
-    ck_assert_int_eq(ulp_model_load(path, &model, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_model_load(path, NULL, &model, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "No such file"), "%s", error.message);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ck_ulp_ok(ulp_file_write(path, rows[i].bytes, strlen(rows[i].bytes), &error), error);
-        ck_assert_int_eq(ulp_model_load(path, &model, &error), ULP_ERROR_INPUT);
+        ck_assert_int_eq(ulp_model_load(path, NULL, &model, &error), ULP_ERROR_INPUT);
         ck_assert_msg(strstr(error.message, rows[i].text) &&
                           strstr(error.message, path) == error.message,
                       "%s", error.message);
-        ck_assert_int_eq(ulp_model_load(path, &model, NULL), ULP_ERROR_INPUT);
+        ck_assert_int_eq(ulp_model_load(path, NULL, &model, NULL), ULP_ERROR_INPUT);
     }
     test_folder_remove();
 }
@@ -165,14 +165,14 @@ static size_t load_folder(const char *folder)
         if (access(path, R_OK) != 0)
             continue;
         struct ulp_model *model;
-        ck_ulp_ok(ulp_model_load(path, &model, &error), error);
+        ck_ulp_ok(ulp_model_load(path, NULL, &model, &error), error);
         ck_assert_uint_gt(ulp_model_node_count(model), 0);
         ulp_model_free(model);
-        ck_ulp_ok(ulp_file_read(path, INT32_MAX, &bytes, &byte_count, &error), error);
+        ck_ulp_ok(ulp_file_read(path, INT32_MAX, NULL, &bytes, &byte_count, &error), error);
         check_bytes(bytes, byte_count, path, 0);
         if (test_long() && byte_count < 1 << 20)
             check_mutations(bytes, byte_count, 0, 100);
-        free(bytes);
+        ulp_free(bytes);
         count++;
     }
     closedir(open);
@@ -189,7 +189,7 @@ START_TEST(real_models_load)
     struct ulp_model *model;
     struct ulp_error error;
     const char *invalid = test_shared("invalid/starry_night_fp16/model.onnx");
-    ck_assert_int_eq(ulp_model_load(invalid, &model, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_model_load(invalid, NULL, &model, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "IR version 1 cannot import operator sets"), "%s",
                   error.message);
 }

@@ -41,7 +41,7 @@ static struct ulp_tensor parse_good(struct proto file)
 {
     struct ulp_tensor tensor;
     struct ulp_error error;
-    ck_ulp_ok(ulp_npy_parse(&tensor, file.data, file.count, &error), error);
+    ck_ulp_ok(ulp_npy_parse(&tensor, file.data, file.count, NULL, &error), error);
     proto_free(&file);
     return tensor;
 }
@@ -203,7 +203,8 @@ START_TEST(bad_headers_are_explained)
     struct ulp_tensor tensor;
     struct ulp_error error = {0};
     struct proto file = npy(bad_npy[_i].version, bad_npy[_i].literal, zeros, bad_npy[_i].bytes);
-    ck_assert_int_eq(ulp_npy_parse(&tensor, file.data, file.count, &error), bad_npy[_i].status);
+    ck_assert_int_eq(ulp_npy_parse(&tensor, file.data, file.count, NULL, &error),
+                     bad_npy[_i].status);
     ck_assert_msg(strstr(error.message, bad_npy[_i].text) != NULL, "%s", error.message);
     ck_assert_ptr_null(tensor.data);
     proto_free(&file);
@@ -224,7 +225,7 @@ START_TEST(damaged_npy)
             memcpy(damaged, file.data, count);
         else
             damaged = fuzz_mutate(file.data, file.count, 2 * seed, &count);
-        enum ulp_status status = ulp_npy_parse(&tensor, damaged, count, NULL);
+        enum ulp_status status = ulp_npy_parse(&tensor, damaged, count, NULL, NULL);
         ck_assert(status == ULP_OK || status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED);
         ck_assert(seed >= file.count || status != ULP_OK);
         ulp_tensor_free(&tensor);
@@ -324,20 +325,20 @@ START_TEST(npz_comes_back)
     size_t first_count, second_count;
     const char *path = test_folder("a.npz");
     ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error);
-    ck_ulp_ok(ulp_tensor_set_read(path, &read, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &read, &error), error);
     check_equal_sets(&read, &set);
     ulp_tensor_set_free(&read);
-    ck_ulp_ok(ulp_file_read(path, 1 << 20, &first, &first_count, &error), error);
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, NULL, &first, &first_count, &error), error);
     /* over the old one, and the same bytes */
     ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error);
-    ck_ulp_ok(ulp_file_read(path, 1 << 20, &second, &second_count, &error), error);
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, NULL, &second, &second_count, &error), error);
     ck_assert_uint_eq(first_count, second_count);
     ck_assert_mem_eq(first, second, first_count);
-    free(first);
-    free(second);
+    ulp_free(first);
+    ulp_free(second);
     struct ulp_tensor_set none = {0};
     ck_ulp_ok(ulp_tensor_set_write_npz(path, &none, &error), error);
-    ck_ulp_ok(ulp_tensor_set_read(path, &read, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &read, &error), error);
     ck_assert_uint_eq(read.count, 0);
     ck_assert_int_eq(ulp_tensor_set_write_npz(test_folder("no/such/a.npz"), &set, &error),
                      ULP_ERROR_INPUT);
@@ -362,7 +363,7 @@ START_TEST(numpy_agrees)
              "for k in a})\"",
              written, copied);
     ck_assert_int_eq(system(command), 0);
-    ck_ulp_ok(ulp_tensor_set_read(copied, &read, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(copied, NULL, &read, &error), error);
     check_equal_sets(&read, &set);
     ulp_tensor_set_free(&read);
     ulp_tensor_set_free(&set);
@@ -387,7 +388,7 @@ static void expect_bad_npz(const char *path, const char *text)
 {
     struct ulp_tensor_set read;
     struct ulp_error error = {0};
-    enum ulp_status status = ulp_tensor_set_read(path, &read, &error);
+    enum ulp_status status = ulp_tensor_set_read(path, NULL, &read, &error);
     ck_assert_msg((status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED) &&
                       strstr(error.message, text) && strstr(error.message, path),
                   "%d %s", status, error.message);
@@ -402,7 +403,7 @@ static void patch(const char *path, uint32_t from, uint32_t to)
     size_t count;
     int found = 0;
     struct ulp_error error;
-    ck_ulp_ok(ulp_file_read(path, 1 << 24, &bytes, &count, &error), error);
+    ck_ulp_ok(ulp_file_read(path, 1 << 24, NULL, &bytes, &count, &error), error);
     for (size_t i = 0; i + 4 <= count; i++)
         if (memcmp(bytes + i, &from, 4) == 0) {
             memcpy(bytes + i, &to, 4);
@@ -410,7 +411,7 @@ static void patch(const char *path, uint32_t from, uint32_t to)
         }
     ck_assert_int_ge(found, 1);
     ck_ulp_ok(ulp_file_write(path, bytes, count, &error), error);
-    free(bytes);
+    ulp_free(bytes);
 }
 
 START_TEST(bad_archives_are_explained)
@@ -453,7 +454,7 @@ START_TEST(overlapping_members_are_refused)
     unsigned char *bytes;
     size_t count;
     write_zip(path, "x00.npy", file.data, file.count, ZIP_CM_DEFLATE);
-    ck_ulp_ok(ulp_file_read(path, 1 << 20, &bytes, &count, &error), error);
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, NULL, &bytes, &count, &error), error);
     /* the end record: 22 bytes without a comment */
     ck_assert_mem_eq(bytes + count - 22, "PK\5\6", 4);
     size_t directory =
@@ -472,7 +473,7 @@ START_TEST(overlapping_members_are_refused)
     proto_raw(&archive, bytes + count - 22, 22);
     ck_ulp_ok(ulp_file_write(path, archive.data, archive.count, &error), error);
     expect_bad_npz(path, "bytes are declared, more than the file can hold");
-    free(bytes);
+    ulp_free(bytes);
     proto_free(&archive);
     proto_free(&file);
 }
@@ -486,16 +487,16 @@ START_TEST(damaged_npz)
     unsigned char *bytes;
     size_t count, damaged_count;
     ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error);
-    ck_ulp_ok(ulp_file_read(path, 1 << 20, &bytes, &count, &error), error);
+    ck_ulp_ok(ulp_file_read(path, 1 << 20, NULL, &bytes, &count, &error), error);
     for (uint64_t seed = 0; seed < (test_long() ? 5000 : 300); seed++) {
         uint8_t *damaged = fuzz_mutate(bytes, count, 2 * seed, &damaged_count);
         ck_ulp_ok(ulp_file_write(path, damaged, damaged_count, &error), error);
-        enum ulp_status status = ulp_tensor_set_read(path, &read, &error);
+        enum ulp_status status = ulp_tensor_set_read(path, NULL, &read, &error);
         ck_assert(status == ULP_OK || status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED);
         ulp_tensor_set_free(&read);
         free(damaged);
     }
-    free(bytes);
+    ulp_free(bytes);
     ulp_tensor_set_free(&set);
 }
 END_TEST

@@ -60,7 +60,7 @@ static enum ulp_status load(struct proto *message, struct ulp_model **model,
 {
     const char *path = test_folder("inner/model.onnx");
     enum ulp_status status =
-        ulp_model_load_bytes(path, message->data, message->count, model, error);
+        ulp_model_load_bytes(path, message->data, message->count, NULL, model, error);
     proto_free(message);
     return status;
 }
@@ -178,7 +178,7 @@ START_TEST(files_beyond_four_gib)
     ck_ulp_ok(load(&message, &model, &error), error);
     ck_assert_double_eq(ulp_tensor_get(model->tensors[0], 0), 42);
     ulp_model_free(model);
-    ck_assert_int_eq(ulp_model_load(path, &model, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_model_load(path, NULL, &model, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "protobuf ends at 2 GiB"), "%s", error.message);
 }
 END_TEST

@@ -233,7 +233,7 @@ START_TEST(names_that_do_not_fit)
          "node 'A' (Add): input 1, 'w', is neither an input of the graph"},
         {{{"Neg", "A", "x", "y"}}, "z", "output 0, 'z', is computed by no node"},
         {{{"", "A", "x", "y"}}, "y", "node 0 ('A') has no operator"},
-        {{{"Neg", "line\nbreak", "w", "y"}}, "y", "node 'line?break' (Neg)"},
+        {{{"Neg", "line\nbreak", "w", "y"}}, "y", "node 'line\\nbreak' (Neg)"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct proto graph = {0};

@@ -30,7 +30,8 @@ static struct ulp_model *load_two_inputs(void)
     struct proto message = proto_model(10, 23, &graph);
     struct ulp_model *model;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &error),
+              error);
     proto_free(&message);
     return model;
 }
@@ -56,35 +57,37 @@ START_TEST(test_data_sets)
     ck_assert_int_eq(mkdir(test_folder("test_data_set_3"), 0700), 0);
     ck_assert_uint_eq(ulp_test_data_set_count(test_folder("")), 2);
     const char *path = test_folder("test_data_set_0");
-    ck_assert_int_eq(ulp_tensor_set_read(path, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_tensor_set_read(path, NULL, &set, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "no file input_0.pb") != NULL, "%s", error.message);
     write_tensor(test_folder("test_data_set_0/input_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x3c", 2);
     write_tensor(test_folder("test_data_set_0/input_1.pb"), "mask", ULP_TYPE_BOOL, "\1", 1);
     write_tensor(test_folder("test_data_set_0/input_2.pb"), "other", ULP_TYPE_INT8, "\x80", 1);
     write_tensor(test_folder("test_data_set_0/output_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
-    ck_ulp_ok(ulp_tensor_set_read(path, &set, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &set, &error), error);
     ck_assert(set.count == 3 && ulp_tensor_set_find(&set, "input_0") &&
               ulp_tensor_set_find(&set, "other"));
     ulp_tensor_set_free(&set);
     /* Input 2 of the model is mask, which input_1.pb is already: a file for it twice must be
      * seen. */
-    ck_assert_int_eq(ulp_test_data_set_read(path, "input", model, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_test_data_set_read(path, "input", model, NULL, &set, &error),
+                     ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "input_2.pb: a second tensor for 'mask'") != NULL, "%s",
                   error.message);
     write_tensor(test_folder("test_data_set_0/input_2.pb"), "ids", ULP_TYPE_INT8, "\x80", 1);
-    ck_ulp_ok(ulp_test_data_set_read(path, "input", model, &set, &error), error);
+    ck_ulp_ok(ulp_test_data_set_read(path, "input", model, NULL, &set, &error), error);
     ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "x"), 0), 1);
     ck_assert_int_eq(ulp_tensor_get_int(ulp_tensor_set_find(&set, "ids"), 0), -128);
     ulp_tensor_set_free(&set);
-    ck_ulp_ok(ulp_test_data_set_read(path, "output", model, &set, &error), error);
+    ck_ulp_ok(ulp_test_data_set_read(path, "output", model, NULL, &set, &error), error);
     ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "y"), 0), 2);
     ulp_tensor_set_free(&set);
     write_tensor(test_folder("test_data_set_0/output_1.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
-    ck_assert_int_eq(ulp_test_data_set_read(path, "output", model, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_test_data_set_read(path, "output", model, NULL, &set, &error),
+                     ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "the model has only 1 outputs") != NULL, "%s",
                   error.message);
     write_tensor(test_folder("test_data_set_0/input_0.pb"), "", ULP_TYPE_FLOAT16, "\0", 1);
-    ck_assert_int_eq(ulp_tensor_set_read(path, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_tensor_set_read(path, NULL, &set, &error), ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "input_0.pb: has 1 bytes in raw_data") != NULL, "%s",
                   error.message);
     ulp_model_free(model);
@@ -217,13 +220,15 @@ START_TEST(real_data_reads)
         struct ulp_tensor_set from_npz, from_folder, outputs;
         struct ulp_error error;
         snprintf(path, sizeof path, "models/%s/model.onnx", names[i]);
-        ck_ulp_ok(ulp_model_load(test_shared(path), &model, &error), error);
+        ck_ulp_ok(ulp_model_load(test_shared(path), NULL, &model, &error), error);
         snprintf(path, sizeof path, "models/%s/inputs.npz", names[i]);
-        ck_ulp_ok(ulp_tensor_set_read(test_shared(path), &from_npz, &error), error);
+        ck_ulp_ok(ulp_tensor_set_read(test_shared(path), NULL, &from_npz, &error), error);
         snprintf(path, sizeof path, "models/%s/test_data_set_0", names[i]);
-        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "input", model, &from_folder, &error),
+        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "input", model, NULL, &from_folder,
+                                         &error),
                   error);
-        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "output", model, &outputs, &error),
+        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "output", model, NULL, &outputs,
+                                         &error),
                   error);
         ck_assert_uint_eq(from_npz.count, ulp_model_input_count(model));
         ck_assert_uint_eq(outputs.count, ulp_model_output_count(model));

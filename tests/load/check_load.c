@@ -6,7 +6,7 @@ struct ulp_model *load_proto(struct proto *model)
 {
     struct ulp_model *out;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("/nonexistent/model.onnx", model->data, model->count, &out,
+    ck_ulp_ok(ulp_model_load_bytes("/nonexistent/model.onnx", model->data, model->count, NULL, &out,
                                    &error),
               error);
     proto_free(model);
@@ -17,8 +17,8 @@ void expect_failure(struct proto *model, enum ulp_status status, const char *tex
 {
     struct ulp_model *out;
     struct ulp_error error = {0};
-    enum ulp_status got =
-        ulp_model_load_bytes("/nonexistent/model.onnx", model->data, model->count, &out, &error);
+    enum ulp_status got = ulp_model_load_bytes("/nonexistent/model.onnx", model->data, model->count,
+                                               NULL, &out, &error);
     ck_assert_msg(got == status && error.status == status, "status %d (%s), expected %d: %s", got,
                   error.message, status, text);
     ck_assert_msg(strstr(error.message, text) && !strchr(error.message, '\n'), "'%s' has no '%s'",

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <ulpscope.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "data/data.h"
 #include "test.h"
@@ -26,7 +27,7 @@ static struct ulp_recording_list read_list(const char *path)
 {
     struct ulp_recording_list list = {0};
     struct ulp_error error;
-    ck_ulp_ok(ulp_recording_read(path, NULL, &list, &error), error);
+    ck_ulp_ok(ulp_recording_read(path, NULL, NULL, &list, &error), error);
     return list;
 }
 
@@ -46,20 +47,19 @@ START_TEST(base64_of_the_rfc)
         const size_t length = strlen(pairs[i][0]), head = length / 2;
         const void *const parts[] = {pairs[i][0], pairs[i][0] + head};
         const size_t counts[] = {head, length - head};
-        char *text = ulp_base64_encode(parts, counts, 2);
-        unsigned char *bytes;
+        char *text = ulp_base64_encode(parts, counts, 2, NULL);
+        unsigned char bytes[16];
         size_t count;
         ck_assert_str_eq(text, pairs[i][1]);
-        ck_assert(ulp_base64_decode(text, strlen(text), &bytes, &count));
+        ck_assert(ulp_base64_decode(text, strlen(text), bytes, &count));
         ck_assert_uint_eq(count, length);
         ck_assert_int_eq(memcmp(bytes, pairs[i][0], length), 0);
-        free(bytes);
-        free(text);
+        ulp_free(text);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        unsigned char *bytes;
+        unsigned char bytes[16];
         size_t count;
-        ck_assert_msg(!ulp_base64_decode(bad[i], strlen(bad[i]), &bytes, &count), "%s", bad[i]);
+        ck_assert_msg(!ulp_base64_decode(bad[i], strlen(bad[i]), bytes, &count), "%s", bad[i]);
     }
 }
 END_TEST
@@ -199,7 +199,8 @@ START_TEST(damaged_json_is_refused)
     struct ulp_error error;
     const char *path = test_folder("bad.json");
     ck_ulp_ok(ulp_file_write(path, refused[_i].text, strlen(refused[_i].text), &error), error);
-    ck_assert_msg(ulp_recording_read(path, NULL, &list, &error) != ULP_OK, "%s", refused[_i].text);
+    ck_assert_msg(ulp_recording_read(path, NULL, NULL, &list, &error) != ULP_OK, "%s",
+                  refused[_i].text);
     ck_assert_msg(strstr(error.message, refused[_i].message) && strstr(error.message, "bad.json"),
                   "%s", error.message);
     ck_assert_uint_eq(list.count, 0);
@@ -212,14 +213,15 @@ START_TEST(empty_folders_are_refused)
     struct ulp_recording_list list = {0};
     struct ulp_error error;
     ck_assert_int_eq(mkdir(test_folder("empty"), 0700), 0);
-    ck_assert_int_eq(ulp_recording_read(test_folder("empty"), NULL, &list, &error),
+    ck_assert_int_eq(ulp_recording_read(test_folder("empty"), NULL, NULL, &list, &error),
                      ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "nothing is recorded"), "%s", error.message);
     ck_assert_int_eq(mkdir(test_folder("sets"), 0700), 0);
     ck_assert_int_eq(mkdir(test_folder("sets/test_data_set_0"), 0700), 0);
-    ck_assert_int_eq(ulp_recording_read(test_folder("sets"), NULL, &list, &error), ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_recording_read(test_folder("sets"), NULL, NULL, &list, &error),
+                     ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "give one of them"), "%s", error.message);
-    ck_assert_int_eq(ulp_recording_read(test_folder("none.json"), NULL, &list, &error),
+    ck_assert_int_eq(ulp_recording_read(test_folder("none.json"), NULL, NULL, &list, &error),
                      ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "none.json"), "%s", error.message);
 }

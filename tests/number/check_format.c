@@ -261,33 +261,45 @@ START_TEST(formats_by_name)
 }
 END_TEST
 
-/* holds(wide, narrow) against the definition: every value of narrow is unchanged by rounding to
- * wide. */
+/* Rounding to wide changes no value of narrow: those of its patterns that rounding to it can give.
+ */
+static bool is_unchanged(const struct ulp_format *wide, const struct ulp_format *narrow)
+{
+    for (uint32_t pattern = 0; pattern < UINT32_C(1) << narrow->storage_bits; pattern++) {
+        const double x = ulp_format_decode(narrow, pattern);
+        if (isnan(x) || (isinf(x) && narrow->overflow != ULP_OVERFLOW_INFINITY) ||
+            (!narrow->subnormals && x != 0 && fabs(x) < ldexp(1, narrow->emin)))
+            continue;
+        const double y = ulp_format_round(wide, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
+        if (!(x == y) || !signbit(x) != !signbit(y))
+            return false;
+    }
+    return true;
+}
+
+/* holds(wide, narrow) against the definition, all ways of underflow and overflow. */
 START_TEST(formats_hold_formats)
 {
     static const char *const names[] = {"fp16",         "bf16",         "fp8-e4m3", "fp8-e5m2",
                                         "fp8-e4m3fnuz", "fp8-e5m2fnuz", "e2m1",     "e4m3",
                                         "e5m7",         "e6m9",         "e8m3",     "e3m10",
                                         "e4m9"};
-    enum { COUNT = sizeof names / sizeof names[0] };
+    static const enum ulp_overflow overflows[] = {ULP_OVERFLOW_INFINITY, ULP_OVERFLOW_NAN,
+                                                  ULP_OVERFLOW_SATURATE};
+    enum { COUNT = sizeof names / sizeof names[0], WAYS = 2 * 2 * 3 * 3 };
     for (int w = 0; w < COUNT; w++)
         for (int n = 0; n < COUNT; n++)
-            for (int flushed = 0; flushed < 4; flushed++) {
+            for (int way = 0; way < WAYS; way++) {
                 struct ulp_format wide = get_format(names[w]), narrow = get_format(names[n]);
-                wide.subnormals = !(flushed & 1);
-                narrow.subnormals = !(flushed & 2);
-                bool holds = true;
-                for (uint32_t pattern = 0; pattern < UINT32_C(1) << narrow.storage_bits && holds;
-                     pattern++) {
-                    double x = ulp_format_decode(&narrow, pattern);
-                    if (isnan(x) ||
-                        (!narrow.subnormals && x != 0 && fabs(x) < ldexp(1, narrow.emin)))
-                        continue;
-                    const double y = ulp_format_round(&wide, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
-                    holds = x == y && !signbit(x) == !signbit(y);
-                }
+                wide.subnormals = way & 1;
+                narrow.subnormals = way & 2;
+                if (wide.overflow == ULP_OVERFLOW_INFINITY)
+                    wide.overflow = overflows[way / 4 % 3];
+                if (narrow.overflow == ULP_OVERFLOW_INFINITY)
+                    narrow.overflow = overflows[way / 12];
+                const bool holds = is_unchanged(&wide, &narrow);
                 ck_expect(ulp_format_holds(&wide, &narrow) == holds, "%s holds %s (%d): %d",
-                          wide.name, narrow.name, flushed, holds);
+                          wide.name, narrow.name, way, holds);
             }
     const struct ulp_format fp64 = get_format("fp64"), fp32 = get_format("fp32"),
                             wide = get_format("mpfr:53");

@@ -41,7 +41,7 @@ static void read_recording(struct ulp_tensor_set *set, int number)
         number == 0 ? test_data("unit/h200_unary.npz") : test_shared("gpu/h200_unary.npz");
     *set = (struct ulp_tensor_set){0};
     if (path)
-        ck_ulp_ok(ulp_tensor_set_read(path, set, &error), error);
+        ck_ulp_ok(ulp_tensor_set_read(path, NULL, set, &error), error);
 }
 
 static const struct function {
@@ -249,7 +249,7 @@ static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic
                                   .output_count = 1,
                                   .outputs = numbers};
     *out = (struct ulp_tensor){0};
-    ck_ulp_ok(ulp_arena_create(&arena, &error), error);
+    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
     ck_ulp_ok(ulp_bind(&bound, &node, 20, arena, &error), error);
     struct ulp_call call = {.bound = &bound,
                             .arithmetic = arithmetic,

@@ -362,7 +362,7 @@ START_TEST(wrong_names)
         {"fp16,", {"unknown part \"\""}},
         {"fp8-e4m3,overflow=inf", {"fp8-e4m3 has no infinity", "overflow=saturate"}},
         {"fp16,operands=rz", {"nothing is rounded"}},
-        {"tf32,operands=ru", {"rne, rna or rz"}},
+        {"tf32,operands=ru", {"unknown value", "rne, rna, rz"}},
         {"fp64,promote=128", {"fp32 sum"}},
         {"fp32,split-k=0", {"from 1 to"}},
         {"fp32,split-k=8x", {"whole number"}},

@@ -41,7 +41,7 @@ static bool run(const struct node_case *c, const struct ulp_operator *row,
     struct ulp_arena *arena;
     struct ulp_bound bound;
     struct ulp_error error = {0};
-    ck_assert_int_eq(ulp_arena_create(&arena, NULL), ULP_OK);
+    ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     enum ulp_status status = ulp_bind(&bound, &c->node, row->since, arena, &error);
     ck_assert_msg(status == ULP_OK, "%s since %d: %s", row->name, row->since, error.message);
     memset(outputs, 0, OUTPUTS * sizeof *outputs);
@@ -141,6 +141,11 @@ static bool has_number(const struct ulp_tensor *outputs)
     return has;
 }
 
+/* What all cases of the row did, in the process of its test. */
+static struct {
+    size_t tapes, contractions;
+} seen;
+
 static bool watch_run(const struct node_case *c, const struct ulp_operator *row,
                       const struct ulp_arithmetic *lane, const struct ulp_tensor *reference,
                       struct ulp_tensor *outputs)
@@ -154,6 +159,8 @@ static bool watch_run(const struct node_case *c, const struct ulp_operator *row,
     if (!chosen)
         return false;
     total->runs++;
+    seen.tapes += watch.tapes;
+    seen.contractions += watch.contractions;
     total->tapes += watch.tapes;
     total->values += watch.values;
     total->points += watch.points;
@@ -212,6 +219,12 @@ START_TEST(row_is_within_its_bound)
         found |= check_case(row, hint);
     ck_assert_msg(found, "%s since %d when %s has no case: add a hint in tests/ops/harness/hints.c",
                   row->name, row->since, row->when ? row->when : "no other row fits");
+    ck_assert_msg((row->work == ULP_WORK_CONTRACTION) == (seen.contractions > 0),
+                  "%s since %d: %zu calls of ulp_contract, but its row says work %d", row->name,
+                  row->since, seen.contractions, row->work);
+    ck_assert_msg(row->work != ULP_WORK_MOVE || seen.tapes == 0,
+                  "%s since %d: runs formulas, but its row says that it moves", row->name,
+                  row->since);
     total->rows++;
 }
 END_TEST

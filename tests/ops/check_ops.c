@@ -11,7 +11,7 @@ static struct ulp_arena *arena;
 
 static void make_arena(void)
 {
-    ck_assert_int_eq(ulp_arena_create(&arena, NULL), ULP_OK);
+    ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
 }
 static void drop_arena(void)
 {

@@ -81,7 +81,7 @@ static enum ulp_status run_node(const struct node *node, const struct ulp_arithm
     for (size_t i = 0; i < node->input_count; i++)
         in[i] = &node->inputs[i];
     memset(out, 0, graph_node.output_count * sizeof *out);
-    ck_assert_int_eq(ulp_arena_create(&arena, error), ULP_OK);
+    ck_assert_int_eq(ulp_arena_create(&arena, NULL, error), ULP_OK);
     enum ulp_status status = ulp_bind(&bound, &graph_node, node->opset, arena, error);
     struct ulp_call call = {.bound = &bound,
                             .arithmetic = lane,

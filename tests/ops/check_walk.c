@@ -82,7 +82,7 @@ static enum ulp_status call(struct attempt *a, const struct ulp_tensor *const *i
                             enum ulp_status (*function)(struct ulp_call *, struct ulp_error *))
 {
     struct ulp_arena *arena;
-    ck_assert_int_eq(ulp_arena_create(&arena, NULL), ULP_OK);
+    ck_assert_int_eq(ulp_arena_create(&arena, &a->budget, NULL), ULP_OK);
     memset(a->outputs, 0, sizeof a->outputs);
     a->error = (struct ulp_error){0};
     struct ulp_call made = {.bound = a->bound,
@@ -212,7 +212,7 @@ static bool try(const struct ulp_operator *row, const struct node_case *c,
                         .c = c,
                         .budget = {.limit_bytes = MEMORY_MAX}};
     struct ulp_tensor shapes[2][CASE_INPUTS];
-    ck_assert_int_eq(ulp_arena_create(&arena, NULL), ULP_OK);
+    ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     const enum ulp_status status = ulp_bind(&bound, &c->node, row->since, arena, &a.error);
     bool good = true;
     if (status != ULP_OK) {

@@ -12,7 +12,7 @@ check_operators_SOURCES = %D%/check_operators.c %D%/harness/cases.c %D%/harness/
 	%D%/harness/interval.h %D%/harness/watch.c %D%/harness/watch.h
 check_operators_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/ops
 check_operators_LDADD = $(test_libs)
-check_operators_LDFLAGS = -Wl,--wrap=ulp_tape_run
+check_operators_LDFLAGS = -Wl,--wrap=ulp_tape_run -Wl,--wrap=ulp_contract
 check_walk_SOURCES = %D%/check_walk.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c %D%/harness/variants.c %D%/harness/variants.h
 check_walk_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/ops
 check_walk_LDADD = $(test_libs)

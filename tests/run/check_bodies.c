@@ -375,7 +375,8 @@ static bool is_late(void *context)
 
 START_TEST(control_flow_nests)
 {
-    struct ulp_model *model = text_load(&deep);
+    struct ulp_budget budget = {0};
+    struct ulp_model *model = text_load_within(&deep, &budget);
     struct ulp_tensor_set inputs = text_inputs(model, 9, 0, true);
     struct ulp_plan *plan = text_plan(model, &inputs, 0, TEXT_LANES);
     const struct ulp_run_options options = {.thread_count = 1, .audit = true};
@@ -424,14 +425,13 @@ START_TEST(control_flow_nests)
     }
     int failures = 0;
     for (size_t limit = 1000; limit < 100000; limit += 500) {
-        struct ulp_run_options limited = {.thread_count = 1,
-                                          .audit = true,
-                                          .max_memory_bytes = limit};
-        enum ulp_status status = ulp_plan_run(plan, &inputs, &limited, NULL, 0, NULL, NULL, &error);
+        budget.limit_bytes = budget.used_bytes + limit;
+        enum ulp_status status = ulp_plan_run(plan, &inputs, &options, NULL, 0, NULL, NULL, &error);
         ck_assert(status == ULP_OK || status == ULP_ERROR_MEMORY);
         failures += status != ULP_OK;
     }
     ck_assert_int_gt(failures, 10);
+    budget.limit_bytes = 0;
     free(watched.rounds);
     ulp_audit_free(&nested);
     ulp_audit_free(&flat);
@@ -469,7 +469,7 @@ START_TEST(reports_say_rounds)
     free(line);
     ck_assert_uint_eq(found, 5 * result.lane_count);
     char *summary;
-    ck_ulp_ok(ulp_report_summary(&result, false, &summary, &error), error);
+    ck_ulp_ok(ulp_report_summary(&result, 100, false, &summary, &error), error);
     ck_assert_ptr_nonnull(strstr(summary, "MatMul x3 "));
     for (const char *start = summary; *start; start += strcspn(start, "\n") + 1)
         ck_assert_uint_le(strcspn(start, "\n"), 100);
@@ -512,7 +512,8 @@ START_TEST(omitted_parameters_are_absent_in_bodies)
     proto_message(&bytes, MODEL_FUNCTION, &function);
     struct ulp_model *model;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("omitted.onnx", bytes.data, bytes.count, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("omitted.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
     proto_free(&bytes);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), outputs;
     if (_i) {

@@ -90,7 +90,7 @@ static bool load_row(const struct row *row, struct ulp_model **model)
     const char *file =
         row->heavy && !test_long() ? NULL : join(path, sizeof path, row->path, "model.onnx");
     if (file)
-        ck_ulp_ok(ulp_model_load(file, model, &error), error);
+        ck_ulp_ok(ulp_model_load(file, NULL, model, &error), error);
     return file;
 }
 
@@ -102,10 +102,10 @@ static void read_inputs(const struct row *row, const struct ulp_model *model,
     const char *folder = row->inputs ? row->inputs : row->path;
     if (strncmp(folder, "generated/", 10) == 0)
         ck_ulp_ok(ulp_test_data_set_read(join(path, sizeof path, folder, "test_data_set_0"),
-                                         "input", model, inputs, &error),
+                                         "input", model, NULL, inputs, &error),
                   error);
     else
-        ck_ulp_ok(ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), inputs,
+        ck_ulp_ok(ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), NULL, inputs,
                                       &error),
                   error);
 }
@@ -234,8 +234,8 @@ START_TEST(every_recording_agrees)
         struct ulp_error error;
         snprintf(name, sizeof name, "test_data_set_%zu", set);
         const char *folder = join(path, sizeof path, row->path, name);
-        ck_ulp_ok(ulp_test_data_set_read(folder, "output", model, &want, &error), error);
-        ck_ulp_ok(ulp_test_data_set_read(folder, "input", model, &inputs, &error), error);
+        ck_ulp_ok(ulp_test_data_set_read(folder, "output", model, NULL, &want, &error), error);
+        ck_ulp_ok(ulp_test_data_set_read(folder, "input", model, NULL, &inputs, &error), error);
         run_model(model, &inputs, &arithmetics[row->agreement], 1, &got);
         compare_recording(row, &got, &want);
         ulp_tensor_set_free(&got);
@@ -348,7 +348,7 @@ START_TEST(the_reference_agrees_with_fp64)
     if (!load_row(row, &model))
         return;
     const char *folder = join(path, sizeof path, row->path, "test_data_set_0");
-    ck_ulp_ok(ulp_test_data_set_read(folder, "ref64_output", model, &want, &error), error);
+    ck_ulp_ok(ulp_test_data_set_read(folder, "ref64_output", model, NULL, &want, &error), error);
     read_inputs(row, model, &inputs);
     for (size_t i = 0; i < want.count; i++) {
         double *y = extrapolate(model, &inputs, i);

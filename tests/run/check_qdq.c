@@ -219,7 +219,8 @@ static struct ulp_model *make_model(const struct sample *s, const struct spec *s
     struct proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("qdq.onnx", bytes.data, bytes.count, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("qdq.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
     proto_free(&bytes);
     return model;
 }
@@ -402,9 +403,9 @@ START_TEST(mobilenet_agrees_with_its_recording)
     if (!path)
         return;
     const char *folder = test_shared("models/mobilenetv2_qdq_int8/test_data_set_0");
-    ck_ulp_ok(ulp_model_load(path, &model, &error), error);
-    ck_ulp_ok(ulp_test_data_set_read(folder, "input", model, &inputs, &error), error);
-    ck_ulp_ok(ulp_test_data_set_read(folder, "output", model, &want, &error), error);
+    ck_ulp_ok(ulp_model_load(path, NULL, &model, &error), error);
+    ck_ulp_ok(ulp_test_data_set_read(folder, "input", model, NULL, &inputs, &error), error);
+    ck_ulp_ok(ulp_test_data_set_read(folder, "output", model, NULL, &want, &error), error);
     run_model(model, &inputs, names, 3, outputs,
               &(struct ulp_observer){.context = &steps, .node_done = count_steps}, false);
     size_t wrong[3] = {0};
@@ -441,9 +442,9 @@ START_TEST(networks_run_in_both_views)
     const char *path = test_shared(relative);
     if (!path)
         return;
-    ck_ulp_ok(ulp_model_load(path, &model, &error), error);
+    ck_ulp_ok(ulp_model_load(path, NULL, &model, &error), error);
     snprintf(relative, sizeof relative, "models/%s/inputs.npz", folders[_i]);
-    ck_ulp_ok(ulp_tensor_set_read(test_shared(relative), &inputs, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(test_shared(relative), NULL, &inputs, &error), error);
     const struct ulp_observer equal = {.node_done = expect_equal_lanes};
     const bool integers = _i == 1 || _i == 2;
     run_model(model, &inputs, names, 3, NULL, integers ? &equal : NULL, true);

@@ -288,8 +288,8 @@ START_TEST(declared_types_are_obeyed)
         struct ulp_tensor_set inputs;
         struct ulp_audit audit;
         struct ulp_error error;
-        ck_ulp_ok(ulp_model_load(path, &model, &error), error);
-        ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), &inputs,
+        ck_ulp_ok(ulp_model_load(path, NULL, &model, &error), error);
+        ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs,
                                       &error),
                   error);
         audit_one(model, &inputs, expected[i][0], &audit);

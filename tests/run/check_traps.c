@@ -46,7 +46,8 @@ static void expect_model(struct proto *model, int rank, const int64_t *dims, siz
     struct ulp_tensor_set inputs = {0}, outputs;
     struct ulp_tensor x;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("trap.onnx", model->data, model->count, &loaded, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("trap.onnx", model->data, model->count, NULL, &loaded, &error),
+              error);
     proto_free(model);
     ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, rank, dims, &error), error);
     memcpy(x.data, ramp, x.count * sizeof *ramp);

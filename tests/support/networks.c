@@ -45,9 +45,9 @@ bool network_load(int index, struct ulp_model **model, struct ulp_tensor_set *in
     if (!find_folder(index, folder, sizeof folder))
         return false;
     snprintf(path, sizeof path, "%s/model.onnx", folder);
-    ck_ulp_ok(ulp_model_load(path, model, &error), error);
+    ck_ulp_ok(ulp_model_load(path, NULL, model, &error), error);
     snprintf(path, sizeof path, "%s/inputs.npz", folder);
-    ck_ulp_ok(ulp_tensor_set_read(path, inputs, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(path, NULL, inputs, &error), error);
     return true;
 }
 
@@ -61,7 +61,7 @@ bool network_outputs(int index, const struct ulp_model *model, struct ulp_tensor
     snprintf(path, sizeof path, "%s/test_data_set_0", folder);
     if (access(path, R_OK) != 0)
         return false;
-    ck_ulp_ok(ulp_test_data_set_read(path, "input", model, inputs, &error), error);
-    ck_ulp_ok(ulp_test_data_set_read(path, "output", model, outputs, &error), error);
+    ck_ulp_ok(ulp_test_data_set_read(path, "input", model, NULL, inputs, &error), error);
+    ck_ulp_ok(ulp_test_data_set_read(path, "output", model, NULL, outputs, &error), error);
     return true;
 }

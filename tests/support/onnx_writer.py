@@ -1,8 +1,6 @@
 """Write small ONNX models: just enough protobuf for nodes, attributes, FP32 and INT64 initialisers, and FP32 graph inputs."""
 import struct
 
-import numpy as np
-
 FLOAT, INT64 = 1, 7  # TensorProto.DataType
 
 
@@ -52,6 +50,7 @@ def node(op, inputs, outputs, **attributes):
 
 def initialiser(name, array):
     """TensorProto of an FP32 or INT64 array."""
+    import numpy as np  # needed here alone
     array = np.asarray(array)
     array = array.astype("<i8" if array.dtype.kind == "i" else "<f4")
     return (b"".join(number(1, size) for size in array.shape) + number(2, INT64 if array.dtype.kind == "i" else FLOAT) +

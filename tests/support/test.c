@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ulpscope/analysis.h>
+
 #include "base/error.h"
 #include "base/thread.h"
 
@@ -74,6 +76,15 @@ void test_folder_remove(void)
 const char *test_folder(const char *name)
 {
     return join(temporary, name);
+}
+
+bool test_crosses(const struct ulp_audit *audit, const char *limit)
+{
+    struct ulp_crossing_list crossings;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_audit_check(audit, limit, false, &crossings, &error), error);
+    free(crossings.items);
+    return crossings.count > 0;
 }
 
 struct ulp_pool *test_pool(int thread_count)

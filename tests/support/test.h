@@ -23,6 +23,9 @@ const char *test_shared(const char *relative);
 void test_folder_create(void);
 void test_folder_remove(void);
 const char *test_folder(const char *name);
+/* Whether something in the audit does not meet the limit. */
+struct ulp_audit;
+bool test_crosses(const struct ulp_audit *audit, const char *limit);
 /* An eager pool (base/thread.h), for ulp_pool_free. */
 struct ulp_pool *test_pool(int thread_count);
 /* Fails the test with the library's message unless status is ULP_OK. */

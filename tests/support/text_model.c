@@ -80,6 +80,11 @@ static void add_floats(struct proto *graph, const char *name, int rank, const in
 
 struct ulp_model *text_load(const struct text_graph *text)
 {
+    return text_load_within(text, NULL);
+}
+
+struct ulp_model *text_load_within(const struct text_graph *text, struct ulp_budget *budget)
+{
     struct proto graph = write_graph(text, true),
                  yes = proto_tensor("b_yes", ULP_TYPE_BOOL, 0, NULL);
     struct ulp_model *model;
@@ -99,7 +104,8 @@ struct ulp_model *text_load(const struct text_graph *text)
         proto_message(&graph, GRAPH_INITIALIZER, &number);
     }
     struct proto bytes = proto_model(8, 16, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("bodies.onnx", bytes.data, bytes.count, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("bodies.onnx", bytes.data, bytes.count, budget, &model, &error),
+              error);
     proto_free(&bytes);
     return model;
 }

@@ -369,10 +369,11 @@ static enum ulp_status repair_block(const struct ulp_chains_job *job, const stru
     double *pair;
     void *memory, *pairs = NULL;
     size_t line_count = block->row_count + block->column_count, k_count = job->k_count;
+    struct ulp_budget *budget = ulp_pool_scratch(job->pool);
     enum ulp_status status =
-        ulp_allocate(&memory, line_count, sizeof *lines, NULL, "padding flags", error);
+        ulp_allocate(&memory, line_count, sizeof *lines, budget, "padding flags", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&pairs, 2 * k_count, sizeof *pair, NULL, "a pair of lines", error);
+        status = ulp_allocate(&pairs, 2 * k_count, sizeof *pair, budget, "a pair of lines", error);
     lines = memory, pair = pairs;
     for (size_t i = 0; status == ULP_OK && i < line_count; i++) {
         const struct ulp_pack *pack = i < block->row_count ? &job->rows : &job->columns;

@@ -91,12 +91,6 @@ struct ulp_step_rule ulp_step_rule_partial(const struct ulp_step_rule *rule,
     return partial;
 }
 
-bool ulp_step_keeps(const struct ulp_format *to, const struct ulp_format *from)
-{
-    return ulp_format_holds(to, from) &&
-           (to->overflow == from->overflow || to->overflow == ULP_OVERFLOW_INFINITY);
-}
-
 enum ulp_element ulp_step_element(enum ulp_step step)
 {
     static const enum ulp_element elements[ULP_STEP_COUNT] = {

@@ -37,9 +37,6 @@ struct ulp_step_rule ulp_step_rule_partial(const struct ulp_step_rule *rule,
                                            const struct ulp_format *format);
 enum ulp_element ulp_step_element(enum ulp_step step);
 
-/* Does rounding a value of `from` to `to` never change it? */
-bool ulp_step_keeps(const struct ulp_format *to, const struct ulp_format *from);
-
 /* Where a strip's roundings are in the stochastic stream: output first + i, rounding number
  * `number` of it. Roundings are numbered k * ULP_DRAWS + kind, so that the number of a rounding
  * does not depend on how the work is cut. */

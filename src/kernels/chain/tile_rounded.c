@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/cpu.h"
+#include "number/round/round.h"
 
 /* What rounded_template.h spreads over vectors. Pairs are for positive and for negative values. */
 struct rounder_scalars {
@@ -148,10 +149,13 @@ static bool serves_mixed(const struct ulp_step_rule *rule)
 {
     return serves(rule, false, true);
 }
+/* The product is rounded as the sum is: the same values, and the same beyond the largest. */
 static bool serves_same(const struct ulp_step_rule *rule)
 {
     return serves(rule, false, true) && rule->sum.precision <= 25 &&
-           ulp_step_keeps(&rule->product, &rule->sum) && ulp_step_keeps(&rule->sum, &rule->product);
+           rule->product.overflow == rule->sum.overflow &&
+           ulp_format_holds(&rule->product, &rule->sum) &&
+           ulp_format_holds(&rule->sum, &rule->product);
 }
 
 #define ROW(needs, serves, tile, lanes)                                                 \

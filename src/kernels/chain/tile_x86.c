@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "base/cpu.h"
+#include "number/round/round.h"
 
 #define AVX2 __attribute__((target("avx2,fma")))
 #define F16C __attribute__((target("avx2,fma,f16c")))
@@ -292,7 +293,7 @@ static bool serves_strict(const struct ulp_step_rule *rule, int precision, int e
 {
     return rule->step == ULP_STEP_ROUNDED && !rule->fused &&
            rule->rounding == ULP_ROUND_NEAREST_EVEN && is_ieee(&rule->product, precision, emax) &&
-           is_ieee(&rule->sum, precision, emax) && ulp_step_keeps(&rule->sum, &rule->factor);
+           is_ieee(&rule->sum, precision, emax) && ulp_format_holds(&rule->sum, &rule->factor);
 }
 static bool serves_fp16(const struct ulp_step_rule *rule)
 {

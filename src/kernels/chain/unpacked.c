@@ -21,6 +21,7 @@ struct direct {
     const struct piece *pieces;
     size_t piece_count, element_bytes;
     int64_t k_offset_max;
+    struct ulp_budget *scratch;
 };
 
 /* A worker's memory: one row of factors, a panel for the columns at the end of the tensor, and its
@@ -115,7 +116,8 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
     if (!ulp_size_mul((width + 1) * bytes + sizeof(int64_t), k_count, &total) ||
         !ulp_size_add(total, 64, &total))
         total = SIZE_MAX;
-    enum ulp_status status = ulp_allocate(&memory, total, 1, NULL, "contraction scratch", error);
+    enum ulp_status status =
+        ulp_allocate(&memory, total, 1, direct->scratch, "contraction scratch", error);
     if (status != ULP_OK)
         return status;
     struct scratch scratch = {.panel = memory,
@@ -161,11 +163,12 @@ enum ulp_status ulp_direct_run(const struct ulp_direct_problem *problem,
 {
     struct direct direct = {.problem = problem,
                             .tile = tile,
+                            .scratch = ulp_pool_scratch(pool),
                             .piece_count = find_pieces(problem, NULL),
                             .element_bytes = ulp_element_bytes(tile->element, 0)};
     void *pieces;
-    enum ulp_status status = ulp_allocate(&pieces, direct.piece_count, sizeof *direct.pieces, NULL,
-                                          "contraction pieces", error);
+    enum ulp_status status = ulp_allocate(&pieces, direct.piece_count, sizeof *direct.pieces,
+                                          direct.scratch, "contraction pieces", error);
     if (status != ULP_OK)
         return status;
     find_pieces(problem, pieces);

@@ -411,13 +411,13 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
                                       ulp_wide_column_width(tile), own_column_bytes(run, way),
                                       SIZE_MAX, forms[1], run->scratch, error);
     if (status == ULP_OK)
-        status = ulp_wide_direct_create(&worker->direct, error);
+        status = ulp_wide_direct_create(&worker->direct, run->scratch, error);
     void *sums = NULL;
     if (status == ULP_OK)
         status =
             ulp_allocate(&sums,
                          ROW_PANELS_MAX * (size_t)(plan->positions + 2) * ULP_WIDE_TILE_ELEMENTS,
-                         sizeof(int64_t), NULL, "sums of a contraction", error);
+                         sizeof(int64_t), run->scratch, "sums of a contraction", error);
     worker->sums = sums;
     return status;
 }
@@ -448,8 +448,8 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan,
                       .scratch = ulp_pool_scratch(pool)};
     const enum way way = choose_way(&run);
     void *workers;
-    enum ulp_status status =
-        ulp_allocate_zero(&workers, run.worker_count, sizeof *run.workers, NULL, "workers", error);
+    enum ulp_status status = ulp_allocate_zero(&workers, run.worker_count, sizeof *run.workers,
+                                               run.scratch, "workers", error);
     if (status != ULP_OK)
         return status;
     run.workers = workers;

@@ -209,10 +209,11 @@ static enum ulp_status fill_form(struct ulp_wide_form *form, struct making *maki
 
 /* A batch of each of the form's groups. */
 static enum ulp_status list_batches(size_t **out, const struct ulp_wide_form *form,
-                                    const struct ulp_packed_view *view, struct ulp_error *error)
+                                    const struct ulp_packed_view *view, struct ulp_budget *budget,
+                                    struct ulp_error *error)
 {
     void *memory;
-    enum ulp_status status = ulp_allocate(&memory, form->base.group_count, sizeof **out, NULL,
+    enum ulp_status status = ulp_allocate(&memory, form->base.group_count, sizeof **out, budget,
                                           "batches of a factor", error);
     *out = memory;
     for (size_t batch = 0; status == ULP_OK && batch < view->batch_count; batch++)
@@ -249,7 +250,7 @@ static struct ulp_wide_form *make_form(const struct ulp_wide_call *call,
     size_t *batches = NULL;
     enum ulp_status status = ulp_packed_begin(packed, &form->base, &view, &error);
     if (status == ULP_OK)
-        status = list_batches(&batches, form, &view, &error);
+        status = list_batches(&batches, form, &view, budget, &error);
     if (status == ULP_OK)
         status = fill_form(form, &(struct making){form, plan, view.factor, batches}, side, budget,
                            pool, &error);

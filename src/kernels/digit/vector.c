@@ -15,6 +15,7 @@ struct run {
     const struct ulp_wide_call *call;
     struct ulp_wide_panel *rows; /* of one row each */
     int64_t k_step;
+    struct ulp_budget *scratch;
 };
 
 /* The step between neighbours; 0: there is no one step. */
@@ -105,7 +106,7 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
         if (!data)
             status =
                 ulp_allocate(&data, 1, ulp_wide_panel_data_bytes(plan, ULP_WIDE_VECTOR_COLUMNS),
-                             NULL, "digits of columns", error);
+                             run->scratch, "digits of columns", error);
         if (status != ULP_OK)
             return status;
         panel.data = scratch->data = data;
@@ -131,12 +132,12 @@ static enum ulp_status work_on_columns(void *context, size_t first, size_t last,
     const struct run *run = context;
     struct scratch scratch = {0};
     void *sums = NULL, *half_sums = NULL;
-    enum ulp_status status = ulp_wide_direct_create(&scratch.direct, error);
+    enum ulp_status status = ulp_wide_direct_create(&scratch.direct, run->scratch, error);
     if (status == ULP_OK)
         status = ulp_allocate(&sums, (size_t)(run->plan->positions + 2) * ULP_WIDE_VECTOR_COLUMNS,
-                              sizeof(int64_t), NULL, "sums of a contraction", error);
+                              sizeof(int64_t), run->scratch, "sums of a contraction", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&half_sums, 1, ulp_wide_panel_half_bytes(run->plan), NULL,
+        status = ulp_allocate(&half_sums, 1, ulp_wide_panel_half_bytes(run->plan), run->scratch,
                               "sums of a contraction", error);
     scratch.sums = sums;
     scratch.half_sums = half_sums;
@@ -174,15 +175,17 @@ enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan,
     whole.k_block = plan->k;
     struct run run = {.plan = &whole,
                       .call = call,
+                      .scratch = ulp_pool_scratch(pool),
                       .k_step = find_step(problem->b.k_offset, problem->k)};
     void *rows = NULL, *data = NULL, *half_sums = NULL;
-    enum ulp_status status = ulp_allocate(&rows, problem->m, sizeof *run.rows, NULL, "rows", error);
+    enum ulp_status status =
+        ulp_allocate(&rows, problem->m, sizeof *run.rows, run.scratch, "rows", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&data, problem->m, ulp_wide_panel_data_bytes(&whole, 1), NULL,
+        status = ulp_allocate(&data, problem->m, ulp_wide_panel_data_bytes(&whole, 1), run.scratch,
                               "digits of rows", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&half_sums, problem->m, ulp_wide_panel_half_bytes(&whole), NULL,
-                              "digits of rows", error);
+        status = ulp_allocate(&half_sums, problem->m, ulp_wide_panel_half_bytes(&whole),
+                              run.scratch, "digits of rows", error);
     run.rows = rows;
     if (status == ULP_OK)
         status = cut_rows(&run, data, half_sums, done);

@@ -26,11 +26,13 @@ struct outlook {
     int64_t highest, lowest; /* every product is below 2^highest and a multiple of 2^lowest */
 };
 
-enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_error *error)
+enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_budget *scratch,
+                                       struct ulp_error *error)
 {
     void *memory;
+    *out = NULL;
     enum ulp_status status =
-        ulp_allocate(&memory, 1, sizeof **out, NULL, "a window of exact summation", error);
+        ulp_allocate(&memory, 1, sizeof **out, scratch, "a window of exact summation", error);
     if (status != ULP_OK)
         return status;
     *out = memory;

@@ -81,7 +81,8 @@ static inline void ulp_wide_make_odd(mpfr_t x)
 
 /* ULP_WIDE_DIRECT. One worker's memory. */
 struct ulp_wide_direct;
-enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_error *error);
+enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_budget *scratch,
+                                       struct ulp_error *error);
 void ulp_wide_direct_free(struct ulp_wide_direct *direct);
 /* Computes and stores one output. */
 enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct,

@@ -32,7 +32,7 @@ static enum ulp_status direct_rows(void *context, size_t first, size_t last, int
     (void)worker;
     const struct ulp_wide_call *call = context;
     struct ulp_wide_direct *direct;
-    enum ulp_status status = ulp_wide_direct_create(&direct, error);
+    enum ulp_status status = ulp_wide_direct_create(&direct, ulp_pool_scratch(call->pool), error);
     for (size_t row = first; row < last && status == ULP_OK; row++)
         for (size_t j = 0; j < call->problem.n && status == ULP_OK; j++)
             status = ulp_wide_direct_element(direct, call,
@@ -102,8 +102,10 @@ static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *f
                                     struct ulp_error *error)
 {
     const struct ulp_tensor *in = pack->factor->tensor;
-    enum ulp_status status = ulp_tensor_create(out, in->type, ULP_ELEMENT_WIDE,
-                                               pack->format.precision, in->rank, in->dims, error);
+    enum ulp_status status = ulp_tensor_describe(out, in->type, ULP_ELEMENT_WIDE,
+                                                 pack->format.precision, in->rank, in->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, ulp_pool_scratch(pool), error);
     if (status != ULP_OK)
         return status;
     struct rounding rounding = {pack, out};

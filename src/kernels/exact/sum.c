@@ -44,14 +44,16 @@ enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_
     int precision =
         ulp_wide_factor_precision(problem->a.tensor) + ulp_wide_factor_precision(problem->b.tensor);
     size_t limbs_each = ((size_t)precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
+    struct ulp_budget *budget = ulp_pool_scratch(call->pool);
     void *memory;
+    *out = NULL;
     size_t each = limbs_each * sizeof(mp_limb_t) + sizeof(mpfr_t) + sizeof(mpfr_ptr);
     enum ulp_status status =
-        ulp_allocate(&memory, problem->k + 1, each, NULL, "the products of a sum", error);
+        ulp_allocate(&memory, problem->k + 1, each, budget, "the products of a sum", error);
     if (status != ULP_OK)
         return status;
     void *sum_memory;
-    status = ulp_allocate(&sum_memory, 1, sizeof **out, NULL, "a sum", error);
+    status = ulp_allocate(&sum_memory, 1, sizeof **out, budget, "a sum", error);
     if (status != ULP_OK) {
         ulp_free(memory);
         return status;

@@ -23,7 +23,7 @@ enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithme
     *out = (struct ulp_output){
         .tensor = problem->out,
         .source = source,
-        .round = problem->store && !ulp_step_keeps(&arithmetic->storage, sum),
+        .round = problem->store && !ulp_format_holds(&arithmetic->storage, sum),
         .format = arithmetic->storage,
         .rounding = arithmetic->rounding,
         .seed = arithmetic->seed,

@@ -46,7 +46,7 @@ struct ulp_pack ulp_pack_make(const struct ulp_arithmetic *arithmetic,
     return (struct ulp_pack){
         .factor = side == 0 ? &problem->a : &problem->b,
         .format = arithmetic->factor,
-        .round = !ulp_step_keeps(&arithmetic->factor, &arithmetic->storage),
+        .round = !ulp_format_holds(&arithmetic->factor, &arithmetic->storage),
         .rounding = arithmetic->schedule.operand_rounding,
         .seed = arithmetic->seed,
         .stream = (uint64_t)side,

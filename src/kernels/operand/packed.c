@@ -65,10 +65,8 @@ enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *bu
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     pthread_mutex_init(&(*out)->mutex, NULL);
     (*out)->budget = budget;
-    if (budget) {
-        budget->reclaim = reclaim;
-        budget->reclaim_owner = *out;
-    }
+    if (budget)
+        ulp_budget_set_reclaim(budget, reclaim, *out);
     return ULP_OK;
 }
 
@@ -77,7 +75,7 @@ void ulp_packed_free(struct ulp_packed *packed)
     if (!packed)
         return;
     if (packed->budget)
-        packed->budget->reclaim = NULL;
+        ulp_budget_set_reclaim(packed->budget, NULL, NULL);
     for (struct kept *kept = packed->kept, *next; kept; kept = next) {
         next = kept->next;
         give_up_all(kept->forms);

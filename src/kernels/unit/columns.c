@@ -100,24 +100,25 @@ static size_t find_runs(struct ulp_unit_cover *cover, const int64_t *line, size_
 
 enum ulp_status ulp_unit_cover_create(struct ulp_unit_cover *cover,
                                       const struct ulp_factor *columns, size_t column_count,
-                                      const struct ulp_unit_layout *layout, struct ulp_error *error)
+                                      const struct ulp_unit_layout *layout,
+                                      struct ulp_budget *budget, struct ulp_error *error)
 {
     static const char what[] = "places of columns";
     const size_t run_count = find_runs(cover, columns->line_offset, column_count);
     void *place = NULL, *slot_offset = NULL, *column = NULL, *run_first = NULL, *runs = NULL;
     enum ulp_status status =
-        ulp_allocate(&place, cover->place_count, sizeof *cover->place, NULL, what, error);
+        ulp_allocate(&place, cover->place_count, sizeof *cover->place, budget, what, error);
     if (status == ULP_OK)
         status = ulp_allocate_zero(&slot_offset, layout->slot_stride, sizeof *cover->slot_offset,
-                                   NULL, what, error);
+                                   budget, what, error);
     if (status == ULP_OK)
-        status =
-            ulp_allocate(&column, cover->place_count + 1, sizeof *cover->column, NULL, what, error);
+        status = ulp_allocate(&column, cover->place_count + 1, sizeof *cover->column, budget, what,
+                              error);
     if (status == ULP_OK)
-        status = ulp_allocate(&run_first, cover->place_count + 1, sizeof *cover->run_first, NULL,
+        status = ulp_allocate(&run_first, cover->place_count + 1, sizeof *cover->run_first, budget,
                               what, error);
     if (status == ULP_OK)
-        status = ulp_allocate(&runs, run_count, sizeof *cover->runs, NULL, what, error);
+        status = ulp_allocate(&runs, run_count, sizeof *cover->runs, budget, what, error);
     cover->place = place;
     cover->slot_offset = slot_offset;
     cover->column = column;

@@ -37,7 +37,7 @@ bool ulp_unit_cover_measure(struct ulp_unit_cover *cover, const struct ulp_facto
 enum ulp_status ulp_unit_cover_create(struct ulp_unit_cover *cover,
                                       const struct ulp_factor *columns, size_t column_count,
                                       const struct ulp_unit_layout *layout,
-                                      struct ulp_error *error);
+                                      struct ulp_budget *budget, struct ulp_error *error);
 void ulp_unit_cover_free(struct ulp_unit_cover *cover);
 
 #endif

@@ -58,8 +58,9 @@ static bool find_cover(const struct ulp_unit_work *work, struct ulp_unit_cover *
 static enum ulp_status contract_directly(struct ulp_unit_work *work, struct ulp_unit_cover *cover,
                                          struct ulp_pool *pool, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_unit_cover_create(cover, work->columns.pack.factor,
-                                                   work->columns.count, &work->layout, error);
+    enum ulp_status status =
+        ulp_unit_cover_create(cover, work->columns.pack.factor, work->columns.count, &work->layout,
+                              ulp_pool_scratch(pool), error);
     if (status == ULP_OK)
         status = ulp_unit_run_direct(work, cover, pool, error);
     ulp_unit_cover_free(cover);
@@ -128,8 +129,8 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
                                  .instance = ulp_unit_choose(cpu)};
     enum ulp_status status = make_output(&work, error);
     if (status == ULP_OK)
-        status =
-            ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k, error);
+        status = ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k,
+                                        ulp_pool_scratch(pool), error);
     if (status == ULP_OK)
         status = contract(&work, pool, error);
     ulp_unit_layout_free(&work.layout);

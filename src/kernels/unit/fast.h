@@ -59,7 +59,7 @@ enum {
 };
 enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
                                        const struct ulp_schedule *schedule, size_t k,
-                                       struct ulp_error *error);
+                                       struct ulp_budget *budget, struct ulp_error *error);
 void ulp_unit_layout_free(struct ulp_unit_layout *layout);
 
 /* Kinds of values as sets of lanes: bit j is column j. */

@@ -380,20 +380,22 @@ enum ulp_status ulp_unit_run_direct(const struct ulp_unit_work *work,
     size_t batches = ULP_UNIT_GROUP_BYTES / plane_bytes;
     batches = batches > batch_total ? batch_total : batches;
     batches = work->shared || batches == 0 ? 1 : batches;
+    struct ulp_budget *budget = ulp_pool_scratch(pool);
     void *value = NULL, *exponent = NULL, *special = NULL, *nothing = NULL, *scratch = NULL;
-    enum ulp_status status = ulp_allocate(&value, batches, direct.plane_total * sizeof(float), NULL,
-                                          "decoded columns", error);
+    enum ulp_status status = ulp_allocate(&value, batches, direct.plane_total * sizeof(float),
+                                          budget, "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&exponent, batches, direct.plane_total * sizeof(int16_t), NULL,
+        status = ulp_allocate(&exponent, batches, direct.plane_total * sizeof(int16_t), budget,
                               "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&special, batches, direct.parts * (size_t)cover->step, NULL,
+        status = ulp_allocate(&special, batches, direct.parts * (size_t)cover->step, budget,
                               "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&nothing, work->layout.block_count, 1, NULL, "decoded columns",
+        status = ulp_allocate_zero(&nothing, work->layout.block_count, 1, budget, "decoded columns",
                                    error);
     if (status == ULP_OK)
-        status = ulp_allocate(&scratch, threads, direct.worker_bytes, NULL, "decoded rows", error);
+        status =
+            ulp_allocate(&scratch, threads, direct.worker_bytes, budget, "decoded rows", error);
     direct.value = value;
     direct.exponent = exponent;
     direct.special = special;

@@ -172,11 +172,13 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
         return ulp_fail(error, ULP_ERROR_MEMORY, "a contraction of %zu x %zu products is too large",
                         p->m, p->n);
     panels_max = panels_max < 1 ? 1 : panels_max > all_panels ? all_panels : panels_max;
+    struct ulp_budget *budget = ulp_pool_scratch(pool);
     void *memory = NULL, *scratch = NULL;
     enum ulp_status status =
-        ulp_allocate(&memory, panels_max, panels.panel_bytes, NULL, "decoded columns", error);
+        ulp_allocate(&memory, panels_max, panels.panel_bytes, budget, "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&scratch, threads, panels.worker_bytes, NULL, "decoded rows", error);
+        status =
+            ulp_allocate(&scratch, threads, panels.worker_bytes, budget, "decoded rows", error);
     panels.memory = memory;
     panels.scratch = scratch;
     if (status == ULP_OK)

@@ -56,7 +56,7 @@ static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
 
 enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
                                        const struct ulp_schedule *schedule, size_t k,
-                                       struct ulp_error *error)
+                                       struct ulp_budget *budget, struct ulp_error *error)
 {
     *layout = (struct ulp_unit_layout){.unit = *unit, .halves = unit->kind == ULP_UNIT_HALVES};
     if (layout->halves) {
@@ -71,14 +71,14 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
         return ulp_fail(error, ULP_ERROR_MEMORY, "a sum over %zu products is too long", k);
     layout->slot_stride -= layout->slot_stride % CHUNK;
     enum ulp_status status = ulp_allocate(&slot_k, layout->slot_stride, sizeof *layout->slot_k,
-                                          NULL, "block layout", error);
+                                          budget, "block layout", error);
     if (status == ULP_OK)
         status = ulp_allocate(&panel_offset, layout->slot_stride, sizeof *layout->panel_offset,
-                              NULL, "block layout", error);
+                              budget, "block layout", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&block_used, layout->block_count, 1, NULL, "block layout", error);
+        status = ulp_allocate(&block_used, layout->block_count, 1, budget, "block layout", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&block_end, layout->block_count, 1, NULL, "block layout", error);
+        status = ulp_allocate(&block_end, layout->block_count, 1, budget, "block layout", error);
     layout->slot_k = slot_k;
     layout->panel_offset = panel_offset;
     layout->block_used = block_used;

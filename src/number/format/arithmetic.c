@@ -1,6 +1,6 @@
-/* Arithmetics by name: the table of bases, the GPUs' units, and the rules by which a request
- * becomes an arithmetic. The canonical name is the shortest request found that resolves to the same
- * arithmetic: equal arithmetics have equal names, and parsing a name gives its arithmetic back. */
+/* Arithmetics by name: the GPUs' units, and the rules by which a request becomes an arithmetic. The
+ * canonical name is the shortest request found that resolves to the same arithmetic: equal
+ * arithmetics have equal names, and parsing a name gives its arithmetic back. */
 #include <ulpscope/format.h>
 
 #include <stdio.h>
@@ -8,57 +8,11 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "number/format/base.h"
 #include "number/format/request.h"
 #include "number/round/round.h"
 
-#define BASES_KNOWN                                                                              \
-    "fp64, fp32, fp16, bf16, tf32, tf32-trunc, fp8-e4m3, fp8-e5m2, fp8-e4m3fnuz, fp8-e5m2fnuz, " \
-    "eXmY (as e5m7), "                                                                           \
-    "each of these but tf32-trunc with -strict, mpfr:P (as mpfr:128)"
-
-static const char *const presets[] = {"fp64",     "fp32",        "fp16",  "fp16-strict",
-                                      "bf16",     "bf16-strict", "tf32",  "tf32-trunc",
-                                      "fp8-e4m3", "fp8-e5m2",    "model", "mpfr:128"};
-
-const char *ulp_arithmetic_preset(size_t index)
-{
-    return index < sizeof presets / sizeof presets[0] ? presets[index] : NULL;
-}
-
-/* What a base means before any part is set. */
-struct base {
-    const char *name;
-    const char *storage, *factor, *compute, *accumulator;
-    enum ulp_rounding_place place;
-    bool unit, fused;
-    enum ulp_rounding operands;
-};
-/* clang-format off */
-static const struct base bases[] = {
-    {"fp64", "fp64", "fp64", "fp64", "fp64", ULP_ROUND_EACH_STEP, false, true,
-     ULP_ROUND_NEAREST_EVEN},
-    {"fp32", "fp32", "fp32", "fp32", "fp32", ULP_ROUND_EACH_STEP, false, true,
-     ULP_ROUND_NEAREST_EVEN},
-    {"fp16", "fp16", "fp16", "fp32", "fp32", ULP_ROUND_RESULT, true, true, ULP_ROUND_NEAREST_EVEN},
-    {"bf16", "bf16", "bf16", "fp32", "fp32", ULP_ROUND_RESULT, true, true, ULP_ROUND_NEAREST_EVEN},
-    {"tf32", "fp32", "tf32", "fp32", "fp32", ULP_ROUND_EACH_STEP, true, true,
-     ULP_ROUND_NEAREST_AWAY},
-    {"tf32-trunc", "fp32", "tf32", "fp32", "fp32", ULP_ROUND_EACH_STEP, true, true,
-     ULP_ROUND_TOWARD_ZERO},
-    {"fp8-e4m3", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, true, true,
-     ULP_ROUND_NEAREST_EVEN},
-    {"fp8-e5m2", "fp8-e5m2", "fp8-e5m2", "fp32", "fp32", ULP_ROUND_RESULT, true, true,
-     ULP_ROUND_NEAREST_EVEN},
-    {"fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp8-e4m3fnuz", "fp32", "fp32", ULP_ROUND_RESULT, false, true,
-     ULP_ROUND_NEAREST_EVEN},
-    {"fp8-e5m2fnuz", "fp8-e5m2fnuz", "fp8-e5m2fnuz", "fp32", "fp32", ULP_ROUND_RESULT, false, true,
-     ULP_ROUND_NEAREST_EVEN},
-};
-/* clang-format on */
-enum { BASE_COUNT = sizeof bases / sizeof bases[0] };
-
-/* Formats that a matrix unit takes, as bits. FP64 units are chains of fused multiply-adds: what
- * fp64 is anyway. */
+/* Formats that a matrix unit takes, as bits. */
 enum { FP16 = 1, BF16 = 2, TF32 = 4, FP8 = 8, FP64 = 16 };
 static const struct {
     const char *name;
@@ -68,18 +22,13 @@ static const struct {
                     {"fp8-e4m3", FP8, true}, {"fp8-e5m2", FP8, true}, {"fp64", FP64, false}};
 
 static const struct {
-    unsigned formats, classes;
-    enum ulp_unit fp8_class; /* what the vendor's library uses for FP8; mma for the others */
+    unsigned formats;
+    enum ulp_unit_class fp8_class; /* every GPU has mma, too */
+    const char *other;
 } gpus[GPU_COUNT] = {
-    [GPU_V100] = {FP16, 1 << UNIT_MMA, UNIT_NONE},
-    [GPU_T4] = {FP16, 1 << UNIT_MMA, UNIT_NONE},
-    [GPU_A100] = {FP16 | BF16 | TF32 | FP64, 1 << UNIT_MMA, UNIT_NONE},
-    [GPU_A2] = {FP16 | BF16 | TF32 | FP64, 1 << UNIT_MMA, UNIT_NONE},
-    [GPU_ADA] = {FP16 | BF16 | TF32 | FP8 | FP64, 1 << UNIT_MMA, UNIT_MMA},
-    [GPU_L40S] = {FP16 | BF16 | TF32 | FP8 | FP64, 1 << UNIT_MMA, UNIT_MMA},
-    [GPU_H100] = {FP16 | BF16 | TF32 | FP8 | FP64, 1 << UNIT_MMA | 1 << UNIT_WGMMA, UNIT_WGMMA},
-    [GPU_H200] = {FP16 | BF16 | TF32 | FP8 | FP64, 1 << UNIT_MMA | 1 << UNIT_WGMMA, UNIT_WGMMA},
-    [GPU_B200] = {FP16 | BF16 | TF32 | FP8 | FP64, 1 << UNIT_MMA | 1 << UNIT_TCGEN05, UNIT_TCGEN05},
+#define GPU(NAME, name, formats, class, other) [GPU_##NAME] = {formats, UNIT_##class, "@" other},
+#include "number/format/gpu.def"
+#undef GPU
 };
 
 static bool is_named(const struct ulp_format *format, const char *name)
@@ -92,82 +41,9 @@ static bool equal_formats(const struct ulp_format *a, const struct ulp_format *b
     return is_named(a, b->name) && a->subnormals == b->subnormals && a->overflow == b->overflow;
 }
 
-static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b)
-{
-    const struct ulp_schedule *s = &a->schedule, *t = &b->schedule;
-    return equal_formats(&a->storage, &b->storage) && equal_formats(&a->factor, &b->factor) &&
-           equal_formats(&a->accumulator, &b->accumulator) &&
-           equal_formats(&a->compute, &b->compute) && a->rounding == b->rounding &&
-           a->place == b->place && a->order == b->order && a->order_block == b->order_block &&
-           a->reduce == b->reduce && a->reduce_block == b->reduce_block && a->seed == b->seed &&
-           a->cuda_functions == b->cuda_functions && strcmp(s->gpu, t->gpu) == 0 &&
-           strcmp(s->unit_class, t->unit_class) == 0 && s->fused == t->fused &&
-           s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
-           s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
-           s->qdq_integer == t->qdq_integer;
-}
-
-/* The row of a base; names outside the table (eXmY, NAME-strict, mpfr:P) become a row in which all
- * is one format, whose name is kept in `name`. */
-static enum ulp_status find_base(struct base *out, char name[32], const char *word,
-                                 struct ulp_error *error)
-{
-    for (int i = 0; i < BASE_COUNT; i++)
-        if (strcmp(word, bases[i].name) == 0) {
-            *out = bases[i];
-            return ULP_OK;
-        }
-    snprintf(name, 32, "%s", word);
-    char *dash = strstr(name, "-strict");
-    const bool strict = dash && strcmp(dash, "-strict") == 0;
-    if (strict)
-        *dash = 0;
-    struct ulp_format format;
-    const bool pattern =
-        strncmp(name, "mpfr:", 5) == 0 || (name[0] == 'e' && name[1] >= '0' && name[1] <= '9');
-    const enum ulp_status status = ulp_format_find(name, &format, error);
-    if (status != ULP_OK && pattern)
-        return status;
-    if (status == ULP_OK && format.lacks)
-        return ulp_fail(
-            error, ULP_ERROR_USAGE,
-            "%s is a format for storage only, of a model's own types; known: " BASES_KNOWN, name);
-    const bool wide = status == ULP_OK && format.carrier == ULP_CARRIER_MPFR;
-    if (status != ULP_OK || (strict && wide)) {
-        static const char *const words[] = {"fp64",         "fp32",        "fp16",
-                                            "bf16",         "tf32",        "tf32-trunc",
-                                            "fp8-e4m3",     "fp8-e5m2",    "fp16-strict",
-                                            "bf16-strict",  "fp32-strict", "fp8-e4m3fnuz",
-                                            "fp8-e5m2fnuz", "mpfr:128",    NULL};
-        static const char *const other_names[][2] = {{"double", "fp64"},  {"float64", "fp64"},
-                                                     {"single", "fp32"},  {"float", "fp32"},
-                                                     {"float32", "fp32"}, {"half", "fp16"},
-                                                     {"float16", "fp16"}, {"bfloat16", "bf16"},
-                                                     {"fp8", "fp8-e4m3"}, {"e4m3", "fp8-e4m3"},
-                                                     {"mpfr", "mpfr:128"}};
-        const char *near = word;
-        for (size_t i = 0; i < sizeof other_names / sizeof other_names[0]; i++)
-            if (strcmp(word, other_names[i][0]) == 0)
-                near = other_names[i][1];
-        char hint[64];
-        return ulp_fail(error, ULP_ERROR_USAGE, "unknown base \"%s\"%s; known: " BASES_KNOWN, word,
-                        ulp_suggest(hint, near, words));
-    }
-    *out = (struct base){.name = word,
-                         .storage = name,
-                         .factor = name,
-                         .compute = name,
-                         .accumulator = name,
-                         .place = ULP_ROUND_EACH_STEP,
-                         .unit = false,
-                         .fused = wide,
-                         .operands = ULP_ROUND_NEAREST_EVEN};
-    return ULP_OK;
-}
-
 /* compute and place: either one implies the other. */
 static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ulp_request *request,
-                                     const struct base *base, struct ulp_error *error)
+                                     const struct ulp_base *base, struct ulp_error *error)
 {
     const bool differs =
         request->given[PART_COMPUTE] && !is_named(&request->compute, out->storage.name);
@@ -211,7 +87,7 @@ static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ul
 }
 
 static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp_request *request,
-                                    const struct base *base, bool *has_unit,
+                                    const struct ulp_base *base, bool *has_unit,
                                     struct ulp_error *error)
 {
     const bool none = request->given[PART_UNIT] && request->choice[PART_UNIT] == UNIT_NONE;
@@ -242,16 +118,16 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
                             ? "; tf32 is what such units do with FP32 data"
                             : "; units take fp16, bf16, tf32, fp8-e4m3, fp8-e5m2 and fp64");
     const bool fp8 = bit == FP8;
-    const enum ulp_unit class = request->given[PART_UNIT]
-                                    ? (enum ulp_unit)request->choice[PART_UNIT]
-                                : fp8 ? gpus[gpu].fp8_class
-                                      : UNIT_MMA;
-    if (!(gpus[gpu].classes >> class & 1))
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s has no %s instructions; its classes are mma%s",
-                        ulp_gpu_names[gpu], ulp_unit_names[class],
-                        gpus[gpu].classes >> UNIT_WGMMA & 1     ? " and wgmma"
-                        : gpus[gpu].classes >> UNIT_TCGEN05 & 1 ? " and tcgen05"
-                                                                : " only");
+    const enum ulp_unit_class own = gpus[gpu].fp8_class,
+                              class = request->given[PART_UNIT]
+                                          ? (enum ulp_unit_class)request->choice[PART_UNIT]
+                                      : fp8 ? own
+                                            : UNIT_MMA;
+    if (class != UNIT_MMA && class != own)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s has no %s instructions; its classes are mma%s%s", ulp_gpu_names[gpu],
+                        ulp_unit_names[class], own == UNIT_MMA ? " only" : " and ",
+                        own == UNIT_MMA ? "" : ulp_unit_names[own]);
     if (bit == FP64) {
         if (is_named(&out->accumulator, "fp64"))
             return ULP_OK;
@@ -292,7 +168,7 @@ static void resolve_rows(struct ulp_arithmetic *out, const struct ulp_request *r
 
 /* Factor, accumulator, unit and the rest of the schedule. */
 static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp_request *request,
-                                    const struct base *base, struct ulp_error *error)
+                                    const struct ulp_base *base, struct ulp_error *error)
 {
     bool has_unit;
     if (request->given[PART_FACTOR])
@@ -402,9 +278,9 @@ static enum ulp_status resolve_functions(struct ulp_arithmetic *out,
 static enum ulp_status resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
                                struct ulp_error *error)
 {
-    struct base base = {0};
+    struct ulp_base base = {0};
     char name[32];
-    enum ulp_status status = find_base(&base, name, request->base, error);
+    enum ulp_status status = ulp_base_find(&base, name, request->base, error);
     if (status != ULP_OK)
         return status;
     memset(out, 0, sizeof *out);
@@ -491,6 +367,18 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     return request;
 }
 
+/* The same formats, and the same parts when all are said. */
+static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b)
+{
+    const struct ulp_request x = request_all(a, ""), y = request_all(b, "");
+    return equal_formats(&a->storage, &b->storage) && equal_formats(&a->factor, &b->factor) &&
+           equal_formats(&a->accumulator, &b->accumulator) &&
+           equal_formats(&a->compute, &b->compute) && x.seed == y.seed &&
+           x.order_block == y.order_block && x.reduce_block == y.reduce_block &&
+           memcmp(x.given, y.given, sizeof x.given) == 0 &&
+           memcmp(x.choice, y.choice, sizeof x.choice) == 0;
+}
+
 /* The shortest name on top of a base: parts are left out, last first, while the arithmetic stays
  * the same. */
 static bool write_name(const struct ulp_arithmetic *a, const char *base, char name[sizeof a->name])
@@ -510,19 +398,24 @@ static bool write_name(const struct ulp_arithmetic *a, const char *base, char na
     return ulp_request_write(&request, name, sizeof a->name);
 }
 
+/* The same, unless a->name is shorter already. */
+static void try_name(struct ulp_arithmetic *a, const char *base)
+{
+    char name[sizeof a->name];
+    if (write_name(a, base, name) && (!a->name[0] || strlen(name) < strlen(a->name)))
+        memcpy(a->name, name, sizeof name);
+}
+
 static bool find_name(struct ulp_arithmetic *a)
 {
-    char candidates[4][32];
-    snprintf(candidates[0], sizeof candidates[0], "%s", a->storage.name);
-    snprintf(candidates[1], sizeof candidates[1], "%s-strict", a->storage.name);
-    snprintf(candidates[2], sizeof candidates[2], "tf32");
-    snprintf(candidates[3], sizeof candidates[3], "tf32-trunc");
+    char strict[sizeof a->storage.name + sizeof "-strict"];
+    const char *other;
+    snprintf(strict, sizeof strict, "%s-strict", a->storage.name);
     a->name[0] = 0;
-    for (int i = 0; i < 4; i++) {
-        char name[sizeof a->name];
-        if (write_name(a, candidates[i], name) && (!a->name[0] || strlen(name) < strlen(a->name)))
-            memcpy(a->name, name, sizeof name);
-    }
+    try_name(a, a->storage.name);
+    try_name(a, strict);
+    for (size_t i = 0; (other = ulp_base_of_storage(a->storage.name, i)) != NULL; i++)
+        try_name(a, other);
     return a->name[0] != 0;
 }
 
@@ -537,18 +430,11 @@ static enum ulp_status find_declared(struct ulp_arithmetic *out, struct ulp_erro
     return status;
 }
 
-enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out,
-                                    struct ulp_error *error)
+static enum ulp_status find_requested(const struct ulp_request *request, const char *name,
+                                      struct ulp_arithmetic *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    struct ulp_request request;
     struct ulp_arithmetic found;
-    if (strcmp(name, "model") == 0)
-        return find_declared(out, error);
-    enum ulp_status status = ulp_request_read(&request, name, error);
-    if (status == ULP_OK)
-        status = resolve(&found, &request, error);
+    const enum ulp_status status = resolve(&found, request, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "arithmetic \"%.200s\"", name);
     if (!find_name(&found))
@@ -556,4 +442,37 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
                         "arithmetic \"%.200s\": it has too many parts to be named", name);
     *out = found;
     return ULP_OK;
+}
+
+enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out,
+                                    struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_request request;
+    if (strcmp(name, "model") == 0)
+        return find_declared(out, error);
+    const enum ulp_status status = ulp_request_read(&request, name, error);
+    return status == ULP_OK ? find_requested(&request, name, out, error)
+                            : ulp_fail_at(error, status, "arithmetic \"%.200s\"", name);
+}
+
+enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
+                                      const char *part, struct ulp_error *error)
+{
+    struct ulp_request request;
+    if (base->as_declared)
+        return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic \"model\" takes no parts");
+    enum ulp_status status = ulp_request_read(&request, base->name, error);
+    if (status == ULP_OK)
+        status = ulp_request_change(&request, part, error);
+    return status == ULP_OK ? find_requested(&request, base->name, out, error) : status;
+}
+
+const char *ulp_arithmetic_other_gpu(const struct ulp_arithmetic *arithmetic)
+{
+    for (int i = 0; i < GPU_COUNT; i++)
+        if (strcmp(ulp_gpu_names[i], arithmetic->schedule.gpu) == 0)
+            return gpus[i].other;
+    return NULL;
 }

@@ -217,7 +217,7 @@ bool ulp_format_holds(const struct ulp_format *wide, const struct ulp_format *na
                          ? wide_grid <= narrow_grid
                          : wide->emin <= (narrow->subnormals ? narrow_grid + 1 : narrow->emin);
     return wide->precision >= narrow->precision && wide->max_finite >= narrow->max_finite && low &&
-           (ulp_format_has_infinity(wide) || !ulp_format_has_infinity(narrow)) &&
+           (wide->overflow == ULP_OVERFLOW_INFINITY || narrow->overflow != ULP_OVERFLOW_INFINITY) &&
            (wide->signed_zero || !narrow->signed_zero) &&
            (wide->lacks == ULP_LACKS_NOTHING || wide->lacks == narrow->lacks);
 }

@@ -2,14 +2,14 @@
 #include "number/format/request.h"
 
 #include <ctype.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 
-/* How a part is spelled: KEY=VALUE with `values` (NULL: a number, a format or an order), or a bare
- * word. */
 static const char *const rounding_names[] = {"rne", "rna", "rz", "ru", "rd", "sr", NULL};
+static const char *const operand_names[] = {"rne", "rna", "rz", NULL};
 static const char *const overflow_names[] = {"inf", "nan", "saturate", NULL};
 static const char *const subnormal_names[] = {"flush", "keep", NULL};
 static const char *const order_names[] = {"sequential", "pairwise", "blocked", NULL};
@@ -19,44 +19,41 @@ static const char *const fused_names[] = {"nofma", "fma", NULL};
 static const char *const epilogue_names[] = {"fused", "rounded", NULL};
 static const char *const qdq_names[] = {"float", "integer", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
-static const char *const part_keys[] = {
-    [PART_GPU] = "@",
-    [PART_ROUND] = "round=",
-    [PART_SEED] = "seed=",
-    [PART_PLACE] = "",
-    [PART_SUBNORMALS] = "subnormals=",
-    [PART_OVERFLOW] = "overflow=",
-    [PART_COMPUTE] = "compute=",
-    [PART_FACTOR] = "factor=",
-    [PART_ACCUMULATOR] = "acc=",
-    [PART_UNIT] = "unit=",
-    [PART_OPERANDS] = "operands=",
-    [PART_ORDER] = "order=",
-    [PART_REDUCE] = "reduce=",
-    [PART_FUSED] = "",
-    [PART_PROMOTE] = "promote=",
-    [PART_SPLIT] = "split-k=",
-    [PART_EPILOGUE] = "epilogue=",
-    [PART_QDQ] = "qdq=",
-    [PART_FUNCTIONS] = "functions=",
-};
-static const char *const part_words[] = {
-    "round=",    "seed=",    "each-step", "result-only", "subnormals=", "overflow=",  "acc=",
-    "compute=",  "factor=",  "order=",    "reduce=",     "fma",         "nofma",      "unit=",
-    "operands=", "promote=", "split-k=",  "epilogue=",   "qdq=",        "functions=", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
-const char *const ulp_gpu_names[] = {"v100", "t4",   "a100", "a2",   "ada",
-                                     "l40s", "h100", "h200", "b200", NULL};
+const char *const ulp_gpu_names[] = {
+#define GPU(NAME, name, formats, class, other) name,
+#include "number/format/gpu.def"
+#undef GPU
+    NULL};
 
-#define PARTS_KNOWN                                                                      \
-    "round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush, " \
-    "overflow=inf|nan|saturate, "                                                        \
-    "acc=FORMAT, compute=FORMAT, factor=FORMAT, order=sequential|pairwise|blocked:N, "   \
-    "reduce=sequential|pairwise|blocked:N|warp, fma, nofma, "                            \
-    "unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N, "           \
-    "epilogue=fused|rounded, qdq=float|integer, "                                        \
-    "functions=rounded|cuda"
-#define GPUS_KNOWN "v100, t4, a100, a2, ada, l40s, h100, h200, b200"
+/* How a part is spelled: KEY=VALUE, or a bare word; the only such list. */
+static const struct part_row {
+    const char *key;
+    /* the values, by their index in request->choice; NULL: of another kind */
+    const char *const *words;
+    enum { CHOICE, ORDER, NUMBER, SEED, FORMAT } kind;
+    size_t place; /* in struct ulp_request: of FORMAT the format, of ORDER the block's length */
+} part_rows[PART_COUNT] = {
+    [PART_GPU] = {"@", ulp_gpu_names},
+    [PART_ROUND] = {"round=", rounding_names},
+    [PART_SEED] = {"seed=", .kind = SEED},
+    [PART_PLACE] = {"", place_names},
+    [PART_SUBNORMALS] = {"subnormals=", subnormal_names},
+    [PART_OVERFLOW] = {"overflow=", overflow_names},
+    [PART_COMPUTE] = {"compute=", NULL, FORMAT, offsetof(struct ulp_request, compute)},
+    [PART_FACTOR] = {"factor=", NULL, FORMAT, offsetof(struct ulp_request, factor)},
+    [PART_ACCUMULATOR] = {"acc=", NULL, FORMAT, offsetof(struct ulp_request, accumulator)},
+    [PART_UNIT] = {"unit=", ulp_unit_names},
+    [PART_OPERANDS] = {"operands=", operand_names},
+    [PART_ORDER] = {"order=", order_names, ORDER, offsetof(struct ulp_request, order_block)},
+    [PART_REDUCE] = {"reduce=", reduce_names, ORDER, offsetof(struct ulp_request, reduce_block)},
+    [PART_FUSED] = {"", fused_names},
+    [PART_PROMOTE] = {"promote=", .kind = NUMBER},
+    [PART_SPLIT] = {"split-k=", .kind = NUMBER},
+    [PART_EPILOGUE] = {"epilogue=", epilogue_names},
+    [PART_QDQ] = {"qdq=", qdq_names},
+    [PART_FUNCTIONS] = {"functions=", functions_names},
+};
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */
 
@@ -106,15 +103,29 @@ static int find_word(const char *word, const char *const *words)
     return -1;
 }
 
+static void append(char *text, size_t size, const char *more)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s", more);
+}
+
+static void list_words(char *text, size_t size, const char *const *words)
+{
+    *text = 0;
+    for (int i = 0; words[i]; i++) {
+        append(text, size, i ? ", " : "");
+        append(text, size, words[i]);
+    }
+}
+
 static enum ulp_status read_choice(int *out, const char *key, const char *value,
                                    const char *const *words, struct ulp_error *error)
 {
-    char hint[64], list[160] = "";
+    char hint[64], list[160];
     *out = find_word(value, words);
     if (*out >= 0)
         return ULP_OK;
-    for (int i = 0; words[i]; i++)
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
+    list_words(list, sizeof list, words);
     return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: unknown value%s; known: %s", key, value,
                     ulp_suggest(hint, value, words), list);
 }
@@ -163,63 +174,94 @@ static enum ulp_status read_format(struct ulp_format *out, const char *key, cons
                           "%s%s: a format for storage only, of a model's own types", key, value);
 }
 
-static enum ulp_status read_part(struct ulp_request *request, const char *word,
-                                 struct ulp_error *error)
+/* "round=rne|rna|..., seed=N, result-only, each-step, ..." */
+static void list_parts(char *text, size_t size)
 {
-    int part = find_word(word, place_names) >= 0   ? PART_PLACE
-               : find_word(word, fused_names) >= 0 ? PART_FUSED
-                                                   : -1;
-    for (int i = PART_GPU + 1; i < PART_COUNT && part < 0; i++)
-        if (*part_keys[i] && strncmp(word, part_keys[i], strlen(part_keys[i])) == 0)
-            part = i;
-    char hint[64], key[32];
-    if (part < 0) {
-        snprintf(key, sizeof key, "%.*s", (int)strcspn(word, "=") + (strchr(word, '=') != NULL),
-                 word);
-        return ulp_fail(error, ULP_ERROR_USAGE, "unknown part \"%s\"%s; known parts: " PARTS_KNOWN,
-                        word, ulp_suggest(hint, key, part_words));
+    static const char *const kinds[] = {[NUMBER] = "N", [SEED] = "N", [FORMAT] = "FORMAT"};
+    *text = 0;
+    for (int p = PART_GPU + 1; p < PART_COUNT; p++) {
+        const struct part_row *row = &part_rows[p];
+        append(text, size, *text ? ", " : "");
+        append(text, size, row->key);
+        append(text, size, row->words ? "" : kinds[row->kind]);
+        for (int i = 0; row->words && row->words[i]; i++) {
+            append(text, size, i == 0 ? "" : *row->key ? "|" : ", ");
+            append(text, size, row->words[i]);
+            append(text, size, row->kind == ORDER && i == ULP_ORDER_BLOCKED ? ":N" : "");
+        }
     }
-    if (request->given[part])
-        return ulp_fail(error, ULP_ERROR_USAGE, "\"%s\": this part is set twice", word);
-    request->given[part] = true;
-    const char *value = word + strlen(part_keys[part]);
-    const char *name = part_keys[part];
-    int *choice = &request->choice[part];
+}
+
+static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
+{
+    const char *words[2 * PART_COUNT + 1];
+    char hint[64], key[32], known[640];
+    size_t count = 0;
+    for (int p = PART_GPU + 1; p < PART_COUNT; p++)
+        if (*part_rows[p].key)
+            words[count++] = part_rows[p].key;
+        else
+            for (int i = 0; i < 2; i++)
+                words[count++] = part_rows[p].words[i];
+    words[count] = NULL;
+    list_parts(known, sizeof known);
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(word, "=") + (strchr(word, '=') != NULL), word);
+    return ulp_fail(error, ULP_ERROR_USAGE, "unknown part \"%s\"%s; known parts: %s", word,
+                    ulp_suggest(hint, key, words), known);
+}
+
+static int find_part(const char *word)
+{
+    for (int p = 0; p < PART_COUNT; p++) {
+        const struct part_row *row = &part_rows[p];
+        if (*row->key ? strncmp(word, row->key, strlen(row->key)) == 0
+                      : find_word(word, row->words) >= 0)
+            return p;
+    }
+    return -1;
+}
+
+static enum ulp_status read_value(struct ulp_request *request, int part, const char *value,
+                                  struct ulp_error *error)
+{
+    const struct part_row *row = &part_rows[part];
+    void *place = (char *)request + row->place;
     uint64_t number = 0;
     enum ulp_status status = ULP_OK;
-    switch ((enum ulp_part)part) {
-    case PART_ROUND: return read_choice(choice, name, value, rounding_names, error);
-    case PART_SEED: return read_number(&request->seed, name, value, 0, UINT64_MAX, error);
-    case PART_PLACE: return read_choice(choice, name, value, place_names, error);
-    case PART_SUBNORMALS: return read_choice(choice, name, value, subnormal_names, error);
-    case PART_OVERFLOW: return read_choice(choice, name, value, overflow_names, error);
-    case PART_COMPUTE: return read_format(&request->compute, name, value, error);
-    case PART_FACTOR: return read_format(&request->factor, name, value, error);
-    case PART_ACCUMULATOR: return read_format(&request->accumulator, name, value, error);
-    case PART_UNIT: return read_choice(choice, name, value, ulp_unit_names, error);
-    case PART_FUSED: return read_choice(choice, name, value, fused_names, error);
-    case PART_EPILOGUE: return read_choice(choice, name, value, epilogue_names, error);
-    case PART_QDQ: return read_choice(choice, name, value, qdq_names, error);
-    case PART_FUNCTIONS: return read_choice(choice, name, value, functions_names, error);
-    case PART_OPERANDS:
-        status = read_choice(choice, name, value, rounding_names, error);
-        if (status == ULP_OK && *choice > ULP_ROUND_TOWARD_ZERO)
-            return ulp_fail(error, ULP_ERROR_USAGE, "%s: operands are rounded by rne, rna or rz",
-                            word);
-        return status;
-    case PART_ORDER:
-        return read_order(choice, &request->order_block, name, value, order_names, error);
-    case PART_REDUCE:
-        return read_order(choice, &request->reduce_block, name, value, reduce_names, error);
-    case PART_PROMOTE:
-    case PART_SPLIT:
-        status = read_number(&number, name, value, 1, NUMBER_MAX, error);
-        *choice = (int)number;
-        return status;
-    case PART_GPU:
-    case PART_COUNT: break;
+    switch (row->kind) {
+    case CHOICE: return read_choice(&request->choice[part], row->key, value, row->words, error);
+    case ORDER:
+        return read_order(&request->choice[part], place, row->key, value, row->words, error);
+    case SEED: return read_number(&request->seed, row->key, value, 0, UINT64_MAX, error);
+    case FORMAT: return read_format(place, row->key, value, error);
+    case NUMBER:
+        status = read_number(&number, row->key, value, 1, NUMBER_MAX, error);
+        request->choice[part] = (int)number;
     }
-    return ULP_OK;
+    return status;
+}
+
+enum ulp_status ulp_request_change(struct ulp_request *request, const char *word,
+                                   struct ulp_error *error)
+{
+    const int part = find_part(word);
+    if (part < 0)
+        return fail_unknown(word, error);
+    request->given[part] = true;
+    return read_value(request, part, word + strlen(part_rows[part].key), error);
+}
+
+static enum ulp_status read_gpu(struct ulp_request *request, const char *gpu,
+                                struct ulp_error *error)
+{
+    char hint[64], known[160];
+    request->given[PART_GPU] = true;
+    request->choice[PART_GPU] = find_word(gpu, ulp_gpu_names);
+    if (request->choice[PART_GPU] >= 0)
+        return ULP_OK;
+    list_words(known, sizeof known, ulp_gpu_names);
+    return ulp_fail(error, ULP_ERROR_USAGE, "unknown GPU \"%s\" after @%s; known: %s", gpu,
+                    ulp_suggest(hint, gpu, ulp_gpu_names), known);
 }
 
 enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
@@ -234,58 +276,42 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
     for (size_t i = 0; i <= length; i++)
         text[i] = (char)tolower((unsigned char)name[i]);
     char *next = text, *base = strsep(&next, ","), *gpu = strchr(base, '@');
+    enum ulp_status status = ULP_OK;
     if (gpu) {
         *gpu++ = 0;
-        char hint[64];
-        request->given[PART_GPU] = true;
-        request->choice[PART_GPU] = find_word(gpu, ulp_gpu_names);
-        if (request->choice[PART_GPU] < 0)
-            return ulp_fail(error, ULP_ERROR_USAGE,
-                            "unknown GPU \"%s\" after @%s; known: " GPUS_KNOWN, gpu,
-                            ulp_suggest(hint, gpu, ulp_gpu_names));
+        status = read_gpu(request, gpu, error);
     }
-    if (strlen(base) >= sizeof request->base)
+    if (status == ULP_OK && strlen(base) >= sizeof request->base)
         return ulp_fail(error, ULP_ERROR_USAGE, "the base \"%s\" is longer than any known one",
                         base);
-    snprintf(request->base, sizeof request->base, "%s", base);
-    for (char *word; (word = strsep(&next, ",")) != NULL;) {
-        const enum ulp_status status = read_part(request, word, error);
-        if (status != ULP_OK)
-            return status;
+    snprintf(request->base, sizeof request->base, "%.*s", (int)sizeof request->base - 1, base);
+    for (char *word; status == ULP_OK && (word = strsep(&next, ",")) != NULL;) {
+        const int part = *word == '@' ? -1 : find_part(word);
+        if (part < 0)
+            return fail_unknown(word, error);
+        if (request->given[part])
+            return ulp_fail(error, ULP_ERROR_USAGE, "\"%s\": this part is set twice", word);
+        status = ulp_request_change(request, word, error);
     }
-    return ULP_OK;
+    return status;
 }
 
 static const char *find_value(const struct ulp_request *request, enum ulp_part part,
                               char number[32])
 {
+    const struct part_row *row = &part_rows[part];
+    const void *place = (const char *)request + row->place;
     const int choice = request->choice[part];
-    switch (part) {
-    case PART_GPU: return ulp_gpu_names[choice];
-    case PART_ROUND:
-    case PART_OPERANDS: return rounding_names[choice];
-    case PART_PLACE: return place_names[choice];
-    case PART_SUBNORMALS: return subnormal_names[choice];
-    case PART_OVERFLOW: return overflow_names[choice];
-    case PART_COMPUTE: return request->compute.name;
-    case PART_FACTOR: return request->factor.name;
-    case PART_ACCUMULATOR: return request->accumulator.name;
-    case PART_UNIT: return ulp_unit_names[choice];
-    case PART_FUSED: return fused_names[choice];
-    case PART_EPILOGUE: return epilogue_names[choice];
-    case PART_QDQ: return qdq_names[choice];
-    case PART_FUNCTIONS: return functions_names[choice];
-    case PART_ORDER:
-    case PART_REDUCE:
+    switch (row->kind) {
+    case CHOICE: return row->words[choice];
+    case FORMAT: return ((const struct ulp_format *)place)->name;
+    case SEED: snprintf(number, 32, "%llu", (unsigned long long)request->seed); return number;
+    case NUMBER: snprintf(number, 32, "%d", choice); return number;
+    case ORDER:
         if (choice != ULP_ORDER_BLOCKED)
             return reduce_names[choice];
-        snprintf(number, 32, "blocked:%d",
-                 part == PART_ORDER ? request->order_block : request->reduce_block);
+        snprintf(number, 32, "blocked:%d", *(const int *)place);
         return number;
-    case PART_SEED: snprintf(number, 32, "%llu", (unsigned long long)request->seed); return number;
-    case PART_PROMOTE:
-    case PART_SPLIT: snprintf(number, 32, "%d", choice); return number;
-    case PART_COUNT: break;
     }
     return "";
 }
@@ -297,7 +323,7 @@ bool ulp_request_write(const struct ulp_request *request, char *text, size_t siz
         char number[32];
         if (request->given[part])
             length += (size_t)snprintf(text + length, size - length, "%s%s%s",
-                                       part == PART_GPU ? "" : ",", part_keys[part],
+                                       part == PART_GPU ? "" : ",", part_rows[part].key,
                                        find_value(request, (enum ulp_part)part, number));
     }
     return length < size;

@@ -1,5 +1,4 @@
-/* What the name of an arithmetic asks for: its base and the parts set by hand. Only arithmetic.c
- * uses this. */
+/* What the name of an arithmetic asks for: its base and the parts set by hand. */
 #ifndef ULP_NUMBER_FORMAT_REQUEST_H
 #define ULP_NUMBER_FORMAT_REQUEST_H
 
@@ -30,18 +29,12 @@ enum ulp_part {
 };
 
 enum ulp_gpu {
-    GPU_V100,
-    GPU_T4,
-    GPU_A100,
-    GPU_A2,
-    GPU_ADA,
-    GPU_L40S,
-    GPU_H100,
-    GPU_H200,
-    GPU_B200,
+#define GPU(NAME, name, formats, class, other) GPU_##NAME,
+#include "number/format/gpu.def"
+#undef GPU
     GPU_COUNT
 };
-enum ulp_unit { UNIT_NONE, UNIT_MMA, UNIT_WGMMA, UNIT_TCGEN05, UNIT_COUNT };
+enum ulp_unit_class { UNIT_NONE, UNIT_MMA, UNIT_WGMMA, UNIT_TCGEN05, UNIT_COUNT };
 
 struct ulp_request {
     char base[32];
@@ -58,12 +51,23 @@ struct ulp_request {
 extern const char *const ulp_gpu_names[GPU_COUNT + 1];
 extern const char *const ulp_unit_names[UNIT_COUNT + 1];
 
+/* The request of a name. */
 enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
                                  struct ulp_error *error);
+/* Set one part, as it is written after a comma, or "@GPU", in the place of what was asked for. */
+enum ulp_status ulp_request_change(struct ulp_request *request, const char *part,
+                                   struct ulp_error *error);
 /* Write the name into text; false when it does not fit. */
 bool ulp_request_write(const struct ulp_request *request, char *text, size_t size);
 /* ` (did you mean "X"?)` for the nearest of the words (ended by NULL), or "", written into text,
  * which is returned. */
 const char *ulp_suggest(char text[64], const char *word, const char *const *words);
+
+/* The arithmetic that `base` is with another part: "split-k=4", "nofma", "@a100". Parts of the name
+ * of base stay; what it leaves to defaults may change with the part. */
+enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
+                                      const char *part, struct ulp_error *error);
+/* "@GPU": the other GPU to compare the arithmetic's with (gpu.def). NULL: it has none. */
+const char *ulp_arithmetic_other_gpu(const struct ulp_arithmetic *arithmetic);
 
 #endif

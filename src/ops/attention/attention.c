@@ -575,7 +575,7 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
 
 #define ATTENTION                                                                            \
     .outputs = "y? present_key? present_value? qk_matmul_output?", .infer = infer_attention, \
-    .run = run_attention
+    .run = run_attention, .work = ULP_WORK_CONTRACTION
 #define INPUTS "q k v:f attn_mask:*? past_key? past_value:f?"
 #define OPTIONS                                                                         \
     "is_causal:int=0; kv_num_heads:int; q_num_heads:int; qk_matmul_output_mode:int=0; " \

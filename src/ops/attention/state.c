@@ -279,7 +279,8 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
 
 #define CAUSAL                                                                        \
     .inputs = "input weight bias?=-0 past_state?", .outputs = "output present_state", \
-    .attributes = "activation:string=none", .infer = infer_causal, .run = run_causal
+    .attributes = "activation:string=none", .infer = infer_causal, .run = run_causal, \
+    .work = ULP_WORK_CONTRACTION, .weights = "weight"
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_state[] = {

@@ -111,15 +111,18 @@ static enum ulp_status run_bit_cast(struct ulp_call *call, struct ulp_error *err
                                         : status;
 }
 
-#define CAST .inputs = "input:*", .outputs = "output", .infer = infer_cast, .mixed = true
-#define CAST_LIKE \
-    .inputs = "input:* target_type:*", .outputs = "output", .infer = infer_cast_like, .mixed = true
+#define CAST                                                                              \
+    .inputs = "input:*", .outputs = "output", .infer = infer_cast, .work = ULP_WORK_MOVE, \
+    .mixed = true
+#define CAST_LIKE                                                                     \
+    .inputs = "input:* target_type:*", .outputs = "output", .infer = infer_cast_like, \
+    .work = ULP_WORK_MOVE, .mixed = true
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_cast[] = {
     {.name = "BitCast", .since = 26, .inputs = "input:*", .outputs = "output",
      .attributes = "to:!int",
-     .infer = infer_bit_cast, .run = run_bit_cast},
+     .infer = infer_bit_cast, .run = run_bit_cast, .work = ULP_WORK_MOVE},
     {.name = "Cast", .since = 6, CAST, .run = run_cast, .attributes = "to:!int"},
     {.name = "Cast", .since = 19, CAST, .run = run_cast, .attributes = "saturate:int=1; to:!int"},
     {.name = "Cast", .since = 24, CAST, .run = run_cast,

@@ -415,8 +415,9 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
 }
 
 #define MS .domain = "com.microsoft", .since = 1
-#define PROJECTED \
-    .infer = infer_projected, .run = run_projected, .mixed = true, .check = check_projected
+#define PROJECTED                                                                                \
+    .infer = infer_projected, .run = run_projected, .work = ULP_WORK_CONTRACTION, .mixed = true, \
+    .check = check_projected
 #define MASKED                                                          \
     "do_rotary:int=0; mask_filter_value:float=-10000; num_heads:!int; " \
     "past_present_share_buffer:int=0; "                                 \
@@ -428,19 +429,21 @@ const struct ulp_operator ulp_ops_microsoft_attention[] = {
      .inputs = "input weights bias?=-0 mask_index:i? past? attention_bias? past_sequence_length:i?",
      .outputs = "y present?", .attributes = "qkv_hidden_sizes:ints; rotary_embedding_dim:int; "
                                         "" MASKED, PROJECTED,
-     .epilogue = "acc + bias"},
+     .weights = "weights", .epilogue = "acc + bias"},
     {.name = "MultiHeadAttention", MS,
      .inputs = "query key? value? bias? key_padding_mask:i? attention_bias? past_key? past_value? "
                "past_sequence_length:i? cache_indirection:i?",
      .outputs = "y present_key? present_value?",
      .attributes = "mask_filter_value:float=-10000; num_heads:!int; scale:float=0; "
                    "unidirectional:int=0",
-     .infer = infer_multi_head, .run = run_multi_head, .mixed = true, .check = check_multi_head},
+     .infer = infer_multi_head, .run = run_multi_head, .work = ULP_WORK_CONTRACTION,
+     .mixed = true, .check = check_multi_head},
     {.name = "QAttention", MS,
      .inputs = "input:i weight:i bias:f input_scale:p weight_scale:p mask_index:i? "
                "input_zero_point:i? "
                "weight_zero_point:i? past?",
      .outputs = "y present?", .attributes = MASKED, PROJECTED, .parameter = 1,
+     .weights = "weight", .integer_sums = true,
      .epilogue = "acc * (input_scale * weight_scale) + bias"},
     {.name = "RotaryEmbedding", MS, .inputs = "input position_ids:i cos_cache sin_cache",
      .outputs = "y",

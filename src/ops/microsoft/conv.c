@@ -125,7 +125,9 @@ static enum ulp_status check_activation(struct ulp_call *call, struct ulp_error 
 #define GEOMETRY                                                                          \
     "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; " \
     "strides:ints"
-#define CONV .outputs = "y", .infer = infer_conv, .run = run_conv
+#define CONV                                                                            \
+    .outputs = "y", .infer = infer_conv, .run = run_conv, .work = ULP_WORK_CONTRACTION, \
+    .weights = "w"
 #define FUSED_CONV                                                                \
     .name = "FusedConv", MS, CONV, .inputs = "x w bias?=-0 z?=-0", .mixed = true, \
     .parameter = FUSED, .check = check_activation,                                \
@@ -147,7 +149,7 @@ const struct ulp_operator ulp_ops_microsoft_conv[] = {
     {.name = "NhwcConv", MS, CONV, .inputs = "x w bias?=-0", .attributes = GEOMETRY, .mixed = true,
      .parameter = NHWC,
      .epilogue = "acc + bias"},
-    {.name = "QLinearConv", MS, .quantizes = true, CONV, .parameter = QUANTIZED,
+    {.name = "QLinearConv", MS, .quantizes = true, .integer_sums = true, CONV, .parameter = QUANTIZED,
      .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p "
                "y_zero_point:i bias:i?=0",
      .attributes = "channels_last:int=0; " GEOMETRY, .derived = "low high",

@@ -248,7 +248,8 @@ const struct ulp_operator ulp_ops_microsoft_grouped[] = {
                    "qk_output:int=0; rotary_interleaved:int=0; scale:float=0; "
                    "sliding_window_cache:int=0; "
                    "smooth_softmax:int=0; softcap:float=0; v_quant_type:string=NONE",
-     .infer = infer_grouped, .run = run_grouped, .mixed = true, .check = check_grouped},
+     .infer = infer_grouped, .run = run_grouped, .work = ULP_WORK_CONTRACTION, .mixed = true,
+     .check = check_grouped},
     {0},
 };
 /* clang-format on */

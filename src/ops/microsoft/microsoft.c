@@ -358,7 +358,8 @@ const struct ulp_operator ulp_ops_microsoft[] = {
      .attributes = "alpha:float=1; transA:int=0; transB:int=0; transBatchA:int=0; "
                    "transBatchB:int=0",
      .infer = infer_fused_matmul,
-     .run = run_fused_matmul, .mixed = true, .epilogue = "alpha * acc"},
+     .run = run_fused_matmul, .work = ULP_WORK_CONTRACTION, .weights = "b", .mixed = true,
+     .epilogue = "alpha * acc"},
     {.name = "Gelu", MS, UNARY, .formula = ERF_GELU("x")},
     {.name = "LayerNormalization", .since = 1, .until = 16, .inputs = "x scale bias?=-0",
      .outputs = "y mean? inv_std_dev?",
@@ -368,7 +369,7 @@ const struct ulp_operator ulp_ops_microsoft[] = {
      .outputs = "y",
      .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; "
                    "weight_prepacked:int=0",
-     .infer = infer_packed, .run = run_packed,
+     .infer = infer_packed, .run = run_packed, .work = ULP_WORK_CONTRACTION, .weights = "b",
      .mixed = true, .epilogue = "acc + bias"},
     {.name = "QuickGelu", MS, UNARY, .attributes = "alpha:float=1.702",
      .formula = "x * sigmoid(alpha * x)"},

@@ -322,10 +322,12 @@ static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *err
                : status;
 }
 
-#define CONSTANT .inputs = "", .outputs = "output", .infer = infer_constant, .run = run_constant
+#define CONSTANT                                                                     \
+    .inputs = "", .outputs = "output", .infer = infer_constant, .run = run_constant, \
+    .work = ULP_WORK_MOVE
 #define ONE_HOT                                                                          \
     .inputs = "indices:* depth:* values:*", .outputs = "output", .infer = infer_one_hot, \
-    .run = run_one_hot
+    .run = run_one_hot, .work = ULP_WORK_MOVE
 #define RANGE                                                                                     \
     .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, \
     .derived = "i", .formula = "start + i * delta"
@@ -355,10 +357,10 @@ const struct ulp_operator ulp_ops_generate[] = {
                    "value_ints:ints"},
     {.name = "ConstantOfShape", .since = 9, .inputs = "input:i", .outputs = "output",
      .attributes = "value:tensor",
-     .infer = infer_constant_of_shape, .run = run_constant_of_shape},
+     .infer = infer_constant_of_shape, .run = run_constant_of_shape, .work = ULP_WORK_MOVE},
     {.name = "EyeLike", .since = 9, .inputs = "input:*", .outputs = "output",
      .attributes = "dtype:int; k:int=0",
-     .infer = infer_like, .run = run_eye},
+     .infer = infer_like, .run = run_eye, .work = ULP_WORK_MOVE},
     {.name = "HammingWindow", .since = 17, WINDOW, .formula = ANGLE "25 / 46 - 21 / 46 * cos(a)"},
     {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
     {.name = "Multinomial", .since = 7, .inputs = "input:f", .outputs = "output",

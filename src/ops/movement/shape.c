@@ -202,45 +202,45 @@ static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *erro
     return ULP_OK;
 }
 
-#define SAME .inputs = "x:*", .outputs = "y", .run = run_copy
+#define SAME .inputs = "x:*", .outputs = "y", .run = run_copy, .work = ULP_WORK_MOVE
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_shape[] = {
     {.name = "Dropout", .since = 7, .inputs = "data", .outputs = "output mask?",
      .attributes = "ratio:float=0.5",
-     .infer = infer_dropout, .run = run_dropout},
+     .infer = infer_dropout, .run = run_dropout, .work = ULP_WORK_MOVE},
     {.name = "Dropout", .since = 12, .inputs = "data ratio:f? training_mode:b?",
      .outputs = "output mask?",
-     .attributes = "seed:int", .infer = infer_dropout, .run = run_dropout},
+     .attributes = "seed:int", .infer = infer_dropout, .run = run_dropout, .work = ULP_WORK_MOVE},
     {.name = "Flatten", .since = 1, SAME, .attributes = "axis:int=1", .infer = infer_flatten},
     {.name = "Identity", .since = 1, SAME, .infer = ulp_infer_first},
     {.name = "Reshape", .since = 5, .inputs = "data shape:i", .outputs = "reshaped",
      .infer = infer_reshape,
-     .run = run_copy},
+     .run = run_copy, .work = ULP_WORK_MOVE},
     {.name = "Reshape", .since = 14, .inputs = "data shape:i", .outputs = "reshaped",
      .attributes = "allowzero:int=0",
-     .infer = infer_reshape, .run = run_copy},
+     .infer = infer_reshape, .run = run_copy, .work = ULP_WORK_MOVE},
     {.name = "Shape", .since = 1, .inputs = "data", .outputs = "shape", .infer = infer_shape,
-     .run = run_shape,
+     .run = run_shape, .work = ULP_WORK_MOVE,
      .shape_only = true},
     {.name = "Shape", .since = 15, .inputs = "data", .outputs = "shape",
      .attributes = "start:int=0; end:int",
-     .infer = infer_shape, .run = run_shape, .shape_only = true},
+     .infer = infer_shape, .run = run_shape, .work = ULP_WORK_MOVE, .shape_only = true},
     {.name = "Size", .since = 1, .inputs = "data", .outputs = "size", .infer = infer_size,
-     .run = run_size,
+     .run = run_size, .work = ULP_WORK_MOVE,
      .shape_only = true},
     {.name = "Squeeze", .since = 1, .inputs = "data", .outputs = "squeezed",
      .attributes = "axes:ints",
-     .infer = infer_squeeze, .run = run_copy},
+     .infer = infer_squeeze, .run = run_copy, .work = ULP_WORK_MOVE},
     {.name = "Squeeze", .since = 13, .inputs = "data axes:i?", .outputs = "squeezed",
      .infer = infer_squeeze,
-     .run = run_copy},
+     .run = run_copy, .work = ULP_WORK_MOVE},
     {.name = "Unsqueeze", .since = 1, .inputs = "data", .outputs = "expanded",
      .attributes = "axes:!ints",
-     .infer = infer_unsqueeze, .run = run_copy},
+     .infer = infer_unsqueeze, .run = run_copy, .work = ULP_WORK_MOVE},
     {.name = "Unsqueeze", .since = 13, .inputs = "data axes:i", .outputs = "expanded",
      .infer = infer_unsqueeze,
-     .run = run_copy},
+     .run = run_copy, .work = ULP_WORK_MOVE},
     {0},
 };
 /* clang-format on */

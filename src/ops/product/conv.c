@@ -502,12 +502,14 @@ const struct ulp_operator ulp_ops_conv[] = {
     {.name = "Conv", .since = 1, .inputs = "x w bias?=-0", .outputs = "y",
      .attributes = "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; "
                    "pads:ints; strides:ints",
-     .infer = infer_conv, .run = run_conv, .mixed = true, .epilogue = "acc + bias"},
+     .infer = infer_conv, .run = run_conv, .work = ULP_WORK_CONTRACTION, .weights = "w",
+     .mixed = true, .epilogue = "acc + bias"},
     {.name = "ConvTranspose", .since = 1, .inputs = "x w bias?=-0", .outputs = "y",
      .attributes = "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; "
                    "output_padding:ints; "
                    "output_shape:ints; pads:ints; strides:ints", .infer = infer_conv_transpose,
-     .run = run_conv_transpose, .mixed = true, .epilogue = "acc + bias"},
+     .run = run_conv_transpose, .work = ULP_WORK_CONTRACTION, .weights = "w", .mixed = true,
+     .epilogue = "acc + bias"},
     {0},
 };
 /* clang-format on */

@@ -259,7 +259,8 @@ const struct ulp_operator ulp_ops_deform[] = {
     {.name = "DeformConv", .since = 19, .inputs = "x w offset bias?=-0 mask?", .outputs = "y",
      .attributes = "dilations:ints; group:int=1; kernel_shape:ints; offset_group:int=1; "
                    "pads:ints; strides:ints",
-     .infer = infer_deform, .run = run_deform, .epilogue = "acc + bias"},
+     .infer = infer_deform, .run = run_deform, .work = ULP_WORK_CONTRACTION, .weights = "w",
+     .epilogue = "acc + bias"},
     {0},
 };
 /* clang-format on */

@@ -334,7 +334,7 @@ static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error
 const struct ulp_operator ulp_ops_einsum[] = {
     {.name = "Einsum", .since = 12, .inputs = "inputs*", .outputs = "output",
      .attributes = "equation:!string",
-     .infer = infer_einsum, .run = run_einsum},
+     .infer = infer_einsum, .run = run_einsum, .work = ULP_WORK_CONTRACTION, .weights = "inputs1"},
     {0},
 };
 /* clang-format on */

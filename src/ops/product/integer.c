@@ -58,10 +58,11 @@ static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *erro
     "strides:ints"
 #define GEMM_ATTRIBUTES "alpha:float=1; beta:float=1; transA:int=0; transB:int=0"
 #define QUANTIZED "q = round(acc * (x_scale * w_scale / y_scale) + bias / y_scale) + y_zero_point; "
-#define ROW(op, kind, texts)                                                                 \
-    {                                                                                        \
-        .name = op, .since = 1, .outputs = "y", .attributes = texts, .infer = infer_integer, \
-        .run = run_integer, .parameter = kind
+#define ROW(op, kind, texts)                                                                    \
+    {                                                                                           \
+        .name = op, .since = 1, .outputs = "y", .attributes = texts, .infer = infer_integer,    \
+        .run = run_integer, .work = ULP_WORK_CONTRACTION, .weights = "w", .integer_sums = true, \
+        .parameter = kind
 #define ENDS(op, kind, texts)                                                              \
     [3 * kind + ULP_INTEGER_FLOAT] = ROW(op, kind, texts), .inputs = FACTORS,              \
                 .epilogue = "acc * (x_scale * w_scale) + bias"                             \

@@ -294,7 +294,7 @@ static enum ulp_status run_step_alone(struct ulp_call *call, struct recurrent *s
                                       const int64_t *h_line, struct ulp_error *error)
 {
     struct ulp_arena *outer = call->scratch;
-    enum ulp_status status = ulp_arena_create(&call->scratch, error);
+    enum ulp_status status = ulp_arena_create(&call->scratch, call->budget, error);
     if (status == ULP_OK) {
         status = run_step(call, s, d, formulas, x_row, h_line, error);
         ulp_arena_free(call->scratch);
@@ -378,7 +378,8 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
     return status;
 }
 
-#define RECURRENT .infer = infer_recurrent, .run = run_recurrent
+#define RECURRENT \
+    .infer = infer_recurrent, .run = run_recurrent, .work = ULP_WORK_CONTRACTION, .weights = "w r"
 #define COMMON                                                                           \
     "activation_alpha:floats; activation_beta:floats; activations:strings; clip:float; " \
     "direction:string=forward; hidden_size:int"

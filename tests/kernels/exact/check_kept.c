@@ -65,7 +65,7 @@ START_TEST(kept_factors_change_no_bit)
     }
     ck_assert_uint_eq(budget.used_bytes, 0); /* every form went with its factor */
     ulp_packed_free(packed);
-    ulp_budget_clear(&budget);
+    ulp_budget_close(&budget);
 }
 END_TEST
 

@@ -240,7 +240,7 @@ void case_make(struct node_case *out, const struct ulp_operator *row, const stru
                                        .inputs = out->numbers,
                                        .outputs = out->outputs,
                                        .output_count = count_outputs(row)}};
-    ck_assert_int_eq(ulp_arena_create(&out->arena, NULL), ULP_OK);
+    ck_assert_int_eq(ulp_arena_create(&out->arena, NULL, NULL), ULP_OK);
     for (int i = 0; i < CASE_INPUTS; i++)
         out->outputs[i] = i;
     for (const char *p = text ? text : ""; *(p += strspn(p, " ")); p += strcspn(p, " ")) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "interval.h"
+#include "kernels/contract.h"
 #include "number/mpfr_record.h"
 #include "number/strip/access.h"
 
@@ -435,4 +436,20 @@ enum ulp_status __wrap_ulp_tape_run(const struct ulp_tape_call *call, struct ulp
         check_all(&all, call->outputs, call->tape);
     free(all.items);
     return status;
+}
+
+enum ulp_status __real_ulp_contract(const struct ulp_arithmetic *arithmetic,
+                                    const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                    struct ulp_error *error);
+enum ulp_status __wrap_ulp_contract(const struct ulp_arithmetic *arithmetic,
+                                    const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                    struct ulp_error *error);
+
+enum ulp_status __wrap_ulp_contract(const struct ulp_arithmetic *arithmetic,
+                                    const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                    struct ulp_error *error)
+{
+    if (current)
+        current->contractions++;
+    return __real_ulp_contract(arithmetic, problem, pool, error);
 }

@@ -21,6 +21,7 @@ struct watch {
     const struct ulp_tensor *reference;
     /* checked so far; points: values for which statement 1 leaves a single one */
     size_t tapes, values, points;
+    size_t contractions; /* calls of ulp_contract, which the linker redirects too */
     /* of |v - r| in the width, over all values of statement 2 */
     double largest_share;
 };

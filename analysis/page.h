@@ -1,0 +1,39 @@
+/* A text report's page: where it goes, how wide it is, and its tables. */
+#ifndef ULP_ANALYSIS_PAGE_H
+#define ULP_ANALYSIS_PAGE_H
+
+#include <ulpscope/analysis.h>
+
+#include "base/shown.h"
+#include "base/text.h"
+
+#define ULP_PAGE_WIDTH 100
+#define ULP_PAGE_RANKED 5
+#define ULP_PAGE_NAME 40 /* columns of names in tables whose last column is no name */
+#define ULP_SHOWN_BYTES (4 * ULP_PAGE_WIDTH + 1) /* of a line: four bytes of UTF-8 a column */
+
+struct ulp_page {
+    struct ulp_text *out;
+    int width; /* columns of a terminal; 0: a file, names stay whole */
+    const char *bold, *red, *yellow, *dim, *off;
+};
+struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour);
+
+/* Add a name that stands after `used` columns: what a terminal has no room for is cut at its
+ * front. */
+void ulp_page_name(const struct ulp_page *page, const char *name, int used);
+
+/* report_tables.c: the graph's outputs; the nodes that introduce most, and those that carry most,
+ * of which what only moves a value is one line with what computes it. */
+void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *lane);
+void ulp_page_introduced(const struct ulp_page *page, const struct ulp_audit *audit,
+                         const struct ulp_audit_lane *lane);
+void ulp_page_carried(const struct ulp_page *page, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane);
+
+static inline bool ulp_is_float_output(const struct ulp_audit_output *output)
+{
+    return ulp_type_is_float(output->type);
+}
+
+#endif

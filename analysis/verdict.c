@@ -1,0 +1,112 @@
+/* What an audit says of an arithmetic in a sentence a person can act on. */
+#include "analysis/report_internal.h"
+
+#include <math.h>
+
+static bool is_float(const struct ulp_audit_output *output)
+{
+    return ulp_type_is_float(output->type);
+}
+
+/* The float output of a node that is worst by its error against the reference's rms: what is not
+ * finite, then the largest; NULL: none has a measure. */
+static const struct ulp_audit_output *find_worst(const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_output *worst = NULL;
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_audit_output *output = &node->outputs[o];
+        if (!is_float(output) || output->entire.diverged ||
+            (!output->entire.count && !output->entire.nonfinite))
+            continue;
+        if (!worst || output->entire.nonfinite > worst->entire.nonfinite ||
+            (output->entire.nonfinite == worst->entire.nonfinite &&
+             output->entire.sqnr_db < worst->entire.sqnr_db))
+            worst = output;
+    }
+    return worst;
+}
+
+static const struct ulp_audit_output *find_diverged(const struct ulp_audit_node *node)
+{
+    for (size_t o = 0; o < node->output_count; o++)
+        if (node->outputs[o].entire.diverged)
+            return &node->outputs[o];
+    return NULL;
+}
+
+/* The node that introduces most against its reference's rms; NULL: none introduces anything. */
+static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *source = NULL;
+    double most = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            const double relative = output->introduced.rms / output->range.ref_rms;
+            if (is_float(output) && !output->introduced.diverged && relative > most &&
+                isfinite(relative)) {
+                most = relative;
+                source = &lane->nodes[n];
+            }
+        }
+    return source;
+}
+
+/* "logits is off by 1.2 % of its rms (38.4 dB)" */
+static void add_error(struct ulp_text *out, const struct ulp_audit_output *output)
+{
+    const double relative = output->entire.rms / output->range.ref_rms;
+    if (!(output->entire.rms > 0))
+        ulp_text_show(out, "%s equals the reference", output->name);
+    else if (isfinite(relative))
+        ulp_text_show(out, "%s is off by %.2g of its rms (%.1f dB)", output->name, relative,
+                      output->entire.sqnr_db);
+    else
+        ulp_text_show(out, "%s is off by %.2g (rms) where the reference is 0", output->name,
+                      output->entire.rms);
+}
+
+static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_output *worst)
+{
+    const struct ulp_audit_node *born = &lane->nodes[lane->first_born];
+    double most = 0;
+    for (size_t o = 0; o < born->output_count; o++)
+        most = fmax(most, born->outputs[o].range.ref_max);
+    ulp_text_show(out, "overflows at node %zu %s (%s), whose exact values reach %.3g. ",
+                  born->index, born->name, born->op, most);
+    if (worst && worst->entire.nonfinite)
+        ulp_text_show(out, "Output %s is not finite", worst->name);
+    else if (worst)
+        add_error(out, worst);
+    else
+        ulp_text_add(out, "No output has a measure");
+    ulp_text_show(out, ". Try --keep '%s=fp32'", born->name);
+}
+
+void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
+{
+    const struct ulp_audit_output *worst = find_worst(&lane->outputs),
+                                  *diverged = find_diverged(&lane->outputs);
+    const struct ulp_audit_node *source = find_source(lane);
+    if (lane->first_born >= 0) {
+        add_overflow(out, lane, worst);
+    } else if (diverged && lane->first_decided >= 0) {
+        const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
+        ulp_text_show(out,
+                      "decides otherwise than the reference at node %zu %s (%s): output %s "
+                      "follows other indices or branches",
+                      decided->index, decided->name, decided->op, diverged->name);
+        if (worst) {
+            ulp_text_add(out, "; ");
+            add_error(out, worst);
+        }
+    } else if (!worst) {
+        ulp_text_add(out, "no output has a measure");
+    } else {
+        add_error(out, worst);
+        if (worst->entire.rms > 0 && source)
+            ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
+                          source->op);
+    }
+}

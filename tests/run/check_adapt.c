@@ -1,0 +1,72 @@
+/* A value of one lane given to another (run/lane.h): each element is the one that rounding it to
+ * the other's storage gives, whether or not the conversion was left out. */
+#include "test.h"
+
+#include <math.h>
+
+#include "number/round/round.h"
+#include "run/lane.h"
+#include "tensor/tensor.h"
+
+static const char *const names[] = {"fp8-e4m3",     "fp8-e5m2", "fp8-e4m3fnuz",
+                                    "fp8-e5m2fnuz", "fp16",     "e5m7"};
+enum { FORMATS = sizeof names / sizeof *names };
+
+/* All values of the format that rounding to it can give, as a FLOAT tensor. */
+static void make_all(struct ulp_tensor *out, const struct ulp_format *format)
+{
+    const int64_t count = INT64_C(1) << format->storage_bits;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, &error),
+              error);
+    for (int64_t i = 0; i < count; i++)
+        ((float *)out->data)[i] =
+            (float)ulp_format_round(format, ULP_ROUND_NEAREST_EVEN,
+                                    ulp_format_decode(format, (uint32_t)i), 0, 0);
+}
+
+static void check_pair(const struct ulp_format *from, const struct ulp_format *to)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_tensor all, given;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find("fp16", &arithmetic, &error), error);
+    arithmetic.storage = *to;
+    make_all(&all, from);
+    ck_ulp_ok(ulp_adapt(&given, &all, from, &arithmetic, false, NULL, NULL, &error), error);
+    for (size_t i = 0; i < all.count; i++) {
+        const float x = ((const float *)all.data)[i], y = ((const float *)given.data)[i];
+        const double wanted = ulp_format_round(to, arithmetic.rounding, x, 0, 0);
+        ck_expect((isnan(y) && isnan(wanted)) || (y == wanted && !signbit(y) == !signbit(wanted)),
+                  "%a of %s in %s (subnormals %d): %a, not %a", x, from->name, to->name,
+                  to->subnormals, y, wanted);
+    }
+    ulp_tensor_free(&given);
+    ulp_tensor_free(&all);
+}
+
+START_TEST(values_are_rounded_to_storage)
+{
+    for (int to = 0; to < FORMATS; to++)
+        for (int way = 0; way < 8; way++) {
+            struct ulp_format from, storage;
+            struct ulp_error error;
+            ck_ulp_ok(ulp_format_find(names[_i], &from, &error), error);
+            ck_ulp_ok(ulp_format_find(names[to], &storage, &error), error);
+            storage.subnormals = way & 1;
+            from.subnormals = way & 2;
+            if (way & 4)
+                storage.overflow = ULP_OVERFLOW_SATURATE;
+            check_pair(&from, &storage);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("adapt");
+    TCase *tests = tcase_create("adapt");
+    tcase_add_loop_test(tests, values_are_rounded_to_storage, 0, FORMATS);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
