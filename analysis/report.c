@@ -8,6 +8,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "analysis/report_internal.h"
 
 static enum ulp_status make_folder(const char *folder, struct ulp_error *error)

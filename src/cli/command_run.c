@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "command.h"
-#include "tensor/tensor.h"
 
 enum { OPTION_ALL = 512, OPTION_REPEAT, OPTION_TIMINGS };
 

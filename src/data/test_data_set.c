@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/names.h"
-#include "base/text.h"
 #include "data/data.h"
 #include "load/load.h"
 

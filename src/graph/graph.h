@@ -112,12 +112,6 @@ struct ulp_mapping {
  * element is ULP_ELEMENT_COUNT. Whoever needs its values refuses it. Every other tensor of a model
  * has data, also when count is 0. */
 
-/* The budget that the model was loaded with, for what outlives it; NULL: none. */
-static inline struct ulp_budget *ulp_model_budget(const struct ulp_model *model)
-{
-    return model->budget.root;
-}
-
 /* The node's attribute of that name, or NULL. For names an operator asks for: it looks through the
  * node's list. */
 const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, const char *name);
