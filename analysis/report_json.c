@@ -83,18 +83,35 @@ static json_t *make_number(double value)
 /* JSON holds any characters, but a hostile model's names may not be UTF-8. */
 static json_t *make_text(const char *text)
 {
-    json_t *value = json_string(text);
-    if (value)
-        return value;
+    if (ulp_is_utf8(text))
+        return json_string_nocheck(text);
     struct ulp_text clean = {0};
     struct ulp_shown shown;
     for (const char *end = text + strlen(text); text < end;) {
         text = ulp_show_character(&shown, text, end);
         ulp_text_add(&clean, "%s", shown.text);
     }
-    value = json_string(clean.data ? clean.data : "");
+    json_t *value = clean.failed ? NULL : json_string_nocheck(clean.data);
     ulp_text_free(&clean);
     return value;
+}
+
+/* Set a member, or append an element, which is freed. When there is no memory the whole becomes
+ * NULL, and what it is put into with it. */
+static void set(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) == 0)
+        return;
+    json_decref(*object);
+    *object = NULL;
+}
+
+static void append(json_t **array, json_t *value)
+{
+    if (json_array_append_new(*array, value) == 0)
+        return;
+    json_decref(*array);
+    *array = NULL;
 }
 
 /* The figures of a struct, by name. */
@@ -103,13 +120,12 @@ struct figure {
     size_t offset; /* of a double */
 };
 
-static void set_figures(json_t *object, const void *values, size_t count,
+static void set_figures(json_t **object, const void *values, size_t count,
                         const struct figure *figures)
 {
     for (size_t i = 0; i < count; i++)
-        json_object_set_new(object, figures[i].name,
-                            make_number(*(const double *)(const void *)((const char *)values +
-                                                                        figures[i].offset)));
+        set(object, figures[i].name,
+            make_number(*(const double *)(const void *)((const char *)values + figures[i].offset)));
 }
 
 #define SET_FIGURES(object, values, figures) \
@@ -134,38 +150,36 @@ static json_t *make_metrics(const struct ulp_metrics *m)
 {
     json_t *object = json_object();
     for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-        json_object_set_new(object, ulp_figure_rows[f].name, make_number(ulp_figure_get(m, f)));
-    json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
-    json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
+        set(&object, ulp_figure_rows[f].name, make_number(ulp_figure_get(m, f)));
+    set(&object, "nonfinite", json_integer((json_int_t)m->nonfinite));
+    set(&object, "worst_index", json_integer((json_int_t)m->worst_index));
     if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
-        json_object_set_new(object, "exact", json_true()); /* sqnr_db is infinite: null */
+        set(&object, "exact", json_true()); /* sqnr_db is infinite: null */
     if (m->diverged)
-        json_object_set_new(object, "diverged", json_true());
+        set(&object, "diverged", json_true());
     return object;
 }
 
 static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
 {
     json_t *object = json_object(), *shape = json_array(), *range = json_object();
-    json_object_set_new(object, "name", make_text(output->name));
-    json_object_set_new(object, "type", json_string(ulp_type_name(output->type)));
+    set(&object, "name", make_text(output->name));
+    set(&object, "type", json_string(ulp_type_name(output->type)));
     for (int d = 0; d < output->rank; d++)
-        json_array_append_new(shape, json_integer(output->dims[d]));
-    json_object_set_new(object, "shape", shape);
+        append(&shape, json_integer(output->dims[d]));
+    set(&object, "shape", shape);
     if (output->unpaired)
-        json_object_set_new(object, "unpaired", json_true());
+        set(&object, "unpaired", json_true());
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
-        json_object_set_new(object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
-    SET_FIGURES(range, &output->range, range_figures);
-    json_object_set_new(object, "range", range);
+        set(&object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
+    SET_FIGURES(&range, &output->range, range_figures);
+    set(&object, "range", range);
     if (audit->sample_count > 1) {
         json_t *mean = json_object();
         for (int v = 0; v < ULP_VIEW_COUNT; v++)
-            json_object_set_new(mean, ulp_view_names[v],
-                                make_metrics(ulp_view_mean_get(output, v)));
-        json_object_set_new(object, "mean_over_samples", mean);
-        json_object_set_new(object, "worst_sample",
-                            make_text(audit->sample_names[output->worst_sample]));
+            set(&mean, ulp_view_names[v], make_metrics(ulp_view_mean_get(output, v)));
+        set(&object, "mean_over_samples", mean);
+        set(&object, "worst_sample", make_text(audit->sample_names[output->worst_sample]));
     }
     return object;
 }
@@ -174,32 +188,32 @@ static json_t *make_outputs(const struct ulp_audit *audit, const struct ulp_audi
 {
     json_t *array = json_array();
     for (size_t o = 0; o < node->output_count; o++)
-        json_array_append_new(array, make_output(audit, &node->outputs[o]));
+        append(&array, make_output(audit, &node->outputs[o]));
     return array;
 }
 
 static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_node *node)
 {
     json_t *entry = json_object();
-    json_object_set_new(entry, "index", json_integer((json_int_t)node->index));
-    json_object_set_new(entry, "name", make_text(node->name));
-    json_object_set_new(entry, "op", make_text(node->op));
+    set(&entry, "index", json_integer((json_int_t)node->index));
+    set(&entry, "name", make_text(node->name));
+    set(&entry, "op", make_text(node->op));
     if (node->types.product) {
-        json_object_set_new(entry, "weight_type",
-                            node->types.weight == ULP_TYPE_UNDEFINED
-                                ? json_null()
-                                : make_text(ulp_type_name(node->types.weight)));
-        json_object_set_new(entry, "compute_type", make_text(node->types.compute));
+        set(&entry, "weight_type",
+            node->types.weight == ULP_TYPE_UNDEFINED
+                ? json_null()
+                : make_text(ulp_type_name(node->types.weight)));
+        set(&entry, "compute_type", make_text(node->types.compute));
     }
     if (node->rounds != audit->sample_count)
-        json_object_set_new(entry, "rounds", json_integer((json_int_t)node->rounds));
+        set(&entry, "rounds", json_integer((json_int_t)node->rounds));
     if (node->born)
-        json_object_set_new(entry, "nonfinite_born", json_true());
+        set(&entry, "nonfinite_born", json_true());
     if (node->poisoned)
-        json_object_set_new(entry, "nonfinite_poisoned", json_true());
+        set(&entry, "nonfinite_poisoned", json_true());
     if (isfinite(node->grew))
-        json_object_set_new(entry, "grew", make_number(node->grew));
-    json_object_set_new(entry, "outputs", make_outputs(audit, node));
+        set(&entry, "grew", make_number(node->grew));
+    set(&entry, "outputs", make_outputs(audit, node));
     return entry;
 }
 
@@ -226,7 +240,7 @@ static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
     for (char *line = text, *end; *line; line = end) {
         for (end = line; *end && *end != '\n'; end++)
             ;
-        json_array_append_new(meaning, json_stringn(line, (size_t)(end - line)));
+        append(&meaning, json_stringn(line, (size_t)(end - line)));
         end += *end == '\n';
     }
     return meaning;
@@ -236,11 +250,11 @@ static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audi
 {
     const struct ulp_parting *parting = &lane->parting;
     json_t *parts = json_object();
-    json_object_set_new(parts, "from", make_text(audit->lanes[parting->other].arithmetic.name));
-    json_object_set_new(parts, "first", make_node_name(lane, parting->first));
-    json_object_set_new(parts, "first_step", make_node_name(lane, parting->first_step));
-    json_object_set_new(parts, "steps", json_integer((json_int_t)parting->steps));
-    json_object_set_new(parts, "count", json_integer((json_int_t)parting->count));
+    set(&parts, "from", make_text(audit->lanes[parting->other].arithmetic.name));
+    set(&parts, "first", make_node_name(lane, parting->first));
+    set(&parts, "first_step", make_node_name(lane, parting->first_step));
+    set(&parts, "steps", json_integer((json_int_t)parting->steps));
+    set(&parts, "count", json_integer((json_int_t)parting->count));
     return parts;
 }
 
@@ -267,19 +281,16 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
 static json_t *make_reference(const struct ulp_audit *audit)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "name", make_text(audit->reference));
+    set(&object, "name", make_text(audit->reference));
     if (audit->certificate.given) {
         json_t *certificate = json_object();
-        json_object_set_new(certificate, "output_digits",
-                            make_number(audit->certificate.output_digits));
-        json_object_set_new(certificate, "node_digits",
-                            make_number(audit->certificate.node_digits));
-        json_object_set_new(certificate, "worst_node",
-                            audit->certificate.node ? make_text(audit->certificate.node)
-                                                    : json_null());
-        json_object_set_new(object, "certificate", certificate);
+        set(&certificate, "output_digits", make_number(audit->certificate.output_digits));
+        set(&certificate, "node_digits", make_number(audit->certificate.node_digits));
+        set(&certificate, "worst_node",
+            audit->certificate.node ? make_text(audit->certificate.node) : json_null());
+        set(&object, "certificate", certificate);
     } else {
-        json_object_set_new(object, "certificate", json_null());
+        set(&object, "certificate", json_null());
     }
     return object;
 }
@@ -287,12 +298,12 @@ static json_t *make_reference(const struct ulp_audit *audit)
 static json_t *make_spread(const struct ulp_spread *spread)
 {
     json_t *node = json_object();
-    json_object_set_new(node, "index", json_integer((json_int_t)spread->index));
-    json_object_set_new(node, "name", make_text(spread->name));
-    json_object_set_new(node, "op", make_text(spread->op));
-    json_object_set_new(node, "output", make_text(spread->output));
-    SET_FIGURES(node, spread, spread_figures);
-    json_object_set_new(node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
+    set(&node, "index", json_integer((json_int_t)spread->index));
+    set(&node, "name", make_text(spread->name));
+    set(&node, "op", make_text(spread->op));
+    set(&node, "output", make_text(spread->output));
+    SET_FIGURES(&node, spread, spread_figures);
+    set(&node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
     return node;
 }
 

@@ -22,5 +22,5 @@ ulpscope_SOURCES = \
 # that it has for itself. What it lacks becomes public, or is its own.
 ulpscope_SOURCES += src/base/error.c src/base/error.h src/base/shown.c src/base/shown.h src/base/text.c src/base/text.h
 ulpscope_CPPFLAGS = $(AM_CPPFLAGS)
-ulpscope_LDADD = libulpscope.la
+ulpscope_LDADD = libulpscope.la $(GMP_LIBS)
 dist_man_MANS += %D%/ulpscope.1
