@@ -16,6 +16,9 @@ ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budg
 ULP_API void ulp_model_free(struct ulp_model *model);
 
 ULP_API const char *ulp_model_path(const struct ulp_model *model);
+/* Whether the file at path, links followed, is the model's own or one of its external data: what
+ * nobody wants to write to. */
+ULP_API bool ulp_model_is_read_from(const struct ulp_model *model, const char *path);
 /* The budget that it was loaded with, for what outlives the model; NULL: none. */
 ULP_API struct ulp_budget *ulp_model_budget(const struct ulp_model *model);
 ULP_API int64_t ulp_model_ir_version(const struct ulp_model *model);

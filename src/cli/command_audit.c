@@ -440,6 +440,9 @@ static int run_audit(const struct audit_options *options)
         status = ulp_report_prepare(options->out, &error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
+    if (status == ULP_OK && options->out)
+        status = spare_inputs_of_report(options->out, model, options->common.inputs,
+                                        options->common.input_count, &error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, &error);
     if (status == ULP_OK) {

@@ -7,7 +7,7 @@
 #include "command.h"
 
 struct mma_options {
-    const char *words[3]; /* UNIT IN.npz OUT.npz */
+    char *words[3]; /* UNIT IN.npz OUT.npz */
     int word_count;
     int threads;
     bool list;
@@ -72,7 +72,9 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
 {
     struct ulp_tensor_set in = {0}, out = {0};
     struct ulp_tensor d = {0};
-    enum ulp_status status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
+    enum ulp_status status = spare_inputs(options->words[2], NULL, &options->words[1], 1, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
     if (status == ULP_OK) {
         status = ulp_unit_multiply(options->words[0], &in, options->threads, &d, error);
         if (status == ULP_ERROR_INPUT)

@@ -15,6 +15,7 @@ ulpscope_SOURCES = \
 	%D%/coverage.h \
 	%D%/main.c \
 	%D%/onnx_operators.def \
+	%D%/outputs.c \
 	%D%/print.c \
 	%D%/progress.c \
 	%D%/samples.c

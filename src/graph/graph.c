@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "tensor/tensor.h"
 
@@ -82,6 +83,20 @@ static bool is_anywhere(const struct ulp_graph *graph,
             found = graph->nodes[n].attributes[a].kind == ULP_ATTRIBUTE_GRAPH &&
                     is_anywhere(graph->nodes[n].attributes[a].graph, is_in, what);
     return found;
+}
+
+bool ulp_model_is_read_from(const struct ulp_model *model, const char *path)
+{
+    struct stat file, own;
+    if (stat(path, &file) != 0)
+        return false;
+    if (model->path && stat(model->path, &own) == 0 && own.st_dev == file.st_dev &&
+        own.st_ino == file.st_ino)
+        return true;
+    for (size_t m = 0; m < model->mapping_count; m++)
+        if (model->mappings[m].device == file.st_dev && model->mappings[m].number == file.st_ino)
+            return true;
+    return false;
 }
 
 static bool has_operator(const struct ulp_graph *graph, const void *op)

@@ -3,6 +3,7 @@
 #ifndef ULP_GRAPH_GRAPH_H
 #define ULP_GRAPH_GRAPH_H
 
+#include <sys/types.h>
 #include <ulpscope/model.h>
 
 #include "base/alloc.h"
@@ -106,6 +107,8 @@ struct ulp_model {
 struct ulp_mapping {
     void *address;
     size_t bytes;
+    dev_t device; /* which file it is */
+    ino_t number;
 };
 
 /* A STRING or COMPLEX tensor is described (type, shape, count) but has no data: data is NULL and
