@@ -7,11 +7,15 @@ static void add_border(const struct ulp_page *page, const struct ulp_audit_lane 
                        const struct ulp_audit_border *border)
 {
     char value[ULP_SHOWN_BYTES];
-    ulp_text_add(page->out, "    %s read in %s by ",
-                 ulp_show(value, sizeof value, border->value, ULP_PAGE_NAME, ULP_PAGE_NAME),
-                 border->to);
+    ulp_text_add(page->out, "    %s -> %s: ", border->from, border->to);
+    if (page->width)
+        ulp_text_add(page->out, "%s",
+                     ulp_show_end(value, sizeof value, border->value, ULP_PAGE_NAME));
+    else
+        ulp_text_show(page->out, "%s", border->value);
+    ulp_text_add(page->out, " read by ");
     ulp_page_name(page, lane->nodes[border->first_reader].name,
-                  30 + ULP_PAGE_NAME + (int)strlen(border->to));
+                  32 + ULP_PAGE_NAME + (int)strlen(border->from) + (int)strlen(border->to));
     ulp_text_add(page->out, border->reader_count > 1 ? " and %zu more\n" : "\n",
                  border->reader_count - 1);
 }

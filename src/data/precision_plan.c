@@ -6,6 +6,7 @@
 #include <ulpscope/run.h>
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -19,6 +20,8 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
 enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,
                                struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     const char *equals = strchr(text, '=');
     *out = (struct ulp_keep){0};
     if (!equals || equals == text)
@@ -99,6 +102,8 @@ static enum ulp_status read_plan(struct ulp_precision_plan *plan, const char *na
 enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *budget,
                                         struct ulp_precision_plan *out, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     unsigned char *bytes;
     size_t count;
     json_error_t where;

@@ -256,13 +256,6 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, size_t reader, b
                : read_across(lane, slot, reader, mixed, converted, out, error);
 }
 
-bool ulp_is_parameter(const struct ulp_step *step, size_t i)
-{
-    return (i < step->bound.input_slot_count && i < step->own_input_count &&
-            step->bound.inputs[i].kind == 'p') ||
-           (i >= step->own_input_count && !step->bound.blocks);
-}
-
 bool ulp_is_as_given(const struct ulp_block *block, int slot)
 {
     for (; block->slots[slot].outer >= 0; block = block->parent)

@@ -59,9 +59,6 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, size_t reader, b
                                struct ulp_tensor *converted, const struct ulp_tensor **out,
                                struct ulp_error *error);
 
-/* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form
- * reads? */
-bool ulp_is_parameter(const struct ulp_step *step, size_t i);
 /* Is the step's input i what one of its bodies captures? */
 static inline bool ulp_is_captured(const struct ulp_step *step, size_t i)
 {

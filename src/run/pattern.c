@@ -36,14 +36,16 @@ static bool matches(const char *glob, const char *text)
     return !*glob;
 }
 
-static const char *node_name(const void *plan, size_t i)
+static const char *node_name(const void *context, size_t i)
 {
-    return ulp_plan_node_name(plan, i);
+    const struct ulp_plan *plan = context;
+    return plan->nodes[i].step->name;
 }
 
-static const char *node_op(const void *plan, size_t i)
+static const char *node_op(const void *context, size_t i)
 {
-    return ulp_plan_node_op(plan, i);
+    const struct ulp_plan *plan = context;
+    return plan->nodes[i].step->bound.node->op_type;
 }
 
 /* The nodes of a step's bodies. */

@@ -108,6 +108,15 @@ static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *
  * If, Loop or Scan; of a captured value that of the value outside. */
 size_t ulp_slot_holder(const struct ulp_block *block, int slot);
 
+/* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form
+ * reads? */
+static inline bool ulp_is_parameter(const struct ulp_step *step, size_t i)
+{
+    return (i < step->bound.input_slot_count && i < step->own_input_count &&
+            step->bound.inputs[i].kind == 'p') ||
+           (i >= step->own_input_count && !step->bound.blocks);
+}
+
 /* Where a node of the plan is. */
 struct ulp_plan_node {
     const struct ulp_block *block;
