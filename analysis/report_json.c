@@ -192,12 +192,15 @@ static json_t *make_outputs(const struct ulp_audit *audit, const struct ulp_audi
     return array;
 }
 
-static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_node *node)
+static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_node *node)
 {
     json_t *entry = json_object();
     set(&entry, "index", json_integer((json_int_t)node->index));
     set(&entry, "name", make_text(node->name));
     set(&entry, "op", make_text(node->op));
+    if (node->kept >= 0)
+        set(&entry, "arithmetic", make_text(lane->kept[node->kept].name));
     if (node->types.product) {
         set(&entry, "weight_type",
             node->types.weight == ULP_TYPE_UNDEFINED
@@ -250,7 +253,7 @@ static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audi
 {
     const struct ulp_parting *parting = &lane->parting;
     json_t *parts = json_object();
-    set(&parts, "from", make_text(audit->lanes[parting->other].arithmetic.name));
+    set(&parts, "from", make_text(audit->lanes[parting->other].name));
     set(&parts, "first", make_node_name(lane, parting->first));
     set(&parts, "first_step", make_node_name(lane, parting->first_step));
     set(&parts, "steps", json_integer((json_int_t)parting->steps));
@@ -258,13 +261,50 @@ static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audi
     return parts;
 }
 
+static json_t *make_border(const struct ulp_audit_lane *lane, const struct ulp_audit_border *border)
+{
+    json_t *object = json_object();
+    set(&object, "value", make_text(border->value));
+    set(&object, "producer", make_text(lane->nodes[border->producer].name));
+    set(&object, "from", make_text(border->from));
+    set(&object, "to", make_text(border->to));
+    set(&object, "readers", json_integer((json_int_t)border->reader_count));
+    set(&object, "first_reader", make_text(lane->nodes[border->first_reader].name));
+    set(&object, "elements",
+        border->elements ? json_integer((json_int_t)border->elements) : json_null());
+    return object;
+}
+
+/* Of a lane whose nodes differ: how many are kept in what, and the borders. */
+static void put_kept(struct writer *writer, const struct ulp_audit_lane *lane)
+{
+    open_value(writer, "kept", '[');
+    for (size_t k = 0; k < lane->kept_count; k++) {
+        json_t *kept = json_object();
+        json_int_t nodes = 0;
+        for (size_t n = 0; n < lane->node_count; n++)
+            nodes += lane->nodes[n].kept == (ptrdiff_t)k;
+        set(&kept, "arithmetic", make_text(lane->kept[k].name));
+        set(&kept, "meaning", make_meaning(&lane->kept[k]));
+        set(&kept, "nodes", json_integer(nodes));
+        put(writer, NULL, kept);
+    }
+    close_value(writer, ']');
+    open_value(writer, "borders", '[');
+    for (size_t b = 0; b < lane->border_count; b++)
+        put(writer, NULL, make_border(lane, &lane->borders[b]));
+    close_value(writer, ']');
+}
+
 static void put_lane(struct writer *writer, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
     open_value(writer, NULL, '{');
-    put(writer, "name", make_text(lane->arithmetic.name));
+    put(writer, "name", make_text(lane->name));
     put(writer, "verdict", make_verdict(lane));
     put(writer, "meaning", make_meaning(&lane->arithmetic));
+    if (lane->kept_count)
+        put_kept(writer, lane);
     put(writer, "first_nonfinite", make_node_name(lane, lane->first_born));
     put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
     if (lane->parting.other >= 0)
@@ -272,7 +312,7 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
     put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
     open_value(writer, "nodes", '[');
     for (size_t n = 0; n < lane->node_count; n++)
-        put(writer, NULL, make_node(audit, &lane->nodes[n]));
+        put(writer, NULL, make_node(audit, lane, &lane->nodes[n]));
     close_value(writer, ']');
     put(writer, "outputs", make_outputs(audit, &lane->outputs));
     close_value(writer, '}');

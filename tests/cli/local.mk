@@ -10,6 +10,7 @@ check_PROGRAMS += check_exhaustion
 TESTS += check_exhaustion
 check_exhaustion_SOURCES = %D%/check_exhaustion.c tests/support/exhaust.c tests/support/exhaust.h $(ulpscope_SOURCES)
 check_exhaustion_CPPFLAGS = $(test_cppflags) -Dmain=ulpscope_main
+check_exhaustion_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 check_exhaustion_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free,--wrap=strdup \
 	-Wl,--wrap=strndup,--wrap=mmap,--wrap=pthread_create
 check_exhaustion_LDADD = $(test_libs)
