@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	%D%/audit.c \
 	%D%/certify.c %D%/figure.c %D%/figure.h %D%/metric.def %D%/view.def \
 	%D%/given.c %D%/given.h \
+	%D%/hint.c \
 	%D%/limit.c \
 	%D%/median.c %D%/median.h \
 	%D%/merge.c \

@@ -230,6 +230,12 @@ static json_t *make_verdict(const struct ulp_audit_lane *lane)
 {
     struct ulp_text text = {0};
     ulp_report_verdict(lane, &text);
+    struct ulp_text hint = {0};
+    ulp_report_hint(lane, &hint);
+    if (hint.length)
+        ulp_text_add(&text, ". %s", hint.data);
+    text.failed |= hint.failed;
+    ulp_text_free(&hint);
     json_t *verdict = text.failed ? NULL : make_text(text.data ? text.data : "");
     ulp_text_free(&text);
     return verdict;
