@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "analysis/figure.h"
+#include "analysis/json_value.h"
 #include "analysis/report_internal.h"
 
 #define SCHEMA_VERSION 1
@@ -75,28 +76,6 @@ static void put(struct writer *writer, const char *key, json_t *value)
     json_decref(value);
 }
 
-static json_t *make_number(double value)
-{
-    return isfinite(value) ? json_real(value + 0.0) : json_null(); /* no -0.0 */
-}
-
-/* JSON holds any characters, but a hostile model's names may not be UTF-8. */
-static json_t *make_text(const char *text)
-{
-    json_t *value = json_string(text);
-    if (value)
-        return value;
-    struct ulp_text clean = {0};
-    struct ulp_shown shown;
-    for (const char *end = text + strlen(text); text < end;) {
-        text = ulp_show_character(&shown, text, end);
-        ulp_text_add(&clean, "%s", shown.text);
-    }
-    value = json_string(clean.data ? clean.data : "");
-    ulp_text_free(&clean);
-    return value;
-}
-
 /* The figures of a struct, by name. */
 struct figure {
     const char *name;
@@ -108,8 +87,8 @@ static void set_figures(json_t *object, const void *values, size_t count,
 {
     for (size_t i = 0; i < count; i++)
         json_object_set_new(object, figures[i].name,
-                            make_number(*(const double *)(const void *)((const char *)values +
-                                                                        figures[i].offset)));
+                            ulp_json_number(*(const double *)(const void *)((const char *)values +
+                                                                            figures[i].offset)));
 }
 
 #define SET_FIGURES(object, values, figures) \
@@ -134,7 +113,7 @@ static json_t *make_metrics(const struct ulp_metrics *m)
 {
     json_t *object = json_object();
     for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-        json_object_set_new(object, ulp_figure_rows[f].name, make_number(ulp_figure_get(m, f)));
+        json_object_set_new(object, ulp_figure_rows[f].name, ulp_json_number(ulp_figure_get(m, f)));
     json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
     json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
     if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
@@ -147,7 +126,7 @@ static json_t *make_metrics(const struct ulp_metrics *m)
 static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
 {
     json_t *object = json_object(), *shape = json_array(), *range = json_object();
-    json_object_set_new(object, "name", make_text(output->name));
+    json_object_set_new(object, "name", ulp_json_text(output->name));
     json_object_set_new(object, "type", json_string(ulp_type_name(output->type)));
     for (int d = 0; d < output->rank; d++)
         json_array_append_new(shape, json_integer(output->dims[d]));
@@ -165,7 +144,7 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
                                 make_metrics(ulp_view_mean_get(output, v)));
         json_object_set_new(object, "mean_over_samples", mean);
         json_object_set_new(object, "worst_sample",
-                            make_text(audit->sample_names[output->worst_sample]));
+                            ulp_json_text(audit->sample_names[output->worst_sample]));
     }
     return object;
 }
@@ -182,14 +161,14 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_n
 {
     json_t *entry = json_object();
     json_object_set_new(entry, "index", json_integer((json_int_t)node->index));
-    json_object_set_new(entry, "name", make_text(node->name));
-    json_object_set_new(entry, "op", make_text(node->op));
+    json_object_set_new(entry, "name", ulp_json_text(node->name));
+    json_object_set_new(entry, "op", ulp_json_text(node->op));
     if (node->types.product) {
         json_object_set_new(entry, "weight_type",
                             node->types.weight == ULP_TYPE_UNDEFINED
                                 ? json_null()
-                                : make_text(ulp_type_name(node->types.weight)));
-        json_object_set_new(entry, "compute_type", make_text(node->types.compute));
+                                : ulp_json_text(ulp_type_name(node->types.weight)));
+        json_object_set_new(entry, "compute_type", ulp_json_text(node->types.compute));
     }
     if (node->rounds != audit->sample_count)
         json_object_set_new(entry, "rounds", json_integer((json_int_t)node->rounds));
@@ -198,7 +177,7 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_n
     if (node->poisoned)
         json_object_set_new(entry, "nonfinite_poisoned", json_true());
     if (isfinite(node->grew))
-        json_object_set_new(entry, "grew", make_number(node->grew));
+        json_object_set_new(entry, "grew", ulp_json_number(node->grew));
     json_object_set_new(entry, "outputs", make_outputs(audit, node));
     return entry;
 }
@@ -206,14 +185,14 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_n
 /* The node's name; null for none. */
 static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
 {
-    return node < 0 ? json_null() : make_text(lane->nodes[node].name);
+    return node < 0 ? json_null() : ulp_json_text(lane->nodes[node].name);
 }
 
 static json_t *make_verdict(const struct ulp_audit_lane *lane)
 {
     struct ulp_text text = {0};
     ulp_report_verdict(lane, &text);
-    json_t *verdict = text.failed ? NULL : make_text(text.data ? text.data : "");
+    json_t *verdict = text.failed ? NULL : ulp_json_text(text.data ? text.data : "");
     ulp_text_free(&text);
     return verdict;
 }
@@ -236,7 +215,7 @@ static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audi
 {
     const struct ulp_parting *parting = &lane->parting;
     json_t *parts = json_object();
-    json_object_set_new(parts, "from", make_text(audit->lanes[parting->other].arithmetic.name));
+    json_object_set_new(parts, "from", ulp_json_text(audit->lanes[parting->other].arithmetic.name));
     json_object_set_new(parts, "first", make_node_name(lane, parting->first));
     json_object_set_new(parts, "first_step", make_node_name(lane, parting->first_step));
     json_object_set_new(parts, "steps", json_integer((json_int_t)parting->steps));
@@ -248,7 +227,7 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
     open_value(writer, NULL, '{');
-    put(writer, "name", make_text(lane->arithmetic.name));
+    put(writer, "name", ulp_json_text(lane->arithmetic.name));
     put(writer, "verdict", make_verdict(lane));
     put(writer, "meaning", make_meaning(&lane->arithmetic));
     put(writer, "first_nonfinite", make_node_name(lane, lane->first_born));
@@ -267,15 +246,15 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
 static json_t *make_reference(const struct ulp_audit *audit)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "name", make_text(audit->reference));
+    json_object_set_new(object, "name", ulp_json_text(audit->reference));
     if (audit->certificate.given) {
         json_t *certificate = json_object();
         json_object_set_new(certificate, "output_digits",
-                            make_number(audit->certificate.output_digits));
+                            ulp_json_number(audit->certificate.output_digits));
         json_object_set_new(certificate, "node_digits",
-                            make_number(audit->certificate.node_digits));
+                            ulp_json_number(audit->certificate.node_digits));
         json_object_set_new(certificate, "worst_node",
-                            audit->certificate.node ? make_text(audit->certificate.node)
+                            audit->certificate.node ? ulp_json_text(audit->certificate.node)
                                                     : json_null());
         json_object_set_new(object, "certificate", certificate);
     } else {
@@ -288,9 +267,9 @@ static json_t *make_spread(const struct ulp_spread *spread)
 {
     json_t *node = json_object();
     json_object_set_new(node, "index", json_integer((json_int_t)spread->index));
-    json_object_set_new(node, "name", make_text(spread->name));
-    json_object_set_new(node, "op", make_text(spread->op));
-    json_object_set_new(node, "output", make_text(spread->output));
+    json_object_set_new(node, "name", ulp_json_text(spread->name));
+    json_object_set_new(node, "op", ulp_json_text(spread->op));
+    json_object_set_new(node, "output", ulp_json_text(spread->output));
     SET_FIGURES(node, spread, spread_figures);
     json_object_set_new(node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
     return node;
@@ -299,13 +278,14 @@ static json_t *make_spread(const struct ulp_spread *spread)
 static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads)
 {
     open_value(writer, NULL, '{');
-    put(writer, "base", make_text(spreads->base));
+    put(writer, "base", ulp_json_text(spreads->base));
     open_value(writer, "schedules", '[');
     for (size_t s = 0; s < spreads->schedule_count; s++)
-        put(writer, NULL, make_text(spreads->schedules[s]));
+        put(writer, NULL, ulp_json_text(spreads->schedules[s]));
     close_value(writer, ']');
     put(writer, "other_gpu",
-        spreads->other_gpu < 0 ? json_null() : make_text(spreads->schedules[spreads->other_gpu]));
+        spreads->other_gpu < 0 ? json_null()
+                               : ulp_json_text(spreads->schedules[spreads->other_gpu]));
     open_value(writer, "nodes", '[');
     for (size_t i = 0; i < spreads->count; i++)
         put(writer, NULL, make_spread(&spreads->items[i]));
@@ -319,7 +299,7 @@ static void put_nonfinite_inputs(struct writer *writer, const struct ulp_audit *
     for (size_t i = 0; i < audit->nonfinite_input_count; i++) {
         const struct ulp_audit_input *input = &audit->nonfinite_inputs[i];
         open_value(writer, NULL, '{');
-        put(writer, "input", make_text(input->name));
+        put(writer, "input", ulp_json_text(input->name));
         put(writer, "sample", json_integer((json_int_t)input->sample));
         put(writer, "count", json_integer((json_int_t)input->count));
         close_value(writer, '}');
@@ -335,24 +315,24 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     put(&writer, "schema", json_integer(SCHEMA_VERSION));
     put(&writer, "ulpscope", json_string(ulp_version()));
     open_value(&writer, "model", '{');
-    put(&writer, "path", make_text(audit->model_path));
+    put(&writer, "path", ulp_json_text(audit->model_path));
     put(&writer, "ir_version", json_integer(audit->ir_version));
     put(&writer, "opset", json_integer(audit->opset));
     close_value(&writer, '}');
     put(&writer, "reference", make_reference(audit));
     if (audit->reference_model) {
         open_value(&writer, "reference_model", '{');
-        put(&writer, "path", make_text(audit->reference_model));
+        put(&writer, "path", ulp_json_text(audit->reference_model));
         put(&writer, "paired", json_integer((json_int_t)audit->paired_count));
         put(&writer, "unpaired", json_integer((json_int_t)audit->unpaired_count));
         close_value(&writer, '}');
     }
     open_value(&writer, "samples", '[');
     for (size_t s = 0; s < audit->sample_count; s++)
-        put(&writer, NULL, make_text(audit->sample_names[s]));
+        put(&writer, NULL, ulp_json_text(audit->sample_names[s]));
     close_value(&writer, ']');
     put_nonfinite_inputs(&writer, audit);
-    put(&writer, "seconds", make_number(audit->seconds));
+    put(&writer, "seconds", ulp_json_number(audit->seconds));
     put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
     open_value(&writer, "arithmetics", '[');
     for (size_t l = 0; l < audit->lane_count; l++)

@@ -20,6 +20,7 @@ static const struct {
     {"audit", command_audit,
      "run a model in several arithmetics beside a reference; say which layer loses accuracy"},
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
+    {"compare", command_compare, "say whether another framework's recorded tensors are as near to the truth as they can be"},
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance,
      "run ONNX's own test cases and count passed, failed, out of scope"},
