@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/compare/expected.c \
 	%D%/compare/fit.c \
 	%D%/compare/guess.c \
+	%D%/compare/layout.c \
 	%D%/compare/match.c \
 	%D%/compare/suspects.c \
 	%D%/compare/tail.c \

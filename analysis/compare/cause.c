@@ -180,7 +180,8 @@ static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t fi
     enum ulp_status status = ulp_suspects_find(comparing, file, tensor, &suspects, error);
     if (status != ULP_OK)
         return status;
-    if (!(off < PREPROCESSING_MIN))
+    status = ulp_explain_order(comparing, file, cause, error);
+    if (status == ULP_OK && !cause->text && !(off < PREPROCESSING_MIN))
         status = guess(comparing, file, tensor, &suspects, cause, error);
     if (status == ULP_OK && !cause->text)
         status = ulp_explain_format(comparing, file, tensor, cause, error);

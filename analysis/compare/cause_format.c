@@ -79,7 +79,7 @@ static enum ulp_status is_likely(const struct ulp_comparing *comparing, size_t f
     if (clean && format->products_only)
         *likely = *likely && is_product(comparing, tensor);
     else if (clean)
-        *likely = *likely && is_on_grid(comparing->work[tensor].recorded[file], storage);
+        *likely = *likely && is_on_grid(ulp_recorded(&comparing->work[tensor], file), storage);
     *likely = *likely || format->integers;
     return ratios && before ? ULP_OK : ulp_comparing_memory(error);
 }
@@ -141,7 +141,7 @@ enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t
                                             {"bf16", false, false},
                                             {"fp16", false, false},
                                             {"fp16-strict", false, false}};
-    const struct ulp_tensor *recorded = comparing->work[tensor].recorded[file];
+    const struct ulp_tensor *recorded = ulp_recorded(&comparing->work[tensor], file);
     enum ulp_status status = ULP_OK;
     for (int narrow = 1; narrow >= 0; narrow--)
         for (size_t i = 0; i < sizeof formats / sizeof *formats && status == ULP_OK && !cause->text;

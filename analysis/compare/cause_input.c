@@ -34,33 +34,54 @@ static enum ulp_status take_input(const struct ulp_tensor *given, const struct u
     return status;
 }
 
+/* The inputs that were recorded, those given for others; `order`: elements in the order in which
+ * they were recorded, whatever the layout. *fits: they have as many elements as the model takes. */
+static enum ulp_status take_inputs(const struct ulp_comparing *comparing, size_t file, bool order,
+                                   struct ulp_tensor_set *out, bool *fits, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    *fits = true;
+    for (size_t i = 0; i < comparing->inputs->count && status == ULP_OK; i++) {
+        const struct ulp_named_tensor *given = &comparing->inputs->items[i];
+        const ptrdiff_t number = ulp_compared_find(comparing, given->name, 0);
+        const struct ulp_compared_work *work = number < 0 ? NULL : &comparing->work[number];
+        struct ulp_tensor taken = ulp_tensor_view(&given->tensor);
+        bool one_fits = true;
+        if (work && work->recorded[file])
+            status =
+                take_input(&given->tensor, order ? work->recorded[file] : ulp_recorded(work, file),
+                           &taken, &one_fits, error);
+        *fits = *fits && one_fits;
+        if (status == ULP_OK)
+            status = ulp_tensor_set_add(out, given->name, &taken, error);
+        ulp_tensor_free(&taken);
+    }
+    return status;
+}
+
+/* The file on the inputs that were recorded; *again stays empty when they do not fit. */
+static enum ulp_status compare_recorded(const struct ulp_comparing *comparing, size_t file,
+                                        bool order, struct ulp_comparison *again,
+                                        struct ulp_error *error)
+{
+    struct ulp_tensor_set inputs = {0};
+    bool fits;
+    *again = (struct ulp_comparison){0};
+    enum ulp_status status = take_inputs(comparing, file, order, &inputs, &fits, error);
+    if (status == ULP_OK && fits)
+        status = ulp_compare_again(comparing, &inputs, file, comparing->options->arithmetics,
+                                   comparing->options->arithmetic_count, again, error);
+    ulp_tensor_set_free(&inputs);
+    return status;
+}
+
 /* Everything else, on the inputs that were recorded. Adds a sentence. */
 static enum ulp_status add_rest(const struct ulp_comparing *comparing, size_t file,
                                 struct ulp_text *text, struct ulp_error *error)
 {
-    struct ulp_tensor_set inputs = {0};
-    struct ulp_comparison again = {0};
-    bool all_fit = true;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < comparing->inputs->count && status == ULP_OK; i++) {
-        const struct ulp_named_tensor *given = &comparing->inputs->items[i];
-        const ptrdiff_t number = ulp_compared_find(comparing, given->name, 0);
-        const struct ulp_tensor *recorded =
-            number < 0 ? NULL : comparing->work[number].recorded[file];
-        struct ulp_tensor taken = ulp_tensor_view(&given->tensor);
-        bool fits = true;
-        if (recorded)
-            status = take_input(&given->tensor, recorded, &taken, &fits, error);
-        all_fit = all_fit && fits;
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(&inputs, given->name, &taken, error);
-        ulp_tensor_free(&taken);
-    }
-    if (status == ULP_OK && all_fit)
-        status = ulp_compare_again(comparing, &inputs, file, comparing->options->arithmetics,
-                                   comparing->options->arithmetic_count, &again, error);
-    ulp_tensor_set_free(&inputs);
-    if (status != ULP_OK || !all_fit)
+    struct ulp_comparison again;
+    enum ulp_status status = compare_recorded(comparing, file, false, &again, error);
+    if (status != ULP_OK || !again.file_count)
         return status;
     const ptrdiff_t first = again.files[0].first_unexplained;
     if (first < 0)
@@ -75,6 +96,33 @@ static enum ulp_status add_rest(const struct ulp_comparing *comparing, size_t fi
             again.tensors[first].name, again.tensors[first].node, again.tensors[first].op);
     ulp_comparison_free(&again);
     return ULP_OK;
+}
+
+enum ulp_status ulp_explain_order(const struct ulp_comparing *comparing, size_t file,
+                                  struct ulp_cause *cause, struct ulp_error *error)
+{
+    const struct ulp_compared_tensor *turned = NULL;
+    struct ulp_comparison again;
+    struct ulp_text text = {0};
+    char recorded[200];
+    for (size_t t = comparing->out->tensor_count; t-- > 0;)
+        if (comparing->out->tensors[t].index < 0 && comparing->out->tensors[t].values[file].turned)
+            turned = &comparing->out->tensors[t];
+    if (!turned)
+        return ULP_OK;
+    enum ulp_status status = compare_recorded(comparing, file, true, &again, error);
+    const bool explained = status == ULP_OK && again.file_count && again.files[0].explained;
+    ulp_comparison_free(&again);
+    if (!explained)
+        return status;
+    ulp_tensor_describe_text(comparing->work[turned - comparing->out->tensors].recorded[file],
+                             recorded, sizeof recorded);
+    ulp_text_show(&text,
+                  "the input '%s' was prepared otherwise: it was recorded as %s, and its elements "
+                  "were taken in that order without being transposed. With them in that order "
+                  "everything that was recorded is explained.",
+                  turned->name, recorded);
+    return ulp_cause_set(comparing, cause, ULP_CAUSE_PREPROCESSING, &text, turned->name, error);
 }
 
 /* Integers: which differ. */
@@ -131,7 +179,7 @@ enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t 
 {
     const char *name = comparing->out->tensors[tensor].name;
     const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, name),
-                            *recorded = comparing->work[tensor].recorded[file];
+                            *recorded = ulp_recorded(&comparing->work[tensor], file);
     struct ulp_text text = {0};
     enum ulp_cause_kind kind = ULP_CAUSE_INPUTS;
     char one[200], other[200];

@@ -1,6 +1,7 @@
 /* A comparison in the making.
  *
  *   match.c     which value of the graph each recorded array is
+ *   layout.c    recorded tensors in the graph's layout
  *   collect.c   the run on the inputs: reference, arithmetics and their schedules side by side
  *   trials.c    runs of problems close by
  *   expected.c  from both: how large errors of an arithmetic are at a tensor, and the judgement
@@ -39,7 +40,8 @@ struct ulp_members {
 
 /* Beside comparison->tensors[i]. */
 struct ulp_compared_work {
-    const struct ulp_tensor **recorded; /* by recording; NULL */
+    const struct ulp_tensor **recorded; /* by recording, as it was read; NULL */
+    struct ulp_tensor *turned;          /* by recording: in the graph's layout; no data: it is */
     struct ulp_error_size *stored;      /* by recording: of rounding the reference to its type */
     struct ulp_members *members;        /* by arithmetic */
     double *reference;                  /* its values */
@@ -81,6 +83,12 @@ static inline struct ulp_budget *ulp_comparing_budget(const struct ulp_comparing
 {
     return ulp_arena_budget(comparing->arena);
 }
+/* What was recorded, in the graph's layout. */
+static inline const struct ulp_tensor *ulp_recorded(const struct ulp_compared_work *work,
+                                                    size_t file)
+{
+    return work->turned[file].data ? &work->turned[file] : work->recorded[file];
+}
 /* A copy of text in the result's memory; NULL: there is none left. */
 char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text);
 /* The number in `names` of NAME, or of NAME[k] of a later round; -1: it is not there. */
@@ -101,6 +109,12 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
 
 /* match.c: out->tensors in no order yet, and what could not be matched. */
 enum ulp_status ulp_compare_match(struct ulp_comparing *comparing, struct ulp_error *error);
+
+/* layout.c: the tensor in like's layout when it has the channels of each picture last and like has
+ * them first, or the reverse; else *out has no data. */
+enum ulp_status ulp_layout_turn(struct ulp_tensor *out, const struct ulp_tensor *recorded,
+                                const struct ulp_tensor *like, struct ulp_budget *budget,
+                                struct ulp_error *error);
 
 /* collect.c */
 enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_error *error);
@@ -154,6 +168,11 @@ enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_
                               struct ulp_error *error);
 /* cause_input.c: tensor is an input, and recorded. */
 enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                  struct ulp_cause *cause, struct ulp_error *error);
+/* ... no input is unexplained, but some were recorded in another layout than the graph's: were
+ * their elements taken in the order in which they were recorded? cause->text stays NULL when
+ * not. */
+enum ulp_status ulp_explain_order(const struct ulp_comparing *comparing, size_t file,
                                   struct ulp_cause *cause, struct ulp_error *error);
 /* cause_format.c: cause->text stays NULL when no other arithmetic is likely. */
 enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t file,

@@ -34,8 +34,11 @@ ptrdiff_t ulp_round_find(const struct ulp_names *names, const char *name, size_t
 void ulp_comparing_begins(struct ulp_comparing *comparing)
 {
     const struct ulp_compare_options *options = comparing->options;
-    if (options->begins && options->progress)
+    if (options->begins && options->progress) {
+        struct ulp_environment *paused = ulp_environment_pause();
         options->begins(options->progress->context, comparing->part, comparing->part_count);
+        ulp_environment_resume(paused);
+    }
     comparing->part++;
 }
 
@@ -80,6 +83,8 @@ static void free_comparing(struct ulp_comparing *comparing)
     for (size_t t = 0; t < comparing->out->tensor_count; t++) {
         ulp_free(comparing->work[t].reference);
         ulp_free(comparing->work[t].previous);
+        for (size_t f = 0; f < comparing->recording_count; f++)
+            ulp_tensor_free(&comparing->work[t].turned[f]);
     }
     for (size_t d = 0; d < comparing->decision_count; d++)
         ulp_tensor_free(&comparing->decisions[d]);

@@ -266,7 +266,8 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
                                 .file = file,
                                 .input = input,
                                 .looking = {.name = target->name,
-                                            .recorded = comparing->work[tensor].recorded[file]}};
+                                            .recorded =
+                                                ulp_recorded(&comparing->work[tensor], file)}};
     const struct ulp_plan_options options = {.inputs = comparing->inputs};
     double least = INFINITY;
     size_t best = 0;

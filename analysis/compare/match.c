@@ -144,10 +144,12 @@ static enum ulp_status add_tensor(struct ulp_comparing *comparing, char *name, s
     *work = (struct ulp_compared_work){
         .order = SIZE_MAX,
         .recorded = ulp_arena_take(comparing->arena, files, sizeof *work->recorded),
+        .turned = ulp_arena_take(comparing->arena, files, sizeof *work->turned),
         .stored = ulp_arena_take(comparing->arena, files, sizeof *work->stored),
         .members = ulp_arena_take(comparing->arena, lanes, sizeof *work->members)};
-    bool whole = tensor->expected && tensor->values && work->recorded && work->stored &&
-                 work->members && ulp_names_add(&comparing->numbers, name, (int)*number);
+    bool whole = tensor->expected && tensor->values && work->recorded && work->turned &&
+                 work->stored && work->members &&
+                 ulp_names_add(&comparing->numbers, name, (int)*number);
     for (size_t f = 0; whole && f < files; f++) {
         struct ulp_compared_value *value = &tensor->values[f];
         value->arithmetics = ulp_arena_take(out->memory, lanes, sizeof *value->arithmetics);

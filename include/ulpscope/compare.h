@@ -19,7 +19,7 @@ struct ulp_expected_error {
      * trial, so that its size varies as one number's does; large when it averages out */
     double freedom;
     size_t trials; /* rms is the mean of */
-    /* errors up to this are explained anyway: a step of a scale in quantised tensors, 2^-24 in
+    /* errors up to this are explained anyway: a step of a scale in quantised tensors, 2^-23 in
      * functions between -1 and 1; 0: there is no such size */
     double floor;
     size_t nonfinite; /* most elements that became infinite or NaN where the reference did not */
@@ -34,6 +34,7 @@ struct ulp_expected_error {
 struct ulp_compared_value {
     bool recorded; /* false: this recording does not have it, and the rest is zero */
     bool reshaped; /* its shape is not the graph's: nothing was measured, and it is not explained */
+    bool turned;   /* recorded with channels last where the graph has them first, or the reverse */
     struct ulp_metrics truth;        /* of recorded - reference */
     struct ulp_metrics *arithmetics; /* by arithmetic: of recorded - what the arithmetic gives */
     struct ulp_metrics *others;      /* by recording: of this - that one; count 0 where not both */
