@@ -9,6 +9,7 @@
 #include "analysis/given.h"
 #include "analysis/figure.h"
 #include "analysis/metrics.h"
+#include "analysis/mixed.h"
 #include "analysis/parting.h"
 #include "run/lane.h"
 #include "analysis/taint.h"
@@ -77,7 +78,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         if (!node->name || !node->op)
             return out_of_memory(error);
     }
-    return ULP_OK;
+    return ulp_mixed_prepare(lane, plan, index, audit->memory, error);
 }
 
 static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *error)
@@ -424,11 +425,12 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_lane_value *value = &values[o];
         struct ulp_metrics views[ULP_VIEW_COUNT] = {0};
-        struct ulp_format format = lane->arithmetic.storage;
+        const struct ulp_arithmetic *arithmetic = &event->arithmetics[l + 1];
+        struct ulp_format format = arithmetic->storage;
         const struct ulp_tensor *own = event->values[o].entire;
         const struct ulp_tensor *truth = find_truth(auditor, event, o);
         if (ulp_type_is_float(value->entire->type))
-            status = ulp_lane_format(&lane->arithmetic, value->entire->type, &format, error);
+            status = ulp_lane_format(arithmetic, value->entire->type, &format, error);
         if (status == ULP_OK)
             status = measure_views(auditor, value, own, truth ? truth : own, &format, views, error);
         if (status != ULP_OK)

@@ -123,7 +123,7 @@ static enum ulp_status add_to_list(struct ulp_crossing_list *list, struct ulp_cr
 static enum ulp_status check_lane(struct check check, const struct ulp_audit_lane *lane,
                                   struct ulp_crossing_list *out, struct ulp_error *error)
 {
-    check.worst.arithmetic = lane->arithmetic.name;
+    check.worst.arithmetic = lane->name;
     check.worst.limit = check.limit;
     if (check.figure == NONFINITE)
         check_nodes(&check, lane);

@@ -5,6 +5,12 @@
 #include "number/format/request.h"
 #include "tensor/tensor.h"
 
+/* What the lane keeps, as its name says it. */
+static const char *find_kept(const struct ulp_audit_lane *lane)
+{
+    return lane->name + strlen(lane->arithmetic.name);
+}
+
 void ulp_parting_prepare(struct ulp_audit *audit)
 {
     for (size_t l = 0; l < audit->lane_count; l++) {
@@ -15,7 +21,8 @@ void ulp_parting_prepare(struct ulp_audit *audit)
             ulp_arithmetic_change(&plain, arithmetic, "qdq=float", &ignored) != ULP_OK)
             continue;
         for (size_t other = 0; other < audit->lane_count; other++)
-            if (strcmp(audit->lanes[other].arithmetic.name, plain.name) == 0)
+            if (strcmp(audit->lanes[other].arithmetic.name, plain.name) == 0 &&
+                strcmp(find_kept(&audit->lanes[other]), find_kept(&audit->lanes[l])) == 0)
                 audit->lanes[l].parting.other = (ptrdiff_t)other;
     }
 }

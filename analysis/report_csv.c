@@ -45,7 +45,7 @@ static void add_header(struct ulp_text *out)
             ulp_text_add(out, ",%s_%s", ulp_view_names[v], ulp_figure_rows[f].name);
         ulp_text_add(out, ",%s_nonfinite,%s_worst_index", ulp_view_names[v], ulp_view_names[v]);
     }
-    ulp_text_add(out, ",weight_type,compute_type,unpaired,rounds");
+    ulp_text_add(out, ",weight_type,compute_type,unpaired,node_arithmetic,rounds");
     ulp_text_add(out, "\n");
 }
 
@@ -59,7 +59,7 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
             for (size_t o = 0; o < audit->lanes[l].nodes[n].output_count; o++) {
                 const struct ulp_audit_node *node = &audit->lanes[l].nodes[n];
                 const struct ulp_audit_output *output = &node->outputs[o];
-                add_text(out, audit->lanes[l].arithmetic.name);
+                add_text(out, audit->lanes[l].name);
                 ulp_text_add(out, ",%zu,", node->index);
                 add_text(out, node->name);
                 ulp_text_add(out, ",");
@@ -78,11 +78,13 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                 add_text(out, audit->sample_names[output->worst_sample]);
                 for (int v = 0; v < ULP_VIEW_COUNT; v++)
                     add_metrics(out, ulp_view_get(output, v));
-                ulp_text_add(out, ",%s,%s,%d,%zu\n",
+                ulp_text_add(out, ",%s,%s,%d,",
                              node->types.weight == ULP_TYPE_UNDEFINED
                                  ? ""
                                  : ulp_type_name(node->types.weight),
-                             node->types.compute, output->unpaired, node->rounds);
+                             node->types.compute, output->unpaired);
+                add_text(out, ulp_audit_node_arithmetic(&audit->lanes[l], node)->name);
+                ulp_text_add(out, ",%zu\n", node->rounds);
             }
     return ULP_OK;
 }

@@ -157,12 +157,15 @@ static json_t *make_outputs(const struct ulp_audit *audit, const struct ulp_audi
     return array;
 }
 
-static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_node *node)
+static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_node *node)
 {
     json_t *entry = json_object();
     json_object_set_new(entry, "index", json_integer((json_int_t)node->index));
     json_object_set_new(entry, "name", ulp_json_text(node->name));
     json_object_set_new(entry, "op", ulp_json_text(node->op));
+    if (node->kept >= 0)
+        json_object_set_new(entry, "arithmetic", ulp_json_text(lane->kept[node->kept].name));
     if (node->types.product) {
         json_object_set_new(entry, "weight_type",
                             node->types.weight == ULP_TYPE_UNDEFINED
@@ -215,7 +218,7 @@ static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audi
 {
     const struct ulp_parting *parting = &lane->parting;
     json_t *parts = json_object();
-    json_object_set_new(parts, "from", ulp_json_text(audit->lanes[parting->other].arithmetic.name));
+    json_object_set_new(parts, "from", ulp_json_text(audit->lanes[parting->other].name));
     json_object_set_new(parts, "first", make_node_name(lane, parting->first));
     json_object_set_new(parts, "first_step", make_node_name(lane, parting->first_step));
     json_object_set_new(parts, "steps", json_integer((json_int_t)parting->steps));
@@ -223,13 +226,52 @@ static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audi
     return parts;
 }
 
+static json_t *make_border(const struct ulp_audit_lane *lane, const struct ulp_audit_border *border)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "value", ulp_json_text(border->value));
+    json_object_set_new(object, "producer", ulp_json_text(lane->nodes[border->producer].name));
+    json_object_set_new(object, "from", ulp_json_text(border->from));
+    json_object_set_new(object, "to", ulp_json_text(border->to));
+    json_object_set_new(object, "readers", json_integer((json_int_t)border->reader_count));
+    json_object_set_new(object, "first_reader",
+                        ulp_json_text(lane->nodes[border->first_reader].name));
+    json_object_set_new(object, "elements",
+                        border->elements ? json_integer((json_int_t)border->elements)
+                                         : json_null());
+    return object;
+}
+
+/* Of a lane whose nodes differ: how many are kept in what, and the borders. */
+static void put_kept(struct writer *writer, const struct ulp_audit_lane *lane)
+{
+    open_value(writer, "kept", '[');
+    for (size_t k = 0; k < lane->kept_count; k++) {
+        json_t *kept = json_object();
+        json_int_t nodes = 0;
+        for (size_t n = 0; n < lane->node_count; n++)
+            nodes += lane->nodes[n].kept == (ptrdiff_t)k;
+        json_object_set_new(kept, "arithmetic", ulp_json_text(lane->kept[k].name));
+        json_object_set_new(kept, "meaning", make_meaning(&lane->kept[k]));
+        json_object_set_new(kept, "nodes", json_integer(nodes));
+        put(writer, NULL, kept);
+    }
+    close_value(writer, ']');
+    open_value(writer, "borders", '[');
+    for (size_t b = 0; b < lane->border_count; b++)
+        put(writer, NULL, make_border(lane, &lane->borders[b]));
+    close_value(writer, ']');
+}
+
 static void put_lane(struct writer *writer, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
     open_value(writer, NULL, '{');
-    put(writer, "name", ulp_json_text(lane->arithmetic.name));
+    put(writer, "name", ulp_json_text(lane->name));
     put(writer, "verdict", make_verdict(lane));
     put(writer, "meaning", make_meaning(&lane->arithmetic));
+    if (lane->kept_count)
+        put_kept(writer, lane);
     put(writer, "first_nonfinite", make_node_name(lane, lane->first_born));
     put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
     if (lane->parting.other >= 0)
@@ -237,7 +279,7 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
     put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
     open_value(writer, "nodes", '[');
     for (size_t n = 0; n < lane->node_count; n++)
-        put(writer, NULL, make_node(audit, &lane->nodes[n]));
+        put(writer, NULL, make_node(audit, lane, &lane->nodes[n]));
     close_value(writer, ']');
     put(writer, "outputs", make_outputs(audit, &lane->outputs));
     close_value(writer, '}');

@@ -12,10 +12,12 @@
 
 /* The format whose largest value bounds this output in this lane. */
 static struct ulp_format find_format(const struct ulp_audit_lane *lane,
+                                     const struct ulp_audit_node *node,
                                      const struct ulp_audit_output *output)
 {
-    struct ulp_format format = lane->arithmetic.storage;
-    if (lane->arithmetic.as_declared && ulp_is_float_output(output))
+    const struct ulp_arithmetic *arithmetic = ulp_audit_node_arithmetic(lane, node);
+    struct ulp_format format = arithmetic->storage;
+    if (arithmetic->as_declared && ulp_is_float_output(output))
         ulp_format_find(ulp_type_rows[output->type].format, &format, NULL);
     return format;
 }
@@ -44,7 +46,7 @@ static void add_overflow(const struct ulp_page *page, const struct ulp_audit_lan
         const struct ulp_audit_node *node = &lane->nodes[lane->first_born];
         add_node(page, page->red, "first non-finite value", node);
         for (size_t o = 0; o < node->output_count; o++) {
-            struct ulp_format format = find_format(lane, &node->outputs[o]);
+            struct ulp_format format = find_format(lane, node, &node->outputs[o]);
             if (node->outputs[o].entire.nonfinite)
                 ulp_text_add(page->out,
                              "    reference max %.3g against a largest %s of %.6g (headroom %.1f "
@@ -114,7 +116,7 @@ static void add_parting(const struct ulp_page *page, const struct ulp_audit *aud
     const struct ulp_parting *parting = &lane->parting;
     if (parting->other < 0)
         return;
-    const char *other = audit->lanes[parting->other].arithmetic.name;
+    const char *other = audit->lanes[parting->other].name;
     char name[ULP_SHOWN_BYTES];
     if (parting->first < 0) {
         ulp_text_add(page->out, "  equals %s in every bit\n", other);
@@ -173,7 +175,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_audit_lane
     struct ulp_text verdict = {0};
     char title[ULP_SHOWN_BYTES];
     ulp_report_verdict(lane, &verdict);
-    ulp_show(title, sizeof title - 2, lane->arithmetic.name, 40, 0);
+    ulp_show(title, sizeof title - 2, lane->name, 40, 0);
     add_wrapped(page, strcat(title, ": "), verdict.data ? verdict.data : "");
     page->out->failed |= verdict.failed;
     ulp_text_free(&verdict);
@@ -182,7 +184,10 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_audit_lane
 static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
-    ulp_text_add(page->out, "\n%s%s%s\n", page->bold, lane->arithmetic.name, page->off);
+    ulp_text_add(page->out, "\n%s", page->bold);
+    ulp_page_name(page, lane->name, 0);
+    ulp_text_add(page->out, "%s\n", page->off);
+    ulp_page_kept(page, lane);
     ulp_page_outputs(page, lane);
     add_types(page, lane);
     add_parting(page, audit, lane);

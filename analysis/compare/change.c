@@ -121,7 +121,7 @@ static void change_pixel(const struct ulp_tensor *given, const struct ulp_pictur
         const size_t source = image * from.image + (size_t)change->from[c] * from.channel +
                               inner_row * from.row + inner_column * from.column;
         const double u =
-            outside && change->border == ULP_BORDER_ZERO ? 0 : ulp_tensor_get(given, source);
+            outside && change->border == ULP_EDGE_ZERO ? 0 : ulp_tensor_get(given, source);
         set_value(out, image * to.image + c * to.channel + y * to.row + x * to.column,
                   change->factor[c] * u + change->offset[c], format);
     }

@@ -24,7 +24,7 @@ enum ulp_layout {
     ULP_LAYOUT_OTHER_TRANSPOSED,
     ULP_LAYOUT_COUNT
 };
-enum ulp_border { ULP_BORDER_REPEATED, ULP_BORDER_ZERO };
+enum ulp_edge { ULP_EDGE_REPEATED, ULP_EDGE_ZERO };
 
 /* v's element at channel c, row y, column x of its layout is factor[c] * u + offset[c], u being the
  * given picture's at channel from[c], row y' + down, column x' + right, with y' and x' counted from
@@ -33,7 +33,7 @@ struct ulp_input_change {
     enum ulp_layout layout;
     bool mirrored_rows, mirrored_columns;
     int down, right; /* -1, 0, 1 */
-    enum ulp_border border;
+    enum ulp_edge border;
     int from[ULP_CHANNELS_MAX];
     double factor[ULP_CHANNELS_MAX], offset[ULP_CHANNELS_MAX];
 };

@@ -98,7 +98,7 @@ static void add_places(struct changes *changes)
                 change = ulp_change_none();
                 change.down = down;
                 change.right = right;
-                change.border = (enum ulp_border)border;
+                change.border = (enum ulp_edge)border;
                 add_change(changes, change);
             }
 }

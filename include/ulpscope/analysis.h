@@ -62,6 +62,7 @@ struct ulp_audit_output {
 struct ulp_audit_node {
     size_t index;
     char *name, *op;
+    ptrdiff_t kept; /* which of the lane's kept arithmetics it has; -1: the lane's own */
     struct ulp_node_types types;
     /* how often it ran, over all samples: inside a Loop or Scan more than once each, and its
      * figures are of all rounds together, as if they were one tensor (median_ulp: of the worst
@@ -84,7 +85,19 @@ struct ulp_audit_node {
 };
 
 struct ulp_audit_lane {
+    char *name; /* the arithmetic's, and what the lane keeps: "fp16,keep=plan.json" */
     struct ulp_arithmetic arithmetic;
+    /* those of nodes that differ from it */
+    size_t kept_count;
+    struct ulp_arithmetic *kept;
+    /* values read in another storage format than they are held in; nodes as indexes */
+    size_t border_count;
+    struct ulp_audit_border {
+        char *value;
+        const char *from, *to; /* names of arithmetics in this lane: of the holder, of readers */
+        size_t producer, first_reader, reader_count;
+        size_t elements; /* 0: unknown before the run */
+    } * borders;
     size_t node_count;
     struct ulp_audit_node *nodes;
     struct ulp_audit_node outputs; /* the graph's outputs */
@@ -163,6 +176,10 @@ struct ulp_audit {
     size_t peak_bytes;
     struct ulp_arena *memory; /* what the rest lives in but for certificate.node and spreads */
 };
+
+/* What the lane computes the node in. */
+ULP_API const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_lane *lane,
+                                                               const struct ulp_audit_node *node);
 
 /* Collects an audit from runs. Create it, give ulp_auditor_observer() to one ulp_plan_run per
  * sample (options.audit set), call ulp_auditor_sample before each, ulp_auditor_finish at the end.

@@ -18,11 +18,35 @@
 
 struct ulp_plan;
 
+/* Nodes that a lane computes in another arithmetic than its own: they read their inputs and their
+ * constants in that one's storage and leave their results in it. A value whose reader has another
+ * storage is rounded where it is read, once, as a Cast there would; the model's inputs and its
+ * constants are rounded from what they are given as, once, by each reader. What an If, Loop or Scan
+ * carries and hands on is in its own arithmetic's storage. */
+struct ulp_keep {
+    /* Which nodes: one name, with '*' for any text and '?' for any character; "op:TYPE" (as
+     * "op:Softmax"); "#12" or "#12-40", indexes as in ulp_plan_node_name. An If, Loop or Scan
+     * stands for the nodes in its bodies, too. Or "before:NAME" and "after:NAME", those that NAME's
+     * results come from and that come from them, without NAME; "between:A,B", those on the ways
+     * from A to B, both included. NULL: exactly those of `nodes`. */
+    const char *pattern;
+    const size_t *nodes;
+    size_t node_count;
+    struct ulp_arithmetic arithmetic;
+};
+/* What one lane keeps; of entries that name the same node the last counts. */
+struct ulp_keeps {
+    size_t count;
+    const struct ulp_keep *items;
+    const char *name; /* in the lane's name, "fp16,keep=NAME"; NULL: the patterns */
+};
+
 /* Zero-initialise and set what is wanted. */
 struct ulp_plan_options {
     const struct ulp_dim_value *dims; /* for symbolic dimensions of inputs; others take 1 */
     size_t dim_count;
     const struct ulp_tensor_set *inputs; /* when given, shapes are taken from these */
+    const struct ulp_keeps *keeps;       /* of each lane, as many as there are lanes; NULL: none */
     /* A problem close by, to see how an arithmetic's error varies: float constants of 16 elements
      * and more are changed at random by factors within 1 +- 2^(2 - precision) (of a type with less
      * precision its own), whole numbers not. precision 0: no change */
@@ -48,6 +72,47 @@ ULP_API void ulp_plan_free(struct ulp_plan *plan);
 ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
 ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
 ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
+
+/* A lane from a file: JSON, doc/plan.md. Charged to budget (may be NULL). */
+struct ulp_precision_plan {
+    struct ulp_arithmetic arithmetic;
+    struct ulp_keeps keeps; /* named by the file's name without its folder */
+    void *memory;           /* of both; ulp_precision_plan_free frees it */
+};
+ULP_API enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *budget,
+                                                struct ulp_precision_plan *out,
+                                                struct ulp_error *error);
+ULP_API void ulp_precision_plan_free(struct ulp_precision_plan *plan);
+/* "PATTERN=ARITH", as "op:Softmax=fp32": the arithmetic into out; *pattern_length: of the text.
+ * out->pattern is left to the caller. */
+ULP_API enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out,
+                                       size_t *pattern_length, struct ulp_error *error);
+
+/* Replace what the lane keeps (count 0: nothing), while no run is under way: to try sets of nodes
+ * without planning again. A pattern that names no node: ULP_ERROR_USAGE with near names. On failure
+ * the plan is as before. qdq=integer must have been in a lane or its keeps when planning. */
+ULP_API enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane,
+                                      const struct ulp_keeps *keeps, struct ulp_error *error);
+/* The lane's name: its arithmetic's, and what it keeps. */
+ULP_API const char *ulp_plan_lane_name(const struct ulp_plan *plan, size_t lane);
+/* What the lane computes the node in. */
+ULP_API const struct ulp_arithmetic *ulp_plan_node_arithmetic(const struct ulp_plan *plan,
+                                                              size_t lane, size_t index);
+
+/* A computed value that nodes of the lane read in another storage format than it is held in: where
+ * a deployed graph has a Cast. */
+struct ulp_border {
+    const char *value;                      /* lives with the plan, as all here */
+    const struct ulp_arithmetic *from, *to; /* of its holder, of its readers */
+    size_t producer;                        /* node in whose arithmetic it is held */
+    size_t reader_count, first_reader;
+    size_t elements; /* 0: unknown before the run */
+};
+/* The lane's borders, by producer; free *out with ulp_borders_free. */
+ULP_API enum ulp_status ulp_plan_borders(const struct ulp_plan *plan, size_t lane,
+                                         struct ulp_border **out, size_t *count,
+                                         struct ulp_error *error);
+ULP_API void ulp_borders_free(struct ulp_border *borders);
 
 /* What a node works on and with, in one lane. */
 struct ulp_node_types {
@@ -89,8 +154,8 @@ struct ulp_event {
     const char *const *output_names;
     const int *output_positions; /* of each among the node's outputs */
     size_t lane_count;
-    const struct ulp_arithmetic *arithmetics;
-    const struct ulp_lane_value *values; /* values[lane * output_count + output] */
+    const struct ulp_arithmetic *arithmetics; /* of each lane: what it computes this node in */
+    const struct ulp_lane_value *values;      /* values[lane * output_count + output] */
     /* by lane: took other branches or rounds than the reference in this node; NULL: none did */
     const bool *apart;
     /* the node's non-constant inputs; of an If, Loop or Scan the bodies' results it hands on */

@@ -9,5 +9,6 @@ libcore_la_SOURCES += \
 	%D%/random.c %D%/random.h \
 	%D%/reserve.c %D%/reserve.h \
 	%D%/shown.c %D%/shown.h \
+	%D%/suggest.c %D%/suggest.h \
 	%D%/text.c %D%/text.h \
 	%D%/thread.c %D%/thread.h

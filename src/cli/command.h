@@ -68,6 +68,31 @@ bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
 enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
                                   struct ulp_error *error);
 
+/* --keep and --plan, a child parser of commands that run a model. */
+struct keep_options {
+    char **rules; /* "PATTERN=ARITH", in order */
+    size_t rule_count;
+    const char *plan;
+};
+extern const struct argp keep_argp;
+
+/* The lanes of a plan. The first is the reference's, which the caller fills in, or leaves out. */
+struct lane_list {
+    size_t count;
+    struct ulp_arithmetic *arithmetics;
+    struct ulp_keeps *keeps;
+    /* what those are made of */
+    struct ulp_keeps rules;
+    struct ulp_keep *rule_items, *joined;
+    char *joined_name;
+    struct ulp_precision_plan plan;
+};
+/* list: that of --arith; NULL: it was not given, `fallback` without --plan. */
+enum ulp_status make_lanes(const char *list, const char *fallback, const struct keep_options *keep,
+                           struct ulp_budget *budget, struct lane_list *out,
+                           struct ulp_error *error);
+void free_lanes(struct lane_list *lanes);
+
 /* One input sample. */
 struct sample {
     char *name;

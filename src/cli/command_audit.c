@@ -21,6 +21,7 @@ enum {
 
 struct audit_options {
     struct common_options common;
+    struct keep_options keep;
     const char *arithmetics, *reference, *out, *reference_model;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
@@ -92,7 +93,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct audit_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->keep;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->schedules && (options->keep.rule_count || options->keep.plan))
+            refuse(state, "--schedules is of whole arithmetics: leave out --keep and --plan");
+        return 0;
     case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case 'o': options->out = argument; return 0;
@@ -122,6 +130,8 @@ static const char documentation[] =
     "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two part\n"
     "  ulpscope audit model_fp16.onnx --reference-model model.onnx --arith model -i inputs.npz\n"
     "      a converted graph against the values of the FP32 model it was made from\n"
+    "  ulpscope audit model.onnx --arith fp16 --keep 'op:Softmax=fp32' --keep '#12-40=fp32'\n"
+    "      FP16 with some nodes in FP32, as a graph with Casts around them computes it\n"
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
     "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB";
 
@@ -173,13 +183,14 @@ static enum ulp_status run_original(const struct original *original,
 }
 
 static enum ulp_status run_samples(const struct audit_options *options,
-                                   const struct ulp_model *model,
-                                   const struct ulp_arithmetic *lanes, size_t lane_count,
+                                   const struct ulp_model *model, const struct lane_list *list,
                                    const struct sample_list *samples, struct ulp_audit *audit,
                                    struct ulp_error *error)
 {
+    const struct ulp_arithmetic *lanes = list->arithmetics;
     struct ulp_run_options run = {.thread_count = options->common.threads, .audit = true};
-    struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs};
+    struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
+                                            .keeps = list->keeps};
     struct ulp_plan *plan = NULL;
     struct ulp_auditor *auditor = NULL;
     struct progress progress;
@@ -189,7 +200,8 @@ static enum ulp_status run_samples(const struct audit_options *options,
     size_t peak = 0;
     progress_init(&progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
-    enum ulp_status status = ulp_plan_create(model, lanes, lane_count, &plan_options, &plan, error);
+    enum ulp_status status =
+        ulp_plan_create(model, lanes, list->count, &plan_options, &plan, error);
     if (status == ULP_OK)
         status = ulp_auditor_create(plan, &auditor, error);
     if (status == ULP_OK)
@@ -421,23 +433,16 @@ static void note_choices(const struct audit_options *options, const struct ulp_m
 static int run_audit(const struct audit_options *options)
 {
     struct ulp_error error = {0};
-    struct ulp_arithmetic *audited = NULL, *lanes = NULL;
+    struct lane_list lanes;
     struct ulp_model *model = NULL;
     struct sample_list samples = {0};
     struct ulp_audit audit = {0};
-    size_t count = 0;
-    enum ulp_status status = parse_arithmetics(options->arithmetics, &audited, &count, &error);
-    if (status == ULP_OK) {
-        lanes = calloc(count + 1, sizeof *lanes);
-        if (!lanes) {
-            free(audited);
-            return fail_memory();
-        }
-        memcpy(lanes + 1, audited, count * sizeof *lanes);
-        status = ulp_arithmetic_find(options->reference, &lanes[0], &error);
-    }
+    enum ulp_status status = make_lanes(options->arithmetics, "fp16,tf32", &options->keep,
+                                        options->common.budget, &lanes, &error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], &error);
     if (status == ULP_OK && options->certify)
-        status = ulp_certify_check(&lanes[0], &error);
+        status = ulp_certify_check(&lanes.arithmetics[0], &error);
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, &error);
     if (status == ULP_OK)
@@ -446,30 +451,33 @@ static int run_audit(const struct audit_options *options)
         status = read_samples(model, &options->common, &samples, &error);
     if (status == ULP_OK) {
         note_choices(options, model, &samples);
-        status = run_samples(options, model, lanes, count + 1, &samples, &audit, &error);
+        status = run_samples(options, model, &lanes, &samples, &audit, &error);
     }
     if (status == ULP_OK && options->schedules)
-        status = run_schedules(options, model, lanes, count + 1, &samples, &audit, &error);
+        status =
+            run_schedules(options, model, lanes.arithmetics, lanes.count, &samples, &audit, &error);
     int code = status == ULP_OK ? report(options, &audit) : fail(&error);
     ulp_audit_free(&audit);
     free_samples(&samples);
     ulp_model_free(model);
-    free(lanes);
-    free(audited);
+    free_lanes(&lanes);
     return code;
 }
 
 int command_audit(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct audit_options options = {.arithmetics = "fp16,tf32", .reference = "mpfr:128"};
+    struct audit_options options = {.reference = "mpfr:128"};
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run_audit(&options);
     common_free(&options.common);
+    free(options.keep.rules);
     free(options.limits);
     free(options.pairs);
     return code;

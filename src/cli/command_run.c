@@ -16,6 +16,7 @@ enum { OPTION_ALL = 512, OPTION_REPEAT, OPTION_TIMINGS };
 
 struct run_options {
     struct common_options common;
+    struct keep_options keep;
     const char *arithmetic, *outputs;
     bool all_values, timings;
     int repeat;
@@ -40,7 +41,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct run_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->keep;
+        return 0;
     case 'a': options->arithmetic = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->outputs = argument; return 0;
     case OPTION_ALL: options->all_values = true; return 0;
@@ -225,16 +229,33 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
     return status;
 }
 
+/* Where a graph with these nodes kept would have its Casts. */
+static enum ulp_status note_borders(const struct ulp_plan *plan, struct ulp_error *error)
+{
+    struct ulp_border *borders;
+    size_t count;
+    enum ulp_status status = ulp_plan_borders(plan, 0, &borders, &count, error);
+    for (size_t b = 0; b < count && status == ULP_OK; b++)
+        say(stderr, "ulpscope: border: %s, %s to %s\n", borders[b].value, borders[b].from->name,
+            borders[b].to->name);
+    ulp_borders_free(borders);
+    return status;
+}
+
 static enum ulp_status run_model(const struct run_options *options, struct ulp_error *error)
 {
-    struct ulp_arithmetic arithmetic;
+    struct lane_list lanes;
     struct ulp_model *model = NULL;
     struct ulp_plan *plan = NULL;
     struct sample_list samples = {0};
     struct ulp_tensor_set outputs = {0}, values = {0};
     struct ulp_run_cost cost = {0};
     struct timings timings = {.begun = ulp_seconds_now()};
-    enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &arithmetic, error);
+    enum ulp_status status = make_lanes(options->arithmetic, "fp32", &options->keep,
+                                        options->common.budget, &lanes, error);
+    if (status == ULP_OK && lanes.count != 2)
+        status = ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
+                          lanes.count - 1);
     if (status == ULP_OK && options->outputs)
         status = check_output(options->outputs, error);
     if (status == ULP_OK)
@@ -246,8 +267,9 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status =
             ulp_fail(error, ULP_ERROR_USAGE, "run takes one sample; %zu were given", samples.count);
     if (status == ULP_OK) {
-        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs};
-        status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
+        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
+                                                .keeps = &lanes.keeps[1]};
+        status = ulp_plan_create(model, &lanes.arithmetics[1], 1, &plan_options, &plan, error);
     }
     timings.planned = ulp_seconds_now();
     if (status == ULP_OK)
@@ -262,8 +284,11 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK && !options->outputs)
         print_outputs(&outputs);
     if (status == ULP_OK && !options->common.quiet)
+        status = note_borders(plan, error);
+    if (status == ULP_OK && !options->common.quiet)
         say(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors, %.1f in all%s%s\n",
-            options->common.model, arithmetic.name, cost.seconds, (double)cost.peak_bytes / 0x1p20,
+            options->common.model, ulp_plan_lane_name(plan, 0), cost.seconds,
+            (double)cost.peak_bytes / 0x1p20,
             (double)ulp_budget_peak(options->common.budget) / 0x1p20,
             options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
     free(timings.operators);
@@ -272,20 +297,24 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     ulp_plan_free(plan);
     free_samples(&samples);
     ulp_model_free(model);
+    free_lanes(&lanes);
     return status;
 }
 
 int command_run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct run_options options = {.arithmetic = "fp32", .repeat = 1};
+    struct run_options options = {.repeat = 1};
     struct ulp_error error = {0};
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK && run_model(&options, &error) != ULP_OK)
         code = fail(&error);
     common_free(&options.common);
+    free(options.keep.rules);
     return code;
 }

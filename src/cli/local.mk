@@ -14,6 +14,7 @@ ulpscope_SOURCES = \
 	%D%/conformance_scope.c \
 	%D%/coverage.c \
 	%D%/coverage.h \
+	%D%/lanes.c \
 	%D%/main.c \
 	%D%/onnx_operators.def \
 	%D%/print.c \

@@ -16,6 +16,7 @@
 struct ulp_operator;
 struct ulp_block;
 struct ulp_call;
+struct ulp_lane;
 
 /* Runs a planned body of If, Loop or Scan in the lane of the call (run/block.c). */
 struct ulp_host {
@@ -26,6 +27,7 @@ struct ulp_host {
                            size_t input_count, const struct ulp_tensor *const *inputs,
                            size_t output_count, struct ulp_tensor *outputs,
                            struct ulp_error *error);
+    const struct ulp_lane *lane; /* of the call */
 };
 
 /* An attribute's value for one node: given or default. Index order is that of the row's attribute

@@ -9,8 +9,6 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
                                 size_t output_count, struct ulp_tensor *outputs,
                                 struct ulp_error *error);
 
-static const struct ulp_host host = {.run = run_body};
-
 /* "model": the arithmetic of the first float input's type, still obeying declared types. */
 static enum ulp_status find_declared(const struct ulp_arithmetic *lane,
                                      const struct ulp_tensor *const *inputs, size_t input_count,
@@ -33,8 +31,8 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                               const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
                               struct ulp_tensor *outputs, struct ulp_error *error)
 {
-    const struct ulp_arithmetic *arithmetic = lane->arithmetic;
-    const struct ulp_integer_form *form = arithmetic->schedule.qdq_integer ? step->integer : NULL;
+    const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
+    const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
     for (size_t i = 0; form && i < form->input_count; i++)
         out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];
     out->call = (struct ulp_call){.bound = form ? &form->bound : &step->bound,
@@ -48,7 +46,8 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .budget = lane->budget,
                                   .pool = lane->pool,
                                   .packed = lane->packed,
-                                  .host = &host};
+                                  .host = &out->host};
+    out->host = (struct ulp_host){.run = run_body, .lane = lane};
     memset(outputs, 0, step->output_count * sizeof *outputs);
     enum ulp_status status = ULP_OK;
     if (arithmetic->as_declared && (status = find_declared(arithmetic, inputs, step->input_count,
@@ -82,15 +81,16 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
 static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_step *step,
                                      struct ulp_arena *arena, struct ulp_error *error)
 {
-    const struct ulp_tensor **inputs = ulp_arena_take(arena, step->input_count + 1, sizeof *inputs);
+    struct ulp_inputs inputs;
     struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    if (!inputs || !outputs)
-        return ulp_fail_memory(error, "out of memory");
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-        status = ulp_lane_input(lane, step, i, &inputs[i], error);
+    enum ulp_status status = outputs ? ulp_inputs_create(&inputs, lane, step, arena, error)
+                                     : ulp_fail_memory(error, "out of memory");
+    if (status != ULP_OK)
+        return status;
+    status = ulp_lane_inputs(lane, step, &inputs, error);
     if (status == ULP_OK)
-        status = ulp_step_run(step, lane, inputs, outputs, error);
+        status = ulp_step_run(step, lane, inputs.at, outputs, error);
+    ulp_inputs_free(&inputs);
     for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
         if (step->outputs[i] >= 0)
             lane->values[step->outputs[i]] = outputs[i];
@@ -104,15 +104,21 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
 static enum ulp_status take_output(struct ulp_lane *lane, int slot, struct ulp_tensor *out,
                                    struct ulp_error *error)
 {
-    struct ulp_tensor *value = &lane->values[slot];
-    if (value->owned) {
+    const struct ulp_tensor *from;
+    struct ulp_tensor converted = {0}, *value = &lane->values[slot];
+    const size_t reader = ulp_mix_index(lane->mix, lane->block->owner->number);
+    enum ulp_status status = ulp_lane_value(lane, slot, reader, false, &converted, &from, error);
+    if (status != ULP_OK)
+        return status;
+    if (from == &converted && converted.owned) {
+        *out = converted;
+    } else if (from == value && value->owned) {
         *out = *value;
         value->owned = false;
-        return ULP_OK;
+    } else {
+        status = ulp_tensor_copy(out, from, lane->budget, error);
     }
-    const struct ulp_tensor *from;
-    enum ulp_status status = ulp_lane_value(lane, slot, false, &from, error);
-    return status == ULP_OK ? ulp_tensor_copy(out, from, lane->budget, error) : status;
+    return status;
 }
 
 enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call,
@@ -159,7 +165,7 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
     struct ulp_arena *arena = NULL;
     memset(outputs, 0, output_count * sizeof *outputs);
     enum ulp_status status =
-        ulp_lane_create(&lane, call->arithmetic, block, call->budget, call->pool, error);
+        ulp_lane_create(&lane, call->host->lane->mix, block, call->budget, call->pool, error);
     lane.packed = call->packed;
     if (status == ULP_OK)
         status = ulp_arena_create(&arena, call->budget, error);

@@ -10,50 +10,52 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail_memory(error, "out of memory");
 }
 
-enum ulp_status ulp_own_inputs(struct ulp_lane *lane, const struct ulp_step *step,
-                               const struct ulp_tensor **inputs, struct ulp_error *error)
+/* Input i of a step run in the arithmetic of `lane`, of which the lane `source` has the value (and
+ * source_own, the step's inputs there): converted into *temporary. What a body captures is held as
+ * in `lane`; an input of the model, which lanes may hold as given, is what the step reads of it in
+ * `source`. */
+static enum ulp_status foreign_input(struct ulp_lane *lane, const struct ulp_lane *source,
+                                     const struct ulp_tensor *const *source_own,
+                                     const struct ulp_step *step, size_t i,
+                                     struct ulp_tensor *temporary, const struct ulp_tensor **out,
+                                     struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-        status = ulp_lane_input(lane, step, i, &inputs[i], error);
+    const int slot = step->inputs[i];
+    const size_t holder = ulp_slot_holder(lane->block, slot);
+    const bool captured = ulp_is_captured(step, i), given = holder == ULP_NO_NODE;
+    const struct ulp_tensor *value = given ? source_own[i] : &source->values[slot];
+    *out = value;
+    if (!ulp_element_is_float(value->element) || ulp_is_as_given(lane->block, slot))
+        return ULP_OK;
+    if (captured && given && !ulp_lane_is_uniform(lane)) {
+        *out = &lane->values[slot];
+        return ULP_OK;
+    }
+    struct ulp_format from;
+    enum ulp_status status = given && !captured ? ulp_lane_format(ulp_lane_arithmetic(source, step),
+                                                                  value->type, &from, error)
+                                                : ulp_lane_held(source, slot, value, &from, error);
+    if (status == ULP_OK)
+        status = ulp_adapt(temporary, value, &from,
+                           captured ? ulp_lane_holder(lane, slot) : ulp_lane_arithmetic(lane, step),
+                           ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
+    *out = temporary;
     return status;
-}
-
-/* Is the value one of the model's inputs, used as a parameter alone? Every lane has such a one as
- * it was given. */
-static bool is_as_given(const struct ulp_block *block, int slot)
-{
-    for (; block->slots[slot].outer >= 0; block = block->parent)
-        slot = block->slots[slot].outer;
-    return block->slots[slot].given && !block->slots[slot].data;
 }
 
 /* The inputs of `source` for a step run in the arithmetic of `lane`: constants are lane's own.
  * Conversions are kept in temporaries. */
-static enum ulp_status foreign_inputs(struct ulp_lane *lane, struct ulp_lane *source,
+static enum ulp_status foreign_inputs(struct ulp_lane *lane, const struct ulp_lane *source,
+                                      const struct ulp_tensor *const *source_own,
                                       const struct ulp_step *step, struct ulp_tensor *temporaries,
                                       const struct ulp_tensor **inputs, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
-        int slot = step->inputs[i];
-        if (slot < 0 || lane->block->slots[slot].constant) {
-            status = ulp_lane_input(lane, step, i, &inputs[i], error);
-            continue;
-        }
-        const struct ulp_tensor *value = &source->values[slot];
-        struct ulp_format from = {0};
-        if (is_as_given(lane->block, slot)) {
-            inputs[i] = value;
-            continue;
-        }
-        if (ulp_element_is_float(value->element))
-            status = ulp_lane_format(source->arithmetic, value->type, &from, error);
-        if (status == ULP_OK)
-            status = ulp_adapt(&temporaries[i], value, &from, lane->arithmetic,
-                               ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
-        inputs[i] = &temporaries[i];
-    }
+    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
+        status = step->inputs[i] < 0 || lane->block->slots[step->inputs[i]].constant
+                     ? ulp_lane_input(lane, step, i, &temporaries[i], &inputs[i], error)
+                     : foreign_input(lane, source, source_own, step, i, &temporaries[i], &inputs[i],
+                                     error);
     return status;
 }
 
@@ -102,37 +104,35 @@ enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct u
     return ULP_OK;
 }
 
-enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
-                             const struct ulp_step *step, size_t lane_index,
-                             const struct ulp_tensor *const *reference_inputs,
-                             struct ulp_evaluation *out, struct ulp_arena *arena,
-                             struct ulp_error *error)
+/* P(r) alone, of a contraction. */
+static enum ulp_status evaluate_isolated(struct ulp_lane *lane, const struct ulp_lane *reference,
+                                         const struct ulp_tensor *const *reference_inputs,
+                                         const struct ulp_step *step,
+                                         struct ulp_tensor *temporaries,
+                                         const struct ulp_tensor **foreign,
+                                         struct ulp_evaluation *out, struct ulp_error *error)
 {
-    const struct ulp_tensor **own = ulp_arena_take(arena, step->input_count + 1, sizeof *own);
-    const struct ulp_tensor **foreign =
-        ulp_arena_take(arena, step->input_count + 1, sizeof *foreign);
-    struct ulp_tensor *temporaries =
-        ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
-    if (!own || !foreign || !temporaries)
-        return out_of_memory(error);
-    struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];
-    if (walk->options->isolated && lane != reference) {
-        out->skipped = step->bound.op->work != ULP_WORK_CONTRACTION;
-        if (out->skipped)
-            return ULP_OK;
-        enum ulp_status status = foreign_inputs(lane, reference, step, temporaries, foreign, error);
-        if (status == ULP_OK)
-            status = ulp_step_run(step, lane, foreign, out->entire, error);
-        free_tensors(temporaries, step->input_count);
-        return status;
-    }
-    enum ulp_status status = ulp_own_inputs(lane, step, own, error);
+    out->skipped = step->bound.op->work != ULP_WORK_CONTRACTION;
+    if (out->skipped)
+        return ULP_OK;
+    enum ulp_status status =
+        foreign_inputs(lane, reference, reference_inputs, step, temporaries, foreign, error);
     if (status == ULP_OK)
-        status = ulp_step_run(step, lane, own, out->entire, error);
-    if (status != ULP_OK || lane == reference || !walk->options->audit)
-        return status;
+        status = ulp_step_run(step, lane, foreign, out->entire, error);
+    free_tensors(temporaries, step->input_count);
+    return status;
+}
 
-    status = foreign_inputs(lane, reference, step, temporaries, foreign, error);
+/* P(r) and R(p), where inputs are not equal. */
+static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *reference,
+                                      const struct ulp_tensor *const *reference_inputs,
+                                      const struct ulp_tensor *const *own,
+                                      const struct ulp_step *step, struct ulp_tensor *temporaries,
+                                      const struct ulp_tensor **foreign, struct ulp_evaluation *out,
+                                      struct ulp_error *error)
+{
+    enum ulp_status status =
+        foreign_inputs(lane, reference, reference_inputs, step, temporaries, foreign, error);
     out->single_is_entire = status == ULP_OK && all_same(own, foreign, step->input_count);
     if (status == ULP_OK && !out->single_is_entire)
         status = ulp_step_run(step, lane, foreign, out->single, error);
@@ -149,10 +149,39 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
         out->here_is_reference = equal;
     }
     if (!out->here_is_reference) {
-        status = foreign_inputs(reference, lane, step, temporaries, foreign, error);
+        status = foreign_inputs(reference, lane, own, step, temporaries, foreign, error);
         if (status == ULP_OK)
             status = ulp_step_run(step, reference, foreign, out->here, error);
         free_tensors(temporaries, step->input_count);
     }
+    return status;
+}
+
+enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
+                             const struct ulp_step *step, size_t lane_index,
+                             const struct ulp_tensor *const *reference_inputs,
+                             struct ulp_evaluation *out, struct ulp_arena *arena,
+                             struct ulp_error *error)
+{
+    struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];
+    struct ulp_inputs own = {0};
+    const struct ulp_tensor **foreign =
+        ulp_arena_take(arena, step->input_count + 1, sizeof *foreign);
+    struct ulp_tensor *temporaries =
+        ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
+    if (!foreign || !temporaries)
+        return out_of_memory(error);
+    if (walk->options->isolated && lane != reference)
+        return evaluate_isolated(lane, reference, reference_inputs, step, temporaries, foreign, out,
+                                 error);
+    enum ulp_status status = ulp_inputs_create(&own, lane, step, arena, error);
+    if (status == ULP_OK)
+        status = ulp_lane_inputs(lane, step, &own, error);
+    if (status == ULP_OK)
+        status = ulp_step_run(step, lane, own.at, out->entire, error);
+    if (status == ULP_OK && lane != reference && walk->options->audit)
+        status = evaluate_views(lane, reference, reference_inputs, own.at, step, temporaries,
+                                foreign, out, error);
+    ulp_inputs_free(&own);
     return status;
 }

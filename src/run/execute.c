@@ -5,6 +5,25 @@
 #include "base/reserve.h"
 #include "run/walk.h"
 
+/* An input in one lane: rounded once to its storage, unless it is a parameter alone (the scales of
+ * Resize and QuantizeLinear, thresholds) or the lane's nodes differ: then each rounds what it
+ * reads. */
+static enum ulp_status set_input(struct ulp_lane *lane, int slot, const struct ulp_tensor *given,
+                                 struct ulp_error *error)
+{
+    struct ulp_format from = {0};
+    enum ulp_status status = ULP_OK;
+    if (!lane->block->slots[slot].data || !ulp_lane_is_uniform(lane)) {
+        lane->values[slot] = ulp_tensor_view(given);
+        return ULP_OK;
+    }
+    if (ulp_element_is_float(given->element))
+        status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
+    return status == ULP_OK ? ulp_adapt(&lane->values[slot], given, &from, lane->mix->items, false,
+                                        lane->budget, lane->pool, error)
+                            : status;
+}
+
 /* An array of another float type than the model declares, rounded once to the declared one; else a
  * view. Freed with ulp_tensor_free. */
 static enum ulp_status fit_input(struct ulp_tensor *out, const struct ulp_tensor *given,
@@ -26,8 +45,7 @@ static enum ulp_status fit_input(struct ulp_tensor *out, const struct ulp_tensor
                             : status;
 }
 
-/* Give the lanes the model's inputs, rounded once to each one's storage unless they are parameters
- * alone (the scales of Resize and QuantizeLinear, thresholds). */
+/* Give the lanes the model's inputs. */
 static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame,
                                   const struct ulp_tensor_set *inputs, struct ulp_tensor *fitted,
                                   struct ulp_error *error)
@@ -44,35 +62,32 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
                 slot->name, ulp_tensor_describe_text(given, found, sizeof found),
                 ulp_tensor_describe_text(&slot->shape, planned, sizeof planned));
         }
-        struct ulp_format from = {0};
         enum ulp_status status = fit_input(&fitted[i], given, slot->shape.type, walk, error);
-        given = &fitted[i];
-        if (status == ULP_OK && ulp_element_is_float(given->element))
-            status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
-        for (size_t l = 0; l < walk->plan->lane_count && !slot->data; l++)
-            frame->lanes[l].values[block->inputs[i]] = ulp_tensor_view(given);
-        for (size_t l = 0; l < walk->plan->lane_count && slot->data && status == ULP_OK; l++)
-            status = ulp_adapt(&frame->lanes[l].values[block->inputs[i]], given, &from,
-                               frame->lanes[l].arithmetic, false, &walk->budget, walk->pool, error);
+        for (size_t l = 0; l < walk->plan->lane_count && status == ULP_OK; l++)
+            status = set_input(&frame->lanes[l], block->inputs[i], &fitted[i], error);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "input '%s'", slot->name);
     }
     return ULP_OK;
 }
 
-/* A copy of the value under the graph output's name. */
+/* A copy of the value under the graph output's name, in what the node that computes it stores. */
 static enum ulp_status keep_output(struct ulp_lane *lane, int slot, const char *name,
                                    struct ulp_budget *budget, struct ulp_tensor_set *outputs,
                                    struct ulp_error *error)
 {
     const struct ulp_tensor *value;
-    struct ulp_tensor copy = {0};
-    enum ulp_status status = ulp_lane_value(lane, slot, false, &value, error);
+    struct ulp_tensor copy = {0}, converted = {0};
+    const size_t holder = ulp_slot_holder(lane->block, slot);
+    enum ulp_status status =
+        ulp_lane_value(lane, slot, holder == ULP_NO_NODE ? 0 : ulp_mix_index(lane->mix, holder),
+                       false, &converted, &value, error);
     if (status == ULP_OK)
         status = ulp_tensor_copy(&copy, value, budget, error);
     if (status == ULP_OK)
         status = ulp_tensor_set_add(outputs, name, &copy, error);
     ulp_tensor_free(&copy);
+    ulp_tensor_free(&converted);
     return status;
 }
 
@@ -82,7 +97,7 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     const struct ulp_plan *plan = walk->plan;
     struct ulp_frame frame = {0};
     const size_t input_count = plan->main->input_count;
-    void *rounds = NULL, *memory = NULL;
+    void *rounds = NULL, *arithmetics = NULL, *memory = NULL;
     enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
     if (status == ULP_OK) {
         ulp_pool_set_root(walk->pool, walk->budget.root);
@@ -90,6 +105,10 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
                                    &walk->budget, "rounds of nodes", error);
     }
     walk->rounds = rounds;
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&arithmetics, plan->lane_count, sizeof *walk->arithmetics,
+                                   &walk->budget, "arithmetics", error);
+    walk->arithmetics = arithmetics;
     if (status == ULP_OK)
         status = ulp_allocate_zero(&memory, input_count, sizeof(struct ulp_tensor), &walk->budget,
                                    "inputs", error);
@@ -143,6 +162,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
         status = ulp_plan_check_memory(plan, walk.options->audit, error);
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
+    ulp_free(walk.arithmetics);
     ulp_free(walk.rounds);
     const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
     ulp_packed_free(walk.packed);

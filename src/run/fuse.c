@@ -160,7 +160,9 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
     node->input_count = count;
     node->inputs = numbers;
     node->output_count = 1;
-    *form = (struct ulp_integer_form){.input_count = count, .from = from};
+    *form = (struct ulp_integer_form){.product = (int)(product - fuse->block->steps),
+                                      .input_count = count,
+                                      .from = from};
     enum ulp_status status =
         ulp_bind_row(&form->bound, ulp_operator_integer(product->bound.op->name, end), node,
                      product->opset, arena, error);
@@ -225,10 +227,7 @@ static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *s
 enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
                               struct ulp_error *error)
 {
-    bool wanted = false;
-    for (size_t l = 0; l < plan->lane_count; l++)
-        wanted = wanted || plan->lanes[l].schedule.qdq_integer;
-    if (!wanted)
+    if (!plan->wants_integers)
         return ULP_OK;
     const struct fuse fuse = {plan, block};
     enum ulp_status status = ULP_OK;

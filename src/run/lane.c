@@ -5,36 +5,45 @@
 #include "base/error.h"
 #include "number/round/round.h"
 
-enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic,
+/* Slots, one run of them for each arithmetic. */
+static size_t count_values(const struct ulp_lane *lane)
+{
+    return lane->mix->count * lane->block->slot_count;
+}
+
+enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
                                 const struct ulp_block *block, struct ulp_budget *budget,
                                 struct ulp_pool *pool, struct ulp_error *error)
 {
-    *out =
-        (struct ulp_lane){.arithmetic = arithmetic, .block = block, .budget = budget, .pool = pool};
+    *out = (struct ulp_lane){.mix = mix, .block = block, .budget = budget, .pool = pool};
     void *values, *kept = NULL;
-    enum ulp_status status = ulp_allocate_zero(&values, block->slot_count + 1, sizeof *out->values,
+    enum ulp_status status = ulp_allocate_zero(&values, count_values(out) + 1, sizeof *out->values,
                                                budget, "values of a lane", error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&kept, block->slot_count + 1, sizeof *out->kept, budget,
+        status = ulp_allocate_zero(&kept, count_values(out) + 1, sizeof *out->kept, budget,
                                    "values of a lane", error);
     out->values = values;
     out->kept = kept;
     return status;
 }
 
-/* The slot's constant as the lane uses it. */
-static const struct ulp_tensor *own_constant(const struct ulp_lane *lane, int slot)
+/* The value's slot, or its constant as the lane uses it in one of its arithmetics. */
+static void drop_value(struct ulp_lane *lane, size_t value)
 {
-    return lane->values[slot].type == ULP_TYPE_UNDEFINED ? lane->block->slots[slot].constant
-                                                         : &lane->values[slot];
+    struct ulp_tensor *tensor = &lane->values[value];
+    if (lane->kept[value])
+        ulp_packed_drop(lane->packed,
+                        tensor->type == ULP_TYPE_UNDEFINED
+                            ? lane->block->slots[value % lane->block->slot_count].constant
+                            : tensor);
+    lane->kept[value] = false;
+    ulp_tensor_free(tensor);
 }
 
 static void drop_slot(struct ulp_lane *lane, int slot)
 {
-    if (lane->kept[slot])
-        ulp_packed_drop(lane->packed, own_constant(lane, slot));
-    lane->kept[slot] = false;
-    ulp_tensor_free(&lane->values[slot]);
+    for (size_t a = 0; a < lane->mix->count; a++)
+        drop_value(lane, a * lane->block->slot_count + (size_t)slot);
 }
 
 static bool is_factor(const struct ulp_plan_slot *slot)
@@ -81,8 +90,8 @@ enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_ste
 
 void ulp_lane_free(struct ulp_lane *lane)
 {
-    for (size_t v = 0; lane->values && lane->kept && v < lane->block->slot_count; v++)
-        drop_slot(lane, (int)v);
+    for (size_t v = 0; lane->values && lane->kept && v < count_values(lane); v++)
+        drop_value(lane, v);
     drop_bodies(lane);
     ulp_free(lane->values);
     ulp_free(lane->kept);
@@ -160,56 +169,144 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
     return status;
 }
 
-enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed,
-                               const struct ulp_tensor **out, struct ulp_error *error)
+const struct ulp_arithmetic *ulp_lane_holder(const struct ulp_lane *lane, int slot)
 {
-    *out = NULL;
-    if (slot < 0)
-        return ULP_OK;
-    struct ulp_tensor *value = &lane->values[slot];
-    const struct ulp_tensor *constant = lane->block->slots[slot].constant;
-    *out = value;
-    if (value->type != ULP_TYPE_UNDEFINED)
-        return ULP_OK;
-    if (!constant)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "value '%s' has not been computed",
-                        lane->block->slots[slot].name);
-    *out = constant;
-    if (!ulp_element_is_float(constant->element))
-        return ULP_OK;
+    const size_t holder = ulp_slot_holder(lane->block, slot);
+    return holder == ULP_NO_NODE ? lane->mix->items : ulp_mix_arithmetic(lane->mix, holder);
+}
+
+enum ulp_status ulp_lane_held(const struct ulp_lane *lane, int slot, const struct ulp_tensor *value,
+                              struct ulp_format *out, struct ulp_error *error)
+{
+    return !ulp_lane_is_uniform(lane) && ulp_slot_holder(lane->block, slot) == ULP_NO_NODE
+               ? ulp_format_find(ulp_type_rows[value->type].format, out, error)
+               : ulp_lane_format(ulp_lane_holder(lane, slot), value->type, out, error);
+}
+
+/* A computed value, converted for a reader in another arithmetic than its holder's. */
+static enum ulp_status read_across(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
+                                   struct ulp_tensor *converted, const struct ulp_tensor **out,
+                                   struct ulp_error *error)
+{
+    const size_t holder = ulp_slot_holder(lane->block, slot);
+    const struct ulp_tensor *value = &lane->values[slot];
     struct ulp_format from;
-    enum ulp_status status = ulp_format_find(ulp_type_rows[constant->type].format, &from, error);
+    if (!ulp_element_is_float(value->element) || ulp_is_as_given(lane->block, slot) ||
+        (holder != ULP_NO_NODE && ulp_mix_index(lane->mix, holder) == reader))
+        return ULP_OK;
+    enum ulp_status status = ulp_lane_held(lane, slot, value, &from, error);
     if (status == ULP_OK)
-        status = ulp_adapt(value, constant, &from, lane->arithmetic, mixed, lane->budget,
+        status = ulp_adapt(converted, value, &from, &lane->mix->items[reader], mixed, lane->budget,
                            lane->pool, error);
+    *out = converted;
+    return status;
+}
+
+/* The constant in an arithmetic of the lane. */
+static enum ulp_status read_constant(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
+                                     const struct ulp_tensor **out, struct ulp_error *error)
+{
+    const struct ulp_plan_slot *planned = &lane->block->slots[slot];
+    const size_t at = reader * lane->block->slot_count + (size_t)slot;
+    struct ulp_tensor *value = &lane->values[at];
+    struct ulp_format from;
+    enum ulp_status status = ULP_OK;
+    *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
+    if (*out == value || !ulp_element_is_float(planned->constant->element))
+        return ULP_OK;
+    status = ulp_format_find(ulp_type_rows[planned->constant->type].format, &from, error);
+    if (status == ULP_OK)
+        status = ulp_adapt(value, planned->constant, &from, &lane->mix->items[reader], mixed,
+                           lane->budget, lane->pool, error);
     if (status != ULP_OK)
-        return ulp_fail_at(error, status, "constant '%s'", lane->block->slots[slot].name);
+        return ulp_fail_at(error, status, "constant '%s'", planned->name);
     if (value->owned)
         *out = value;
     else
         *value = (struct ulp_tensor){0};
-    if (!lane->repeats || lane->kept[slot] || !is_factor(&lane->block->slots[slot]))
+    if (!lane->repeats || lane->kept[at] || !is_factor(planned))
         return ULP_OK;
     status = ulp_packed_keep(lane->packed, *out, error);
-    lane->kept[slot] = status == ULP_OK;
+    lane->kept[at] = status == ULP_OK;
     return status;
 }
 
-bool ulp_is_parameter(const struct ulp_step *step, size_t i)
+static enum ulp_status read_held(const struct ulp_lane *lane, int slot,
+                                 const struct ulp_tensor **out, struct ulp_error *error)
 {
-    return (i < step->bound.input_slot_count && i < step->own_input_count &&
-            step->bound.inputs[i].kind == 'p') ||
-           (i >= step->own_input_count && !step->bound.blocks);
+    *out = &lane->values[slot];
+    return (*out)->type != ULP_TYPE_UNDEFINED
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "value '%s' has not been computed",
+                          lane->block->slots[slot].name);
+}
+
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
+                               struct ulp_tensor *converted, const struct ulp_tensor **out,
+                               struct ulp_error *error)
+{
+    *out = NULL;
+    if (slot < 0)
+        return ULP_OK;
+    if (lane->block->slots[slot].constant)
+        return read_constant(lane, slot, reader, mixed, out, error);
+    const enum ulp_status status = read_held(lane, slot, out, error);
+    return status != ULP_OK || ulp_lane_is_uniform(lane)
+               ? status
+               : read_across(lane, slot, reader, mixed, converted, out, error);
+}
+
+bool ulp_is_as_given(const struct ulp_block *block, int slot)
+{
+    for (; block->slots[slot].outer >= 0; block = block->parent)
+        slot = block->slots[slot].outer;
+    return block->slots[slot].given && !block->slots[slot].data;
+}
+
+enum ulp_status ulp_inputs_create(struct ulp_inputs *out, const struct ulp_lane *lane,
+                                  const struct ulp_step *step, struct ulp_arena *arena,
+                                  struct ulp_error *error)
+{
+    const bool uniform = ulp_lane_is_uniform(lane);
+    const size_t room = step->input_count + 1;
+    *out = (struct ulp_inputs){.count = step->input_count,
+                               .at = ulp_arena_take(arena, room, sizeof *out->at),
+                               .converted =
+                                   uniform ? NULL
+                                           : ulp_arena_take(arena, room, sizeof *out->converted)};
+    return out->at && (uniform || out->converted)
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+void ulp_inputs_free(struct ulp_inputs *inputs)
+{
+    for (size_t i = 0; inputs->converted && i < inputs->count; i++)
+        ulp_tensor_free(&inputs->converted[i]);
 }
 
 enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i,
-                               const struct ulp_tensor **out, struct ulp_error *error)
+                               struct ulp_tensor *converted, const struct ulp_tensor **out,
+                               struct ulp_error *error)
 {
-    int slot = step->inputs[i];
+    const int slot = step->inputs[i];
     const struct ulp_tensor *constant =
         slot >= 0 && ulp_is_parameter(step, i) ? lane->block->slots[slot].constant : NULL;
+    if (slot >= 0 && ulp_is_captured(step, i))
+        return read_held(lane, slot, out, error);
     if (!constant)
-        return ulp_lane_value(lane, slot, ulp_takes_mixed(step, i), out, error);
+        return ulp_lane_value(lane, slot, ulp_mix_index(lane->mix, step->number),
+                              ulp_takes_mixed(step, i), converted, out, error);
     *out = constant;
     return ULP_OK;
+}
+
+enum ulp_status ulp_lane_inputs(struct ulp_lane *lane, const struct ulp_step *step,
+                                struct ulp_inputs *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
+        status = ulp_lane_input(lane, step, i, out->converted ? &out->converted[i] : NULL,
+                                &out->at[i], error);
+    return status;
 }

@@ -1,4 +1,4 @@
-/* A lane: an arithmetic and its values of one block. */
+/* A lane: what its nodes are computed in, and its values of one block. */
 #ifndef ULP_RUN_LANE_H
 #define ULP_RUN_LANE_H
 
@@ -6,10 +6,12 @@
 #include "run/plan.h"
 
 struct ulp_lane {
-    const struct ulp_arithmetic *arithmetic;
+    const struct ulp_mix *mix;
     const struct ulp_block *block;
-    /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last
-     * use */
+    /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use:
+     * in that of the mix's arithmetics with index a at slot a * slot_count + slot. A computed value
+     * is held in the arithmetic of its holder; an input of the model, where nodes differ, as it was
+     * given. */
     struct ulp_tensor *values;
     bool keeps_constants; /* converted constants stay, for the block runs again */
     struct ulp_budget *budget;
@@ -23,7 +25,7 @@ struct ulp_lane {
     const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
 };
 
-enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_arithmetic *arithmetic,
+enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
                                 const struct ulp_block *block, struct ulp_budget *budget,
                                 struct ulp_pool *pool, struct ulp_error *error);
 void ulp_lane_free(struct ulp_lane *lane);
@@ -32,18 +34,57 @@ void ulp_lane_clear(struct ulp_lane *lane);
 /* Free what no later step needs. */
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 
-/* The slot's value in this lane: the lane's own, or the slot's constant in the lane's storage
- * (converted once; `mixed`: for a reader of mixed elements, as in ulp_adapt). NULL with ULP_OK for
- * an omitted input. Valid until the slot's last use. */
-enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, bool mixed,
-                               const struct ulp_tensor **out, struct ulp_error *error);
+/* Does every node of the lane have one arithmetic? */
+static inline bool ulp_lane_is_uniform(const struct ulp_lane *lane)
+{
+    return !lane->mix->of_node;
+}
+/* What the lane computes the step in. */
+static inline const struct ulp_arithmetic *ulp_lane_arithmetic(const struct ulp_lane *lane,
+                                                               const struct ulp_step *step)
+{
+    return ulp_mix_arithmetic(lane->mix, step->number);
+}
+/* What the lane holds the slot in, which is no constant nor held as given. */
+const struct ulp_arithmetic *ulp_lane_holder(const struct ulp_lane *lane, int slot);
+/* The format in which the lane holds *value of a float type, which is no constant. */
+enum ulp_status ulp_lane_held(const struct ulp_lane *lane, int slot, const struct ulp_tensor *value,
+                              struct ulp_format *out, struct ulp_error *error);
 
-/* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form
- * reads? */
-bool ulp_is_parameter(const struct ulp_step *step, size_t i);
-/* Input i of a step, as ulp_lane_value; a constant parameter is given as the model has it. */
+/* The slot's value for a reader in that of the mix's arithmetics (`mixed`: one of mixed elements,
+ * as in ulp_adapt): the lane's own; the slot's constant, converted once; or, where the value is
+ * held in another format, *converted, which the caller frees. NULL with ULP_OK for an omitted
+ * input. Valid until the slot's last use. */
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
+                               struct ulp_tensor *converted, const struct ulp_tensor **out,
+                               struct ulp_error *error);
+
+/* Is the step's input i what one of its bodies captures? */
+static inline bool ulp_is_captured(const struct ulp_step *step, size_t i)
+{
+    return step->bound.blocks && i >= step->own_input_count;
+}
+/* Is the value one of the model's inputs, used as a parameter alone? Every lane has such a one as
+ * it was given. */
+bool ulp_is_as_given(const struct ulp_block *block, int slot);
+
+/* A step's inputs (own, then captured), and those among them that were converted for it. */
+struct ulp_inputs {
+    size_t count;
+    const struct ulp_tensor **at;
+    struct ulp_tensor *converted; /* NULL: a lane whose nodes do not differ converts none */
+};
+enum ulp_status ulp_inputs_create(struct ulp_inputs *out, const struct ulp_lane *lane,
+                                  const struct ulp_step *step, struct ulp_arena *arena,
+                                  struct ulp_error *error);
+void ulp_inputs_free(struct ulp_inputs *inputs);
+/* Input i of a step, and all of them, in its lane: as ulp_lane_value; a constant parameter is given
+ * as the model has it, what bodies capture as the lane holds it. */
 enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i,
-                               const struct ulp_tensor **out, struct ulp_error *error);
+                               struct ulp_tensor *converted, const struct ulp_tensor **out,
+                               struct ulp_error *error);
+enum ulp_status ulp_lane_inputs(struct ulp_lane *lane, const struct ulp_step *step,
+                                struct ulp_inputs *out, struct ulp_error *error);
 
 /* The format in which a lane of that arithmetic holds a tensor of a float type. */
 enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type,
@@ -81,6 +122,7 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
 /* A call of a step and what it points to: it must stay where it is. */
 struct ulp_step_call {
     struct ulp_call call;
+    struct ulp_host host;
     struct ulp_arithmetic declared;
     const struct ulp_tensor *integers[12];
 };
@@ -90,7 +132,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
 void ulp_step_close(struct ulp_step_call *call);
 
 /* Give a lane of a body its inputs and captured values, as views of the call's; and take the
- * results out, owned by the caller. */
+ * results out, owned by the caller and in the arithmetic of the body's owner. */
 enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call,
                                size_t input_count, const struct ulp_tensor *const *inputs,
                                size_t output_count, struct ulp_error *error);

@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/block.c \
+	%D%/border.c \
 	%D%/rounds.c \
 	%D%/evaluate.c \
 	%D%/execute.c \
@@ -9,9 +10,11 @@ libcore_la_SOURCES += \
 	%D%/grow.c \
 	%D%/info.c \
 	%D%/inline.c \
+	%D%/keep.c \
 	%D%/lane.c %D%/lane.h \
 	%D%/memory.c \
 	%D%/order.c \
+	%D%/pattern.c \
 	%D%/perturb.c \
 	%D%/plan.c %D%/plan.h \
 	%D%/problems.c \

@@ -5,23 +5,31 @@
 #include "base/error.h"
 #include "run/lane.h"
 
-/* Bytes of a slot's value in a lane; 0 for constants, which are the model's, and for shapes not
- * known yet. */
-static double slot_bytes(const struct ulp_plan_slot *slot, const struct ulp_arithmetic *lane)
+/* Bytes of a slot's value in an arithmetic; 0 for constants, which are the model's, and for shapes
+ * not known yet. */
+static double slot_bytes(const struct ulp_plan_slot *slot, const struct ulp_arithmetic *arithmetic)
 {
     if (slot->constant || slot->shape.type == ULP_TYPE_UNDEFINED)
         return 0;
     bool is_float = ulp_type_is_float(slot->shape.type);
-    enum ulp_element element =
-        is_float && !lane->as_declared ? ulp_storage_element(&lane->storage) : slot->shape.element;
-    return (double)slot->shape.count * (double)ulp_element_bytes(element, lane->storage.precision);
+    enum ulp_element element = is_float && !arithmetic->as_declared
+                                   ? ulp_storage_element(&arithmetic->storage)
+                                   : slot->shape.element;
+    return (double)slot->shape.count *
+           (double)ulp_element_bytes(element, arithmetic->storage.precision);
 }
 
-static double lanes_bytes(const struct ulp_plan *plan, const struct ulp_plan_slot *slot)
+/* In all lanes; an input of the model takes none where it is held as given. */
+static double lanes_bytes(const struct ulp_plan *plan, const struct ulp_block *block, int slot)
 {
+    const size_t holder = ulp_slot_holder(block, slot);
     double bytes = 0;
     for (size_t l = 0; l < plan->lane_count; l++)
-        bytes += slot_bytes(slot, &plan->lanes[l]);
+        if (holder != ULP_NO_NODE || !plan->mixes[l].of_node)
+            bytes += slot_bytes(
+                &block->slots[slot],
+                &plan->mixes[l]
+                     .items[holder == ULP_NO_NODE ? 0 : ulp_mix_index(&plan->mixes[l], holder)]);
     return bytes;
 }
 
@@ -54,8 +62,10 @@ static double audit_bytes(const struct ulp_plan *plan, const struct ulp_block *b
     double bytes = 0;
     for (size_t o = 0; o < step->output_count; o++)
         for (size_t l = 1; step->outputs[o] >= 0 && l < plan->lane_count; l++)
-            bytes += slot_bytes(&block->slots[step->outputs[o]], &plan->lanes[l]) +
-                     slot_bytes(&block->slots[step->outputs[o]], &plan->lanes[0]);
+            bytes += slot_bytes(&block->slots[step->outputs[o]],
+                                ulp_mix_arithmetic(&plan->mixes[l], step->number)) +
+                     slot_bytes(&block->slots[step->outputs[o]],
+                                ulp_mix_arithmetic(&plan->mixes[0], step->number));
     return bytes;
 }
 
@@ -80,10 +90,10 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
             }
         for (size_t o = 0; o < step->output_count; o++)
             if (step->outputs[o] >= 0)
-                live += lanes_bytes(plan, &block->slots[step->outputs[o]]);
+                live += lanes_bytes(plan, block, step->outputs[o]);
         double now = live + (audit ? audit_bytes(plan, block, step) : 0);
         for (size_t l = 0; l < plan->lane_count && !step->folded; l++)
-            now += converted_bytes(block, step, &plan->lanes[l]);
+            now += converted_bytes(block, step, ulp_mix_arithmetic(&plan->mixes[l], step->number));
         if (least.bytes > now)
             now = least.bytes;
         if (now > peak.bytes || !peak.node)
@@ -91,7 +101,7 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
         for (size_t d = 0; d < step->dead_count; d++)
             /* what is captured is the enclosing block's */
             if (block->slots[step->dead[d]].outer < 0)
-                live -= lanes_bytes(plan, &block->slots[step->dead[d]]);
+                live -= lanes_bytes(plan, block, step->dead[d]);
     }
     return peak;
 }
@@ -106,7 +116,7 @@ enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
     if (!limit_bytes)
         return ULP_OK;
     for (size_t i = 0; i < block->input_count; i++)
-        live += lanes_bytes(plan, &block->slots[block->inputs[i]]);
+        live += lanes_bytes(plan, block, block->inputs[i]);
     const struct peak peak = find_peak(plan, block, audit, live);
     if (peak.bytes <= (double)limit_bytes)
         return ULP_OK;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/lane.h"
+#include "run/plan.h"
 
 /* Does the step use its input i as more than a parameter? A captured value: does a body? */
 static bool uses_data(const struct ulp_step *step, size_t i)
@@ -159,8 +159,10 @@ static void number_nodes(struct ulp_plan *plan, struct ulp_block *block)
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         for (int a = ULP_ATTRIBUTES_MAX - 1; a >= 0 && step->bound.blocks; a--)
-            if (step->bound.blocks[a])
+            if (step->bound.blocks[a]) {
+                step->bound.blocks[a]->owner = step;
                 number_nodes(plan, step->bound.blocks[a]);
+            }
         step->number = plan->node_count;
         plan->nodes[plan->node_count++] = (struct ulp_plan_node){block, step};
     }
@@ -173,4 +175,15 @@ enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error)
         return ulp_fail_memory(error, "out of memory while planning");
     number_nodes(plan, plan->main);
     return ULP_OK;
+}
+
+size_t ulp_slot_holder(const struct ulp_block *block, int slot)
+{
+    for (; block->slots[slot].outer >= 0; block = block->parent)
+        slot = block->slots[slot].outer;
+    const struct ulp_step *producer = ulp_block_producer(block, slot);
+    return block->slots[slot].constant ? ULP_NO_NODE
+           : producer                  ? producer->number
+           : block->owner              ? block->owner->number
+                                       : ULP_NO_NODE;
 }

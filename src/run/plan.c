@@ -9,6 +9,18 @@
 #include "base/reserve.h"
 #include "base/text.h"
 
+static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count,
+                           const struct ulp_keeps *keeps)
+{
+    bool wants = false;
+    for (size_t l = 0; l < lane_count; l++) {
+        wants |= lanes[l].schedule.qdq_integer;
+        for (size_t k = 0; keeps && k < keeps[l].count; k++)
+            wants |= keeps[l].items[k].arithmetic.schedule.qdq_integer;
+    }
+    return wants;
+}
+
 static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithmetic *lanes,
                                  size_t lane_count, const struct ulp_plan_options *options,
                                  struct ulp_error *error)
@@ -24,6 +36,12 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         return ulp_fail_memory(error, "out of memory while planning");
     memcpy(plan->lanes, lanes, lane_count * sizeof *lanes);
     plan->lane_count = lane_count;
+    plan->mixes = ulp_arena_take(plan->arena, lane_count, sizeof *plan->mixes);
+    if (!plan->mixes)
+        return ulp_fail_memory(error, "out of memory while planning");
+    for (size_t l = 0; l < lane_count; l++)
+        plan->mixes[l] = (struct ulp_mix){.count = 1, .items = &plan->lanes[l]};
+    plan->wants_integers = wants_integers(lanes, lane_count, options->keeps);
     ulp_pool_set_root(plan->pool, plan->budget.root);
     status = ulp_arithmetic_find("fp32", &plan->exact, error);
     if (status == ULP_OK)
@@ -32,6 +50,8 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_check_inputs(plan, options->inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_fold(plan, options, error);
+    for (size_t l = 0; l < lane_count && options->keeps && status == ULP_OK; l++)
+        status = ulp_plan_keep(plan, l, &options->keeps[l], error);
     if (status == ULP_OK && options->perturbation.precision > 0)
         status = ulp_plan_perturb(plan, &options->perturbation, error);
     if (status == ULP_OK)
@@ -82,6 +102,8 @@ void ulp_plan_free(struct ulp_plan *plan)
         }
     }
     ulp_names_free(&plan->problems.names);
+    for (size_t l = 0; plan->mixes && l < plan->lane_count; l++)
+        ulp_arena_free(plan->mixes[l].memory);
     for (struct ulp_perturbed *p = plan->perturbed; p; p = p->before)
         ulp_tensor_free(&p->tensor);
     ulp_arena_free(plan->arena);

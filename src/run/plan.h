@@ -38,6 +38,7 @@ struct ulp_plan_slot {
 /* What a step computes in arithmetics with qdq=integer instead: a row of ops/integer.c. */
 struct ulp_integer_form {
     struct ulp_bound bound;
+    int product; /* the step whose sums these are */
     size_t input_count;
     const int *from; /* the step's input that is each of its inputs; -1: omitted */
 };
@@ -64,6 +65,8 @@ struct ulp_step {
 struct ulp_block {
     const char *name;
     struct ulp_block *parent;
+    /* the If, Loop or Scan whose body this is, once nodes are numbered; NULL: the main graph */
+    const struct ulp_step *owner;
     struct ulp_step *steps;
     size_t step_count, step_capacity;
     struct ulp_plan_slot *slots;
@@ -98,6 +101,22 @@ static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *
                : NULL;
 }
 
+/* Nobody computes the slot: a constant, or an input of the model. */
+#define ULP_NO_NODE SIZE_MAX
+
+/* The node in whose arithmetic lanes hold the slot: the one that computes it; of a body's input the
+ * If, Loop or Scan; of a captured value that of the value outside. */
+size_t ulp_slot_holder(const struct ulp_block *block, int slot);
+
+/* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form
+ * reads? */
+static inline bool ulp_is_parameter(const struct ulp_step *step, size_t i)
+{
+    return (i < step->bound.input_slot_count && i < step->own_input_count &&
+            step->bound.inputs[i].kind == 'p') ||
+           (i >= step->own_input_count && !step->bound.blocks);
+}
+
 /* Where a node of the plan is. */
 struct ulp_plan_node {
     const struct ulp_block *block;
@@ -111,12 +130,24 @@ struct ulp_problems {
     struct ulp_names names; /* of items by their text */
 };
 
+/* What a lane computes its nodes in (keep.c). */
+struct ulp_mix {
+    struct ulp_arena *memory; /* of the rest; NULL: the plan's */
+    const char *name;         /* as reports call the lane; NULL: by its arithmetic's name */
+    size_t count;
+    struct ulp_arithmetic *items; /* of the lane first; those of its kept nodes */
+    /* by node: which of the items; NULL: the first for all */
+    uint16_t *of_node;
+};
+
 struct ulp_plan {
     struct ulp_arena *arena;
     const struct ulp_model *model;
     struct ulp_arithmetic *lanes;
+    struct ulp_mix *mixes; /* of each lane */
     size_t lane_count;
     struct ulp_arithmetic exact; /* fp32: what constants are folded in */
+    bool wants_integers;         /* some lane or node has qdq=integer */
     struct ulp_block *main;
     struct ulp_block **blocks; /* every block, for freeing */
     size_t block_count, block_capacity;
@@ -133,6 +164,34 @@ struct ulp_plan {
         struct ulp_perturbed *before;
     } * perturbed; /* constants that were changed, the last first */
 };
+
+/* Which of its arithmetics the lane computes a node in. */
+static inline size_t ulp_mix_index(const struct ulp_mix *mix, size_t node)
+{
+    return mix->of_node ? mix->of_node[node] : 0;
+}
+static inline const struct ulp_arithmetic *ulp_mix_arithmetic(const struct ulp_mix *mix,
+                                                              size_t node)
+{
+    return &mix->items[ulp_mix_index(mix, node)];
+}
+
+/* The step's integer form where the lane computes it so, and the product it is of; NULL: not. */
+static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_mix *mix,
+                                                              const struct ulp_block *block,
+                                                              const struct ulp_step *step)
+{
+    const struct ulp_integer_form *form = step->integer;
+    return form && ulp_mix_arithmetic(mix, step->number)->schedule.qdq_integer &&
+                   ulp_mix_arithmetic(mix, block->steps[form->product].number)->schedule.qdq_integer
+               ? form
+               : NULL;
+}
+
+/* pattern.c: set chosen[node] of the nodes that the pattern names. None: an error with near
+ * names. */
+enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
+                                   struct ulp_arena *scratch, struct ulp_error *error);
 
 /* expand.c: the graph and everything nested in it as blocks, functions expanded, nodes bound to
  * operators. Every node that cannot be bound is collected and reported in one error. */

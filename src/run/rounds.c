@@ -8,6 +8,7 @@
 
 struct lane_rounds {
     struct ulp_step_call call;
+    struct ulp_inputs inputs;
     struct ulp_temporary *temporaries;
     struct ulp_control control;
     bool open;
@@ -39,16 +40,15 @@ static enum ulp_status begin_lane(struct rounds *r, size_t lane, struct ulp_eval
                                   struct ulp_error *error)
 {
     struct lane_rounds *rounds = &r->lanes[lane];
-    const struct ulp_tensor **inputs =
-        ulp_arena_take(r->arena, r->step->input_count + 1, sizeof *inputs);
-    if (!inputs)
-        return out_of_memory(error);
-    enum ulp_status status = ulp_own_inputs(&r->frame->lanes[lane], r->step, inputs, error);
+    struct ulp_lane *own = &r->frame->lanes[lane];
+    enum ulp_status status = ulp_inputs_create(&rounds->inputs, own, r->step, r->arena, error);
+    if (status == ULP_OK)
+        status = ulp_lane_inputs(own, r->step, &rounds->inputs, error);
     if (status == ULP_OK)
         status = ulp_evaluation_create(evaluation, r->step, r->arena, error);
     if (status == ULP_OK)
-        status = ulp_step_open(&rounds->call, r->step, &r->frame->lanes[lane], inputs,
-                               evaluation->entire, error);
+        status = ulp_step_open(&rounds->call, r->step, own, rounds->inputs.at, evaluation->entire,
+                               error);
     if (status != ULP_OK)
         return status;
     rounds->open = true;
@@ -59,6 +59,7 @@ static enum ulp_status begin_lane(struct rounds *r, size_t lane, struct ulp_eval
 
 static void close_lane(struct lane_rounds *rounds)
 {
+    ulp_inputs_free(&rounds->inputs);
     if (!rounds->open)
         return;
     ulp_control_free(&rounds->control);
@@ -137,7 +138,7 @@ static enum ulp_status walk_round(struct rounds *r, struct ulp_error *error)
         if (status == ULP_OK && is_driven(r, l))
             status = ulp_control_take(control, error);
         if (status != ULP_OK)
-            ulp_fail_at(error, status, "in %s", r->walk->plan->lanes[l].name);
+            ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(r->walk->plan, l));
     }
     if (status == ULP_OK)
         part_lanes(r);
@@ -150,19 +151,21 @@ static enum ulp_status hand_on(const struct rounds *r, size_t lane,
                                const struct ulp_evaluation *reference,
                                struct ulp_evaluation *evaluation, struct ulp_error *error)
 {
-    const struct ulp_arithmetic *lanes = r->walk->plan->lanes;
+    const struct ulp_lane *lanes = r->frame->lanes;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < r->step->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *from[] = {&reference->entire[o], &evaluation->entire[o]};
         struct ulp_tensor *to[] = {&evaluation->single[o], &evaluation->here[o]};
-        const size_t from_lane[] = {0, lane}, to_lane[] = {lane, 0};
+        const struct ulp_arithmetic *ours = ulp_lane_arithmetic(&lanes[lane], r->step),
+                                    *theirs = ulp_lane_arithmetic(&lanes[0], r->step);
+        const struct ulp_arithmetic *held[] = {theirs, ours}, *wanted[] = {ours, theirs};
         for (int i = 0; i < 2 && status == ULP_OK; i++) {
             struct ulp_format format = {0};
             if (ulp_element_is_float(from[i]->element))
-                status = ulp_lane_format(&lanes[from_lane[i]], from[i]->type, &format, error);
+                status = ulp_lane_format(held[i], from[i]->type, &format, error);
             if (status == ULP_OK)
-                status = ulp_adapt(to[i], from[i], &format, &lanes[to_lane[i]], true,
-                                   &r->walk->budget, r->walk->pool, error);
+                status = ulp_adapt(to[i], from[i], &format, wanted[i], true, &r->walk->budget,
+                                   r->walk->pool, error);
         }
     }
     return status;
@@ -185,7 +188,7 @@ static enum ulp_status end_lanes(struct rounds *r, const struct ulp_tensor *cons
                                   r->arena, error);
         }
         if (status != ULP_OK)
-            ulp_fail_at(error, status, "in %s", r->walk->plan->lanes[l].name);
+            ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(r->walk->plan, l));
     }
     return status;
 }
@@ -251,7 +254,7 @@ enum ulp_status ulp_walk_rounds(struct ulp_walk *walk, const struct ulp_frame *f
         r.absent[l] = frame->absent[l];
     for (size_t l = 0; l < lanes && status == ULP_OK; l++)
         if (is_driven(&r, l) && (status = begin_lane(&r, l, &evaluations[l], error)) != ULP_OK)
-            ulp_fail_at(error, status, "in %s", walk->plan->lanes[l].name);
+            ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
     if (status == ULP_OK)
         part_lanes(&r);
     while (status == ULP_OK && r.lanes[0].control.body)

@@ -74,6 +74,8 @@ enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame,
             positions[outputs++] = (int)o;
         }
     for (size_t l = 0; l < lanes; l++)
+        walk->arithmetics[l] = *ulp_plan_node_arithmetic(walk->plan, l, step->number);
+    for (size_t l = 0; l < lanes; l++)
         for (size_t o = 0; o < outputs; o++)
             values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);
     struct ulp_event event = {
@@ -87,7 +89,7 @@ enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame,
         .output_names = output_names,
         .output_positions = positions,
         .lane_count = lanes,
-        .arithmetics = walk->plan->lanes,
+        .arithmetics = walk->arithmetics,
         .values = values,
         .apart = inputs->apart,
         .input_count = inputs->count,

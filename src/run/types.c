@@ -30,14 +30,14 @@ void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
 {
     const struct ulp_block *block = plan->nodes[index].block;
     const struct ulp_step *step = plan->nodes[index].step;
-    const struct ulp_arithmetic *arithmetic = &plan->lanes[lane];
+    const struct ulp_arithmetic *arithmetic = ulp_plan_node_arithmetic(plan, lane, index);
     *out = (struct ulp_node_types){.weight = ULP_TYPE_UNDEFINED};
     out->moves = step->bound.op->work == ULP_WORK_MOVE;
     out->product = step->bound.op->work == ULP_WORK_CONTRACTION;
     if (!out->product)
         return;
     out->integer =
-        step->bound.op->integer_sums || (step->integer && arithmetic->schedule.qdq_integer);
+        step->bound.op->integer_sums || ulp_step_integer(&plan->mixes[lane], block, step);
     for (size_t i = step->own_input_count; i-- > 0;)
         if (ulp_is_weight(&step->bound, i))
             out->weight = find_stored(block, step->inputs[i]);

@@ -36,7 +36,7 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
     for (size_t l = 0; l < lanes && status == ULP_OK; l++) {
         if (out->absent[l])
             continue;
-        status = ulp_lane_create(&out->lanes[l], &walk->plan->lanes[l], block, &walk->budget,
+        status = ulp_lane_create(&out->lanes[l], &walk->plan->mixes[l], block, &walk->budget,
                                  walk->pool, error);
         out->lanes[l].packed = walk->packed;
         out->lanes[l].repeats = walk->options->audit;
@@ -71,26 +71,28 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
                                       struct ulp_told_inputs *told, struct ulp_arena *arena,
                                       struct ulp_error *error)
 {
-    const struct ulp_tensor **reference_inputs =
-        ulp_arena_take(arena, step->input_count + 1, sizeof *reference_inputs);
-    if (!reference_inputs)
-        return out_of_memory(error);
-    enum ulp_status status = ulp_own_inputs(&frame->lanes[0], step, reference_inputs, error);
+    struct ulp_inputs reference;
+    enum ulp_status status = ulp_inputs_create(&reference, &frame->lanes[0], step, arena, error);
+    if (status == ULP_OK)
+        status = ulp_lane_inputs(&frame->lanes[0], step, &reference, error);
     if (status == ULP_OK && step->bound.blocks)
-        return ulp_walk_rounds(walk, frame, step, reference_inputs, evaluations, told, arena,
-                               error);
-    for (size_t l = 0; l < walk->plan->lane_count && !step->folded && status == ULP_OK; l++) {
+        status = ulp_walk_rounds(walk, frame, step, reference.at, evaluations, told, arena, error);
+    for (size_t l = 0;
+         l < walk->plan->lane_count && !step->folded && !step->bound.blocks && status == ULP_OK;
+         l++) {
         if (frame->absent[l])
             continue;
         status = ulp_evaluation_create(&evaluations[l], step, arena, error);
         if (status != ULP_OK)
             break;
-        status =
-            ulp_evaluate(walk, frame, step, l, reference_inputs, &evaluations[l], arena, error);
+        status = ulp_evaluate(walk, frame, step, l, reference.at, &evaluations[l], arena, error);
         if (status != ULP_OK)
-            ulp_fail_at(error, status, "in %s", walk->plan->lanes[l].name);
+            ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
     }
-    return status == ULP_OK ? ulp_list_inputs(walk, frame, step, told, arena, error) : status;
+    if (status == ULP_OK && !step->bound.blocks)
+        status = ulp_list_inputs(walk, frame, step, told, arena, error);
+    ulp_inputs_free(&reference);
+    return status;
 }
 
 /* The lane's results become its values; what else was computed goes. */

@@ -10,6 +10,8 @@ struct ulp_walk {
     const struct ulp_run_options *options;
     const struct ulp_observer *observers;
     size_t observer_count;
+    /* what each lane computes the node in that observers are told of */
+    struct ulp_arithmetic *arithmetics;
     struct ulp_budget root; /* when the model has no budget */
     struct ulp_budget budget;
     struct ulp_pool *pool;
@@ -48,11 +50,8 @@ struct ulp_evaluation {
 enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
                                       struct ulp_arena *arena, struct ulp_error *error);
 
-/* evaluate.c: the inputs a step has in one lane. */
-enum ulp_status ulp_own_inputs(struct ulp_lane *lane, const struct ulp_step *step,
-                               const struct ulp_tensor **inputs, struct ulp_error *error);
-/* Entire, single and here of one lane, in which the step is one node. The reference's inputs and
- * results are known. */
+/* evaluate.c. Entire, single and here of one lane, in which the step is one node. The reference's
+ * inputs and results are known. */
 enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
                              const struct ulp_step *step, size_t lane,
                              const struct ulp_tensor *const *reference_inputs,

@@ -512,14 +512,14 @@ END_TEST
 START_TEST(limits_fail_where_nothing_is_compared)
 {
     static char logits[] = "logits", ids[] = "ids", head[] = "head", mask[] = "mask",
-                first[] = "first", second[] = "second";
+                first[] = "first", second[] = "second", fp16[] = "fp16";
     static char *sample_names[] = {first, second};
     struct ulp_audit_output outputs[] = {{.name = logits,
                                           .entire = {.rms = 0.5, .sqnr_db = 3, .count = 4}},
                                          {.name = ids,
                                           .entire = {.rms = 0, .sqnr_db = INFINITY, .count = 4}}};
     struct ulp_audit_node node = {.name = head, .output_count = 2, .outputs = outputs};
-    struct ulp_audit_lane lane = {.arithmetic = {.name = "fp16"},
+    struct ulp_audit_lane lane = {.name = fp16,
                                   .node_count = 1,
                                   .nodes = &node,
                                   .outputs = {.output_count = 2, .outputs = outputs}};

@@ -319,6 +319,28 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     free(summary);
 }
 
+/* Some nodes of the second lane in another arithmetic, from a file. */
+static void keep_some(struct ulp_plan *plan, struct digest *digest)
+{
+    static const char text[] = "{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": \"op:Exp\", "
+                               "\"arithmetic\": \"e5m7,round=ru\"}]}";
+    struct ulp_precision_plan file;
+    struct ulp_keep keep;
+    struct ulp_border *borders;
+    size_t length, count;
+    ck_assert_int_eq(ulp_file_write(test_folder("plan.json"), text, strlen(text),
+                                    &(struct ulp_error){0}),
+                     ULP_OK);
+    CALL(ulp_keep_parse("op:Exp=e5m7,round=ru", &keep, &length, e));
+    add_bytes(digest, &keep.arithmetic.storage.max_finite, sizeof(double));
+    CALL(ulp_precision_plan_read(test_folder("plan.json"), NULL, &file, e));
+    CALL(ulp_plan_keep(plan, 1, &file.keeps, e));
+    CALL(ulp_plan_borders(plan, 1, &borders, &count, e));
+    ck_assert_uint_eq(count, 2);
+    ulp_borders_free(borders);
+    ulp_precision_plan_free(&file);
+}
+
 static void digest_audit(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
@@ -332,6 +354,7 @@ static void digest_audit(struct digest *digest)
     const struct ulp_run_options options = {.thread_count = 2, .audit = true};
     find_lanes(lanes);
     CALL(ulp_plan_create(model, lanes, LANE_COUNT, &plan_options, &plan, e));
+    keep_some(plan, digest);
     CALL(ulp_auditor_create(plan, &auditor, e));
     CALL(ulp_auditor_threads(auditor, 2, e));
     CALL(ulp_auditor_sample(auditor, "sample", e));

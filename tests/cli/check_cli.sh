@@ -106,6 +106,38 @@ expect 2 "one arithmetic in two --arith" "$program" audit "$model" -i "$inputs" 
 expect 2 "two arithmetics for run" "$program" run "$model" -i "$inputs" -a fp32 -a fp16
 expect 2 "two arithmetics for conformance" "$program" conformance "$cases" -a fp32 -a fp16
 expect 0 "limit kept" "$program" audit "$model" -i "$inputs" --arith fp32 --fail-above nonfinite=0 --fail-above sqnr_db=60
+
+# Nodes kept in another arithmetic.
+expect 0 "nodes kept" "$program" audit "$model" -i "$inputs" -a fp16 --keep 'block/norm1/Sum=fp32' --keep '#6-8=fp32' -o kept_report -q
+shows out "fp16,keep=block/norm1/Sum=fp32,keep=#6-8=fp32" "the name of what is kept"
+shows out "cross" "the borders"
+shows kept_report/report.json '"borders"' "the borders in report.json"
+shows kept_report/report.json '"arithmetic": "fp32"' "kept nodes in report.json"
+shows kept_report/layers.csv '"fp16,keep=block/norm1/Sum=fp32,keep=#6-8=fp32"' "what is kept in layers.csv"
+echo '{"arithmetic": "fp16", "keep": [{"nodes": ["op:Softmax", "between:block/norm1/Sum,block/norm1/Sqrt"], "arithmetic": "fp32"}]}' >plan.json
+expect 0 "a plan" "$program" audit "$model" -i "$inputs" --plan plan.json --keep 'op:Gemm=bf16' -q
+shows out "fp16,keep=plan.json,keep=op:Gemm=bf16" "a plan's name"
+expect 0 "a plan beside arithmetics" "$program" audit "$model" -i "$inputs" -a fp16,tf32 --plan plan.json --fail-above rms=1e300 -q -o kept_report
+grep -c '"name": "\(fp16\|tf32\|fp16,keep=plan.json\)"' kept_report/report.json | grep -qx 3 || fail "a plan drops an arithmetic"
+expect 0 "run with nodes kept" "$program" run "$model" -i "$inputs" -a fp16 --keep 'before:block/norm1/Sum=fp32'
+shows err "border: " "run lists borders"
+expect 0 "run with a plan" "$program" run "$model" -i "$inputs" --plan plan.json -o kept.npz
+expect 0 "all nodes kept" "$program" run "$model" -i "$inputs" -a fp16 --keep '*=fp32' --all-values -o kept.npz -q
+expect 0 "no node kept" "$program" run "$model" -i "$inputs" -a fp32 --all-values -o whole.npz -q
+[ "$(unzip_sum kept.npz)" = "$(unzip_sum whole.npz)" ] || fail "all nodes kept in fp32 are not fp32"
+expect 2 "a name near another" "$program" audit "$model" -i "$inputs" -a fp16 --keep 'block/norm1/Suum=fp32'
+shows err 'did you mean "block/norm1/Sum"' "a name near another"
+lines err 1 "a name near another"
+expect 2 "a value's name" "$program" run "$model" -i "$inputs" -a fp16 --keep 'logits=fp32'
+shows err "it is a value, of node" "a value's name"
+for keep in 'op:Sofmax=fp32' 'before:nothing=fp32' 'after:nothing=fp32' 'between:block/norm1/Sum=fp32' '#4000=fp32' '#7-5=fp32' 'op:Softmax' '=fp32' 'op:Softmax=fp17'; do
+    expect 2 "--keep $keep" "$program" audit "$model" -i "$inputs" -a fp16 --keep "$keep"
+done
+expect 3 "no such plan" "$program" audit "$model" -i "$inputs" --plan nowhere.json
+echo '{"keep": []}' >no.json
+expect 3 "a plan without an arithmetic" "$program" audit "$model" -i "$inputs" --plan no.json
+shows err no.json "a plan without an arithmetic"
+
 expect 0 "schedules" "$program" audit "$model" -i "$inputs" --arith fp32,tf32,fp16 --schedules --out report2
 shows out "schedules of tf32" "schedules"
 shows report2/report.json '"other_gpu": "tf32@a100"' "schedules in report.json"

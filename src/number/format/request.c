@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 
 static const char *const rounding_names[] = {"rne", "rna", "rz", "ru", "rd", "sr", NULL};
 static const char *const operand_names[] = {"rne", "rna", "rz", NULL};
@@ -57,35 +58,12 @@ static const struct part_row {
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */
 
-/* Levenshtein's distance, of words shorter than 32 characters. */
-static int measure_distance(const char *a, const char *b)
-{
-    int row[33];
-    const int length = (int)strlen(b);
-    if (length > 32)
-        return 99;
-    for (int j = 0; j <= length; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= length; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            best = best < row[j] + 1 ? best : row[j] + 1;
-            best = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[length];
-}
-
 const char *ulp_suggest(char text[64], const char *word, const char *const *words)
 {
     int best = 1 + (int)strlen(word) / 3;
     text[0] = 0;
     for (; *words; words++) {
-        const int distance = measure_distance(word, *words);
+        const int distance = ulp_word_distance(word, *words);
         if (distance > best || distance == (int)strlen(*words))
             continue;
         if (distance < best || !text[0])

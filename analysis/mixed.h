@@ -1,0 +1,12 @@
+/* What an audit says of a lane whose nodes differ. */
+#ifndef ULP_ANALYSIS_MIXED_H
+#define ULP_ANALYSIS_MIXED_H
+
+#include <ulpscope/analysis.h>
+
+/* The lane's name, the arithmetics of its nodes, and its borders, from lane `index` of the plan,
+ * into memory of the arena. Its nodes are there. */
+enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
+                                  size_t index, struct ulp_arena *memory, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,136 @@
+/* Which nodes are kept in which arithmetic, from a file and from "PATTERN=ARITH". */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/run.h>
+
+#include "base/alloc.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#define BYTES_MAX ((size_t)64 << 20)
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for a plan of arithmetics");
+}
+
+enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,
+                               struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const char *equals = strchr(text, '=');
+    *out = (struct ulp_keep){0};
+    if (!equals || equals == text)
+        return ulp_fail(error, ULP_ERROR_USAGE, "'%s': expected PATTERN=ARITH, as op:Softmax=fp32",
+                        text);
+    /* Names of nodes and of arithmetics may both hold '='; that of the last is whole. */
+    for (const char *e = equals; e; e = strchr(e + 1, '=')) {
+        *pattern_length = (size_t)(e - text);
+        if (ulp_arithmetic_find(e + 1, &out->arithmetic, NULL) == ULP_OK)
+            return ULP_OK;
+    }
+    return ulp_fail_at(error, ulp_arithmetic_find(equals + 1, &out->arithmetic, error), "'%s'",
+                       text);
+}
+
+static size_t count_patterns(const json_t *keep)
+{
+    const json_t *nodes = json_object_get(keep, "nodes");
+    return json_is_array(nodes) ? json_array_size(nodes) : json_is_string(nodes);
+}
+
+static enum ulp_status find_arithmetic(const json_t *object, struct ulp_arithmetic *out,
+                                       struct ulp_error *error)
+{
+    const char *name = json_string_value(json_object_get(object, "arithmetic"));
+    return name ? ulp_arithmetic_find(name, out, error)
+                : ulp_fail(error, ULP_ERROR_INPUT,
+                           "has no \"arithmetic\": expected a name, as \"fp16\"");
+}
+
+/* {"nodes": PATTERN or [PATTERN, ...], "arithmetic": NAME} as entries from *items on, which is
+ * moved behind them. */
+static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
+                                 struct ulp_keep **items, struct ulp_error *error)
+{
+    const json_t *nodes = json_object_get(keep, "nodes");
+    struct ulp_arithmetic arithmetic;
+    enum ulp_status status =
+        json_is_string(nodes) || json_is_array(nodes)
+            ? find_arithmetic(keep, &arithmetic, error)
+            : ulp_fail(error, ULP_ERROR_INPUT,
+                       "has no \"nodes\": expected a pattern or a list of patterns");
+    for (size_t i = 0; i < count_patterns(keep) && status == ULP_OK; i++) {
+        const json_t *pattern = json_is_array(nodes) ? json_array_get(nodes, i) : nodes;
+        if (!json_is_string(pattern))
+            return ulp_fail(error, ULP_ERROR_INPUT, "\"nodes\"[%zu] is no text", i);
+        const char *text =
+            ulp_arena_text(arena, json_string_value(pattern), json_string_length(pattern));
+        *(*items)++ = (struct ulp_keep){.pattern = text, .arithmetic = arithmetic};
+        status = text ? ULP_OK : out_of_memory(error);
+    }
+    return status;
+}
+
+static enum ulp_status read_plan(struct ulp_precision_plan *plan, const char *name,
+                                 const json_t *root, struct ulp_arena *arena,
+                                 struct ulp_error *error)
+{
+    const json_t *keep = json_object_get(root, "keep");
+    if (!json_is_object(root))
+        return ulp_fail(error, ULP_ERROR_INPUT, "is no JSON object");
+    if (keep && !json_is_array(keep))
+        return ulp_fail(error, ULP_ERROR_INPUT, "\"keep\" is no list");
+    enum ulp_status status = find_arithmetic(root, &plan->arithmetic, error);
+    for (size_t i = 0; i < json_array_size(keep); i++)
+        plan->keeps.count += count_patterns(json_array_get(keep, i));
+    struct ulp_keep *items = ulp_arena_take(arena, plan->keeps.count + 1, sizeof *items);
+    plan->keeps.items = items;
+    plan->keeps.name = ulp_arena_text(arena, name, strlen(name));
+    if (status == ULP_OK && (!items || !plan->keeps.name))
+        status = out_of_memory(error);
+    for (size_t i = 0; i < json_array_size(keep) && status == ULP_OK; i++)
+        if ((status = read_keep(json_array_get(keep, i), arena, &items, error)) != ULP_OK)
+            ulp_fail_at(error, status, "\"keep\"[%zu]", i);
+    return status;
+}
+
+enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *budget,
+                                        struct ulp_precision_plan *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    unsigned char *bytes;
+    size_t count;
+    json_error_t where;
+    struct ulp_arena *arena;
+    const char *slash = strrchr(path, '/');
+    *out = (struct ulp_precision_plan){0};
+    enum ulp_status status = ulp_file_read(path, BYTES_MAX, budget, &bytes, &count, error);
+    if (status != ULP_OK)
+        return status;
+    json_t *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &where);
+    ulp_free(bytes);
+    if (!root)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, where.line, where.text);
+    status = ulp_arena_create(&arena, budget, error);
+    if (status == ULP_OK) {
+        out->memory = arena;
+        status = read_plan(out, slash ? slash + 1 : path, root, arena, error);
+    }
+    json_decref(root);
+    if (status == ULP_OK)
+        return ULP_OK;
+    ulp_precision_plan_free(out);
+    return ulp_fail_at(error, status, "%s", path);
+}
+
+void ulp_precision_plan_free(struct ulp_precision_plan *plan)
+{
+    ulp_arena_free(plan->memory);
+    *plan = (struct ulp_precision_plan){0};
+}

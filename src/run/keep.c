@@ -1,0 +1,127 @@
+/* Lanes whose nodes differ: which arithmetic each node of a lane has. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "run/plan.h"
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory while planning");
+}
+
+/* The arithmetic's index among the mix's, which have room for it. */
+static size_t add_arithmetic(struct ulp_mix *mix, const struct ulp_arithmetic *arithmetic)
+{
+    size_t i = 0;
+    while (i < mix->count && strcmp(mix->items[i].name, arithmetic->name) != 0)
+        i++;
+    mix->items[i] = *arithmetic;
+    mix->count += i == mix->count;
+    return i;
+}
+
+static enum ulp_status choose_nodes(const struct ulp_plan *plan, const struct ulp_keep *keep,
+                                    bool *chosen, struct ulp_arena *scratch,
+                                    struct ulp_error *error)
+{
+    memset(chosen, 0, plan->node_count * sizeof *chosen);
+    if (keep->pattern)
+        return ulp_pattern_choose(plan, keep->pattern, chosen, scratch, error);
+    for (size_t i = 0; i < keep->node_count; i++) {
+        if (keep->nodes[i] >= plan->node_count)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "node %zu is to be kept in %s, but the plan has %zu nodes",
+                            keep->nodes[i], keep->arithmetic.name, plan->node_count);
+        chosen[keep->nodes[i]] = true;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status apply_keep(const struct ulp_plan *plan, struct ulp_mix *mix,
+                                  const struct ulp_keep *keep, bool *chosen,
+                                  struct ulp_error *error)
+{
+    if (keep->arithmetic.schedule.qdq_integer && !plan->wants_integers)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "nodes are to be kept in %s: plan with qdq=integer in a lane or its keeps",
+                        keep->arithmetic.name);
+    enum ulp_status status = choose_nodes(plan, keep, chosen, mix->memory, error);
+    if (status != ULP_OK)
+        return status;
+    const size_t arithmetic = add_arithmetic(mix, &keep->arithmetic);
+    for (size_t n = 0; n < plan->node_count; n++)
+        if (chosen[n])
+            mix->of_node[n] = (uint16_t)arithmetic;
+    return ULP_OK;
+}
+
+/* "fp16,keep=plan.json"; without a name each pattern: "fp16,keep=op:Softmax=fp32". */
+static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *keeps,
+                                struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s", mix->items[0].name);
+    if (keeps->name)
+        ulp_text_add(&text, ",keep=%s", keeps->name);
+    for (size_t k = 0; !keeps->name && k < keeps->count; k++) {
+        const struct ulp_keep *keep = &keeps->items[k];
+        if (keep->pattern)
+            ulp_text_add(&text, ",keep=%s=%s", keep->pattern, keep->arithmetic.name);
+        else
+            ulp_text_add(&text, ",keep=%zu nodes=%s", keep->node_count, keep->arithmetic.name);
+    }
+    mix->name = text.failed ? NULL : ulp_arena_text(mix->memory, text.data, text.length);
+    ulp_text_free(&text);
+    return mix->name ? ULP_OK : out_of_memory(error);
+}
+
+static enum ulp_status fill_mix(const struct ulp_plan *plan, struct ulp_mix *mix,
+                                const struct ulp_arithmetic *lane, const struct ulp_keeps *keeps,
+                                struct ulp_error *error)
+{
+    bool *chosen = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *chosen);
+    mix->items = ulp_arena_take(mix->memory, keeps->count + 1, sizeof *mix->items);
+    mix->of_node = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *mix->of_node);
+    if (!chosen || !mix->items || !mix->of_node)
+        return out_of_memory(error);
+    if (keeps->count >= UINT16_MAX)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%zu entries of nodes to be kept: at most %d",
+                        keeps->count, UINT16_MAX - 1);
+    mix->count = 1;
+    mix->items[0] = *lane;
+    enum ulp_status status = name_mix(mix, keeps, error);
+    for (size_t k = 0; k < keeps->count && status == ULP_OK; k++)
+        status = apply_keep(plan, mix, &keeps->items[k], chosen, error);
+    return status;
+}
+
+enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct ulp_keeps *keeps,
+                              struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_mix mix = {.count = 1, .items = &plan->lanes[lane]};
+    enum ulp_status status = ULP_OK;
+    if (keeps->count)
+        status = ulp_arena_create(&mix.memory, &plan->budget, error);
+    if (keeps->count && status == ULP_OK)
+        status = fill_mix(plan, &mix, &plan->lanes[lane], keeps, error);
+    ulp_arena_free(status == ULP_OK ? plan->mixes[lane].memory : mix.memory);
+    if (status == ULP_OK)
+        plan->mixes[lane] = mix;
+    return status;
+}
+
+const char *ulp_plan_lane_name(const struct ulp_plan *plan, size_t lane)
+{
+    return plan->mixes[lane].name ? plan->mixes[lane].name : plan->lanes[lane].name;
+}
+
+const struct ulp_arithmetic *ulp_plan_node_arithmetic(const struct ulp_plan *plan, size_t lane,
+                                                      size_t index)
+{
+    return ulp_mix_arithmetic(&plan->mixes[lane], index);
+}

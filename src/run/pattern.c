@@ -1,0 +1,322 @@
+/* Which nodes of a plan a pattern names. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/suggest.h"
+#include "run/plan.h"
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory while planning");
+}
+
+static bool matches(const char *glob, const char *text)
+{
+    const char *star = NULL, *resume = NULL;
+    while (*text) {
+        if (*glob == '*') {
+            star = ++glob;
+            resume = text;
+        } else if (*glob == '?' || *glob == *text) {
+            glob++;
+            text++;
+        } else if (star) {
+            glob = star;
+            text = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (*glob == '*')
+        glob++;
+    return !*glob;
+}
+
+static const char *node_name(const void *context, size_t i)
+{
+    const struct ulp_plan *plan = context;
+    return plan->nodes[i].step->name;
+}
+
+static const char *node_op(const void *context, size_t i)
+{
+    const struct ulp_plan *plan = context;
+    return plan->nodes[i].step->bound.node->op_type;
+}
+
+/* The nodes of a step's bodies. */
+static void choose_bodies(const struct ulp_step *step, bool *chosen)
+{
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks; a++) {
+        const struct ulp_block *body = step->bound.blocks[a];
+        for (size_t s = 0; body && s < body->step_count; s++) {
+            chosen[body->steps[s].number] = true;
+            choose_bodies(&body->steps[s], chosen);
+        }
+    }
+}
+
+/* "no node is called 'x' (did you mean ...?)", with the node of the value of that name. */
+static enum ulp_status refuse_name(const struct ulp_plan *plan, const char *name,
+                                   struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "no node is called '%s'", name);
+    size_t before = text.length;
+    for (size_t n = 0; n < plan->node_count && text.length == before; n++) {
+        const struct ulp_step *step = plan->nodes[n].step;
+        for (size_t o = 0; o < step->output_count; o++)
+            if (step->outputs[o] >= 0 &&
+                strcmp(plan->nodes[n].block->slots[step->outputs[o]].name, name) == 0)
+                ulp_text_add(&text, ": it is a value, of node '%s'", step->name);
+    }
+    char bare[256];
+    size_t length = 0;
+    for (const char *c = name; *c && length < sizeof bare - 1; c++)
+        if (*c != '*' && *c != '?')
+            bare[length++] = *c;
+    bare[length] = 0;
+    if (text.length == before)
+        ulp_suggest_names(&text, bare, plan->node_count, node_name, plan);
+    enum ulp_status status =
+        text.failed ? out_of_memory(error) : ulp_fail(error, ULP_ERROR_USAGE, "%s", text.data);
+    ulp_text_free(&text);
+    return status;
+}
+
+/* The nodes of that name; a glob only where no node is called just so. */
+static bool choose_names(const struct ulp_plan *plan, const char *name, bool *chosen)
+{
+    bool any = false;
+    for (size_t n = 0; n < plan->node_count; n++)
+        if (strcmp(plan->nodes[n].step->name, name) == 0)
+            any = chosen[n] = true;
+    for (size_t n = 0; n < plan->node_count && !any; n++)
+        chosen[n] = matches(name, plan->nodes[n].step->name);
+    for (size_t n = 0; n < plan->node_count && !any; n++)
+        any = chosen[n];
+    return any;
+}
+
+static enum ulp_status choose_op(const struct ulp_plan *plan, const char *op, bool *chosen,
+                                 struct ulp_error *error)
+{
+    bool any = false;
+    for (size_t n = 0; n < plan->node_count; n++) {
+        chosen[n] = matches(op, node_op(plan, n));
+        any |= chosen[n];
+    }
+    if (any)
+        return ULP_OK;
+    struct ulp_text text = {0};
+    ulp_suggest_names(&text, op, plan->node_count, node_op, plan);
+    enum ulp_status status = ulp_fail(error, ULP_ERROR_USAGE, "the model has no operator '%s'%s",
+                                      op, text.length && !text.failed ? text.data : "");
+    ulp_text_free(&text);
+    return status;
+}
+
+/* "12", "12-40". */
+static enum ulp_status choose_numbers(const struct ulp_plan *plan, const char *text, bool *chosen,
+                                      struct ulp_error *error)
+{
+    char *end, *last_end;
+    const unsigned long long first = strtoull(text, &end, 10);
+    const unsigned long long last = *end == '-' ? strtoull(end + 1, &last_end, 10) : first;
+    if (*end != '-')
+        last_end = end;
+    if (!isdigit((unsigned char)*text) || *last_end || (*end == '-' && last_end == end + 1) ||
+        !isdigit((unsigned char)last_end[-1]) || first > last)
+        return ulp_fail(error, ULP_ERROR_USAGE, "'#%s': expected #FIRST or #FIRST-LAST, as #12-40",
+                        text);
+    if (last >= plan->node_count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "'#%s': the model has %zu nodes, #0 to #%zu", text,
+                        plan->node_count, plan->node_count ? plan->node_count - 1 : 0);
+    for (size_t n = first; n <= last; n++)
+        chosen[n] = true;
+    return ULP_OK;
+}
+
+/* Nodes marked so far, and what is known of the inputs of each If, Loop and Scan, which its bodies'
+ * nodes may all ask for. */
+struct marks {
+    bool *marked;
+    bool back;
+    enum { UNKNOWN, UNMARKED, MARKED } * given;
+};
+
+static bool follow(struct marks *marks, const struct ulp_block *block, int slot);
+
+/* What a body is given comes from what its If, Loop or Scan is given. */
+static bool follow_owner(struct marks *marks, const struct ulp_block *block)
+{
+    const struct ulp_step *owner = block->owner;
+    if (!owner || marks->given[owner->number] != UNKNOWN)
+        return owner && marks->given[owner->number] == MARKED;
+    bool any = false;
+    for (size_t i = 0; i < owner->own_input_count; i++)
+        any |= follow(marks, block->parent, owner->inputs[i]);
+    marks->given[owner->number] = any ? MARKED : UNMARKED;
+    return any;
+}
+
+/* Does the slot's value come from a marked node? Going back: mark what it comes from. */
+static bool follow(struct marks *marks, const struct ulp_block *block, int slot)
+{
+    if (slot < 0 || block->slots[slot].constant)
+        return false;
+    for (; block->slots[slot].outer >= 0; block = block->parent)
+        slot = block->slots[slot].outer;
+    const struct ulp_step *producer = ulp_block_producer(block, slot);
+    if (!producer)
+        return follow_owner(marks, block);
+    marks->marked[producer->number] |= marks->back;
+    return marks->marked[producer->number];
+}
+
+static bool follow_node(struct marks *marks, const struct ulp_plan_node *node)
+{
+    const struct ulp_step *step = node->step;
+    bool any = false;
+    for (size_t i = 0; i < step->own_input_count; i++)
+        any |= follow(marks, node->block, step->inputs[i]);
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks; a++) {
+        const struct ulp_block *body = step->bound.blocks[a];
+        for (size_t i = 0; body && i < body->output_count; i++)
+            any |= follow(marks, body, body->outputs[i]);
+    }
+    return any;
+}
+
+/* Mark all that comes from marked nodes, or (back) all they come from. Nodes come in the order of
+ * what they need. */
+static enum ulp_status spread_marks(const struct ulp_plan *plan, bool *marked, bool back,
+                                    struct ulp_arena *scratch, struct ulp_error *error)
+{
+    struct marks marks = {marked, back,
+                          ulp_arena_take(scratch, plan->node_count + 1, sizeof *marks.given)};
+    if (!marks.given)
+        return out_of_memory(error);
+    for (size_t i = 0; i < plan->node_count; i++) {
+        const size_t n = back ? plan->node_count - 1 - i : i;
+        if (marked[n] == back && follow_node(&marks, &plan->nodes[n]))
+            marked[n] = true;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status choose_side(const struct ulp_plan *plan, const char *name, bool back,
+                                   bool *chosen, struct ulp_arena *scratch, struct ulp_error *error)
+{
+    bool *named = ulp_arena_take(scratch, plan->node_count + 1, sizeof *named);
+    if (!named)
+        return out_of_memory(error);
+    enum ulp_status status =
+        choose_names(plan, name, named) ? ULP_OK : refuse_name(plan, name, error);
+    if (status == ULP_OK) {
+        memcpy(chosen, named, plan->node_count * sizeof *chosen);
+        status = spread_marks(plan, chosen, back, scratch, error);
+    }
+    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
+        chosen[n] = chosen[n] && !named[n];
+    return status;
+}
+
+/* Both ends and what lies on a way from one to the other. */
+static enum ulp_status choose_between(const struct ulp_plan *plan, const char *first,
+                                      const char *last, bool *chosen, struct ulp_arena *scratch,
+                                      struct ulp_error *error)
+{
+    bool *before = ulp_arena_take(scratch, plan->node_count + 1, sizeof *before);
+    if (!before)
+        return out_of_memory(error);
+    enum ulp_status status = !choose_names(plan, first, chosen)  ? refuse_name(plan, first, error)
+                             : !choose_names(plan, last, before) ? refuse_name(plan, last, error)
+                                                                 : ULP_OK;
+    if (status == ULP_OK)
+        status = spread_marks(plan, chosen, false, scratch, error);
+    if (status == ULP_OK)
+        status = spread_marks(plan, before, true, scratch, error);
+    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
+        chosen[n] = chosen[n] && before[n];
+    return status;
+}
+
+/* A name may hold commas: the one that parts two names of nodes counts, else the first. */
+static enum ulp_status choose_two(const struct ulp_plan *plan, const char *names, bool *chosen,
+                                  struct ulp_arena *scratch, struct ulp_error *error)
+{
+    const char *comma = strchr(names, ',');
+    char *first = ulp_arena_text(scratch, names, strlen(names));
+    enum ulp_status status =
+        !first   ? out_of_memory(error)
+        : !comma ? ulp_fail(error, ULP_ERROR_USAGE, "'between:%s': expected between:A,B", names)
+                 : ULP_OK;
+    for (const char *c = comma; c && status == ULP_OK; c = strchr(c + 1, ',')) {
+        memcpy(first, names, (size_t)(c - names));
+        first[c - names] = 0;
+        memset(chosen, 0, plan->node_count * sizeof *chosen);
+        const bool both = choose_names(plan, first, chosen) && choose_names(plan, c + 1, chosen);
+        comma = both ? c : comma;
+        if (both)
+            break;
+    }
+    if (status == ULP_OK) {
+        memcpy(first, names, (size_t)(comma - names));
+        first[comma - names] = 0;
+        memset(chosen, 0, plan->node_count * sizeof *chosen);
+        status = choose_between(plan, first, comma + 1, chosen, scratch, error);
+    }
+    return status;
+}
+
+static const char *after_prefix(const char *text, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+    return strncmp(text, prefix, length) == 0 ? text + length : NULL;
+}
+
+/* A pattern that looks at nodes one by one; an If, Loop or Scan stands for those inside. */
+static enum ulp_status choose_single(const struct ulp_plan *plan, const char *pattern, bool *chosen,
+                                     struct ulp_error *error)
+{
+    const char *rest;
+    enum ulp_status status = ULP_OK;
+    if (choose_names(plan, pattern, chosen))
+        status = ULP_OK;
+    else if ((rest = after_prefix(pattern, "#")))
+        status = choose_numbers(plan, rest, chosen, error);
+    else if ((rest = after_prefix(pattern, "op:")))
+        status = choose_op(plan, rest, chosen, error);
+    else
+        status = refuse_name(plan, pattern, error);
+    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
+        if (chosen[n])
+            choose_bodies(plan->nodes[n].step, chosen);
+    return status;
+}
+
+enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
+                                   struct ulp_arena *scratch, struct ulp_error *error)
+{
+    const char *rest;
+    enum ulp_status status;
+    if ((rest = after_prefix(pattern, "before:")))
+        status = choose_side(plan, rest, true, chosen, scratch, error);
+    else if ((rest = after_prefix(pattern, "after:")))
+        status = choose_side(plan, rest, false, chosen, scratch, error);
+    else if ((rest = after_prefix(pattern, "between:")))
+        status = choose_two(plan, rest, chosen, scratch, error);
+    else
+        return choose_single(plan, pattern, chosen, error);
+    bool any = false;
+    for (size_t n = 0; n < plan->node_count; n++)
+        any |= chosen[n];
+    return status != ULP_OK || any ? status
+                                   : ulp_fail(error, ULP_ERROR_USAGE,
+                                              "'%s' names no node: nothing lies there", pattern);
+}

@@ -1,0 +1,686 @@
+/* run and analysis: lanes whose nodes differ. A lane that keeps all nodes is the kept arithmetic,
+ * bit for bit, figures included; one that keeps some is what the arithmetic `model` computes of the
+ * graph rewritten with Casts; in bodies, what the same graph gives without control flow. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "lower.h"
+#include "networks.h"
+#include "run_test.h"
+#include "text_model.h"
+
+static struct ulp_arithmetic arithmetic(const char *name)
+{
+    struct ulp_arithmetic out;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find(name, &out, &error), error);
+    return out;
+}
+
+static bool same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    return a->element == b->element && ulp_tensor_same_shape(a, b) &&
+           memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
+}
+
+/* ---- everything kept ---- */
+
+/* Lanes 1 and 2, or without an audit 0 and 1, have the same bits at every node. */
+static enum ulp_status expect_same(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    const size_t first = event->lane_count - 2;
+    const struct ulp_lane_value *a = &event->values[first * event->output_count],
+                                *b = a + event->output_count;
+    (void)error;
+    ++*(size_t *)context;
+    ck_assert_str_eq(event->arithmetics[first].name, event->arithmetics[first + 1].name);
+    for (size_t o = 0; o < event->output_count; o++) {
+        ck_assert(!a[o].entire == !b[o].entire && !a[o].single == !b[o].single);
+        ck_assert_msg(!a[o].entire || same_bits(a[o].entire, b[o].entire), "%s: entire",
+                      event->name);
+        ck_assert_msg(!a[o].single || same_bits(a[o].single, b[o].single), "%s: single",
+                      event->name);
+        ck_assert_msg(!a[o].here || same_bits(a[o].here, b[o].here), "%s: here", event->name);
+    }
+    return ULP_OK;
+}
+
+static const char *const pairs[][2] = {{"fp16", "fp32"},        {"fp32", "fp16"},
+                                       {"fp16", "bf16-strict"}, {"bf16", "mpfr:80"},
+                                       {"tf32", "model"},       {"model", "fp16"}};
+#define PAIRS (int)(sizeof pairs / sizeof *pairs)
+
+/* mpfr:128; pair's second; its first with all nodes kept in the second. */
+static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                 const char *const pair[2], bool audit)
+{
+    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic(pair[1]),
+                                           arithmetic(pair[0])};
+    const struct ulp_keep all = {.pattern = "*", .arithmetic = lanes[1]};
+    const struct ulp_keeps keeps[] = {{0}, {0}, {1, &all, NULL}};
+    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.thread_count = 2, .audit = audit};
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_audit result;
+    struct ulp_error error;
+    size_t seen = 0;
+    ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_sample(auditor, "one", &error), error);
+    const struct ulp_observer observers[] = {{&seen, expect_same, NULL},
+                                             ulp_auditor_observer(auditor)};
+    ck_ulp_ok(ulp_plan_run(plan, inputs, &run, observers, audit ? 2 : 1, NULL, NULL, &error),
+              error);
+    ck_assert_uint_ge(seen, 1);
+    ck_ulp_ok(ulp_auditor_finish(auditor, &result, &error), error);
+    for (size_t n = 0; n < result.lanes[0].node_count && audit; n++)
+        audit_expect_same(&result.lanes[0].nodes[n], &result.lanes[1].nodes[n]);
+    ck_assert_uint_eq(result.lanes[1].border_count, 0);
+    ulp_audit_free(&result);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+}
+
+START_TEST(keeping_all_nodes_is_the_kept_arithmetic)
+{
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    if (!network_load(_i, &model, &inputs))
+        return;
+    for (int p = 0; p < (_i == 0 ? PAIRS : 2); p++)
+        expect_kept_is_whole(model, &inputs, pairs[p], _i == 0);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- control flow ---- */
+
+static const struct text_graph then_body = {
+    "", "t", {NODE("Mul", "scale", "h x", "s"), NODE("MatMul", "project", "s w", "t")}};
+static const struct text_graph else_body = {"", "e", {NODE("Exp", "power", "h", "e")}};
+static const struct text_graph loop_body = {"i_n b_c s",
+                                            "b_d u r",
+                                            {NODE("Mul", "half", "s h", "p"),
+                                             NODE("MatMul", "turn", "p w", "q"),
+                                             NODE("Softmax", "soft", "q", "r"),
+                                             NODE("Add", "sum", "s r", "u"),
+                                             NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph with_bodies = {
+    "x b_flag i_count",
+    "y z",
+    {NODE("MatMul", "first", "x w", "h"),
+     CONTROL("If", "if", "b_flag", "v", &then_body, &else_body),
+     CONTROL("Loop", "loop", "i_count b_yes v", "y z", &loop_body)}};
+
+START_TEST(bodies_are_kept_too)
+{
+    struct ulp_model *model = text_load(&with_bodies);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, _i % 2);
+    expect_kept_is_whole(model, &inputs, pairs[_i / 2], true);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Outputs of one lane with patterns kept in FP32. */
+static void run_kept(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                     const char *base, const char *const *patterns, struct ulp_tensor_set *out)
+{
+    const struct ulp_arithmetic lane = arithmetic(base);
+    struct ulp_keep items[8];
+    struct ulp_keeps keeps = {0, items, NULL};
+    const struct ulp_plan_options options = {.inputs = inputs, .keeps = &keeps};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    for (; *patterns; patterns++)
+        items[keeps.count++] =
+            (struct ulp_keep){.pattern = *patterns, .arithmetic = arithmetic("fp32")};
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, out, NULL, &error), error);
+    ulp_plan_free(plan);
+}
+
+static void expect_same_outputs(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b)
+{
+    for (size_t o = 0; o < a->count; o++)
+        ck_assert_msg(same_bits(&a->items[o].tensor, &b->items[o].tensor), "%s", a->items[o].name);
+}
+
+/* Three rounds unrolled. The carried value is the loop's: it is rounded to its storage although the
+ * node that makes it is kept, which an Identity stands for. */
+static const struct text_graph unrolled = {
+    "x b_flag i_count",
+    "y",
+    {NODE("MatMul", "first", "x w", "h"), NODE("Mul", "if/scale", "h x", "s"),
+     NODE("MatMul", "if/project", "s w", "v"), NODE("Mul", "half0", "v h", "p0"),
+     NODE("MatMul", "turn0", "p0 w", "q0"), NODE("Softmax", "soft0", "q0", "r0"),
+     NODE("Add", "sum0", "v r0", "t0"), NODE("Identity", "carry0", "t0", "u0"),
+     NODE("Mul", "half1", "u0 h", "p1"), NODE("MatMul", "turn1", "p1 w", "q1"),
+     NODE("Softmax", "soft1", "q1", "r1"), NODE("Add", "sum1", "u0 r1", "t1"),
+     NODE("Identity", "carry1", "t1", "y")}};
+static const struct text_graph two_rounds = {
+    "x b_flag i_count",
+    "y z",
+    {NODE("MatMul", "first", "x w", "h"),
+     CONTROL("If", "if", "b_flag", "v", &then_body, &else_body),
+     CONTROL("Loop", "loop", "i_2 b_yes v", "y z", &loop_body)}};
+
+START_TEST(rounds_are_those_of_the_unrolled_graph)
+{
+    static const char *const kept[][4] = {{"*soft*", "*sum*"},
+                                          {"first", "*turn*"},
+                                          {"*half*", "*scale"},
+                                          {"first", "*sum*"},
+                                          {"*project", "*turn*"}};
+    struct ulp_model *nested = text_load(&two_rounds), *flat = text_load(&unrolled);
+    struct ulp_tensor_set inputs = text_inputs(nested, 3, 0, true), a, b;
+    run_kept(nested, &inputs, "fp16", kept[_i], &a);
+    run_kept(flat, &inputs, "fp16", kept[_i], &b);
+    ck_assert(same_bits(ulp_tensor_set_find(&a, "y"), ulp_tensor_set_find(&b, "y")));
+    ulp_tensor_set_free(&a);
+    ulp_tensor_set_free(&b);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(nested);
+    ulp_model_free(flat);
+}
+END_TEST
+
+/* A lane that goes through a body on its own, because it decides otherwise than the reference. */
+START_TEST(a_lane_apart_keeps_as_well)
+{
+    static const char *const kept[] = {"*soft*", "first", NULL};
+    struct ulp_model *model = text_load(&with_bodies);
+    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), alone, beside[3];
+    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic("fp16"),
+                                           arithmetic("fp16")};
+    struct ulp_keep items[] = {{.pattern = kept[0], .arithmetic = arithmetic("fp32")},
+                               {.pattern = kept[1], .arithmetic = arithmetic("fp32")}};
+    const struct ulp_keeps keeps[] = {{0}, {2, items, NULL}, {0}};
+    const struct ulp_plan_options options = {.inputs = &inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.thread_count = 1 + _i, .audit = _i};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    run_kept(model, &inputs, "fp16", kept, &alone);
+    ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, beside, NULL, &error), error);
+    expect_same_outputs(&alone, &beside[1]);
+    ck_assert(!same_bits(&alone.items[0].tensor, &beside[2].items[0].tensor));
+    for (int l = 0; l < 3; l++)
+        ulp_tensor_set_free(&beside[l]);
+    ulp_tensor_set_free(&alone);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- Casts ---- */
+
+struct float_names {
+    char **names;
+    size_t count;
+};
+
+static enum ulp_status note_floats(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    struct float_names *floats = context;
+    (void)error;
+    for (size_t o = 0; o < event->output_count; o++)
+        if (event->values[o].entire->type == ULP_TYPE_FLOAT) {
+            floats->names = realloc(floats->names, (floats->count + 2) * sizeof *floats->names);
+            floats->names[floats->count++] = strdup(event->output_names[o]);
+        }
+    return ULP_OK;
+}
+
+static struct float_names find_floats(const struct ulp_model *model,
+                                      const struct ulp_tensor_set *inputs)
+{
+    struct float_names floats = {0};
+    const char *const fp32 = "fp32";
+    const struct ulp_run_options options = {.thread_count = 1};
+    run_network(model, inputs, &fp32, 1, &options,
+                (struct ulp_observer){&floats, note_floats, NULL}, NULL);
+    for (size_t i = 0; i < inputs->count; i++)
+        if (inputs->items[i].tensor.type == ULP_TYPE_FLOAT) {
+            floats.names = realloc(floats.names, (floats.count + 2) * sizeof *floats.names);
+            floats.names[floats.count++] = strdup(inputs->items[i].name);
+        }
+    return floats;
+}
+
+/* Keep a random quarter, then half of the nodes, in runs of three. */
+static void expect_casts(int network, unsigned draw)
+{
+    struct ulp_model *model, *lowered;
+    struct ulp_tensor_set inputs, again, kept_outputs, cast_outputs;
+    const char *const as_declared = "model";
+    const struct ulp_run_options options = {.thread_count = 2};
+    if (!network_load(network, &model, &inputs) || !network_load(network, &lowered, &again))
+        return;
+    const size_t count = lower_node_count(lowered);
+    struct float_names floats = find_floats(model, &inputs);
+    bool *chosen = calloc(count, sizeof *chosen);
+    struct ulp_keep *items = calloc(count, sizeof *items);
+    struct ulp_keeps keeps = {0, items, "some"};
+    for (size_t n = 0; n < count; n++)
+        if (ulp_random_uniform(draw, n / 3) < 0.25 * (1 + draw)) {
+            chosen[n] = true;
+            items[keeps.count++] = (struct ulp_keep){.pattern = lower_node_name(model, n),
+                                                     .arithmetic = arithmetic("fp32")};
+        }
+    if (lower_model(lowered, chosen, (const char *const *)floats.names, floats.count)) {
+        const struct ulp_arithmetic lane = arithmetic("fp16");
+        struct ulp_plan_options plan_options = {.inputs = &inputs};
+        struct ulp_plan *plan;
+        struct ulp_error error;
+        size_t kept = 0;
+        ck_ulp_ok(ulp_plan_create(model, &lane, 1, &plan_options, &plan, &error), error);
+        /* Constants and shapes are no nodes of the plan. */
+        for (size_t k = 0; k < keeps.count; k++) {
+            const struct ulp_keeps one = {1, &items[k], NULL};
+            if (ulp_plan_keep(plan, 0, &one, &error) == ULP_OK)
+                items[kept++] = items[k];
+        }
+        keeps.count = kept;
+        ck_ulp_ok(ulp_plan_keep(plan, 0, &keeps, &error), error);
+        ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, NULL, 0, &kept_outputs, NULL, &error),
+                  error);
+        run_network(lowered, &inputs, &as_declared, 1, &options, (struct ulp_observer){0},
+                    &cast_outputs);
+        ck_assert_uint_ge(kept_outputs.count, 1);expect_same_outputs(&kept_outputs, &cast_outputs);
+        ulp_tensor_set_free(&kept_outputs);
+        ulp_tensor_set_free(&cast_outputs);
+        ulp_plan_free(plan);
+    } else {
+        ck_assert_int_ne(network, 0);
+    }
+    for (size_t i = 0; i < floats.count; i++)
+        free(floats.names[i]);
+    free(floats.names);
+    free(chosen);
+    free(items);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&again);
+    ulp_model_free(model);
+    ulp_model_free(lowered);
+}
+
+START_TEST(keeping_is_a_graph_with_casts)
+{
+    expect_casts(_i, 0);
+    expect_casts(_i, 1);
+}
+END_TEST
+
+/* ---- which nodes ---- */
+
+static const struct text_graph ways = {
+    "x",
+    "y z",
+    {NODE("MatMul", "start", "x w", "a"), NODE("Softmax", "enc/left", "a", "b"),
+     NODE("Exp", "enc/right", "a", "c"), NODE("Add", "enc/join", "b c", "d"),
+     NODE("Neg", "side", "c", "z"), NODE("Mul", "end", "d two", "y")}};
+
+/* The nodes' initials that the pattern keeps. */
+static const struct choice {
+    const char *pattern, *nodes;
+} choices[] = {
+    {"start", "s"},
+    {"enc/*", "lrj"},
+    {"*/?oin", "j"},
+    {"*", "slrjSe"},
+    {"op:Softmax", "l"},
+    {"op:*M*", "se"},
+    {"#2", "r"},
+    {"#1-3", "lrj"},
+    {"before:enc/join", "slr"},
+    {"before:end", "slrj"},
+    {"before:enc/*", "s"},
+    {"after:enc/right", "jSe"},
+    {"after:enc/left", "je"},
+    {"between:start,end", "slrje"},
+    {"between:enc/right,side", "rS"},
+    {"between:enc/left,enc/left", "l"},
+};
+
+static char initial(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash[1] : strcmp(name, "side") == 0 ? 'S' : name[0];
+}
+
+static struct ulp_plan *plan_text(const struct ulp_model *model, const char *lane)
+{
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    const struct ulp_arithmetic base = arithmetic(lane);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_create(model, &base, 1, &options, &plan, &error), error);
+    ulp_tensor_set_free(&inputs);
+    return plan;
+}
+
+static enum ulp_status keep_pattern(struct ulp_plan *plan, const char *pattern,
+                                    struct ulp_error *error)
+{
+    const struct ulp_keep keep = {.pattern = pattern, .arithmetic = arithmetic("fp32")};
+    const struct ulp_keeps keeps = {1, &keep, NULL};
+    return ulp_plan_keep(plan, 0, &keeps, error);
+}
+
+START_TEST(patterns_name_nodes)
+{
+    struct ulp_model *model = text_load(&ways);
+    struct ulp_plan *plan = plan_text(model, "fp16");
+    struct ulp_error error;
+    char got[16] = "", name[80];
+    ck_ulp_ok(keep_pattern(plan, choices[_i].pattern, &error), error);
+    for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
+        if (strcmp(ulp_plan_node_arithmetic(plan, 0, n)->name, "fp32") == 0)
+            strncat(got, (char[]){initial(ulp_plan_node_name(plan, n)), 0}, 1);
+    ck_assert_str_eq(got, choices[_i].nodes);
+    snprintf(name, sizeof name, "fp16,keep=%s=fp32", choices[_i].pattern);
+    ck_assert_str_eq(ulp_plan_lane_name(plan, 0), name);
+    ck_ulp_ok(ulp_plan_keep(plan, 0, &(struct ulp_keeps){0}, &error), error);
+    ck_assert_str_eq(ulp_plan_lane_name(plan, 0), "fp16");
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* In bodies: what a body is given comes from what its node is given, and an If or Loop stands for
+ * the nodes inside. */
+START_TEST(patterns_reach_into_bodies)
+{
+    static const struct choice inside[] = {
+        {"loop", "loop/half loop/turn loop/soft loop/sum loop/go loop "},
+        {"op:If", "if/scale if/project if/power if "},
+        {"after:if/project", "if loop/half loop/turn loop/soft loop/sum loop/go loop "},
+        {"before:if/project", "first if/scale "},
+        {"before:loop/half", "first if/scale if/project if/power if "},
+        {"between:loop/turn,loop/sum", "loop/turn loop/soft loop/sum "},
+    };
+    struct ulp_model *model = text_load(&with_bodies);
+    struct ulp_plan *plan = plan_text(model, "fp16");
+    struct ulp_error error;
+    char got[400] = "";
+    ck_ulp_ok(keep_pattern(plan, inside[_i].pattern, &error), error);
+    for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
+        if (strcmp(ulp_plan_node_arithmetic(plan, 0, n)->name, "fp32") == 0) {
+            strcat(got, ulp_plan_node_name(plan, n));
+            strcat(got, " ");
+        }
+    ck_assert_str_eq(got, inside[_i].nodes);
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(what_names_no_node_is_refused)
+{
+    static const struct {
+        const char *pattern, *hint;
+    } wrong[] = {
+        {"enc/lef", "\"enc/left\""},
+        {"right", "\"enc/right\""},
+        {"enc/rihgt", "\"enc/right\""},
+        {"d", "of node 'enc/join'"},
+        {"nothing like it", "no node is called 'nothing like it'"},
+        {"op:SoftMax", "\"Softmax\""},
+        {"op:Conv", "no operator 'Conv'"},
+        {"#6", "6 nodes, #0 to #5"},
+        {"#3-2", "#FIRST-LAST"},
+        {"#", "#FIRST-LAST"},
+        {"#1-", "#FIRST-LAST"},
+        {"before:start", "names no node"},
+        {"after:enc/lefty", "\"enc/left\""},
+        {"between:end,start", "names no node"},
+        {"between:start", "between:A,B"},
+        {"between:start,en", "\"end\""},
+    };
+    struct ulp_model *model = text_load(&ways);
+    struct ulp_plan *plan = plan_text(model, "fp16");
+    struct ulp_error error;
+    ck_ulp_ok(keep_pattern(plan, "side", &error), error);
+    ck_assert_int_eq(keep_pattern(plan, wrong[_i].pattern, &error), ULP_ERROR_USAGE);
+    ck_assert_msg(strstr(error.message, wrong[_i].hint), "%s", error.message);
+    /* the plan is as it was */
+    ck_assert_str_eq(ulp_plan_lane_name(plan, 0), "fp16,keep=side=fp32");
+    ck_assert_str_eq(ulp_plan_node_arithmetic(plan, 0, 4)->name, "fp32");
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(nodes_are_kept_by_index)
+{
+    static const size_t nodes[] = {1, 3};
+    struct ulp_model *model = text_load(&ways);
+    struct ulp_plan *plan = plan_text(model, "fp16");
+    struct ulp_error error;
+    const struct ulp_keep items[] = {
+        {.nodes = nodes, .node_count = 2, .arithmetic = arithmetic("fp32")},
+        {.nodes = &nodes[1], .node_count = 1, .arithmetic = arithmetic("bf16")}};
+    ck_ulp_ok(ulp_plan_keep(plan, 0, &(struct ulp_keeps){2, items, "mine"}, &error), error);
+    ck_assert_str_eq(ulp_plan_lane_name(plan, 0), "fp16,keep=mine");
+    ck_assert_str_eq(ulp_plan_node_arithmetic(plan, 0, 1)->name, "fp32");
+    ck_assert_str_eq(ulp_plan_node_arithmetic(plan, 0, 2)->name, "fp16");
+    ck_assert_str_eq(ulp_plan_node_arithmetic(plan, 0, 3)->name, "bf16");
+    const struct ulp_keep beyond = {.nodes = (const size_t[]){6},
+                                    .node_count = 1,
+                                    .arithmetic = arithmetic("fp32")};
+    ck_assert_int_eq(ulp_plan_keep(plan, 0, &(struct ulp_keeps){1, &beyond, NULL}, &error),
+                     ULP_ERROR_USAGE);
+    const struct ulp_keep integers = {.pattern = "side",
+                                      .arithmetic = arithmetic("fp32,qdq=integer")};
+    ck_assert_int_eq(ulp_plan_keep(plan, 0, &(struct ulp_keeps){1, &integers, NULL}, &error),
+                     ULP_ERROR_USAGE);
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- borders ---- */
+
+START_TEST(borders_are_where_casts_would_be)
+{
+    static const struct {
+        const char *base, *pattern, *kept, *borders;
+    } rows[] = {
+        {"fp16", "enc/right", "fp32", "a:fp32:1 c:fp16:2 "},
+        {"fp16", "enc/*", "fp32", "a:fp32:2 c:fp16:1 d:fp16:1 "},
+        {"fp16", "*", "fp32", ""},
+        /* the same storage */
+        {"tf32", "enc/right", "fp32", ""},
+        {"fp16", "enc/right", "fp16-strict", ""},
+        {"model", "enc/right", "fp32", ""},
+    };
+    struct ulp_model *model = text_load(&ways);
+    struct ulp_plan *plan = plan_text(model, rows[_i].base);
+    const struct ulp_keep keep = {.pattern = rows[_i].pattern,
+                                  .arithmetic = arithmetic(rows[_i].kept)};
+    struct ulp_border *borders;
+    struct ulp_error error;
+    size_t count;
+    char got[400] = "";
+    ck_ulp_ok(ulp_plan_keep(plan, 0, &(struct ulp_keeps){1, &keep, NULL}, &error), error);
+    ck_ulp_ok(ulp_plan_borders(plan, 0, &borders, &count, &error), error);
+    for (size_t b = 0; b < count; b++) {
+        const size_t length = strlen(got);
+        ck_assert_int_lt(snprintf(got + length, sizeof got - length, "%s:%s:%zu ", borders[b].value,
+                                  borders[b].to->name, borders[b].reader_count),
+                         (int)(sizeof got - length));
+        ck_assert_uint_eq(borders[b].elements, 24);
+    }
+    ck_assert_str_eq(got, rows[_i].borders);
+    ulp_borders_free(borders);
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- files ---- */
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+START_TEST(a_plan_is_read)
+{
+    struct ulp_precision_plan plan;
+    struct ulp_error error;
+    const char *path = test_folder("plan.json");
+    write_file(path,
+               "{\"arithmetic\": \"fp16@a100\", \"note\": [1], \"keep\": [\n"
+               " {\"nodes\": [\"op:Softmax\", \"a*\"], \"arithmetic\": \"fp32\", \"gain\": 3},\n"
+               " {\"nodes\": \"#1\", \"arithmetic\": \"bf16\"}]}");
+    ck_ulp_ok(ulp_precision_plan_read(path, NULL, &plan, &error), error);
+    ck_assert_str_eq(plan.arithmetic.name, "fp16@a100");
+    ck_assert_str_eq(plan.keeps.name, "plan.json");
+    ck_assert_uint_eq(plan.keeps.count, 3);
+    ck_assert_str_eq(plan.keeps.items[1].pattern, "a*");
+    ck_assert_str_eq(plan.keeps.items[1].arithmetic.name, "fp32");
+    ck_assert_str_eq(plan.keeps.items[2].arithmetic.name, "bf16");
+    ulp_precision_plan_free(&plan);
+    ck_assert_int_eq(ulp_precision_plan_read(test_folder("none.json"), NULL, &plan, &error),
+                     ULP_ERROR_INPUT);
+}
+END_TEST
+
+START_TEST(a_wrong_plan_says_where)
+{
+    static const struct {
+        const char *text, *hint;
+    } wrong[] = {
+        {"{\"arithmetic\": \"fp16\",\n \"keep\": [}", "line 2"},
+        {"[]", "is no JSON object"},
+        {"{}", "has no \"arithmetic\""},
+        {"{\"arithmetic\": \"fp61\"}", "fp61"},
+        {"{\"arithmetic\": \"fp16\", \"keep\": {}}", "\"keep\" is no list"},
+        {"{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": \"a\"}]}",
+         "\"keep\"[0]: has no \"arithmetic\""},
+        {"{\"arithmetic\": \"fp16\", \"keep\": [{\"arithmetic\": \"fp32\"}]}",
+         "\"keep\"[0]: has no \"nodes\""},
+        {"{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": [\"a\", 3], \"arithmetic\": "
+         "\"fp32\"}]}",
+         "\"nodes\"[1] is no text"},
+    };
+    struct ulp_precision_plan plan;
+    struct ulp_error error;
+    const char *path = test_folder("plan.json");
+    write_file(path, wrong[_i].text);
+    ck_assert_int_ne(ulp_precision_plan_read(path, NULL, &plan, &error), ULP_OK);
+    ck_assert_msg(strstr(error.message, wrong[_i].hint) && strstr(error.message, "plan.json"), "%s",
+                  error.message);
+}
+END_TEST
+
+START_TEST(a_rule_is_cut_where_an_arithmetic_begins)
+{
+    static const struct {
+        const char *text;
+        size_t length;
+        const char *name;
+    } rows[] = {
+        {"op:Softmax=fp32", 10, "fp32"},
+        {"a=b=fp16,acc=fp16", 3, "fp16,acc=fp16"},
+        {"x=fp16,acc=fp16", 1, "fp16,acc=fp16"},
+        {"x", 0, NULL},
+        {"=fp32", 0, NULL},
+        {"x=fp61", 0, NULL},
+    };
+    struct ulp_keep keep;
+    struct ulp_error error;
+    size_t length = 0;
+    const enum ulp_status status = ulp_keep_parse(rows[_i].text, &keep, &length, &error);
+    ck_assert_int_eq(status, rows[_i].name ? ULP_OK : ULP_ERROR_USAGE);
+    if (rows[_i].name) {
+        ck_assert_uint_eq(length, rows[_i].length);
+        ck_assert_str_eq(keep.arithmetic.name, rows[_i].name);
+    }
+}
+END_TEST
+
+/* ---- measured ---- */
+
+/* The two nodes whose sum overflows FP16 in FP32: with them alone the network is good for 44 dB. */
+START_TEST(magika_needs_two_nodes)
+{
+    const char *file = test_shared("models/magika_v3_3/model.onnx");
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    struct ulp_auditor *auditor;
+    struct ulp_audit audit;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    if (!file)
+        return;
+    ck_ulp_ok(ulp_model_load(file, NULL, &model, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs, &error),
+              error);
+    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic("fp16"),
+                                           arithmetic("fp16")};
+    const struct ulp_keep items[] = {{.pattern = "*/LayerNorm_1/Sum_1",
+                                      .arithmetic = arithmetic("fp32")},
+                                     {.pattern = "*/LayerNorm_1/truediv_1",
+                                      .arithmetic = arithmetic("fp32")}};
+    const struct ulp_keeps keeps[] = {{0}, {0}, {2, items, NULL}};
+    const struct ulp_plan_options options = {.inputs = &inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.audit = true};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+    const struct ulp_observer observer = ulp_auditor_observer(auditor);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
+    ck_assert(audit.lanes[0].outputs.outputs[0].entire.sqnr_db < 1);
+    ck_assert(audit.lanes[1].outputs.outputs[0].entire.sqnr_db > 44);
+    ck_assert(audit.lanes[0].first_born >= 0 && audit.lanes[1].first_born < 0);
+    ck_assert_uint_eq(audit.lanes[1].border_count, 2);
+    ulp_audit_free(&audit);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("keep");
+    TCase *networks_case = tcase_create("networks"), *small = tcase_create("small"),
+          *files = tcase_create("files");
+    tcase_set_timeout(networks_case, 300);
+    tcase_add_loop_test(networks_case, keeping_all_nodes_is_the_kept_arithmetic, 0, network_count);
+    tcase_add_loop_test(networks_case, keeping_is_a_graph_with_casts, 0, network_count);
+    tcase_add_test(networks_case, magika_needs_two_nodes);
+    tcase_add_loop_test(small, bodies_are_kept_too, 0, 2 * PAIRS);
+    tcase_add_loop_test(small, rounds_are_those_of_the_unrolled_graph, 0, 5);
+    tcase_add_loop_test(small, a_lane_apart_keeps_as_well, 0, 2);
+    tcase_add_loop_test(small, patterns_name_nodes, 0, (int)(sizeof choices / sizeof *choices));
+    tcase_add_loop_test(small, patterns_reach_into_bodies, 0, 6);
+    tcase_add_loop_test(small, what_names_no_node_is_refused, 0, 16);
+    tcase_add_test(small, nodes_are_kept_by_index);
+    tcase_add_loop_test(small, borders_are_where_casts_would_be, 0, 6);
+    tcase_add_checked_fixture(files, test_folder_create, test_folder_remove);
+    tcase_add_test(files, a_plan_is_read);
+    tcase_add_loop_test(files, a_wrong_plan_says_where, 0, 8);
+    tcase_add_loop_test(files, a_rule_is_cut_where_an_arithmetic_begins, 0, 6);
+    suite_add_tcase(suite, networks_case);
+    suite_add_tcase(suite, small);
+    suite_add_tcase(suite, files);
+    return test_run(suite, NULL);
+}
