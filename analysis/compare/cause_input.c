@@ -111,7 +111,10 @@ enum ulp_status ulp_explain_order(const struct ulp_comparing *comparing, size_t 
     if (!turned)
         return ULP_OK;
     enum ulp_status status = compare_recorded(comparing, file, true, &again, error);
-    const bool explained = status == ULP_OK && again.file_count && again.files[0].explained;
+    bool explained = status == ULP_OK && again.file_count;
+    for (size_t t = 0; explained && t < again.tensor_count; t++)
+        explained = !again.tensors[t].node || !again.tensors[t].values[0].recorded ||
+                    again.tensors[t].values[0].explained;
     ulp_comparison_free(&again);
     if (!explained)
         return status;

@@ -1,4 +1,4 @@
-/* A comparison on the terminal: first what to do, then figures, in at most 100 columns. */
+/* A comparison on the terminal: first what to do, then figures. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,21 +8,12 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "base/shown.h"
-#include "base/text.h"
+#include "analysis/page.h"
 
-#define WIDTH 100
 #define ROWS_MAX 24
-#define NAME_COLUMNS 30
 #define OP_COLUMNS 14
+#define NAME_AT 67 /* columns before the name in the table */
 #define UNMATCHED_SHOWN 3
-#define SHOWN_BYTES (4 * WIDTH + 1)
-
-struct style {
-    const char *bold, *red, *green, *dim, *off;
-};
-static const struct style plain_style = {"", "", "", "", ""};
-static const struct style colour_style = {"\033[1m", "\033[31m", "\033[32m", "\033[2m", "\033[0m"};
 
 static size_t count_columns(const char *text, size_t length)
 {
@@ -37,12 +28,14 @@ static size_t count_columns(const char *text, size_t length)
 
 /* Words of the text in lines that begin `indent` columns in, the first `used` columns on. A word
  * longer than a line has one of its own. */
-static void add_wrapped(struct ulp_text *out, const char *text, size_t indent, size_t used)
+static void add_wrapped(const struct ulp_page *page, const char *text, size_t indent, size_t used)
 {
+    struct ulp_text *out = page->out;
+    const size_t width = (size_t)(page->width ? page->width : ULP_PAGE_WIDTH);
     size_t column = used;
     for (bool first = true; *text; first = false) {
         const size_t length = strcspn(text, " "), columns = count_columns(text, length);
-        if (!first && column + 1 + columns > WIDTH) {
+        if (!first && column + 1 + columns > width) {
             ulp_text_add(out, "\n%*s", (int)indent, "");
             column = indent;
         } else if (!first) {
@@ -83,7 +76,7 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
                      largest ? "largest error" : "error", ratio, arithmetic, limit);
 }
 
-static void add_unmatched(struct ulp_text *out, const struct ulp_compared_file *file)
+static void add_unmatched(const struct ulp_page *page, const struct ulp_compared_file *file)
 {
     if (!file->unmatched_count)
         return;
@@ -93,10 +86,10 @@ static void add_unmatched(struct ulp_text *out, const struct ulp_compared_file *
     for (size_t u = 0; u < file->unmatched_count && u < UNMATCHED_SHOWN; u++)
         ulp_text_show(&text, "%s'%s'", u ? ", " : "", file->unmatched[u]);
     ulp_text_add(&text, file->unmatched_count > UNMATCHED_SHOWN ? ", ..." : "");
-    ulp_text_add(out, "  ");
+    ulp_text_add(page->out, "  ");
     if (text.data)
-        add_wrapped(out, text.data, 2, 2);
-    out->failed |= text.failed;
+        add_wrapped(page, text.data, 2, 2);
+    page->out->failed |= text.failed;
     ulp_text_free(&text);
 }
 
@@ -155,31 +148,31 @@ static void add_unexplained(struct ulp_text *text, const struct ulp_comparison *
     ulp_text_add(text, ".");
 }
 
-static void add_verdict(struct ulp_text *out, const struct ulp_comparison *comparison, size_t f,
-                        const struct style *style)
+static void add_verdict(const struct ulp_page *page, const struct ulp_comparison *comparison,
+                        size_t f)
 {
     const struct ulp_compared_file *file = &comparison->files[f];
-    struct ulp_text text = {0};
+    struct ulp_text *out = page->out, text = {0};
     if (file->explained)
         add_explained(&text, comparison, f);
     else
         add_unexplained(&text, comparison, f);
     out->failed |= text.failed;
     if (!text.failed) {
-        ulp_text_show(out, "%s%s%s: %s", style->bold, file->name, style->off,
-                      file->explained ? style->green : style->red);
+        ulp_text_show(out, "%s%s%s: %s", page->bold, file->name, page->off,
+                      file->explained ? "" : page->red);
         char *rest = strchr(text.data, '\n');
         if (rest)
             *rest++ = '\0';
-        add_wrapped(out, text.data, 2, count_columns(file->name, strlen(file->name)) + 2);
-        ulp_text_add(out, "%s", style->off);
+        add_wrapped(page, text.data, 2, count_columns(file->name, strlen(file->name)) + 2);
+        ulp_text_add(out, "%s", file->explained ? "" : page->off);
         if (rest) {
             ulp_text_add(out, "  ");
-            add_wrapped(out, rest, 2, 2);
+            add_wrapped(page, rest, 2, 2);
         }
     }
     ulp_text_free(&text);
-    add_unmatched(out, file);
+    add_unmatched(page, file);
 }
 
 /* ---- figures ---- */
@@ -214,22 +207,20 @@ static void add_number(struct ulp_text *out, bool given, double value, const cha
     ulp_text_add(out, "%9s", text);
 }
 
-static void add_row(struct ulp_text *out, const struct ulp_compared_tensor *tensor, size_t file,
-                    const struct style *style)
+static void add_row(const struct ulp_page *page, const struct ulp_compared_tensor *tensor,
+                    size_t file)
 {
     const struct ulp_compared_value *value = &tensor->values[file];
     const struct ulp_metrics *from = &value->arithmetics[value->by];
     const bool measured = value->truth.count > 0;
-    char name[SHOWN_BYTES], op[SHOWN_BYTES];
-    ulp_text_add(out, "%s%c %s %s", value->explained ? "" : style->red,
+    struct ulp_text *out = page->out;
+    char op[ULP_SHOWN_BYTES];
+    ulp_text_add(out, "%s%c", value->explained ? "" : page->red,
                  !value->explained                  ? '!'
                  : tensor->expected[value->by].open ? '~'
-                                                    : ' ',
-                 ulp_show(name, sizeof name, tensor->name, NAME_COLUMNS, NAME_COLUMNS),
-                 ulp_show(op, sizeof op, tensor->op ? tensor->op : "input", OP_COLUMNS,
-                          OP_COLUMNS));
+                                                    : ' ');
     if (value->reshaped) {
-        ulp_text_add(out, "  another shape");
+        ulp_text_add(out, "%-51s", "  another shape");
     } else {
         add_number(out, true, tensor->range.ref_rms, "%.2e");
         add_number(out, measured, value->truth.rms, "%.2e");
@@ -238,25 +229,29 @@ static void add_row(struct ulp_text *out, const struct ulp_compared_tensor *tens
         add_number(out, measured, value->ratio, "%.3g");
         ulp_text_add(out, "%6.2g", value->limit);
     }
-    ulp_text_add(out, "%s\n", value->explained ? "" : style->off);
+    ulp_text_add(out, " %s",
+                 ulp_show(op, sizeof op, tensor->op ? tensor->op : "input", OP_COLUMNS,
+                          OP_COLUMNS));
+    ulp_page_name(page, tensor->name, NAME_AT);
+    ulp_text_add(out, "%s\n", value->explained ? "" : page->off);
 }
 
-static void add_table(struct ulp_text *out, const struct ulp_comparison *comparison, size_t file,
-                      const struct style *style)
+static void add_table(const struct ulp_page *page, const struct ulp_comparison *comparison,
+                      size_t file)
 {
     const double threshold = find_threshold(comparison, file);
+    struct ulp_text *out = page->out;
     size_t shown = 0;
     if (comparison->file_count > 1)
-        ulp_text_show(out, "\n%s%s%s", style->bold, comparison->files[file].name, style->off);
-    ulp_text_add(out, "\n%s  %-*s %-*s%9s%9s%9s%9s%9s%6s%s\n", style->dim, NAME_COLUMNS, "tensor",
-                 OP_COLUMNS, "op", "ref rms", "rms", "max abs", "from it", "ratio", "limit",
-                 style->off);
+        ulp_text_show(out, "\n%s%s%s", page->bold, comparison->files[file].name, page->off);
+    ulp_text_add(out, "\n%s %9s%9s%9s%9s%9s%6s %-*s%s%s\n", page->dim, "ref rms", "rms", "max abs",
+                 "from it", "ratio", "limit", OP_COLUMNS, "op", "tensor", page->off);
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_compared_value *value = &comparison->tensors[t].values[file];
         const bool first = comparison->files[file].first_unexplained == (ptrdiff_t)t;
         if (!value->recorded || (!first && (shown >= ROWS_MAX || !(excess(value) >= threshold))))
             continue;
-        add_row(out, &comparison->tensors[t], file, style);
+        add_row(page, &comparison->tensors[t], file);
         shown++;
     }
     if (shown < comparison->files[file].tensor_count)
@@ -265,8 +260,8 @@ static void add_table(struct ulp_text *out, const struct ulp_comparison *compari
 }
 
 /* Where two files are furthest apart. */
-static void add_pair(struct ulp_text *out, const struct ulp_comparison *comparison, size_t file,
-                     size_t other)
+static void add_pair(const struct ulp_page *page, const struct ulp_comparison *comparison,
+                     size_t file, size_t other)
 {
     const struct ulp_compared_tensor *furthest = NULL;
     double most = -1;
@@ -292,31 +287,31 @@ static void add_pair(struct ulp_text *out, const struct ulp_comparison *comparis
                       comparison->files[other].name, comparison->files[file].name, furthest->name,
                       furthest->values[file].others[other].rms, most);
     if (text.data)
-        add_wrapped(out, text.data, 2, 0);
-    out->failed |= text.failed;
+        add_wrapped(page, text.data, 2, 0);
+    page->out->failed |= text.failed;
     ulp_text_free(&text);
 }
 
-enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, bool colour,
-                                       char **out, struct ulp_error *error)
+enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, int width,
+                                       bool colour, char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    const struct style *style = colour ? &colour_style : &plain_style;
     struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
     *out = NULL;
     for (size_t f = 0; f < comparison->file_count; f++)
-        add_verdict(&text, comparison, f, style);
+        add_verdict(&page, comparison, f);
     for (size_t f = 0; f < comparison->file_count; f++)
         for (size_t other = 0; other < f; other++)
-            add_pair(&text, comparison, f, other);
+            add_pair(&page, comparison, f, other);
     for (size_t f = 0; f < comparison->file_count; f++)
-        add_table(&text, comparison, f, style);
+        add_table(&page, comparison, f);
     ulp_text_add(&text,
                  "%srms, max abs: of recorded - %s; from it: rms of recorded - what the arithmetic "
                  "gives;\nratio: rms over what the arithmetic makes there; ! not explained, ~ "
                  "follows an open decision%s\n",
-                 style->dim, comparison->reference, style->off);
+                 page.dim, comparison->reference, page.off);
     if (text.failed) {
         ulp_text_free(&text);
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");

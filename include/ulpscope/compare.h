@@ -131,9 +131,9 @@ ULP_API void ulp_comparison_free(struct ulp_comparison *comparison);
 /* compare.json, whose schema is in doc/compare.md, into a folder (made when missing). */
 ULP_API enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,
                                              const char *folder, struct ulp_error *error);
-/* What to do first, then a table, in at most 100 columns; *out is freed with free(). colour: ANSI
- * sequences. */
-ULP_API enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, bool colour,
-                                               char **out, struct ulp_error *error);
+/* What to do first, then a table; *out is freed with free(). width and colour as in
+ * ulp_report_summary. */
+ULP_API enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, int width,
+                                               bool colour, char **out, struct ulp_error *error);
 
 #endif

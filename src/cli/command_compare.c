@@ -59,7 +59,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct compare_options *options = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
-    case 'a': options->arithmetics = argument; return 0;
+    case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case OPTION_RECORDED_INPUTS: options->recorded_inputs = argument; return 0;
@@ -88,8 +88,7 @@ static const char documentation[] =
     "Say whether tensors that another framework recorded are as near to the truth as its "
     "arithmetic allows, and if not, which tensor is the first that is not, and why. A recording is "
     "an .npz, the .json of Polygraphy's --save-outputs, an ONNX test_data_set folder or a folder "
-    "of "
-    ".npy files; arrays are named as the graph's tensors, any of them, in any float type."
+    "of .npy files; arrays are named as the graph's tensors, any of them, in any float type."
     "\vExit code 1: something is not explained. What explained means: doc/compare.md.\n\n"
     "Examples:\n"
     "  ulpscope compare model.onnx -i inputs.npz trt.json --arith fp16\n"
@@ -229,7 +228,8 @@ static int report(const struct compare_options *options, const struct ulp_compar
 {
     struct ulp_error error;
     char *summary;
-    if (ulp_comparison_summary(comparison, use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
+    if (ulp_comparison_summary(comparison, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                               &summary, &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
@@ -297,9 +297,11 @@ int command_compare(int argc, char **argv)
     struct comparing comparing = {0};
     struct ulp_error error = {0};
     common_init(&options.common);
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
-    enum ulp_status status = compare(&options, &comparing, &error);
-    const int code = status == ULP_OK ? report(&options, &comparing.comparison) : fail(&error);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = compare(&options, &comparing, &error) == ULP_OK
+                   ? report(&options, &comparing.comparison)
+                   : fail(&error);
     ulp_comparison_free(&comparing.comparison);
     ulp_recording_list_free(&comparing.recordings);
     ulp_tensor_set_free(&comparing.recorded_inputs);
