@@ -17,6 +17,7 @@ libcore_la_SOURCES += \
 	%D%/compare/tail.c \
 	%D%/compare/trials.c \
 	%D%/given.c %D%/given.h \
+	%D%/hint.c \
 	%D%/json_value.c %D%/json_value.h \
 	%D%/limit.c \
 	%D%/median.c %D%/median.h \

@@ -16,24 +16,23 @@ static json_t *make_texts(char *const *texts, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, ulp_json_text(texts[i]));
+        ulp_json_append(&array, ulp_json_text(texts[i]));
     return array;
 }
 
-static void set_distance(json_t *object, const struct ulp_metrics *metrics)
+static void set_distance(json_t **object, const struct ulp_metrics *metrics)
 {
-    json_object_set_new(object, "rms", ulp_json_number(metrics->count ? metrics->rms : NAN));
-    json_object_set_new(object, "max_abs",
-                        ulp_json_number(metrics->count ? metrics->max_abs : NAN));
+    ulp_json_set(object, "rms", ulp_json_number(metrics->count ? metrics->rms : NAN));
+    ulp_json_set(object, "max_abs", ulp_json_number(metrics->count ? metrics->max_abs : NAN));
     if (metrics->nonfinite)
-        json_object_set_new(object, "nonfinite", json_integer((json_int_t)metrics->nonfinite));
+        ulp_json_set(object, "nonfinite", json_integer((json_int_t)metrics->nonfinite));
 }
 
 static json_t *make_distance(const char *key, const char *name, const struct ulp_metrics *metrics)
 {
     json_t *object = json_object();
-    json_object_set_new(object, key, ulp_json_text(name));
-    set_distance(object, metrics);
+    ulp_json_set(&object, key, ulp_json_text(name));
+    set_distance(&object, metrics);
     return object;
 }
 
@@ -42,43 +41,41 @@ static json_t *make_value(const struct ulp_comparison *comparison,
 {
     const struct ulp_compared_value *value = &tensor->values[file];
     json_t *object = json_object(), *arithmetics = json_array(), *others = json_array();
-    json_object_set_new(object, "file", ulp_json_text(comparison->files[file].name));
-    set_distance(object, &value->truth);
-    json_object_set_new(object, "explained", json_boolean(value->explained));
+    ulp_json_set(&object, "file", ulp_json_text(comparison->files[file].name));
+    set_distance(&object, &value->truth);
+    ulp_json_set(&object, "explained", json_boolean(value->explained));
     if (value->reshaped)
-        json_object_set_new(object, "reshaped", json_true());
-    json_object_set_new(object, "arithmetic", ulp_json_text(comparison->arithmetics[value->by]));
-    json_object_set_new(object, "ratio", ulp_json_number(value->reshaped ? NAN : value->ratio));
-    json_object_set_new(object, "limit", ulp_json_number(value->limit));
-    json_object_set_new(object, "max_ratio",
-                        ulp_json_number(value->reshaped ? NAN : value->max_ratio));
-    json_object_set_new(object, "max_limit", ulp_json_number(value->max_limit));
+        ulp_json_set(&object, "reshaped", json_true());
+    ulp_json_set(&object, "arithmetic", ulp_json_text(comparison->arithmetics[value->by]));
+    ulp_json_set(&object, "ratio", ulp_json_number(value->reshaped ? NAN : value->ratio));
+    ulp_json_set(&object, "limit", ulp_json_number(value->limit));
+    ulp_json_set(&object, "max_ratio", ulp_json_number(value->reshaped ? NAN : value->max_ratio));
+    ulp_json_set(&object, "max_limit", ulp_json_number(value->max_limit));
     for (size_t a = 0; a < comparison->arithmetic_count; a++)
         if (value->arithmetics[a].count)
-            json_array_append_new(arithmetics,
-                                  make_distance("arithmetic", comparison->arithmetics[a],
-                                                &value->arithmetics[a]));
+            ulp_json_append(&arithmetics, make_distance("arithmetic", comparison->arithmetics[a],
+                                                        &value->arithmetics[a]));
     for (size_t f = 0; f < file; f++)
         if (value->others[f].count)
-            json_array_append_new(others, make_distance("file", comparison->files[f].name,
-                                                        &value->others[f]));
-    json_object_set_new(object, "from_arithmetics", arithmetics);
-    json_object_set_new(object, "from_files", others);
+            ulp_json_append(&others,
+                            make_distance("file", comparison->files[f].name, &value->others[f]));
+    ulp_json_set(&object, "from_arithmetics", arithmetics);
+    ulp_json_set(&object, "from_files", others);
     return object;
 }
 
 static json_t *make_expected(const char *arithmetic, const struct ulp_expected_error *expected)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "arithmetic", ulp_json_text(arithmetic));
-    json_object_set_new(object, "rms", ulp_json_number(expected->rms));
-    json_object_set_new(object, "max_abs", ulp_json_number(expected->max_abs));
-    json_object_set_new(object, "freedom", ulp_json_number(expected->freedom));
-    json_object_set_new(object, "nonfinite", json_integer((json_int_t)expected->nonfinite));
-    json_object_set_new(object, "floor", ulp_json_number(expected->floor));
-    json_object_set_new(object, "open", json_boolean(expected->open));
+    ulp_json_set(&object, "arithmetic", ulp_json_text(arithmetic));
+    ulp_json_set(&object, "rms", ulp_json_number(expected->rms));
+    ulp_json_set(&object, "max_abs", ulp_json_number(expected->max_abs));
+    ulp_json_set(&object, "freedom", ulp_json_number(expected->freedom));
+    ulp_json_set(&object, "nonfinite", json_integer((json_int_t)expected->nonfinite));
+    ulp_json_set(&object, "floor", ulp_json_number(expected->floor));
+    ulp_json_set(&object, "open", json_boolean(expected->open));
     if (expected->shapeless)
-        json_object_set_new(object, "shapeless", json_true());
+        ulp_json_set(&object, "shapeless", json_true());
     return object;
 }
 
@@ -87,37 +84,36 @@ static json_t *make_tensor(const struct ulp_comparison *comparison,
 {
     json_t *object = json_object(), *shape = json_array(), *expected = json_array(),
            *files = json_array();
-    json_object_set_new(object, "name", ulp_json_text(tensor->name));
-    json_object_set_new(object, "node", tensor->node ? ulp_json_text(tensor->node) : json_null());
-    json_object_set_new(object, "op", tensor->op ? ulp_json_text(tensor->op) : json_null());
-    json_object_set_new(object, "type", json_string(ulp_type_name(tensor->type)));
+    ulp_json_set(&object, "name", ulp_json_text(tensor->name));
+    ulp_json_set(&object, "node", tensor->node ? ulp_json_text(tensor->node) : json_null());
+    ulp_json_set(&object, "op", tensor->op ? ulp_json_text(tensor->op) : json_null());
+    ulp_json_set(&object, "type", json_string(ulp_type_name(tensor->type)));
     for (int d = 0; d < tensor->rank; d++)
-        json_array_append_new(shape, json_integer(tensor->dims[d]));
-    json_object_set_new(object, "shape", shape);
-    json_object_set_new(object, "ref_rms", ulp_json_number(tensor->range.ref_rms));
-    json_object_set_new(object, "ref_max", ulp_json_number(tensor->range.ref_max));
+        ulp_json_append(&shape, json_integer(tensor->dims[d]));
+    ulp_json_set(&object, "shape", shape);
+    ulp_json_set(&object, "ref_rms", ulp_json_number(tensor->range.ref_rms));
+    ulp_json_set(&object, "ref_max", ulp_json_number(tensor->range.ref_max));
     for (size_t a = 0; a < comparison->arithmetic_count; a++)
-        json_array_append_new(expected,
-                              make_expected(comparison->arithmetics[a], &tensor->expected[a]));
-    json_object_set_new(object, "expected", expected);
+        ulp_json_append(&expected, make_expected(comparison->arithmetics[a], &tensor->expected[a]));
+    ulp_json_set(&object, "expected", expected);
     for (size_t f = 0; f < comparison->file_count; f++)
         if (tensor->values[f].recorded)
-            json_array_append_new(files, make_value(comparison, tensor, f));
-    json_object_set_new(object, "files", files);
+            ulp_json_append(&files, make_value(comparison, tensor, f));
+    ulp_json_set(&object, "files", files);
     return object;
 }
 
 static json_t *make_cause(const struct ulp_cause *cause)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "kind", json_string(ulp_cause_name(cause->kind)));
-    json_object_set_new(object, "text", ulp_json_text(cause->text ? cause->text : ""));
+    ulp_json_set(&object, "kind", json_string(ulp_cause_name(cause->kind)));
+    ulp_json_set(&object, "text", ulp_json_text(cause->text ? cause->text : ""));
     if (cause->input)
-        json_object_set_new(object, "input", ulp_json_text(cause->input));
+        ulp_json_set(&object, "input", ulp_json_text(cause->input));
     if (cause->arithmetic)
-        json_object_set_new(object, "arithmetic", ulp_json_text(cause->arithmetic));
+        ulp_json_set(&object, "arithmetic", ulp_json_text(cause->arithmetic));
     if (cause->node_count)
-        json_object_set_new(object, "nodes", make_texts(cause->nodes, cause->node_count));
+        ulp_json_set(&object, "nodes", make_texts(cause->nodes, cause->node_count));
     return object;
 }
 
@@ -130,16 +126,14 @@ static json_t *make_file(const struct ulp_comparison *comparison,
                          const struct ulp_compared_file *file)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "file", ulp_json_text(file->name));
-    json_object_set_new(object, "tensors", json_integer((json_int_t)file->tensor_count));
-    json_object_set_new(object, "explained", json_boolean(file->explained));
-    json_object_set_new(object, "arithmetic",
-                        file->by < 0 ? json_null()
-                                     : ulp_json_text(comparison->arithmetics[file->by]));
-    json_object_set_new(object, "first_unexplained",
-                        make_first(comparison, file->first_unexplained));
-    json_object_set_new(object, "cause", make_cause(&file->cause));
-    json_object_set_new(object, "unmatched", make_texts(file->unmatched, file->unmatched_count));
+    ulp_json_set(&object, "file", ulp_json_text(file->name));
+    ulp_json_set(&object, "tensors", json_integer((json_int_t)file->tensor_count));
+    ulp_json_set(&object, "explained", json_boolean(file->explained));
+    ulp_json_set(&object, "arithmetic",
+                 file->by < 0 ? json_null() : ulp_json_text(comparison->arithmetics[file->by]));
+    ulp_json_set(&object, "first_unexplained", make_first(comparison, file->first_unexplained));
+    ulp_json_set(&object, "cause", make_cause(&file->cause));
+    ulp_json_set(&object, "unmatched", make_texts(file->unmatched, file->unmatched_count));
     return object;
 }
 
@@ -160,23 +154,22 @@ static json_t *make_document(const struct ulp_comparison *comparison)
 {
     const struct ulp_compared_file *first = find_first(comparison);
     json_t *root = json_object(), *files = json_array(), *tensors = json_array();
-    json_object_set_new(root, "schema", json_integer(SCHEMA_VERSION));
-    json_object_set_new(root, "ulpscope", json_string(ulp_version()));
-    json_object_set_new(root, "model", ulp_json_text(comparison->model_path));
-    json_object_set_new(root, "reference", ulp_json_text(comparison->reference));
-    json_object_set_new(root, "arithmetics",
-                        make_texts(comparison->arithmetics, comparison->arithmetic_count));
-    json_object_set_new(root, "trials", json_integer((json_int_t)comparison->trials));
-    json_object_set_new(root, "seconds", ulp_json_number(comparison->seconds));
-    json_object_set_new(root, "first_unexplained",
-                        make_first(comparison, first->first_unexplained));
-    json_object_set_new(root, "cause", make_cause(&first->cause));
+    ulp_json_set(&root, "schema", json_integer(SCHEMA_VERSION));
+    ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
+    ulp_json_set(&root, "model", ulp_json_text(comparison->model_path));
+    ulp_json_set(&root, "reference", ulp_json_text(comparison->reference));
+    ulp_json_set(&root, "arithmetics",
+                 make_texts(comparison->arithmetics, comparison->arithmetic_count));
+    ulp_json_set(&root, "trials", json_integer((json_int_t)comparison->trials));
+    ulp_json_set(&root, "seconds", ulp_json_number(comparison->seconds));
+    ulp_json_set(&root, "first_unexplained", make_first(comparison, first->first_unexplained));
+    ulp_json_set(&root, "cause", make_cause(&first->cause));
     for (size_t f = 0; f < comparison->file_count; f++)
-        json_array_append_new(files, make_file(comparison, &comparison->files[f]));
+        ulp_json_append(&files, make_file(comparison, &comparison->files[f]));
     for (size_t t = 0; t < comparison->tensor_count; t++)
-        json_array_append_new(tensors, make_tensor(comparison, &comparison->tensors[t]));
-    json_object_set_new(root, "files", files);
-    json_object_set_new(root, "tensors", tensors);
+        ulp_json_append(&tensors, make_tensor(comparison, &comparison->tensors[t]));
+    ulp_json_set(&root, "files", files);
+    ulp_json_set(&root, "tensors", tensors);
     return root;
 }
 

@@ -75,6 +75,8 @@ struct ulp_audit_node {
      * finite */
     bool born;
     bool poisoned; /* some output is not finite because an input was */
+    /* some input is not finite, and its exact values lie beyond its storage */
+    bool reads_overflow;
     /* some index, decision or shape differs from the reference's although no input has diverged */
     bool decided;
     /* the node that computes its first non-constant input; -1: none, an input of the graph */

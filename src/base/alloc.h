@@ -17,6 +17,18 @@ static inline bool ulp_size_add(size_t a, size_t b, size_t *out)
 {
     return !__builtin_add_overflow(a, b, out);
 }
+static inline size_t ulp_size_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+static inline size_t ulp_size_divide_up(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+static inline size_t ulp_size_round_up(size_t a, size_t b)
+{
+    return ulp_size_divide_up(a, b) * b;
+}
 
 /* 64-byte aligned memory for count elements of element_bytes, not cleared; freed with ulp_free.
  * budget may be NULL. `what` names the thing for the message. count 0 gives a valid pointer. */

@@ -14,4 +14,13 @@ void ulp_philox(uint32_t out[4], uint64_t key, uint64_t counter_low, uint64_t co
 uint64_t ulp_random_bits(uint64_t key, uint64_t counter);
 double ulp_random_uniform(uint64_t key, uint64_t counter);
 
+/* splitmix64's bijective mixer (Steele, Lea, Flood, OOPSLA 2014): neighbours become keys that have
+ * nothing to do with each other, and different ones stay different. */
+static inline uint64_t ulp_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
 #endif

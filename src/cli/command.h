@@ -109,6 +109,14 @@ enum ulp_status read_samples(const struct ulp_model *model, const struct common_
                              struct sample_list *out, struct ulp_error *error);
 void free_samples(struct sample_list *samples);
 
+/* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
+ * of the inputs, or an array file in a folder of inputs. Asked before the work. */
+enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,
+                             size_t count, struct ulp_error *error);
+/* The same for the files of a report in that folder. */
+enum ulp_status spare_inputs_of_report(const char *folder, const struct ulp_model *model,
+                                       char *const *inputs, size_t count, struct ulp_error *error);
+
 /* A progress line with the time left, on a terminal only. Zero `enabled` makes every call
  * silent. */
 struct progress {

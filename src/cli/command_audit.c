@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/names.h"
 #include "command.h"
 
 enum {
@@ -355,59 +354,58 @@ static void note_conversions(const struct ulp_model *model, const struct ulp_ten
     }
 }
 
-/* The sizes of dimensions that are left open, of each name as the first input has it. */
-struct open_dims {
-    struct ulp_names names;
-    struct open_dim {
-        const char *input;
-        int64_t size;
-    } * items;
-    size_t count, capacity;
+/* A dimension that the model leaves open, as an input has it. */
+struct open_dim {
+    const char *name, *input;
+    int64_t size;
+    size_t at; /* in the order of inputs */
 };
 
-static bool add_dim(struct open_dims *dims, const char *name, struct open_dim dim)
+static int compare_dims(const void *a, const void *b)
 {
-    if (dims->count == dims->capacity) {
-        size_t capacity = 2 * dims->capacity + 16;
-        struct open_dim *items = realloc(dims->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        dims->items = items;
-        dims->capacity = capacity;
-    }
-    dims->items[dims->count] = dim;
-    return ulp_names_add(&dims->names, name, (int)dims->count++);
+    const struct open_dim *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
 /* One name of a dimension with two sizes: some exporters name what is not equal. The graph decides
  * whether it runs. */
-static bool note_dimension(struct open_dims *dims, const char *name, struct open_dim dim)
+static void note_sizes(struct open_dim *dims, size_t count)
 {
-    int at = ulp_names_find(&dims->names, name);
-    if (at < 0)
-        return add_dim(dims, name, dim);
-    const struct open_dim *first = &dims->items[at], *less = dim.size < first->size ? &dim : first,
-                          *more = less == &dim ? first : &dim;
-    if (less->size != more->size)
-        say(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n", name,
-            (long long)less->size, less->input, (long long)more->size, more->input);
-    return true;
+    qsort(dims, count, sizeof *dims, compare_dims);
+    for (size_t i = 1, first = 0; i < count; i++) {
+        if (strcmp(dims[i].name, dims[first].name) != 0)
+            first = i;
+        const bool is_less = dims[i].size < dims[first].size;
+        const struct open_dim *less = &dims[is_less ? i : first],
+                              *more = &dims[is_less ? first : i];
+        if (less->size != more->size)
+            say(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n",
+                less->name, (long long)less->size, less->input, (long long)more->size, more->input);
+    }
 }
 
 static void note_dimensions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
 {
-    struct open_dims dims = {0};
-    bool going = true;
-    for (size_t i = 0; i < ulp_model_input_count(model) && going; i++) {
+    const size_t input_count = ulp_model_input_count(model);
+    size_t most = 0, count = 0;
+    for (size_t i = 0; i < input_count; i++)
+        most += (size_t)(ulp_model_input(model, i).rank > 0 ? ulp_model_input(model, i).rank : 0);
+    struct open_dim *dims = malloc((most + 1) * sizeof *dims);
+    if (!dims)
+        return; /* only a note is missing */
+    for (size_t i = 0; i < input_count; i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
-        for (int d = 0; given && d < info.rank && d < given->rank && going; d++)
-            if (info.dims[d] < 0 && info.dim_names[d])
-                going = note_dimension(&dims, info.dim_names[d],
-                                       (struct open_dim){info.name, given->dims[d]});
+        for (int d = 0; given && d < info.rank && d < given->rank; d++)
+            if (info.dims[d] < 0 && info.dim_names[d]) {
+                dims[count] =
+                    (struct open_dim){info.dim_names[d], info.name, given->dims[d], count};
+                count++;
+            }
     }
-    ulp_names_free(&dims.names);
-    free(dims.items);
+    note_sizes(dims, count);
+    free(dims);
 }
 
 static void note_choices(const struct audit_options *options, const struct ulp_model *model,
@@ -447,6 +445,9 @@ static int run_audit(const struct audit_options *options)
         status = ulp_report_prepare(options->out, &error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
+    if (status == ULP_OK && options->out)
+        status = spare_inputs_of_report(options->out, model, options->common.inputs,
+                                        options->common.input_count, &error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, &error);
     if (status == ULP_OK) {

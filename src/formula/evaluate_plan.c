@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "number/round/round.h"
 
 static enum ulp_status fail_memory(struct ulp_error *error)
@@ -115,13 +116,10 @@ static const struct ulp_format *choose_storage(const struct plan *plan, const st
     return storage;
 }
 
-/* Streams of different instructions and nodes must not meet: a bijective mixer (splitmix64's). */
+/* Streams of different instructions and nodes must not meet. */
 static uint64_t make_stream(uint64_t node_key, int number)
 {
-    uint64_t z = node_key + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(number + 1);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return ulp_mix(node_key + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(number + 1));
 }
 
 static enum ulp_status find_outputs(struct plan *plan, const struct ulp_tape *tape,

@@ -20,7 +20,7 @@
 #define ULP_FORMULA_TAPE_H
 
 #include "base/thread.h"
-#include "number/strip/strip.h"
+#include "number/strip.h"
 #include "tensor/tensor.h"
 
 enum ulp_tape_kind {

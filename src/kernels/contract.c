@@ -5,7 +5,7 @@
 #include "kernels/chain/chains.h"
 #include "base/cpu.h"
 #include "kernels/unit/unit.h"
-#include "kernels/exact/reference.h"
+#include "kernels/reference.h"
 
 static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "ops/bounds.h"
 
 /* ---- attributes and inputs ---- */
@@ -274,14 +275,11 @@ struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call)
     return arithmetic;
 }
 
-/* splitmix64's mixer: streams of contractions are ranges of numbers from here on, which must not
+/* Mixed: streams of contractions are ranges of numbers from here on, which must not
  * meet. */
 uint64_t ulp_call_stream(struct ulp_call *call)
 {
-    uint64_t z = call->bound->key + UINT64_C(0xd1342543de82ef95) * ++call->draws;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return ulp_mix(call->bound->key + UINT64_C(0xd1342543de82ef95) * ++call->draws);
 }
 
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,

@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/thread.h"
 #ifdef __x86_64__

@@ -80,6 +80,9 @@ shows report/summary.txt "block/norm1/Sum" "summary.txt"
 [ -s report/report.json ] && [ -s report/layers.csv ] || { echo "FAIL audit: report files are missing"; failed=1; }
 [ "$(find report -type f | wc -l)" -eq 3 ] || { echo "FAIL audit: something was left beside the report"; failed=1; }
 if [ "$(awk '{ if (length($0) > 100) print }' report/summary.txt | wc -l)" -ne 0 ]; then echo "FAIL summary is wider than 100 columns"; failed=1; fi
+shows out "Try --keep 'block/norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32'" "what to try"
+shows report/report.json "Try --keep 'block/norm1/Sum=fp32'" "what to try in report.json"
+expect 0 "what was to try" "$program" audit "$model" -i "$inputs" -a fp16 --keep '...norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32' --fail-above nonfinite=0 --fail-above sqnr_db=40
 expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0
 shows out "limit crossed: nonfinite=0: fp16, output" "where a limit is crossed"
 shows out " of node block/norm1/Sum: nonfinite " "where a limit is crossed"

@@ -116,7 +116,7 @@ START_TEST(near_middles)
     }
     mpfr_clears(one, sum, target, step, rounded, factor, (mpfr_ptr)NULL);
     world_find_expected(&world);
-    for (int method = ULP_WIDE_DIRECT; method < WORLD_METHODS; method++)
+    for (int method = ULP_WIDE_KULISCH; method < WORLD_METHODS; method++)
         world_compare(&world, (enum ulp_wide_method)method, 1);
     world_free(&world);
 }
@@ -149,9 +149,9 @@ START_TEST(rounds_up_to_powers_of_two)
     }
     mpfr_clears(x, tiny, (mpfr_ptr)NULL);
     world_find_expected(&world);
-    for (int method = ULP_WIDE_DIRECT; method < WORLD_METHODS; method++) {
+    for (int method = ULP_WIDE_KULISCH; method < WORLD_METHODS; method++) {
         const double share = world_compare(&world, (enum ulp_wide_method)method, 1);
-        ck_assert(method == ULP_WIDE_DIRECT || share < 0 || share == 1);
+        ck_assert(method == ULP_WIDE_KULISCH || share < 0 || share == 1);
     }
     world_free(&world);
 }

@@ -5,7 +5,7 @@
 
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
-#include "number/strip/strip.h"
+#include "number/strip.h"
 #include "strip_oracle.h"
 #include "test.h"
 

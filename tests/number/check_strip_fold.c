@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number/strip/strip.h"
+#include "number/strip.h"
 #include "strip_oracle.h"
 #include "test.h"
 

@@ -3,7 +3,7 @@
 #ifndef ULP_TESTS_STRIP_ORACLE_H
 #define ULP_TESTS_STRIP_ORACLE_H
 
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 #include <check.h>
 #include <mpfr.h>

@@ -19,7 +19,7 @@ static bool is_contiguous(const int64_t *offset, size_t count)
 /* Share of a tile's work that is not spent on lines that do not exist. */
 static double filled(size_t count, size_t tile)
 {
-    return (double)count / (double)round_up(count, tile);
+    return (double)count / (double)ulp_size_round_up(count, tile);
 }
 
 /* Work of a product, relative, when tiles are `columns` wide: what lines that do not exist cost,
@@ -56,7 +56,7 @@ void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithm
 
 double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, size_t column_count)
 {
-    const enum ulp_step step = job->chains->rule.step;
+    const enum ulp_step_kind step = job->chains->rule.step;
     const double vector = step == ULP_STEP_ROUNDED ? 1.5 : 0.3, lanes = (double)job->tile->lanes;
     const double step_nanoseconds = job->tile->lanes         ? vector / lanes
                                     : step == ULP_STEP_EXACT ? 100
@@ -70,7 +70,7 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
  * held up can leave some to the others. */
 static size_t find_length(size_t panels, size_t limit, size_t thread_count)
 {
-    return min_size(limit, divide_up(panels, 16 * thread_count));
+    return ulp_size_min(limit, ulp_size_divide_up(panels, 16 * thread_count));
 }
 
 /* Several blocks of one product pack the smaller side once, together, when all of it fits in the
@@ -81,9 +81,9 @@ static size_t find_length(size_t panels, size_t limit, size_t thread_count)
 
 static void choose_shared(struct ulp_chains_job *job, size_t batch_count, size_t thread_count)
 {
-    size_t rows = round_up(job->row_count, job->tile_rows),
-           columns = round_up(job->column_count, job->tile_columns);
-    size_t lines = min_size(rows, columns);
+    size_t rows = ulp_size_round_up(job->row_count, job->tile_rows),
+           columns = ulp_size_round_up(job->column_count, job->tile_columns);
+    size_t lines = ulp_size_min(rows, columns);
     job->share_rows = rows <= columns;
     job->shared_lines = 0;
     if (thread_count > 1 && batch_count < 2 * thread_count && !job->chains->pairwise &&
@@ -96,14 +96,15 @@ static void choose_shared(struct ulp_chains_job *job, size_t batch_count, size_t
 /* Even blocks below the limits; more of them when there are too few for the threads. */
 void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count)
 {
-    size_t k_blocks = job->chains->pairwise ? 1 : divide_up(job->k_count, K_BLOCK);
-    job->k_block = k_blocks ? divide_up(job->k_count, k_blocks) : 0;
-    size_t rows = divide_up(job->row_count, job->tile_rows),
-           columns = divide_up(job->column_count, job->tile_columns);
-    size_t row_limit = job->chains->pairwise ? 1 : divide_up(ROW_BLOCK, job->tile_rows);
-    size_t column_limit = job->chains->pairwise ? 1 : divide_up(COLUMN_BLOCK, job->tile_columns);
-    size_t row_blocks = divide_up(rows, row_limit),
-           column_blocks = divide_up(columns, column_limit);
+    size_t k_blocks = job->chains->pairwise ? 1 : ulp_size_divide_up(job->k_count, K_BLOCK);
+    job->k_block = k_blocks ? ulp_size_divide_up(job->k_count, k_blocks) : 0;
+    size_t rows = ulp_size_divide_up(job->row_count, job->tile_rows),
+           columns = ulp_size_divide_up(job->column_count, job->tile_columns);
+    size_t row_limit = job->chains->pairwise ? 1 : ulp_size_divide_up(ROW_BLOCK, job->tile_rows);
+    size_t column_limit =
+        job->chains->pairwise ? 1 : ulp_size_divide_up(COLUMN_BLOCK, job->tile_columns);
+    size_t row_blocks = ulp_size_divide_up(rows, row_limit),
+           column_blocks = ulp_size_divide_up(columns, column_limit);
     /* Cutting one side packs the other once more: cut the one that has more lines. */
     while (thread_count > 1 && batch_count * row_blocks * column_blocks < 4 * thread_count) {
         bool cut_columns = columns / column_blocks >= 2, cut_rows = rows / row_blocks >= 2;
@@ -118,14 +119,15 @@ void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, si
     choose_shared(job, batch_count, thread_count);
     if (job->shared_lines && job->share_rows) {
         row_blocks = 1;
-        column_blocks = divide_up(columns, find_length(columns, column_limit, thread_count));
+        column_blocks =
+            ulp_size_divide_up(columns, find_length(columns, column_limit, thread_count));
     } else if (job->shared_lines) {
         column_blocks = 1;
-        row_blocks = divide_up(rows, find_length(rows, row_limit, thread_count));
+        row_blocks = ulp_size_divide_up(rows, find_length(rows, row_limit, thread_count));
     }
     job->thread_count = thread_count;
-    job->row_block = divide_up(rows, row_blocks) * job->tile_rows;
-    job->column_block = divide_up(columns, column_blocks) * job->tile_columns;
-    job->row_blocks = divide_up(job->row_count, job->row_block);
-    job->column_blocks = divide_up(job->column_count, job->column_block);
+    job->row_block = ulp_size_divide_up(rows, row_blocks) * job->tile_rows;
+    job->column_block = ulp_size_divide_up(columns, column_blocks) * job->tile_columns;
+    job->row_blocks = ulp_size_divide_up(job->row_count, job->row_block);
+    job->column_blocks = ulp_size_divide_up(job->column_count, job->column_block);
 }

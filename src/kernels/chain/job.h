@@ -45,22 +45,9 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
 void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count);
 
 /* Lines of one tile of the shared side. */
-static inline size_t shared_tile(const struct ulp_chains_job *job)
+static inline size_t ulp_chains_shared_tile(const struct ulp_chains_job *job)
 {
     return job->share_rows ? job->tile_rows : job->tile_columns;
-}
-
-static inline size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-static inline size_t divide_up(size_t a, size_t b)
-{
-    return a / b + (a % b != 0);
-}
-static inline size_t round_up(size_t a, size_t b)
-{
-    return divide_up(a, b) * b;
 }
 
 #endif

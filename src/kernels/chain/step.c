@@ -91,7 +91,7 @@ struct ulp_step_rule ulp_step_rule_partial(const struct ulp_step_rule *rule,
     return partial;
 }
 
-enum ulp_element ulp_step_element(enum ulp_step step)
+enum ulp_element ulp_step_element(enum ulp_step_kind step)
 {
     static const enum ulp_element elements[ULP_STEP_COUNT] = {
         [ULP_STEP_FLOAT] = ULP_ELEMENT_F32,   [ULP_STEP_DOUBLE] = ULP_ELEMENT_F64,

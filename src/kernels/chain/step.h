@@ -4,10 +4,11 @@
 #ifndef ULP_KERNELS_CHAIN_STEP_H
 #define ULP_KERNELS_CHAIN_STEP_H
 
+#include "kernels/operand/draw.h"
 #include "tensor/tensor.h"
 
 /* How a step is computed. Values lie in the element beside it. */
-enum ulp_step {
+enum ulp_step_kind {
     ULP_STEP_FLOAT,   /* F32: float operations are the arithmetic's */
     ULP_STEP_DOUBLE,  /* F64: double operations are */
     ULP_STEP_ROUNDED, /* F64: an exact or odd-rounded double, then one rounding to the format */
@@ -18,7 +19,7 @@ enum ulp_step {
 };
 
 struct ulp_step_rule {
-    enum ulp_step step;
+    enum ulp_step_kind step;
     bool fused;                /* sum + a * b is rounded once, to `sum` */
     bool exact_products;       /* `product` holds every product */
     struct ulp_format factor;  /* of a and b */
@@ -35,21 +36,7 @@ struct ulp_step_rule ulp_step_rule_make(const struct ulp_arithmetic *arithmetic)
 /* The rule that adds partial sums in `format`. */
 struct ulp_step_rule ulp_step_rule_partial(const struct ulp_step_rule *rule,
                                            const struct ulp_format *format);
-enum ulp_element ulp_step_element(enum ulp_step step);
-
-/* Where a strip's roundings are in the stochastic stream: output first + i, rounding number
- * `number` of it. Roundings are numbered k * ULP_DRAWS + kind, so that the number of a rounding
- * does not depend on how the work is cut. */
-struct ulp_draw {
-    uint64_t first, number;
-};
-enum {
-    ULP_DRAW_PRODUCT = 0,
-    ULP_DRAW_SUM = 1,      /* + the level in a pairwise tree, < 64 */
-    ULP_DRAW_PARTIAL = 65, /* + the level of the partial sum, < 3 */
-    ULP_DRAW_STORE = 68,
-    ULP_DRAWS = 72,
-};
+enum ulp_element ulp_step_element(enum ulp_step_kind step);
 
 /* Strips of n <= 64 outputs in the rule's element. An exact zero sum is +0 in every rounding mode,
  * unless both terms are -0. */

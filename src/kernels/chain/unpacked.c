@@ -15,8 +15,8 @@ struct piece {
 };
 
 /* Everything the workers share. */
-struct direct {
-    const struct ulp_direct_problem *problem;
+struct unpacked {
+    const struct ulp_unpacked_problem *problem;
     const struct ulp_tile *tile;
     const struct piece *pieces;
     size_t piece_count, element_bytes;
@@ -31,21 +31,16 @@ struct scratch {
     int64_t *panel_offset;
 };
 
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Places from one column to the next, when the output goes on with the next element and a row
  * function can step so; else 0. */
-static size_t step_after(const struct ulp_direct_problem *problem, size_t column)
+static size_t step_after(const struct ulp_unpacked_problem *problem, size_t column)
 {
     const int64_t *line = problem->columns->factor->line_offset, *out = problem->out_column;
     int64_t step = line[column + 1] - line[column];
     return out[column + 1] == out[column] + 1 && (step == 1 || step == 2) ? (size_t)step : 0;
 }
 
-static struct piece find_piece(const struct ulp_direct_problem *problem, size_t column)
+static struct piece find_piece(const struct ulp_unpacked_problem *problem, size_t column)
 {
     struct piece piece = {.column = column, .count = 1, .step = 1};
     for (; column + 1 < problem->column_count && piece.count < PIECE_MAX; column++, piece.count++) {
@@ -58,7 +53,7 @@ static struct piece find_piece(const struct ulp_direct_problem *problem, size_t 
 }
 
 /* Cuts the columns; pieces NULL: only counts. */
-static size_t find_pieces(const struct ulp_direct_problem *problem, struct piece *pieces)
+static size_t find_pieces(const struct ulp_unpacked_problem *problem, struct piece *pieces)
 {
     size_t count = 0;
     for (size_t column = 0; column < problem->column_count; count++) {
@@ -72,19 +67,20 @@ static size_t find_pieces(const struct ulp_direct_problem *problem, struct piece
 
 /* Part of a piece: its count <= VECTORS vectors. Whole vectors are read: what lies beyond the
  * columns is computed with and dropped, unless it is beyond the tensor. */
-static void run_columns(const struct direct *direct, const struct scratch *scratch, size_t batch,
-                        size_t row, const struct piece *part)
+static void run_columns(const struct unpacked *unpacked, const struct scratch *scratch,
+                        size_t batch, size_t row, const struct piece *part)
 {
-    const struct ulp_direct_problem *problem = direct->problem;
+    const struct ulp_unpacked_problem *problem = unpacked->problem;
     const struct ulp_factor *factor = problem->columns->factor;
-    const struct ulp_tile *tile = direct->tile;
+    const struct ulp_tile *tile = unpacked->tile;
     bool narrow = part->count <= tile->lanes, even = part->step == 2;
     size_t width = (narrow ? 1 : VECTORS) * tile->lanes;
     int64_t first = (factor->batch_offset ? factor->batch_offset[batch] : 0) +
                     factor->line_offset[part->column];
-    const char *data = (const char *)factor->tensor->data + first * (int64_t)direct->element_bytes;
+    const char *data =
+        (const char *)factor->tensor->data + first * (int64_t)unpacked->element_bytes;
     const int64_t *k_offset = factor->k_offset;
-    if ((size_t)(first + direct->k_offset_max) + width * part->step > factor->tensor->count) {
+    if ((size_t)(first + unpacked->k_offset_max) + width * part->step > factor->tensor->count) {
         struct ulp_pack_range range = {.batch = batch,
                                        .line = part->column,
                                        .line_count = part->count,
@@ -108,16 +104,16 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
                                       struct ulp_error *error)
 {
     (void)worker;
-    const struct direct *direct = context;
-    const struct ulp_direct_problem *problem = direct->problem;
-    size_t width = VECTORS * direct->tile->lanes, bytes = direct->element_bytes,
+    const struct unpacked *unpacked = context;
+    const struct ulp_unpacked_problem *problem = unpacked->problem;
+    size_t width = VECTORS * unpacked->tile->lanes, bytes = unpacked->element_bytes,
            k_count = problem->k_count, total;
     void *memory;
     if (!ulp_size_mul((width + 1) * bytes + sizeof(int64_t), k_count, &total) ||
         !ulp_size_add(total, 64, &total))
         total = SIZE_MAX;
     enum ulp_status status =
-        ulp_allocate(&memory, total, 1, direct->scratch, "contraction scratch", error);
+        ulp_allocate(&memory, total, 1, unpacked->scratch, "contraction scratch", error);
     if (status != ULP_OK)
         return status;
     struct scratch scratch = {.panel = memory,
@@ -126,28 +122,28 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
     scratch.row = (char *)(scratch.panel_offset + k_count);
     size_t packed = SIZE_MAX; /* batch and row that scratch.row holds */
     for (size_t item = first; item < last; item++) {
-        const struct piece *piece = &direct->pieces[item % direct->piece_count];
-        size_t line = item / direct->piece_count, row = line % problem->row_count,
+        const struct piece *piece = &unpacked->pieces[item % unpacked->piece_count];
+        size_t line = item / unpacked->piece_count, row = line % problem->row_count,
                batch = line / problem->row_count;
         struct ulp_pack_range range = {.batch = batch,
                                        .line = row,
                                        .line_count = 1,
                                        .k_count = k_count};
         if (packed != line)
-            ulp_pack_rows(scratch.row, direct->tile->element, problem->rows, range, k_count);
+            ulp_pack_rows(scratch.row, unpacked->tile->element, problem->rows, range, k_count);
         packed = line;
         for (size_t done = 0; done < piece->count; done += width) {
             struct piece part = {.column = piece->column + done,
-                                 .count = min_size(piece->count - done, width),
+                                 .count = ulp_size_min(piece->count - done, width),
                                  .step = piece->step};
-            run_columns(direct, &scratch, batch, row, &part);
+            run_columns(unpacked, &scratch, batch, row, &part);
         }
     }
     ulp_free(memory);
     return ULP_OK;
 }
 
-bool ulp_direct_serves(const struct ulp_direct_problem *problem, const struct ulp_tile *tile)
+bool ulp_unpacked_serves(const struct ulp_unpacked_problem *problem, const struct ulp_tile *tile)
 {
     if (!tile->lanes || problem->row_count > 2 || problem->rule->rounding == ULP_ROUND_STOCHASTIC ||
         problem->columns->round || problem->columns->factor->tensor->element != tile->element ||
@@ -157,31 +153,31 @@ bool ulp_direct_serves(const struct ulp_direct_problem *problem, const struct ul
     return problem->column_count / find_pieces(problem, NULL) >= tile->lanes / 2;
 }
 
-enum ulp_status ulp_direct_run(const struct ulp_direct_problem *problem,
-                               const struct ulp_tile *tile, struct ulp_pool *pool,
-                               struct ulp_error *error)
+enum ulp_status ulp_unpacked_run(const struct ulp_unpacked_problem *problem,
+                                 const struct ulp_tile *tile, struct ulp_pool *pool,
+                                 struct ulp_error *error)
 {
-    struct direct direct = {.problem = problem,
-                            .tile = tile,
-                            .scratch = ulp_pool_scratch(pool),
-                            .piece_count = find_pieces(problem, NULL),
-                            .element_bytes = ulp_element_bytes(tile->element, 0)};
+    struct unpacked unpacked = {.problem = problem,
+                                .tile = tile,
+                                .scratch = ulp_pool_scratch(pool),
+                                .piece_count = find_pieces(problem, NULL),
+                                .element_bytes = ulp_element_bytes(tile->element, 0)};
     void *pieces;
-    enum ulp_status status = ulp_allocate(&pieces, direct.piece_count, sizeof *direct.pieces,
-                                          direct.scratch, "contraction pieces", error);
+    enum ulp_status status = ulp_allocate(&pieces, unpacked.piece_count, sizeof *unpacked.pieces,
+                                          unpacked.scratch, "contraction pieces", error);
     if (status != ULP_OK)
         return status;
     find_pieces(problem, pieces);
-    direct.pieces = pieces;
+    unpacked.pieces = pieces;
     for (size_t k = 0; k < problem->k_count; k++)
-        if (problem->columns->factor->k_offset[k] > direct.k_offset_max)
-            direct.k_offset_max = problem->columns->factor->k_offset[k];
-    size_t items = problem->batch_count * problem->row_count * direct.piece_count;
-    size_t piece_steps = problem->column_count / direct.piece_count * problem->k_count + 1;
+        if (problem->columns->factor->k_offset[k] > unpacked.k_offset_max)
+            unpacked.k_offset_max = problem->columns->factor->k_offset[k];
+    size_t items = problem->batch_count * problem->row_count * unpacked.piece_count;
+    size_t piece_steps = problem->column_count / unpacked.piece_count * problem->k_count + 1;
     const double step_nanoseconds =
         (problem->rule->step == ULP_STEP_ROUNDED ? 2 : 0.8) / (double)tile->lanes;
     status = ulp_parallel_for(pool, items, ulp_grain((double)piece_steps * step_nanoseconds + 25),
-                              work_on_pieces, &direct, error);
+                              work_on_pieces, &unpacked, error);
     ulp_free(pieces);
     return status;
 }

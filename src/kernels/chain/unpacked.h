@@ -7,7 +7,7 @@
 #include "kernels/chain/tile.h"
 
 /* Rows and columns as chains.c has chosen them; one uncut chain an output. */
-struct ulp_direct_problem {
+struct ulp_unpacked_problem {
     const struct ulp_step_rule *rule;
     const struct ulp_pack *rows, *columns;
     const struct ulp_output *output;
@@ -16,9 +16,9 @@ struct ulp_direct_problem {
 };
 
 /* Is this the better way for the problem? */
-bool ulp_direct_serves(const struct ulp_direct_problem *problem, const struct ulp_tile *tile);
-enum ulp_status ulp_direct_run(const struct ulp_direct_problem *problem,
-                               const struct ulp_tile *tile, struct ulp_pool *pool,
-                               struct ulp_error *error);
+bool ulp_unpacked_serves(const struct ulp_unpacked_problem *problem, const struct ulp_tile *tile);
+enum ulp_status ulp_unpacked_run(const struct ulp_unpacked_problem *problem,
+                                 const struct ulp_tile *tile, struct ulp_pool *pool,
+                                 struct ulp_error *error);
 
 #endif

@@ -38,7 +38,7 @@ struct worker {
     /* the panels that are packed: they serve the next block of columns too */
     size_t rows_batch, rows_first, rows_count;
     struct columns columns; /* when each worker packs its own */
-    struct ulp_wide_direct *direct;
+    struct ulp_wide_kulisch *kulisch;
     int64_t *sums; /* of ROW_PANELS_MAX tiles */
 };
 
@@ -176,7 +176,7 @@ static enum ulp_status meet_columns(const struct run *run, struct worker *worker
         for (size_t r = 0; r < row_panels; r++) {
             enum ulp_status status =
                 ulp_wide_tile_store(worker->sums + r * sums_size, plan, run->call, batch, &rows[r],
-                                    b, worker->direct, error);
+                                    b, worker->kulisch, error);
             if (status != ULP_OK)
                 return status;
         }
@@ -411,7 +411,7 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
                                       ulp_wide_column_width(tile), own_column_bytes(run, way),
                                       SIZE_MAX, forms[1], run->scratch, error);
     if (status == ULP_OK)
-        status = ulp_wide_direct_create(&worker->direct, run->scratch, error);
+        status = ulp_wide_kulisch_create(&worker->kulisch, run->scratch, error);
     void *sums = NULL;
     if (status == ULP_OK)
         status =
@@ -465,7 +465,7 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan,
     for (size_t i = 0; i < run.worker_count; i++) {
         free_panels(&run.workers[i].rows);
         free_panels(&run.workers[i].columns.panels);
-        ulp_wide_direct_free(run.workers[i].direct);
+        ulp_wide_kulisch_free(run.workers[i].kulisch);
         ulp_free(run.workers[i].sums);
     }
     free_panels(&run.columns.panels);

@@ -114,11 +114,11 @@ int ulp_wide_tile_positions(const struct ulp_wide_plan *plan, const struct ulp_w
 void ulp_wide_tile_add(int64_t *sums, const struct ulp_wide_plan *plan,
                        const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
                        size_t block);
-/* Rounds and stores the tile's outputs, those that cannot be decided by `direct`. */
+/* Rounds and stores the tile's outputs, those that cannot be decided by `kulisch`. */
 enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan,
                                     const struct ulp_wide_call *call, size_t batch,
                                     const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
-                                    struct ulp_wide_direct *direct, struct ulp_error *error);
+                                    struct ulp_wide_kulisch *kulisch, struct ulp_error *error);
 
 /* Chooses digits and positions for the tile. Returns false when outputs are better found one by
  * one. */

@@ -136,14 +136,31 @@ static bool choose_positions(struct ulp_wide_plan *plan, int wanted_bits)
     return false;
 }
 
-/* Sums of one position must fit 64 bits over all of k. */
+/* Sums of one position must fit 64 bits, signed, over all of k.
+ *
+ * Double digits are at most 2^(bits - 1) in magnitude, so products 2^(2 bits - 2), and no position
+ * adds more than positions + 1 <= 2 positions pairs: |sum| <= k * 2 positions * 2^(2 bits - 2) <
+ * 2^63 where k * positions < 2^(64 - 2 bits).
+ *
+ * Integer digits. A call of the tile (a flush) adds up to ulp_wide_addends_max halves to a
+ * position: it leaves less than 2^52 there, and carries less than 2^64 / 2^52 = 2^12 to the
+ * position above. A block of k has at most 2 positions - 1 terms of k_block halves for a position.
+ * With the k_block of ulp_wide_plan_make all of them fit one call up to 64 positions, and 128 of
+ * them do beyond: `flushes` is no less than the calls. F flushes leave |sum| < F (2^52 + 2^12). The
+ * end (product.c) adds a constant below 2^52 + 2^26, subtracts half the sums of both lines' digits,
+ * below 2^52 each (at position 0 below k), and the carry from the position below, at most 2^-52 of
+ * what is there: together less than (F + 5) 2^52, which is below 2^63 for F <= 2043. Half of that
+ * is allowed, for k below 2^18. */
+#define FLUSHES_MAX 1024
 static bool fits(const struct ulp_wide_plan *plan)
 {
+    const size_t positions = (size_t)plan->positions;
     if (!plan->tile->integer)
-        return plan->k < ((size_t)1 << (64 - 2 * plan->digit_bits)) / (size_t)plan->positions;
-    size_t flushes =
-        (plan->k / plan->k_block + 1) * ((size_t)plan->positions * 2 * plan->k_block / 4096 + 1);
-    return flushes < 1024;
+        return plan->k < ((size_t)1 << (64 - 2 * plan->digit_bits)) / positions;
+    const size_t most = ulp_wide_addends_max(true, plan->digit_bits);
+    const size_t flushes =
+        (plan->k / plan->k_block + 1) * (positions * 2 * plan->k_block / most + 1);
+    return flushes < FLUSHES_MAX;
 }
 
 bool ulp_wide_plan_make(struct ulp_wide_plan *plan, const struct ulp_wide_call *call,

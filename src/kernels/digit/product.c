@@ -204,14 +204,14 @@ static uint32_t round_row(const struct ulp_wide_plan *plan, const struct ulp_wid
 static bool rounds_lanes(const struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
                          const struct ending *ending)
 {
-    return plan->tile->round && call->direct && call->precision % 64 == 0 &&
+    return plan->tile->round && call->as_records && call->precision % 64 == 0 &&
            call->precision <= 256 && limb_count(ending) <= ULP_WIDE_ROUND_LIMBS_MAX;
 }
 
 enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan,
                                     const struct ulp_wide_call *call, size_t batch,
                                     const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
-                                    struct ulp_wide_direct *direct, struct ulp_error *error)
+                                    struct ulp_wide_kulisch *kulisch, struct ulp_error *error)
 {
     uint64_t limbs[SUM_LIMBS * ULP_WIDE_COLUMNS_MAX];
     int64_t constants[ULP_WIDE_POSITIONS_MAX + 2], exponents[ULP_WIDE_COLUMNS_MAX] = {0};
@@ -251,7 +251,7 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
                                       column))
                 continue;
             exact_count++;
-            enum ulp_status status = ulp_wide_direct_element(direct, call, place, error);
+            enum ulp_status status = ulp_wide_kulisch_element(kulisch, call, place, error);
             if (status != ULP_OK)
                 return status;
         }

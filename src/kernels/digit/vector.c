@@ -8,6 +8,7 @@
 #include "kernels/digit/digits.h"
 
 #define ROWS_MAX 4 /* with more, written digits pay */
+/* At most 33 flushes (vector_x86.c), each of less than 16 * 2^52: sums stay far below 2^63. */
 #define K_MAX 65536
 
 struct run {
@@ -75,7 +76,7 @@ static void add_floats(int64_t *sums, struct ulp_wide_panel *panel, const struct
 struct scratch {
     int64_t *sums, *half_sums;
     uint64_t *data; /* digits of columns that have several; created when first needed */
-    struct ulp_wide_direct *direct;
+    struct ulp_wide_kulisch *kulisch;
 };
 
 static enum ulp_status run_columns(const struct run *run, struct scratch *scratch, size_t first,
@@ -120,7 +121,7 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
         else if (!panel.settled)
             ulp_wide_tile_add(scratch->sums, plan, &run->rows[row], &panel, 0);
         status = ulp_wide_tile_store(scratch->sums, plan, run->call, 0, &run->rows[row], &panel,
-                                     scratch->direct, error);
+                                     scratch->kulisch, error);
     }
     return status;
 }
@@ -132,7 +133,7 @@ static enum ulp_status work_on_columns(void *context, size_t first, size_t last,
     const struct run *run = context;
     struct scratch scratch = {0};
     void *sums = NULL, *half_sums = NULL;
-    enum ulp_status status = ulp_wide_direct_create(&scratch.direct, run->scratch, error);
+    enum ulp_status status = ulp_wide_kulisch_create(&scratch.kulisch, run->scratch, error);
     if (status == ULP_OK)
         status = ulp_allocate(&sums, (size_t)(run->plan->positions + 2) * ULP_WIDE_VECTOR_COLUMNS,
                               sizeof(int64_t), run->scratch, "sums of a contraction", error);
@@ -143,7 +144,7 @@ static enum ulp_status work_on_columns(void *context, size_t first, size_t last,
     scratch.half_sums = half_sums;
     for (size_t i = first; i < last && status == ULP_OK; i++)
         status = run_columns(run, &scratch, i * ULP_WIDE_VECTOR_COLUMNS, error);
-    ulp_wide_direct_free(scratch.direct);
+    ulp_wide_kulisch_free(scratch.kulisch);
     ulp_free(scratch.data);
     ulp_free(half_sums);
     ulp_free(sums);

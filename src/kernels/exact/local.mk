@@ -1,2 +1,2 @@
 libcore_la_SOURCES += \
-	%D%/accumulator.c %D%/number.h %D%/parts.h %D%/reference.c %D%/reference.h %D%/round.c %D%/sum.c
+	%D%/kulisch.c %D%/number.h %D%/parts.h %D%/round.c %D%/sum.c

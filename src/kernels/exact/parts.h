@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "kernels/exact/reference.h"
+#include "kernels/reference.h"
 #include "number/mpfr_record.h"
 
 struct ulp_wide_form;
@@ -24,7 +24,7 @@ struct ulp_wide_call {
     int precision;     /* P */
     bool nearest;      /* the rounding is to nearest even */
     bool same_storage; /* storage is mpfr:P: storing rounds nothing more */
-    bool direct;       /* both, and out has P bits: records are written without MPFR */
+    bool as_records;   /* both, and out has P bits: records are written without MPFR */
 };
 
 /* Exact sums leave the methods with this many bits more than P, rounded to odd (cut off, and the
@@ -79,15 +79,15 @@ static inline void ulp_wide_make_odd(mpfr_t x)
     *(mp_limb_t *)mpfr_custom_get_significand(x) |= (mp_limb_t)1 << unused;
 }
 
-/* ULP_WIDE_DIRECT. One worker's memory. */
-struct ulp_wide_direct;
-enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_budget *scratch,
-                                       struct ulp_error *error);
-void ulp_wide_direct_free(struct ulp_wide_direct *direct);
+/* ULP_WIDE_KULISCH. One worker's memory. */
+struct ulp_wide_kulisch;
+enum ulp_status ulp_wide_kulisch_create(struct ulp_wide_kulisch **out, struct ulp_budget *scratch,
+                                        struct ulp_error *error);
+void ulp_wide_kulisch_free(struct ulp_wide_kulisch *kulisch);
 /* Computes and stores one output. */
-enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct,
-                                        const struct ulp_wide_call *call,
-                                        struct ulp_wide_place place, struct ulp_error *error);
+enum ulp_status ulp_wide_kulisch_element(struct ulp_wide_kulisch *kulisch,
+                                         const struct ulp_wide_call *call,
+                                         struct ulp_wide_place place, struct ulp_error *error);
 
 /* ULP_WIDE_SUM. One worker's memory. */
 struct ulp_wide_sum;

@@ -69,7 +69,7 @@ static bool round_generally(const struct ulp_wide_call *call, int64_t element, m
 
 void ulp_wide_store_special(const struct ulp_wide_call *call, int64_t element, int kind)
 {
-    if (call->direct) {
+    if (call->as_records) {
         struct ulp_record *record =
             ulp_record_at(call->problem.out->data, (size_t)element, call->precision);
         record->kind = kind;
@@ -151,7 +151,7 @@ static inline __attribute__((always_inline)) bool round_sum(const struct ulp_wid
 
     _Alignas(struct ulp_record) char local[sizeof(struct ulp_record) + ULP_MPFR_PRECISION_MAX / 8];
     struct ulp_record *record = (struct ulp_record *)local;
-    if (call->direct)
+    if (call->as_records)
         record = ulp_record_at(call->problem.out->data, (size_t)element, precision);
     uint64_t carry = (uint64_t)up << unused;
     last &= ~(uint64_t)0 << unused;
@@ -163,7 +163,7 @@ static inline __attribute__((always_inline)) bool round_sum(const struct ulp_wid
     }
     record->exponent = exponent;
     record->kind = negative ? -MPFR_REGULAR_KIND : MPFR_REGULAR_KIND;
-    if (!call->direct) {
+    if (!call->as_records) {
         mpfr_t sum;
         ulp_record_open(sum, record, call->precision);
         ulp_wide_store(call, element, sum);

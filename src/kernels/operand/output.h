@@ -4,7 +4,7 @@
 #define ULP_KERNELS_OPERAND_OUTPUT_H
 
 #include "kernels/contract.h"
-#include "kernels/chain/step.h"
+#include "kernels/operand/draw.h"
 
 struct ulp_output {
     struct ulp_tensor *tensor;

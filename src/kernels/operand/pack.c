@@ -9,7 +9,6 @@
 #include "base/cpu.h"
 #include "kernels/operand/pack_panel.h"
 #include "kernels/operand/special.h"
-#include "kernels/chain/step.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 

@@ -55,14 +55,14 @@ static bool find_cover(const struct ulp_unit_work *work, struct ulp_unit_cover *
            ulp_unit_cover_measure(cover, pack->factor, work->columns.count, work->problem->k);
 }
 
-static enum ulp_status contract_directly(struct ulp_unit_work *work, struct ulp_unit_cover *cover,
+static enum ulp_status contract_in_place(struct ulp_unit_work *work, struct ulp_unit_cover *cover,
                                          struct ulp_pool *pool, struct ulp_error *error)
 {
     enum ulp_status status =
         ulp_unit_cover_create(cover, work->columns.pack.factor, work->columns.count, &work->layout,
                               ulp_pool_scratch(pool), error);
     if (status == ULP_OK)
-        status = ulp_unit_run_direct(work, cover, pool, error);
+        status = ulp_unit_run_inplace(work, cover, pool, error);
     ulp_unit_cover_free(cover);
     return status;
 }
@@ -72,7 +72,7 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
 {
     const bool swappable = work->arithmetic->rounding != ULP_ROUND_STOCHASTIC;
     double best = 0;
-    bool best_swapped = false, is_direct = false;
+    bool best_swapped = false, in_place = false;
     struct ulp_unit_cover cover = {0}, best_cover = {0};
     for (int swapped = 0; swapped <= swappable; swapped++) {
         set_sides(work, swapped);
@@ -80,15 +80,15 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
         if (!swapped || panels < best) {
             best = panels;
             best_swapped = swapped;
-            is_direct = false;
+            in_place = false;
         }
         if (!find_cover(work, &cover))
             continue;
-        const double direct = cost_of_cover(work, &cover);
-        if (direct < best) {
-            best = direct;
+        const double cost = cost_of_cover(work, &cover);
+        if (cost < best) {
+            best = cost;
             best_swapped = swapped;
-            is_direct = true;
+            in_place = true;
             best_cover = cover;
         }
     }
@@ -98,8 +98,8 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
     work->padding =
         (work->columns.pack.factor->padding && work->special_rows) ||
         (work->rows.pack.factor->padding && ulp_pack_may_be_special(&work->columns.pack, pool));
-    return is_direct ? contract_directly(work, &best_cover, pool, error)
-                     : ulp_unit_run_panels(work, pool, error);
+    return in_place ? contract_in_place(work, &best_cover, pool, error)
+                    : ulp_unit_run_panels(work, pool, error);
 }
 
 static enum ulp_status make_output(struct ulp_unit_work *work, struct ulp_error *error)

@@ -1,6 +1,6 @@
 /* Contractions on a matrix unit without packing columns: convolutions, and few rows by a matrix. A
  * batch's part of the tensor is decoded once into planes, from which every k reads its columns
- * where they lie (see unit/columns.h); panels would decode an element once for every k that uses
+ * where they lie (see unit/cover.h); panels would decode an element once for every k that uses
  * it. Items that meet NaN or Inf take panels after all. */
 #include <string.h>
 
@@ -16,7 +16,7 @@ enum {
 };
 
 /* Everything the workers share. */
-struct direct {
+struct inplace {
     const struct ulp_unit_work *work;
     const struct ulp_unit_cover *cover;
     size_t parts;                                          /* of one plane */
@@ -41,13 +41,13 @@ struct scratch {
     float *lines, *line;
 };
 
-static size_t lay_scratch(struct scratch *scratch, const struct direct *direct, char *memory)
+static size_t lay_scratch(struct scratch *scratch, const struct inplace *inplace, char *memory)
 {
     struct scratch ignored;
     struct scratch *const s = scratch ? scratch : &ignored;
-    const struct ulp_unit_layout *layout = &direct->work->layout;
-    size_t bytes = ulp_unit_lay_rows(&s->rows, layout, direct->item_rows, memory);
-    bytes += ulp_unit_lay_sums(&s->sums, direct->item_rows * direct->places_max * COLUMNS,
+    const struct ulp_unit_layout *layout = &inplace->work->layout;
+    size_t bytes = ulp_unit_lay_rows(&s->rows, layout, inplace->item_rows, memory);
+    bytes += ulp_unit_lay_sums(&s->sums, inplace->item_rows * inplace->places_max * COLUMNS,
                                memory ? memory + bytes : NULL);
     bytes += ulp_unit_lay_panel(&s->panel, layout, memory ? memory + bytes : NULL);
     if (memory) {
@@ -55,7 +55,7 @@ static size_t lay_scratch(struct scratch *scratch, const struct direct *direct, 
         s->lines = s->line + (PLACES_MAX + 1) * COLUMNS;
     }
     return bytes +
-           ((PLACES_MAX + 1) * COLUMNS + ulp_unit_align(direct->work->problem->k * COLUMNS)) *
+           ((PLACES_MAX + 1) * COLUMNS + ulp_unit_align(inplace->work->problem->k * COLUMNS)) *
                sizeof(float);
 }
 
@@ -81,16 +81,16 @@ __attribute__((target("avx2"))) static void gather_avx2(float *x, const float *s
 #endif
 
 /* x = elements start, start + step, ... of `source`, zeros from `extent` on. */
-static void gather_part(const struct direct *direct, float *x, const float *source, size_t start,
+static void gather_part(const struct inplace *inplace, float *x, const float *source, size_t start,
                         size_t count)
 {
-    const size_t step = (size_t)direct->cover->step, extent = direct->cover->extent;
+    const size_t step = (size_t)inplace->cover->step, extent = inplace->cover->extent;
     size_t there = start < extent ? (extent - start + step - 1) / step : 0;
     there = there < count ? there : count;
     if (step == 1 && there > 0)
         memcpy(x, source + start, there * sizeof *x);
 #if defined(__x86_64__) && defined(__GNUC__)
-    else if (direct->work->instance != &ulp_unit_c)
+    else if (inplace->work->instance != &ulp_unit_c)
         gather_avx2(x, source + start, step, there);
 #endif
     else
@@ -100,12 +100,12 @@ static void gather_part(const struct direct *direct, float *x, const float *sour
 
 /* The exponents of elements from source[start] on, start < extent; nothing is read beyond the
  * extent. */
-static bool find_exponents(const struct direct *direct, int16_t *exponent, const float *source,
+static bool find_exponents(const struct inplace *inplace, int16_t *exponent, const float *source,
                            size_t start, size_t count)
 {
-    const struct ulp_unit_work *work = direct->work;
+    const struct ulp_unit_work *work = inplace->work;
     const int emin = ulp_unit_input(&work->layout.unit)->emin;
-    const size_t extent = direct->cover->extent,
+    const size_t extent = inplace->cover->extent,
                  there = extent - start < count ? extent - start : count;
     const size_t whole = there - there % COLUMNS;
     bool finite = work->instance->find_exponents(exponent, source + start, whole, emin);
@@ -118,17 +118,17 @@ static bool find_exponents(const struct direct *direct, int16_t *exponent, const
     return finite;
 }
 
-static size_t first_element(const struct direct *direct, size_t batch)
+static size_t first_element(const struct inplace *inplace, size_t batch)
 {
-    const int64_t *offset = direct->work->columns.pack.factor->batch_offset;
-    return (size_t)((offset ? offset[batch] : 0) + direct->cover->first);
+    const int64_t *offset = inplace->work->columns.pack.factor->batch_offset;
+    return (size_t)((offset ? offset[batch] : 0) + inplace->cover->first);
 }
 
 /* Is a batch's part of the tensor its value plane? */
-static bool reads_tensor(const struct direct *direct)
+static bool reads_tensor(const struct inplace *inplace)
 {
-    const struct ulp_unit_cover *cover = direct->cover;
-    const struct ulp_pack *pack = &direct->work->columns.pack;
+    const struct ulp_unit_cover *cover = inplace->cover;
+    const struct ulp_pack *pack = &inplace->work->columns.pack;
     return cover->step == 1 && cover->inside && !pack->round;
 }
 
@@ -136,64 +136,65 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
                                     struct ulp_error *error)
 {
     (void)worker, (void)error;
-    const struct direct *direct = context;
-    const struct ulp_unit_work *work = direct->work;
-    const struct ulp_unit_cover *cover = direct->cover;
+    const struct inplace *inplace = context;
+    const struct ulp_unit_work *work = inplace->work;
+    const struct ulp_unit_cover *cover = inplace->cover;
     const struct ulp_pack *pack = &work->columns.pack;
     const int emin = ulp_unit_input(&work->layout.unit)->emin;
     const size_t step = (size_t)cover->step;
     for (size_t item = first; item < last; item++) {
-        const size_t part = item % direct->parts * PART, plane = item / direct->parts % step;
-        const size_t group_batch = item / direct->parts / step,
-                     batch = direct->batch_first + group_batch;
+        const size_t part = item % inplace->parts * PART, plane = item / inplace->parts % step;
+        const size_t group_batch = item / inplace->parts / step,
+                     batch = inplace->batch_first + group_batch;
         const size_t left = cover->plane_length - part, count = left < PART ? left : PART;
-        const size_t place = group_batch * direct->plane_total + plane * cover->plane_length + part;
-        const size_t offset = first_element(direct, batch);
+        const size_t place =
+            group_batch * inplace->plane_total + plane * cover->plane_length + part;
+        const size_t offset = first_element(inplace, batch);
         const float *source = (const float *)pack->factor->tensor->data + offset;
-        float *const value = direct->value + place;
+        float *const value = inplace->value + place;
         bool finite;
-        if (reads_tensor(direct)) {
-            finite = find_exponents(direct, direct->exponent + place, source, part, count);
+        if (reads_tensor(inplace)) {
+            finite = find_exponents(inplace, inplace->exponent + place, source, part, count);
         } else {
-            gather_part(direct, value, source, part * step + plane, count);
+            gather_part(inplace, value, source, part * step + plane, count);
             if (pack->round)
                 ulp_round_floats(&pack->format, pack->rounding, value, count, 0, 0, 0);
-            finite = work->instance->find_exponents(direct->exponent + place, value, count, emin);
+            finite = work->instance->find_exponents(inplace->exponent + place, value, count, emin);
         }
-        direct->special[item] = !finite;
+        inplace->special[item] = !finite;
     }
     return ULP_OK;
 }
 
-static float *find_values(const struct direct *direct, size_t group_batch)
+static float *find_values(const struct inplace *inplace, size_t group_batch)
 {
-    const size_t batch = direct->batch_first + group_batch;
-    return reads_tensor(direct) ? (float *)direct->work->columns.pack.factor->tensor->data +
-                                      first_element(direct, batch)
-                                : direct->value + group_batch * direct->plane_total;
+    const size_t batch = inplace->batch_first + group_batch;
+    return reads_tensor(inplace) ? (float *)inplace->work->columns.pack.factor->tensor->data +
+                                       first_element(inplace, batch)
+                                 : inplace->value + group_batch * inplace->plane_total;
 }
 
 /* Is there NaN or Inf in the columns of a batch of the group, or in the rows? */
-static bool is_special(const struct direct *direct, size_t group_batch,
+static bool is_special(const struct inplace *inplace, size_t group_batch,
                        const struct ulp_unit_rows *rows, size_t row_count)
 {
-    const size_t parts = direct->parts * (size_t)direct->cover->step;
-    return memchr(direct->special + group_batch * parts, 1, parts) ||
-           memchr(rows->special, 1, row_count * direct->work->layout.block_count);
+    const size_t parts = inplace->parts * (size_t)inplace->cover->step;
+    return memchr(inplace->special + group_batch * parts, 1, parts) ||
+           memchr(rows->special, 1, row_count * inplace->work->layout.block_count);
 }
 
 /* Rows and places of an item, by panels. */
-static void contract_by_panels(const struct direct *direct, const struct scratch *scratch,
+static void contract_by_panels(const struct inplace *inplace, const struct scratch *scratch,
                                struct ulp_unit_tile tile, size_t batch, size_t row,
                                size_t place_first, size_t place_last)
 {
-    const struct ulp_unit_work *work = direct->work;
-    const size_t last = direct->cover->column[place_last];
+    const struct ulp_unit_work *work = inplace->work;
+    const size_t last = inplace->cover->column[place_last];
     tile.panel = scratch->panel;
     tile.slot_offset = work->layout.panel_offset;
     tile.place = &(const int64_t){0};
     tile.place_count = 1;
-    for (size_t column = direct->cover->column[place_first]; column < last; column += COLUMNS) {
+    for (size_t column = inplace->cover->column[place_first]; column < last; column += COLUMNS) {
         const struct ulp_pack_range range = {.batch = batch,
                                              .line = column,
                                              .line_count =
@@ -238,26 +239,26 @@ __attribute__((target("avx2"))) static void compress_avx2(float *line,
 }
 #endif
 
-static void compress_lanes(const struct direct *direct, float *line, size_t place_first,
+static void compress_lanes(const struct inplace *inplace, float *line, size_t place_first,
                            size_t place_count, const float *total)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    if (direct->work->instance != &ulp_unit_c) {
-        compress_avx2(line, direct->cover, place_first, place_count, total);
+    if (inplace->work->instance != &ulp_unit_c) {
+        compress_avx2(line, inplace->cover, place_first, place_count, total);
         return;
     }
 #endif
-    compress_runs(line, direct->cover, place_first, place_count, total);
+    compress_runs(line, inplace->cover, place_first, place_count, total);
 }
 
 /* The sums of the rows and of tile->place_count places from place_first on, to their places in the
  * output. */
-static void store_places(const struct direct *direct, const struct scratch *scratch,
+static void store_places(const struct inplace *inplace, const struct scratch *scratch,
                          const struct ulp_unit_tile *tile, size_t batch, size_t row,
                          size_t place_first)
 {
-    const struct ulp_unit_work *work = direct->work;
-    const struct ulp_unit_cover *cover = direct->cover;
+    const struct ulp_unit_work *work = inplace->work;
+    const struct ulp_unit_cover *cover = inplace->cover;
     const int64_t base =
         work->problem->out_batch_offset ? work->problem->out_batch_offset[batch] : 0;
     const size_t column = cover->column[place_first],
@@ -265,7 +266,7 @@ static void store_places(const struct direct *direct, const struct scratch *scra
     const int64_t *out = work->columns.out_offset + column;
     for (size_t i = 0; i < tile->row_count; i++) {
         const int64_t line = base + work->rows.out_offset[row + i];
-        compress_lanes(direct, scratch->line, place_first, tile->place_count,
+        compress_lanes(inplace, scratch->line, place_first, tile->place_count,
                        scratch->sums.total + i * tile->place_count * COLUMNS);
         if (work->out_is_run)
             ulp_output_run(&work->output, line + out[0], scratch->line, count);
@@ -279,130 +280,131 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
                                       struct ulp_error *error)
 {
     (void)error;
-    const struct direct *direct = context;
-    const struct ulp_unit_work *work = direct->work;
-    const struct ulp_unit_cover *cover = direct->cover;
+    const struct inplace *inplace = context;
+    const struct ulp_unit_work *work = inplace->work;
+    const struct ulp_unit_cover *cover = inplace->cover;
     struct scratch scratch;
-    lay_scratch(&scratch, direct, direct->scratch + (size_t)worker * direct->worker_bytes);
+    lay_scratch(&scratch, inplace, inplace->scratch + (size_t)worker * inplace->worker_bytes);
     for (size_t item = first; item < last; item++) {
-        const size_t place = item % direct->place_items * direct->item_places;
-        const size_t row = item / direct->place_items % direct->row_items * direct->item_rows;
-        const size_t group_batch = item / direct->place_items / direct->row_items;
-        const size_t batch = direct->batch_first + group_batch,
+        const size_t place = item % inplace->place_items * inplace->item_places;
+        const size_t row = item / inplace->place_items % inplace->row_items * inplace->item_rows;
+        const size_t group_batch = item / inplace->place_items / inplace->row_items;
+        const size_t batch = inplace->batch_first + group_batch,
                      columns = work->shared ? 0 : group_batch;
         const size_t rows_left = work->rows.count - row, places_left = cover->place_count - place;
         const size_t place_end =
-            place + (places_left < direct->item_places ? places_left : direct->item_places);
+            place + (places_left < inplace->item_places ? places_left : inplace->item_places);
         const struct ulp_pack_range range = {.batch = batch,
                                              .line = row,
-                                             .line_count = rows_left < direct->item_rows
+                                             .line_count = rows_left < inplace->item_rows
                                                                ? rows_left
-                                                               : direct->item_rows,
+                                                               : inplace->item_rows,
                                              .k_count = work->problem->k};
         ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack, range,
                              work->padding, scratch.lines);
         struct ulp_unit_tile tile = {.layout = &work->layout,
                                      .rows = scratch.rows,
-                                     .panel = {.value = find_values(direct, columns),
-                                               .exponent =
-                                                   direct->exponent + columns * direct->plane_total,
-                                               .special = direct->nothing},
+                                     .panel = {.value = find_values(inplace, columns),
+                                               .exponent = inplace->exponent +
+                                                           columns * inplace->plane_total,
+                                               .special = inplace->nothing},
                                      .slot_offset = cover->slot_offset,
                                      .row_count = range.line_count};
-        if (is_special(direct, columns, &scratch.rows, range.line_count)) {
-            contract_by_panels(direct, &scratch, tile, batch, row, place, place_end);
+        if (is_special(inplace, columns, &scratch.rows, range.line_count)) {
+            contract_by_panels(inplace, &scratch, tile, batch, row, place, place_end);
             continue;
         }
         for (size_t p = place; p < place_end; p += tile.place_count) {
             tile.place = cover->place + p;
             tile.place_count =
-                place_end - p < direct->places_max ? place_end - p : direct->places_max;
+                place_end - p < inplace->places_max ? place_end - p : inplace->places_max;
             ulp_unit_sum(work, &scratch.sums, &tile);
-            store_places(direct, &scratch, &tile, batch, row, p);
+            store_places(inplace, &scratch, &tile, batch, row, p);
         }
     }
     return ULP_OK;
 }
 
-static enum ulp_status contract_groups(struct direct *direct, size_t batches_max,
+static enum ulp_status contract_groups(struct inplace *inplace, size_t batches_max,
                                        struct ulp_pool *pool, struct ulp_error *error)
 {
-    const struct ulp_unit_work *work = direct->work;
-    const size_t total = work->problem->batch_count, planes = (size_t)direct->cover->step;
+    const struct ulp_unit_work *work = inplace->work;
+    const size_t total = work->problem->batch_count, planes = (size_t)inplace->cover->step;
     /* Nanoseconds, roughly: a tenth for an element to decode, and for a product. */
-    const size_t lanes = direct->item_rows * direct->item_places * COLUMNS;
+    const size_t lanes = inplace->item_rows * inplace->item_places * COLUMNS;
     const double item = (double)(work->problem->k + 10) * (double)lanes / 10;
     enum ulp_status status = ULP_OK;
-    for (size_t batch = 0; batch < total && status == ULP_OK; batch += direct->batch_count) {
-        direct->batch_first = batch;
-        direct->batch_count =
+    for (size_t batch = 0; batch < total && status == ULP_OK; batch += inplace->batch_count) {
+        inplace->batch_first = batch;
+        inplace->batch_count =
             work->shared || total - batch < batches_max ? total - batch : batches_max;
-        const size_t decoded = (work->shared ? 1 : direct->batch_count) * planes * direct->parts;
-        const size_t items = direct->batch_count * direct->row_items * direct->place_items;
-        status = ulp_parallel_for(pool, decoded, ulp_grain(PART / 10), decode_parts, direct, error);
+        const size_t decoded = (work->shared ? 1 : inplace->batch_count) * planes * inplace->parts;
+        const size_t items = inplace->batch_count * inplace->row_items * inplace->place_items;
+        status =
+            ulp_parallel_for(pool, decoded, ulp_grain(PART / 10), decode_parts, inplace, error);
         if (status == ULP_OK)
-            status = ulp_parallel_for(pool, items, ulp_grain(item), contract_items, direct, error);
+            status = ulp_parallel_for(pool, items, ulp_grain(item), contract_items, inplace, error);
     }
     return status;
 }
 
 /* Items: rows as panels would have them; places are divided only when there are too few other
  * items. */
-static void plan_items(struct direct *direct, size_t threads)
+static void plan_items(struct inplace *inplace, size_t threads)
 {
-    const struct ulp_unit_work *work = direct->work;
-    const size_t slots = work->layout.slot_count, places = direct->cover->place_count;
-    direct->item_rows = ulp_unit_item_rows(work, threads);
-    direct->row_items = (work->rows.count + direct->item_rows - 1) / direct->item_rows;
-    const size_t others = direct->row_items * work->problem->batch_count,
+    const struct ulp_unit_work *work = inplace->work;
+    const size_t slots = work->layout.slot_count, places = inplace->cover->place_count;
+    inplace->item_rows = ulp_unit_item_rows(work, threads);
+    inplace->row_items = (work->rows.count + inplace->item_rows - 1) / inplace->item_rows;
+    const size_t others = inplace->row_items * work->problem->batch_count,
                  wanted = threads > 1 ? 4 * threads : 1;
     const size_t cuts = others >= wanted ? 1 : (wanted + others - 1) / others;
-    direct->item_places = (places + cuts - 1) / cuts;
-    direct->place_items = (places + direct->item_places - 1) / direct->item_places;
+    inplace->item_places = (places + cuts - 1) / cuts;
+    inplace->place_items = (places + inplace->item_places - 1) / inplace->item_places;
     size_t at_once = 2 * ULP_UNIT_TILE_SLOTS / slots;
     at_once = at_once > PLACES_MAX ? PLACES_MAX : at_once > 0 ? at_once : 1;
-    direct->places_max = at_once < direct->item_places ? at_once : direct->item_places;
+    inplace->places_max = at_once < inplace->item_places ? at_once : inplace->item_places;
 }
 
-enum ulp_status ulp_unit_run_direct(const struct ulp_unit_work *work,
-                                    const struct ulp_unit_cover *cover, struct ulp_pool *pool,
-                                    struct ulp_error *error)
+enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
+                                     const struct ulp_unit_cover *cover, struct ulp_pool *pool,
+                                     struct ulp_error *error)
 {
     const size_t threads = (size_t)ulp_pool_thread_count(pool),
                  batch_total = work->problem->batch_count;
-    struct direct direct = {.work = work,
-                            .cover = cover,
-                            .parts = (cover->plane_length + PART - 1) / PART,
-                            .plane_total = cover->plane_length * (size_t)cover->step};
-    plan_items(&direct, threads);
-    direct.worker_bytes = ulp_unit_align(lay_scratch(NULL, &direct, NULL));
-    const size_t plane_bytes = direct.plane_total * (sizeof(float) + sizeof(int16_t));
+    struct inplace inplace = {.work = work,
+                              .cover = cover,
+                              .parts = (cover->plane_length + PART - 1) / PART,
+                              .plane_total = cover->plane_length * (size_t)cover->step};
+    plan_items(&inplace, threads);
+    inplace.worker_bytes = ulp_unit_align(lay_scratch(NULL, &inplace, NULL));
+    const size_t plane_bytes = inplace.plane_total * (sizeof(float) + sizeof(int16_t));
     size_t batches = ULP_UNIT_GROUP_BYTES / plane_bytes;
     batches = batches > batch_total ? batch_total : batches;
     batches = work->shared || batches == 0 ? 1 : batches;
     struct ulp_budget *budget = ulp_pool_scratch(pool);
     void *value = NULL, *exponent = NULL, *special = NULL, *nothing = NULL, *scratch = NULL;
-    enum ulp_status status = ulp_allocate(&value, batches, direct.plane_total * sizeof(float),
+    enum ulp_status status = ulp_allocate(&value, batches, inplace.plane_total * sizeof(float),
                                           budget, "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&exponent, batches, direct.plane_total * sizeof(int16_t), budget,
+        status = ulp_allocate(&exponent, batches, inplace.plane_total * sizeof(int16_t), budget,
                               "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&special, batches, direct.parts * (size_t)cover->step, budget,
+        status = ulp_allocate(&special, batches, inplace.parts * (size_t)cover->step, budget,
                               "decoded columns", error);
     if (status == ULP_OK)
         status = ulp_allocate_zero(&nothing, work->layout.block_count, 1, budget, "decoded columns",
                                    error);
     if (status == ULP_OK)
         status =
-            ulp_allocate(&scratch, threads, direct.worker_bytes, budget, "decoded rows", error);
-    direct.value = value;
-    direct.exponent = exponent;
-    direct.special = special;
-    direct.nothing = nothing;
-    direct.scratch = scratch;
+            ulp_allocate(&scratch, threads, inplace.worker_bytes, budget, "decoded rows", error);
+    inplace.value = value;
+    inplace.exponent = exponent;
+    inplace.special = special;
+    inplace.nothing = nothing;
+    inplace.scratch = scratch;
     if (status == ULP_OK)
-        status = contract_groups(&direct, batches, pool, error);
+        status = contract_groups(&inplace, batches, pool, error);
     ulp_free(value);
     ulp_free(exponent);
     ulp_free(special);

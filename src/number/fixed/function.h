@@ -4,7 +4,7 @@
 #ifndef ULP_NUMBER_FIXED_FUNCTION_H
 #define ULP_NUMBER_FIXED_FUNCTION_H
 
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 /* Computes records 0, 1, ... of n and stops at the first that it cannot decide (zeros, infinities,
  * NaN, arguments or exponents out of range, a result too near the middle of two values): returns

@@ -3,7 +3,7 @@
 #ifndef ULP_NUMBER_FUNCTION_CUDA_H
 #define ULP_NUMBER_FUNCTION_CUDA_H
 
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 /* out[i] = f(a[i]) as on a GPU; out may be a. False, with nothing written, when the function is not
  * modelled. n <= ULP_STRIP. */

@@ -5,7 +5,7 @@
 #ifndef ULP_NUMBER_FUNCTION_FUNCTION_H
 #define ULP_NUMBER_FUNCTION_FUNCTION_H
 
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 #include <mpfr.h>
 

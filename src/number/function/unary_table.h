@@ -2,7 +2,7 @@
 #ifndef ULP_NUMBER_FUNCTION_UNARY_TABLE_H
 #define ULP_NUMBER_FUNCTION_UNARY_TABLE_H
 
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 /* y[i] = f(x[i]) rounded by the rule (each_step, not stochastic), by looking it up in the table of
  * (format, rounding, function), which is filled on its first use and lives as long as the process.

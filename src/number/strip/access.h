@@ -3,7 +3,7 @@
 #define ULP_NUMBER_STRIP_ACCESS_H
 
 #include "number/mpfr_record.h"
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 /* The carriers' tables; others find them through ulp_strip_tables. */
 extern const struct ulp_strip_table ulp_strip_float, ulp_strip_double, ulp_strip_mpfr,

@@ -4,7 +4,7 @@
 #ifndef ULP_NUMBER_STRIP_CHAIN_H
 #define ULP_NUMBER_STRIP_CHAIN_H
 
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 /* value = primitive(value, operand), or primitive(operand, value) when reversed. */
 struct ulp_chain_link {

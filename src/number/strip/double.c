@@ -5,7 +5,7 @@
 #include "number/function/function.h"
 #include "number/round/odd.h"
 #include "number/round/round.h"
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 #include <float.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "number/function/cuda.h"
 #include "number/round/odd.h"
 #include "number/round/round.h"
-#include "number/strip/strip.h"
+#include "number/strip.h"
 #include "number/function/unary_table.h"
 
 #include <float.h>

@@ -3,7 +3,7 @@
 #ifndef ULP_NUMBER_STRIP_MOVE_H
 #define ULP_NUMBER_STRIP_MOVE_H
 
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 /* NULL: not one of them. Of the rule only the precision matters. */
 ulp_strip_fn *ulp_strip_move(enum ulp_primitive primitive);

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "ops/image/interpolate.h"
+#include "ops/interpolate.h"
 #include "ops/move.h"
 #include "ops/window.h"
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "ops/contraction.h"
-#include "ops/image/interpolate.h"
+#include "ops/interpolate.h"
 #include "ops/window.h"
 
 struct deform {

@@ -3,7 +3,7 @@
 #ifndef ULP_TESTS_WIDE_WORLD_H
 #define ULP_TESTS_WIDE_WORLD_H
 
-#include "kernels/exact/reference.h"
+#include "kernels/reference.h"
 #include "number/mpfr_record.h"
 #include "stream.h"
 #include "test.h"

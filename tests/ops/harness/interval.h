@@ -12,7 +12,7 @@
 
 #include <mpfr.h>
 
-#include "number/strip/strip.h"
+#include "number/strip.h"
 
 #define INTERVAL_PRECISION 320
 

@@ -3,8 +3,8 @@
  *
  * Coordinates and weights follow the lane's compute arithmetic, but never one narrower than FP32:
  * GPU kernels compute positions in FP32 whatever the tensors are. */
-#ifndef ULP_OPS_IMAGE_INTERPOLATE_H
-#define ULP_OPS_IMAGE_INTERPOLATE_H
+#ifndef ULP_OPS_INTERPOLATE_H
+#define ULP_OPS_INTERPOLATE_H
 
 #include "ops/move.h"
 

@@ -4,8 +4,8 @@
  *
  * Five strip carriers: the three of formats (float, double, MPFR records) and two for integer
  * tensors (int64, uint64; results wrap modulo 2^bits of the tensor's type when stored). */
-#ifndef ULP_NUMBER_STRIP_STRIP_H
-#define ULP_NUMBER_STRIP_STRIP_H
+#ifndef ULP_NUMBER_STRIP_H
+#define ULP_NUMBER_STRIP_H
 
 #include <ulpscope/tensor.h>
 

@@ -1,5 +1,5 @@
 /* Interpolation at real coordinates. */
-#include "ops/image/interpolate.h"
+#include "ops/interpolate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Covering columns with vectors: see unit/columns.h. */
-#include "kernels/unit/columns.h"
+/* Covering columns with vectors: see unit/cover.h. */
+#include "kernels/unit/cover.h"
 
 #include "base/alloc.h"
 

@@ -6,8 +6,8 @@
  * of every step-th element, where the lanes of a place are neighbours whatever k adds to them: a
  * convolution's stride is its step. Lanes that are no column (the padding between an image's rows)
  * are computed with and dropped. */
-#ifndef ULP_KERNELS_UNIT_COLUMNS_H
-#define ULP_KERNELS_UNIT_COLUMNS_H
+#ifndef ULP_KERNELS_UNIT_COVER_H
+#define ULP_KERNELS_UNIT_COVER_H
 
 #include "kernels/unit/fast.h"
 

@@ -1,7 +1,7 @@
-/* One output by exact fixed-point summation: products of limbs are added into a window that holds
- * every bit from the highest to the lowest any of them can have, positive and negative ones apart.
- * The sum is exact, so it is what the digit kernels fall back on, and the method for small
- * problems. Infinities and NaN are settled here too. */
+/* One output by exact fixed-point summation, Kulisch's long accumulator: products of limbs are
+ * added into a window that holds every bit from the highest to the lowest any of them can have,
+ * positive and negative ones apart. The sum is exact, so it is what the digit kernels fall back on,
+ * and the method for small problems. Infinities and NaN are settled here too. */
 #include "kernels/exact/number.h"
 #include "kernels/exact/parts.h"
 
@@ -14,7 +14,7 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 #define FACTOR_LIMBS (ULP_MPFR_PRECISION_MAX / 64)
 #define EXPONENT_MAX ((int64_t)1 << 60)
 
-struct ulp_wide_direct {
+struct ulp_wide_kulisch {
     struct ulp_wide_sum *sum; /* created when first needed */
     mp_limb_t positive[WINDOW_LIMBS], negative[WINDOW_LIMBS];
 };
@@ -26,8 +26,8 @@ struct outlook {
     int64_t highest, lowest; /* every product is below 2^highest and a multiple of 2^lowest */
 };
 
-enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_budget *scratch,
-                                       struct ulp_error *error)
+enum ulp_status ulp_wide_kulisch_create(struct ulp_wide_kulisch **out, struct ulp_budget *scratch,
+                                        struct ulp_error *error)
 {
     void *memory;
     *out = NULL;
@@ -40,12 +40,12 @@ enum ulp_status ulp_wide_direct_create(struct ulp_wide_direct **out, struct ulp_
     return ULP_OK;
 }
 
-void ulp_wide_direct_free(struct ulp_wide_direct *direct)
+void ulp_wide_kulisch_free(struct ulp_wide_kulisch *kulisch)
 {
-    if (!direct)
+    if (!kulisch)
         return;
-    ulp_wide_sum_free(direct->sum);
-    ulp_free(direct);
+    ulp_wide_sum_free(kulisch->sum);
+    ulp_free(kulisch);
 }
 
 /* Reads element k of both lines; false: padding, there is no such product. */
@@ -133,7 +133,7 @@ static void shorten(struct ulp_wide_number *x)
     }
 }
 
-static void add_products(struct ulp_wide_direct *direct, const struct ulp_contraction *problem,
+static void add_products(struct ulp_wide_kulisch *kulisch, const struct ulp_contraction *problem,
                          int64_t a_line, int64_t b_line, int64_t lowest)
 {
     mp_limb_t product[2 * FACTOR_LIMBS + 1];
@@ -145,27 +145,27 @@ static void add_products(struct ulp_wide_direct *direct, const struct ulp_contra
         shorten(&y);
         int count = x.limb_count + y.limb_count;
         multiply(product, x.limbs, x.limb_count, y.limbs, y.limb_count);
-        add_at(x.negative != y.negative ? direct->negative : direct->positive, product, count,
+        add_at(x.negative != y.negative ? kulisch->negative : kulisch->positive, product, count,
                (uint64_t)(x.exponent + y.exponent - 64 * count - lowest));
     }
 }
 
-static enum ulp_status sum_generally(struct ulp_wide_direct *direct,
+static enum ulp_status sum_generally(struct ulp_wide_kulisch *kulisch,
                                      const struct ulp_wide_call *call, struct ulp_wide_place place,
                                      struct ulp_error *error)
 {
-    if (!direct->sum) {
-        enum ulp_status status = ulp_wide_sum_create(&direct->sum, call, error);
+    if (!kulisch->sum) {
+        enum ulp_status status = ulp_wide_sum_create(&kulisch->sum, call, error);
         if (status != ULP_OK)
             return status;
     }
-    ulp_wide_sum_element(direct->sum, call, place);
+    ulp_wide_sum_element(kulisch->sum, call, place);
     return ULP_OK;
 }
 
-enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct,
-                                        const struct ulp_wide_call *call,
-                                        struct ulp_wide_place place, struct ulp_error *error)
+enum ulp_status ulp_wide_kulisch_element(struct ulp_wide_kulisch *kulisch,
+                                         const struct ulp_wide_call *call,
+                                         struct ulp_wide_place place, struct ulp_error *error)
 {
     const struct ulp_contraction *problem = &call->problem;
     int64_t a_line = ulp_wide_line(&problem->a, place.batch, place.i);
@@ -186,16 +186,16 @@ enum ulp_status ulp_wide_direct_element(struct ulp_wide_direct *direct,
     }
     /* 64 bits of room for the carries of k additions, and a limb for the shifted product's last. */
     if (outlook.far || outlook.highest - outlook.lowest > 64 * (int64_t)(WINDOW_LIMBS - 4))
-        return sum_generally(direct, call, place, error);
+        return sum_generally(kulisch, call, place, error);
     size_t count = (size_t)(outlook.highest - outlook.lowest) / 64 + 3;
-    memset(direct->positive, 0, count * sizeof(mp_limb_t));
-    memset(direct->negative, 0, count * sizeof(mp_limb_t));
-    add_products(direct, problem, a_line, b_line, outlook.lowest);
-    bool negative = mpn_cmp(direct->positive, direct->negative, (mp_size_t)count) < 0;
+    memset(kulisch->positive, 0, count * sizeof(mp_limb_t));
+    memset(kulisch->negative, 0, count * sizeof(mp_limb_t));
+    add_products(kulisch, problem, a_line, b_line, outlook.lowest);
+    bool negative = mpn_cmp(kulisch->positive, kulisch->negative, (mp_size_t)count) < 0;
     if (negative)
-        mpn_sub_n(direct->positive, direct->negative, direct->positive, (mp_size_t)count);
+        mpn_sub_n(kulisch->positive, kulisch->negative, kulisch->positive, (mp_size_t)count);
     else
-        mpn_sub_n(direct->positive, direct->positive, direct->negative, (mp_size_t)count);
-    ulp_wide_round(call, element, direct->positive, count, outlook.lowest, negative, 0);
+        mpn_sub_n(kulisch->positive, kulisch->positive, kulisch->negative, (mp_size_t)count);
+    ulp_wide_round(call, element, kulisch->positive, count, outlook.lowest, negative, 0);
     return ULP_OK;
 }

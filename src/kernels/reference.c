@@ -26,20 +26,20 @@ static enum ulp_status sum_rows(void *context, size_t first, size_t last, int wo
     return ULP_OK;
 }
 
-static enum ulp_status direct_rows(void *context, size_t first, size_t last, int worker,
-                                   struct ulp_error *error)
+static enum ulp_status sum_rows_exactly(void *context, size_t first, size_t last, int worker,
+                                        struct ulp_error *error)
 {
     (void)worker;
     const struct ulp_wide_call *call = context;
-    struct ulp_wide_direct *direct;
-    enum ulp_status status = ulp_wide_direct_create(&direct, ulp_pool_scratch(call->pool), error);
+    struct ulp_wide_kulisch *kulisch;
+    enum ulp_status status = ulp_wide_kulisch_create(&kulisch, ulp_pool_scratch(call->pool), error);
     for (size_t row = first; row < last && status == ULP_OK; row++)
         for (size_t j = 0; j < call->problem.n && status == ULP_OK; j++)
-            status = ulp_wide_direct_element(direct, call,
-                                             (struct ulp_wide_place){row / call->problem.m,
-                                                                     row % call->problem.m, j},
-                                             error);
-    ulp_wide_direct_free(direct);
+            status = ulp_wide_kulisch_element(kulisch, call,
+                                              (struct ulp_wide_place){row / call->problem.m,
+                                                                      row % call->problem.m, j},
+                                              error);
+    ulp_wide_kulisch_free(kulisch);
     return status;
 }
 
@@ -175,8 +175,8 @@ static enum ulp_status run_tile(struct ulp_wide_call *call, const struct ulp_wid
         status = ulp_wide_run_digits(&plan, call, pool, error);
     } else {
         plan.positions = 0;
-        status =
-            ulp_parallel_for(pool, problem->batch_count * problem->m, 1, direct_rows, call, error);
+        status = ulp_parallel_for(pool, problem->batch_count * problem->m, 1, sum_rows_exactly,
+                                  call, error);
     }
     ulp_wide_forms_end(call, &plan, call->counts->exact <= call->counts->digits / 64);
     return status;
@@ -193,8 +193,8 @@ static enum ulp_status run_method(enum ulp_wide_method method, struct ulp_wide_c
     if (method == ULP_WIDE_SUM)
         return ulp_parallel_for(pool, rows, 1, sum_rows, call, error);
     bool one_by_one = method == ULP_WIDE_AUTO && (is_small(call) || !call->nearest);
-    if (method == ULP_WIDE_DIRECT || problem->k == 0 || one_by_one)
-        return ulp_parallel_for(pool, rows, 1, direct_rows, call, error);
+    if (method == ULP_WIDE_KULISCH || problem->k == 0 || one_by_one)
+        return ulp_parallel_for(pool, rows, 1, sum_rows_exactly, call, error);
     unsigned features = ulp_cpu_features();
     if (method == ULP_WIDE_AUTO) {
         for (size_t i = 0; !tile || (tile->features & features) != tile->features; i++)
@@ -228,8 +228,9 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
         .same_storage = arithmetic->storage.carrier == ULP_CARRIER_MPFR &&
                         arithmetic->storage.precision == arithmetic->accumulator.precision,
     };
-    call.direct = call.nearest && call.same_storage && problem->out->element == ULP_ELEMENT_WIDE &&
-                  problem->out->precision == call.precision;
+    call.as_records = call.nearest && call.same_storage &&
+                      problem->out->element == ULP_ELEMENT_WIDE &&
+                      problem->out->precision == call.precision;
     struct ulp_tensor rounded[2] = {{0}};
     struct ulp_factor *factors[2] = {&call.problem.a, &call.problem.b};
     for (int side = 0; side < 2 && status == ULP_OK; side++) {

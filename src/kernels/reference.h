@@ -1,18 +1,19 @@
 /* Contractions of the reference: accumulator mpfr:P. Every output is the correctly rounded exact
  * sum of exact products, so results depend on nothing but the operands: not on threads, instruction
  * set, or which of the methods below ran. */
-#ifndef ULP_KERNELS_EXACT_REFERENCE_H
-#define ULP_KERNELS_EXACT_REFERENCE_H
+#ifndef ULP_KERNELS_REFERENCE_H
+#define ULP_KERNELS_REFERENCE_H
 
 #include "kernels/contract.h"
 
 /* How an output is found. All give the same bits; the slower ones are what the faster fall back
  * on. */
 enum ulp_wide_method {
-    ULP_WIDE_AUTO,   /* by size */
-    ULP_WIDE_SUM,    /* mpfr_mul and mpfr_sum: any exponents */
-    ULP_WIDE_DIRECT, /* exact fixed point, one output at a time */
-    /* and + i: the digit method on tile i (digit/tile.h) where it has a plan, else direct */
+    ULP_WIDE_AUTO,    /* by size */
+    ULP_WIDE_SUM,     /* mpfr_mul and mpfr_sum: any exponents */
+    ULP_WIDE_KULISCH, /* exact fixed point, one output at a time */
+    /* and + i: the digit method on tile i (digit/tile.h) where it has a plan, else ULP_WIDE_KULISCH
+     */
     ULP_WIDE_DIGITS,
 };
 

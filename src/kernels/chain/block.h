@@ -1,0 +1,50 @@
+/* A block of outputs, computed from beginning to end by one worker: what chains.c, segments.c,
+ * repair.c and share.c tell each other. */
+#ifndef ULP_KERNELS_CHAIN_BLOCK_H
+#define ULP_KERNELS_CHAIN_BLOCK_H
+
+#include "kernels/chain/job.h"
+
+/* A worker's memory: packed panels of a block of k, and the sums of tiles, all levels of one tile
+ * together. */
+struct ulp_chains_scratch {
+    void *memory;
+    char *rows, *columns, *sums, *stack;
+    bool nan; /* a sum of the block is NaN */
+};
+enum ulp_status ulp_chains_scratch_create(struct ulp_chains_scratch *out,
+                                          const struct ulp_chains_job *job,
+                                          struct ulp_error *error);
+
+/* segments.c. Go on with one tile through k in [first, last), whose panels begin at k = first. */
+void ulp_chains_run_tile(const struct ulp_chains_job *job, char *sums, size_t row_count,
+                         const char *rows, const char *columns, size_t first, size_t last,
+                         struct ulp_tile_place place, void *stack);
+struct ulp_tile_place ulp_chains_place(const struct ulp_chains_job *job, size_t batch, size_t row,
+                                       size_t column);
+void ulp_chains_store_tile(const struct ulp_chains_job *job, char *sums, size_t batch, size_t row,
+                           size_t row_count, size_t column, size_t column_count);
+/* Is any of the tile's sums NaN? Columns beyond the last are sums of zeros. */
+bool ulp_chains_has_nan(const struct ulp_chains_job *job, const char *sums, size_t row_count);
+
+/* A block of outputs: rows [row, row + row_count), columns likewise. */
+struct ulp_chains_block {
+    size_t batch, row, row_count, column, column_count;
+};
+
+/* repair.c. The outputs of a finished block whose padding met what is not finite, again, with the
+ * products that padding excludes left out (pack.h). */
+enum ulp_status ulp_chains_repair(const struct ulp_chains_job *job,
+                                  const struct ulp_chains_scratch *scratch,
+                                  const struct ulp_chains_block *block, struct ulp_error *error);
+
+/* share.c. Block number `item` of the job's batches. */
+struct ulp_chains_block ulp_chains_find_block(const struct ulp_chains_job *job, size_t item);
+/* Items of every thread of a shared product: as many blocks for each, and a piece of those left
+ * over: they are cut along their shared side when threads would have none. Every piece packs the
+ * block's other side again, so no thread has two. */
+size_t ulp_chains_share_length(const struct ulp_chains_job *job);
+/* Item thread * share_length + number; without rows or columns when nothing is left for it. */
+struct ulp_chains_block ulp_chains_find_share(const struct ulp_chains_job *job, size_t item);
+
+#endif
