@@ -4,7 +4,8 @@ libcore_la_SOURCES += \
 	%D%/compare/cause.c %D%/compare/cause_format.c %D%/compare/cause_input.c \
 	%D%/compare/change.c %D%/compare/change.h \
 	%D%/compare/collect.c \
-	%D%/compare/comparison.c %D%/compare/comparing.h \
+	%D%/compare/comparing.c %D%/compare/comparing.h \
+	%D%/compare/comparison.c \
 	%D%/compare/comparison_json.c \
 	%D%/compare/comparison_text.c \
 	%D%/compare/decisions.c \
@@ -13,6 +14,7 @@ libcore_la_SOURCES += \
 	%D%/compare/guess.c \
 	%D%/compare/layout.c \
 	%D%/compare/match.c \
+	%D%/compare/measure.c \
 	%D%/compare/suspects.c \
 	%D%/compare/tail.c \
 	%D%/compare/trials.c \

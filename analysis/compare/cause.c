@@ -57,18 +57,6 @@ static const char *find_hint(const char *op)
     return "its attributes, constants and weights";
 }
 
-enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_cause *cause,
-                              enum ulp_cause_kind kind, struct ulp_text *text, const char *input,
-                              struct ulp_error *error)
-{
-    cause->kind = kind;
-    cause->text = text->failed ? NULL : ulp_comparing_text(comparing, text->data ? text->data : "");
-    ulp_text_free(text);
-    if (input)
-        cause->input = ulp_comparing_text(comparing, input);
-    return cause->text && (cause->input || !input) ? ULP_OK : ulp_comparing_memory(error);
-}
-
 /* ---- inputs that were not recorded ---- */
 
 static enum ulp_status guess(struct ulp_comparing *comparing, size_t file, size_t tensor,

@@ -99,9 +99,16 @@ static inline ptrdiff_t ulp_compared_find(const struct ulp_comparing *comparing,
 {
     return ulp_round_find(&comparing->numbers, name, round);
 }
+/* text becomes the cause's and is freed; input may be NULL. */
+enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_cause *cause,
+                              enum ulp_cause_kind kind, struct ulp_text *text, const char *input,
+                              struct ulp_error *error);
 /* Told before each run. */
 void ulp_comparing_begins(struct ulp_comparing *comparing);
-/* comparison of `file` alone on other inputs; causes are not looked for. */
+/* measure.c: everything but causes; ulp_comparing_free in any case. */
+enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error);
+void ulp_comparing_free(struct ulp_comparing *comparing);
+/* The same of `file` alone on other inputs; causes are not looked for. */
 enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
                                   const struct ulp_tensor_set *inputs, size_t file,
                                   const struct ulp_arithmetic *arithmetics, size_t arithmetic_count,
@@ -162,10 +169,6 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
 /* cause.c: fills in out->files[file].cause. */
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
                                   struct ulp_error *error);
-/* text becomes the cause's and is freed; input may be NULL. */
-enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_cause *cause,
-                              enum ulp_cause_kind kind, struct ulp_text *text, const char *input,
-                              struct ulp_error *error);
 /* cause_input.c: tensor is an input, and recorded. */
 enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t file, size_t tensor,
                                   struct ulp_cause *cause, struct ulp_error *error);

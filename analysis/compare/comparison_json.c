@@ -8,7 +8,7 @@
 #include "analysis/json_value.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/file.h"
 
 #define SCHEMA_VERSION 1
 

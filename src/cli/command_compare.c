@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "command.h"
-#include "tensor/tensor.h"
 
 enum { OPTION_REFERENCE = 512, OPTION_RECORDED_INPUTS, OPTION_TRIALS, OPTION_ITERATION };
 
@@ -100,90 +100,57 @@ static const char documentation[] =
     "  ulpscope compare model.onnx -i in.npz dump/ --arith tf32 --trials 16\n"
     "      inner tensors, a .npy each: which node is the first that computes something else";
 
-/* Of those read from `before` on, only the iteration that is asked for. */
-static enum ulp_status keep_iteration(struct ulp_recording_list *list, size_t before,
-                                      size_t iteration, const char *path, struct ulp_error *error)
-{
-    size_t kept = before;
-    for (size_t i = before; i < list->count; i++)
-        if (list->items[i].iteration == iteration) {
-            const struct ulp_recording recording = list->items[i];
-            list->items[i] = list->items[kept];
-            list->items[kept++] = recording;
-        }
-    const bool any = kept > before;
-    for (size_t i = kept; i < list->count; i++) {
-        free(list->items[i].name);
-        ulp_tensor_set_free(&list->items[i].tensors);
-    }
-    list->count = kept;
-    return any ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT, "%s: has no iteration %zu", path, iteration);
-}
+struct comparing {
+    struct ulp_arithmetic *arithmetics;
+    struct ulp_model *model;
+    struct ulp_recording_list read;   /* every iteration */
+    struct ulp_recording *recordings; /* those that are compared; the list owns what they hold */
+    size_t recording_count;
+    struct ulp_tensor_set recorded_inputs, inputs;
+    struct ulp_comparison comparison;
+};
 
-static enum ulp_status read_recordings(const struct compare_options *options,
-                                       const struct ulp_model *model,
-                                       struct ulp_recording_list *list, struct ulp_error *error)
+/* Adds the recording of that iteration, which files without iterations have none but the first of,
+ * from each runner in the file. */
+static enum ulp_status read_recordings(const struct compare_options *options, struct comparing *c,
+                                       struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t f = 0; f < options->file_count && status == ULP_OK; f++) {
-        const size_t before = list->count;
-        status = ulp_recording_read(options->files[f], model, options->common.budget, list, error);
-        if (status == ULP_OK)
-            status = keep_iteration(list, before, options->iteration, options->files[f], error);
-    }
-    return status;
-}
-
-/* --recorded-inputs: those of its arrays that are inputs of the model. */
-static enum ulp_status read_recorded_inputs(const struct compare_options *options,
-                                            const struct ulp_model *model,
-                                            struct ulp_tensor_set *out, struct ulp_error *error)
-{
-    struct ulp_recording_list list = {0};
-    enum ulp_status status = ULP_OK;
-    if (options->recorded_inputs) {
-        status = ulp_recording_read(options->recorded_inputs, model, options->common.budget, &list,
+        const size_t before = c->read.count;
+        bool any = false;
+        status = ulp_recording_read(options->files[f], c->model, options->common.budget, &c->read,
                                     error);
-        if (status == ULP_OK)
-            status = keep_iteration(&list, 0, options->iteration, options->recorded_inputs, error);
+        for (size_t r = before; r < c->read.count; r++)
+            any |= c->read.items[r].iteration == options->iteration;
+        if (status == ULP_OK && !any)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: has no iteration %zu", options->files[f],
+                              options->iteration);
     }
-    for (size_t i = 0; i < ulp_model_input_count(model) && list.count && status == ULP_OK; i++) {
-        const char *name = ulp_model_input(model, i).name;
-        for (size_t t = 0; t < list.items[0].tensors.count && status == ULP_OK; t++)
-            if (strcmp(list.items[0].tensors.items[t].name, name) == 0)
-                status =
-                    ulp_tensor_set_add(out, name, &list.items[0].tensors.items[t].tensor, error);
-    }
-    if (status == ULP_OK && options->recorded_inputs && !out->count)
-        status = ulp_fail(error, ULP_ERROR_INPUT,
-                          "%s: none of its arrays is named as an input of the model (the first is "
-                          "'%s')",
-                          options->recorded_inputs,
-                          ulp_model_input_count(model) ? ulp_model_input(model, 0).name : "none");
-    ulp_recording_list_free(&list);
-    return status;
+    if (status != ULP_OK)
+        return status;
+    c->recordings = calloc(c->read.count + 1, sizeof *c->recordings);
+    if (!c->recordings)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t r = 0; r < c->read.count; r++)
+        if (c->read.items[r].iteration == options->iteration)
+            c->recordings[c->recording_count++] = c->read.items[r];
+    return ULP_OK;
 }
 
-/* Without --inputs: what was recorded as inputs. */
-static enum ulp_status take_recorded(const struct ulp_model *model,
-                                     const struct ulp_tensor_set *recorded_inputs,
-                                     const struct ulp_recording_list *recordings,
-                                     struct ulp_tensor_set *out, struct ulp_error *error)
+/* Copies of the tensors that are inputs of the model. */
+static enum ulp_status add_inputs(const struct ulp_model *model, struct ulp_budget *budget,
+                                  const struct ulp_tensor_set *from, struct ulp_tensor_set *out,
+                                  struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < ulp_model_input_count(model) && status == ULP_OK; i++) {
         const char *name = ulp_model_input(model, i).name;
-        const struct ulp_tensor *found = ulp_tensor_set_find(recorded_inputs, name);
+        const struct ulp_tensor *found = ulp_tensor_set_find(from, name);
         struct ulp_tensor copy = {0};
-        for (size_t r = 0; r < recordings->count && !found; r++)
-            found = ulp_tensor_set_find(&recordings->items[r].tensors, name);
-        if (!found)
-            return ulp_fail(error, ULP_ERROR_USAGE,
-                            "which inputs did it run on? '%s' is not among the recordings: give "
-                            "--inputs",
-                            name);
-        status = ulp_tensor_copy(&copy, found, NULL, error);
+        if (!found || ulp_tensor_set_find(out, name))
+            continue;
+        status = ulp_tensor_copy(&copy, found, budget, error);
         if (status == ULP_OK)
             status = ulp_tensor_set_add(out, name, &copy, error);
         ulp_tensor_free(&copy);
@@ -191,29 +158,86 @@ static enum ulp_status take_recorded(const struct ulp_model *model,
     return status;
 }
 
-static enum ulp_status read_inputs(const struct compare_options *options,
-                                   const struct ulp_model *model,
-                                   const struct ulp_tensor_set *recorded_inputs,
-                                   const struct ulp_recording_list *recordings,
-                                   struct ulp_tensor_set *out, struct ulp_error *error)
+/* --recorded-inputs: those of its arrays that are inputs of the model. */
+static enum ulp_status read_recorded_inputs(const struct compare_options *options,
+                                            struct comparing *c, struct ulp_error *error)
+{
+    struct ulp_recording_list list = {0};
+    struct ulp_tensor_set *out = &c->recorded_inputs;
+    if (!options->recorded_inputs)
+        return ULP_OK;
+    enum ulp_status status = ulp_recording_read(options->recorded_inputs, c->model,
+                                                options->common.budget, &list, error);
+    for (size_t r = 0; r < list.count && status == ULP_OK; r++)
+        if (list.items[r].iteration == options->iteration)
+            status =
+                add_inputs(c->model, options->common.budget, &list.items[r].tensors, out, error);
+    if (status == ULP_OK && !out->count)
+        status =
+            ulp_fail(error, ULP_ERROR_INPUT,
+                     "%s: none of its arrays of iteration %zu is named as an input of the "
+                     "model (the first is '%s')",
+                     options->recorded_inputs, options->iteration,
+                     ulp_model_input_count(c->model) ? ulp_model_input(c->model, 0).name : "none");
+    ulp_recording_list_free(&list);
+    return status;
+}
+
+/* Without --inputs: what was recorded as inputs. */
+static enum ulp_status take_recorded(const struct compare_options *options, struct comparing *c,
+                                     struct ulp_error *error)
+{
+    enum ulp_status status =
+        add_inputs(c->model, options->common.budget, &c->recorded_inputs, &c->inputs, error);
+    for (size_t r = 0; r < c->recording_count && status == ULP_OK; r++)
+        status = add_inputs(c->model, options->common.budget, &c->recordings[r].tensors, &c->inputs,
+                            error);
+    for (size_t i = 0; i < ulp_model_input_count(c->model) && status == ULP_OK; i++)
+        if (!ulp_tensor_set_find(&c->inputs, ulp_model_input(c->model, i).name))
+            status = ulp_fail(error, ULP_ERROR_USAGE,
+                              "which inputs did it run on? '%s' is not among the recordings: give "
+                              "--inputs",
+                              ulp_model_input(c->model, i).name);
+    return status;
+}
+
+static enum ulp_status read_inputs(const struct compare_options *options, struct comparing *c,
+                                   struct ulp_error *error)
 {
     struct sample_list samples;
     if (!options->common.input_count)
-        return take_recorded(model, recorded_inputs, recordings, out, error);
-    enum ulp_status status = read_samples(model, &options->common, &samples, error);
+        return take_recorded(options, c, error);
+    enum ulp_status status = read_samples(c->model, &options->common, &samples, error);
     if (status != ULP_OK)
         return status;
     const size_t wanted = samples.count > 1 ? options->iteration : 0;
     if (wanted < samples.count) {
-        *out = samples.items[wanted].inputs;
+        c->inputs = samples.items[wanted].inputs;
         samples.items[wanted].inputs = (struct ulp_tensor_set){0};
     } else {
-        status = ulp_fail(error, ULP_ERROR_INPUT,
-                          "--inputs hold %zu samples, none for iteration "
-                          "%zu",
-                          samples.count, options->iteration);
+        status =
+            ulp_fail(error, ULP_ERROR_INPUT, "--inputs hold %zu samples, none for iteration %zu",
+                     samples.count, options->iteration);
     }
     free_samples(&samples);
+    return status;
+}
+
+/* compare.json must be none of the files that are read. */
+static enum ulp_status spare_files(const struct compare_options *options,
+                                   const struct ulp_model *model, struct ulp_error *error)
+{
+    struct ulp_text path = {0};
+    char *recorded[] = {(char *)(uintptr_t)options->recorded_inputs};
+    ulp_text_add(&path, "%s/compare.json", options->out);
+    enum ulp_status status = path.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+                                         : spare_inputs(path.data, model, options->common.inputs,
+                                                        options->common.input_count, error);
+    if (status == ULP_OK)
+        status = spare_inputs(path.data, NULL, options->files, options->file_count, error);
+    if (status == ULP_OK && options->recorded_inputs)
+        status = spare_inputs(path.data, NULL, recorded, 1, error);
+    ulp_text_free(&path);
     return status;
 }
 
@@ -243,14 +267,6 @@ static int report(const struct compare_options *options, const struct ulp_compar
     return ULP_OK;
 }
 
-struct comparing {
-    struct ulp_arithmetic *arithmetics;
-    struct ulp_model *model;
-    struct ulp_recording_list recordings;
-    struct ulp_tensor_set recorded_inputs, inputs;
-    struct ulp_comparison comparison;
-};
-
 static enum ulp_status compare(const struct compare_options *options, struct comparing *c,
                                struct ulp_error *error)
 {
@@ -268,12 +284,13 @@ static enum ulp_status compare(const struct compare_options *options, struct com
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &c->model, error);
     if (status == ULP_OK)
-        status = read_recordings(options, c->model, &c->recordings, error);
+        status = read_recordings(options, c, error);
     if (status == ULP_OK)
-        status = read_recorded_inputs(options, c->model, &c->recorded_inputs, error);
+        status = read_recorded_inputs(options, c, error);
     if (status == ULP_OK)
-        status =
-            read_inputs(options, c->model, &c->recorded_inputs, &c->recordings, &c->inputs, error);
+        status = read_inputs(options, c, error);
+    if (status == ULP_OK && options->out)
+        status = spare_files(options, c->model, error);
     if (status != ULP_OK)
         return status;
     progress_init(&progress, options->common.quiet, 1);
@@ -281,7 +298,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
     compare_options.arithmetics = c->arithmetics;
     compare_options.progress = &observer;
     compare_options.recorded_inputs = c->recorded_inputs.count ? &c->recorded_inputs : NULL;
-    status = ulp_compare_recordings(c->model, &c->inputs, c->recordings.items, c->recordings.count,
+    status = ulp_compare_recordings(c->model, &c->inputs, c->recordings, c->recording_count,
                                     &compare_options, &c->comparison, error);
     progress_clear(&progress);
     return status;
@@ -303,7 +320,8 @@ int command_compare(int argc, char **argv)
                    ? report(&options, &comparing.comparison)
                    : fail(&error);
     ulp_comparison_free(&comparing.comparison);
-    ulp_recording_list_free(&comparing.recordings);
+    ulp_recording_list_free(&comparing.read);
+    free(comparing.recordings);
     ulp_tensor_set_free(&comparing.recorded_inputs);
     ulp_tensor_set_free(&comparing.inputs);
     ulp_model_free(comparing.model);
