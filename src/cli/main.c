@@ -20,6 +20,8 @@ static const struct {
     {"audit", command_audit,
      "compare arithmetics with a reference, node by node: which layer loses accuracy"},
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
+    {"compare", command_compare,
+     "say whether an arithmetic explains what another framework recorded"},
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance, "run ONNX's own test cases"},
     {"arith", command_arith, "explain the name of an arithmetic"},
@@ -37,16 +39,15 @@ static void print_help(FILE *out)
           out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
-    fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
-          "  ulpscope --version        version\n\n"
-          "Start here:\n"
-          "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
-          "Exit codes: 0 done; 1 done, but a limit of --fail-above was crossed or a conformance "
-          "case\n"
-          "failed; 2 wrong usage; 3 unreadable or malformed input; 4 unsupported model; 5 out of "
-          "memory\n"
-          "or --max-memory reached.\n",
-          out);
+    fputs(
+        "\n  ulpscope COMMAND --help   options and examples of a command\n"
+        "  ulpscope --version        version\n\n"
+        "Start here:\n"
+        "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
+        "Exit codes: 0 done; 1 done, but a limit of --fail-above was crossed, a recording is not\n"
+        "explained or a conformance case failed; 2 wrong usage; 3 unreadable or malformed input;\n"
+        "4 unsupported model; 5 out of memory or --max-memory reached.\n",
+        out);
 }
 
 /* Memory that is freed stays the process's: a run that follows another (--repeat, samples) then

@@ -1,5 +1,5 @@
-check_PROGRAMS += check_analysis check_truth
-TESTS += check_analysis check_truth
+check_PROGRAMS += check_analysis check_compare check_compare_parts check_truth
+TESTS += check_analysis check_compare check_compare_parts check_truth
 check_analysis_SOURCES = %D%/check_analysis.c
 check_analysis_CPPFLAGS = $(test_cppflags)
 check_analysis_LDADD = $(test_libs)
@@ -16,3 +16,9 @@ TESTS += check_hint
 check_hint_SOURCES = %D%/check_hint.c
 check_hint_CPPFLAGS = $(test_cppflags)
 check_hint_LDADD = $(test_libs)
+check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h tests/support/networks.c tests/support/networks.h
+check_compare_CPPFLAGS = $(test_cppflags)
+check_compare_LDADD = $(test_libs)
+check_compare_parts_SOURCES = %D%/check_compare_parts.c %D%/pictures.c %D%/pictures.h
+check_compare_parts_CPPFLAGS = $(test_cppflags)
+check_compare_parts_LDADD = $(test_libs)

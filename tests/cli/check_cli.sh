@@ -9,7 +9,7 @@ z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.n
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit run ops conformance arith mma; do
+for command in audit run compare ops conformance arith mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -171,6 +171,29 @@ expect 2 "unknown arith" "$program" arith fp17
 
 expect 0 "list of units" "$program" mma --list
 shows out h200.mma.f16.f32 "list of units"
+
+# Recordings beside the truth.
+expect 0 "record" "$program" run "$model" -i "$inputs" -a fp32,split-k=4 -o fp32.npz --all-values -q
+expect 0 "record in fp16" "$program" run "$model" -i "$inputs" -a bf16 -o bf16.json -q
+expect 0 "an honest recording" "$program" compare "$model" -i "$inputs" fp32.npz -a fp32 --trials 4 -o compared -q
+shows out "explained by fp32" "an honest recording"
+shows compared/compare.json '"first_unexplained": null' "an honest recording"
+expect 1 "another format" "$program" compare "$model" -i "$inputs" bf16.json fp32.npz --trials 4 -o compared -q
+shows out "give --arith bf16" "another format"
+shows out "furthest apart in 'logits'" "two recordings"
+shows compared/compare.json '"kind": "format"' "another format"
+expect 0 "two arithmetics" "$program" compare "$model" -i "$inputs" bf16.json fp32.npz -a fp32 -a bf16 --trials 2 -q
+expect 0 "without inputs of its own" "$program" compare "$model" fp32.npz --recorded-inputs "$inputs" --trials 2 -q
+expect 2 "nothing recorded" "$program" compare "$model" -i "$inputs"
+expect 2 "one trial" "$program" compare "$model" -i "$inputs" fp32.npz --trials 1
+expect 2 "which inputs" "$program" compare "$model" fp32.npz
+expect 3 "no such recording" "$program" compare "$model" -i "$inputs" nowhere.npz
+expect 3 "nothing to compare" "$program" compare "$model" -i "$inputs" "$inputs"
+shows err "nothing to compare" "nothing to compare"
+lines err 1 "nothing to compare"
+expect 3 "no such iteration" "$program" compare "$model" -i "$inputs" bf16.json --iteration 3
+expect 5 "compare within a budget" "$program" compare "$model" -i "$inputs" fp32.npz --max-memory 200K
+
 expect 2 "unknown unit" "$program" mma h300.mma.f16.f32 out.npz d.npz
 expect 3 "arrays of another kind" "$program" mma h200.mma.f16.f32 out.npz d.npz
 if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then
