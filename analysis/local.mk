@@ -20,6 +20,7 @@ libcore_la_SOURCES += \
 	%D%/compare/trials.c \
 	%D%/given.c %D%/given.h \
 	%D%/hint.c \
+	%D%/junit.c \
 	%D%/json_value.c %D%/json_value.h \
 	%D%/limit.c \
 	%D%/median.c %D%/median.h \

@@ -306,9 +306,18 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     char *summary;
     struct ulp_crossing_list crossings;
     audit->seconds = 0;
-    CALL(ulp_audit_check(audit, "max_abs=0.5", true, &crossings, e));
-    for (size_t c = 0; c < crossings.count; c++)
+    static const char *const limits[] = {"max_abs=0.5"};
+    CALL(ulp_limit_check(limits[0], NULL, NULL, e));
+    CALL(ulp_audit_check(audit, limits[0], true, &crossings, e));
+    for (size_t c = 0; c < crossings.count; c++) {
+        char *text;
+        CALL(ulp_crossing_text(&crossings.items[c], limits[0], &text, e));
+        add_bytes(digest, text, strlen(text));
         add_bytes(digest, &crossings.items[c].value, sizeof crossings.items[c].value);
+        free(text);
+    }
+    CALL(ulp_report_junit(audit, limits, 1, true, test_folder("out.xml"), e));
+    add_file(digest, test_folder("out.xml"));
     free(crossings.items);
     CALL(ulp_report_summary(audit, 100, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));

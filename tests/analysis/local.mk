@@ -1,5 +1,5 @@
-check_PROGRAMS += check_analysis check_compare check_compare_parts check_truth
-TESTS += check_analysis check_compare check_compare_parts check_truth
+check_PROGRAMS += check_analysis check_compare check_compare_parts check_limits check_truth
+TESTS += check_analysis check_compare check_compare_parts check_limits check_truth
 check_analysis_SOURCES = %D%/check_analysis.c
 check_analysis_CPPFLAGS = $(test_cppflags)
 check_analysis_LDADD = $(test_libs)
@@ -22,3 +22,6 @@ check_compare_LDADD = $(test_libs)
 check_compare_parts_SOURCES = %D%/check_compare_parts.c %D%/pictures.c %D%/pictures.h
 check_compare_parts_CPPFLAGS = $(test_cppflags)
 check_compare_parts_LDADD = $(test_libs)
+check_limits_SOURCES = %D%/check_limits.c
+check_limits_CPPFLAGS = $(test_cppflags)
+check_limits_LDADD = $(test_libs)

@@ -110,6 +110,18 @@ expect 2 "two arithmetics for run" "$program" run "$model" -i "$inputs" -a fp32 
 expect 2 "two arithmetics for conformance" "$program" conformance "$cases" -a fp32 -a fp16
 expect 0 "limit kept" "$program" audit "$model" -i "$inputs" --arith fp32 --fail-above nonfinite=0 --fail-above sqnr_db=60
 
+expect 1 "limits of one output and arithmetic" "$program" audit "$model" -i "$inputs" -a fp16,fp32 -q --fail-above fp16:logits:sqnr_db=40 --fail-above fp32:sqnr_db=60 \
+    --fail-above diverged=0 --fail-above outputs.nonfinite=0 --junit limits.xml
+shows out "limit crossed: fp16:logits:sqnr_db=40: fp16, output logits of node head/Gemm: sqnr_db 2.2" "limits of one output and arithmetic"
+[ "$(grep -c 'limit crossed' out)" -eq 1 ] || fail "a limit of one arithmetic crossed by another"
+shows limits.xml 'tests="4" failures="1"' "limits as XML"
+expect 0 "limits as XML are XML" python3 -c 'import xml.etree.ElementTree as e; assert len(e.parse("limits.xml").getroot().findall("testcase/failure")) == 1'
+expect 2 "a limit of no output" "$program" audit "$model" -i "$inputs" -a fp16 -q --fail-above fp16:logit:sqnr_db=40
+shows err "outputs: logits" "a limit of no output"
+lines err 1 "a limit of no output"
+expect 2 "a limit of no arithmetic" "$program" audit "$model" -i "$inputs" -a fp16 -q --fail-above bf16:sqnr_db=40
+expect 2 "XML of no limits" "$program" audit "$model" -i "$inputs" -a fp16 -q --junit limits.xml
+
 # Nodes kept in another arithmetic.
 expect 0 "nodes kept" "$program" audit "$model" -i "$inputs" -a fp16 --keep 'block/norm1/Sum=fp32' --keep '#6-8=fp32' -o kept_report -q
 shows out "fp16,keep=block/norm1/Sum=fp32,keep=#6-8=fp32" "the name of what is kept"
