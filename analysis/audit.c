@@ -381,6 +381,7 @@ static struct ulp_taint gather_taints(const struct ulp_taint_set *taints,
             node->source = (ptrdiff_t)taint->node;
         from.relative = fmax(from.relative, taint->relative);
         from.nonfinite |= taint->nonfinite;
+        from.beyond |= taint->beyond;
         from.diverged |= taint->diverged;
         if (taint->stepped)
             from.stepped = true, from.type = taint->type;
@@ -393,6 +394,7 @@ static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node,
                        const struct ulp_taint *from, bool nonfinite, bool diverged)
 {
     const ptrdiff_t index = (ptrdiff_t)node->index;
+    node->reads_overflow |= from->beyond;
     if (nonfinite && from->nonfinite && !node->poisoned) {
         node->poisoned = true;
         lane->poisoned_count++;
@@ -442,6 +444,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         const double relative = ulp_relative_rms(&views[ULP_VIEW_ENTIRE], &ranges[o]);
         const struct ulp_taint taint = {.name = event->output_names[o],
                                         .nonfinite = views[ULP_VIEW_ENTIRE].nonfinite > 0,
+                                        .beyond = views[ULP_VIEW_ENTIRE].nonfinite > 0 &&
+                                                  ranges[o].ref_max > format.max_finite,
                                         .diverged = views[ULP_VIEW_ENTIRE].diverged,
                                         .stepped = stepped,
                                         .type = value->entire->type,

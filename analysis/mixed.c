@@ -16,6 +16,17 @@ const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_la
     return node->kept < 0 ? &lane->arithmetic : &lane->kept[node->kept];
 }
 
+struct ulp_format ulp_audit_format(const struct ulp_audit_lane *lane,
+                                   const struct ulp_audit_node *node,
+                                   const struct ulp_audit_output *output)
+{
+    const struct ulp_arithmetic *arithmetic = ulp_audit_node_arithmetic(lane, node);
+    struct ulp_format format = arithmetic->storage;
+    if (arithmetic->as_declared && ulp_type_is_float(output->type))
+        ulp_format_find(ulp_type_rows[output->type].format, &format, NULL);
+    return format;
+}
+
 /* The name that lives with the lane. */
 static const char *find_name(const struct ulp_audit_lane *lane, const struct ulp_mix *mix,
                              const struct ulp_arithmetic *arithmetic)

@@ -8,5 +8,9 @@
  * into memory of the arena. Its nodes are there. */
 enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
                                   size_t index, struct ulp_arena *memory, struct ulp_error *error);
+/* The format whose largest value bounds this output in this lane. */
+struct ulp_format ulp_audit_format(const struct ulp_audit_lane *lane,
+                                   const struct ulp_audit_node *node,
+                                   const struct ulp_audit_output *output);
 
 #endif

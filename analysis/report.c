@@ -1,13 +1,16 @@
 /* Writing the report's files. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "analysis/report_internal.h"
 
 static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
@@ -54,36 +57,56 @@ static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_t
     return ulp_report_text(audit, 0, false, out, error);
 }
 
+static const struct {
+    const char *name;
+    enum ulp_status (*write)(const struct ulp_audit *, struct ulp_text *, struct ulp_error *);
+} report_files[] = {{"report.json", ulp_report_json},
+                    {"layers.csv", ulp_report_csv},
+                    {"summary.txt", write_summary}};
+enum { FILE_COUNT = sizeof report_files / sizeof *report_files };
+
+const char *ulp_report_file_name(size_t index)
+{
+    return index < FILE_COUNT ? report_files[index].name : NULL;
+}
+
+/* Others that write a report into this folder wait; closing the descriptor lets them go on. A file
+ * system that cannot lock goes without. */
+static int lock_folder(const char *folder)
+{
+    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0)
+        flock(descriptor, LOCK_EX);
+    return descriptor;
+}
+
 enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
                                  struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct {
-        const char *name;
-        enum ulp_status (*write)(const struct ulp_audit *, struct ulp_text *, struct ulp_error *);
-    } files[] = {{"report.json", ulp_report_json},
-                 {"layers.csv", ulp_report_csv},
-                 {"summary.txt", write_summary}};
-    enum { COUNT = sizeof files / sizeof *files };
-    struct ulp_text texts[COUNT];
+    struct ulp_text texts[FILE_COUNT];
     size_t open = 0;
     enum ulp_status status = ulp_report_prepare(folder, error);
-    for (; open < COUNT && status == ULP_OK; open++) {
+    for (; open < FILE_COUNT && status == ULP_OK; open++) {
         char path[4096];
-        if (snprintf(path, sizeof path, "%s/%s", folder, files[open].name) >= (int)sizeof path)
+        if (snprintf(path, sizeof path, "%s/%s", folder, report_files[open].name) >=
+            (int)sizeof path)
             status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
         if (status != ULP_OK || (status = ulp_text_open(&texts[open], path, error)) != ULP_OK)
             break;
-        status = files[open].write(audit, &texts[open], error);
+        status = report_files[open].write(audit, &texts[open], error);
         if (status == ULP_OK)
             status = ulp_text_flush(&texts[open], error);
     }
-    /* all three are whole before one gets its name */
+    /* all are whole before one gets its name */
+    const int lock = status == ULP_OK ? lock_folder(folder) : -1;
     for (size_t f = 0; f < open; f++) {
         enum ulp_status closed = ulp_text_close(&texts[f], status == ULP_OK, error);
         status = status == ULP_OK ? closed : status;
     }
+    if (lock >= 0)
+        close(lock);
     return status;
 }
 

@@ -17,5 +17,7 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool c
                                 struct ulp_text *out, struct ulp_error *error);
 /* verdict.c: a sentence or two about one arithmetic, on one line. */
 void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out);
+/* hint.c: what to try next, with options as a shell takes them; nothing where nothing overflows. */
+void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
 
 #endif

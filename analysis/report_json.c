@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "analysis/figure.h"
+#include "analysis/json_value.h"
 #include "analysis/report_internal.h"
 
 #define SCHEMA_VERSION 1
@@ -75,41 +76,19 @@ static void put(struct writer *writer, const char *key, json_t *value)
     json_decref(value);
 }
 
-static json_t *make_number(double value)
-{
-    return isfinite(value) ? json_real(value + 0.0) : json_null(); /* no -0.0 */
-}
-
-/* JSON holds any characters, but a hostile model's names may not be UTF-8. */
-static json_t *make_text(const char *text)
-{
-    json_t *value = json_string(text);
-    if (value)
-        return value;
-    struct ulp_text clean = {0};
-    struct ulp_shown shown;
-    for (const char *end = text + strlen(text); text < end;) {
-        text = ulp_show_character(&shown, text, end);
-        ulp_text_add(&clean, "%s", shown.text);
-    }
-    value = json_string(clean.data ? clean.data : "");
-    ulp_text_free(&clean);
-    return value;
-}
-
 /* The figures of a struct, by name. */
 struct figure {
     const char *name;
     size_t offset; /* of a double */
 };
 
-static void set_figures(json_t *object, const void *values, size_t count,
+static void set_figures(json_t **object, const void *values, size_t count,
                         const struct figure *figures)
 {
     for (size_t i = 0; i < count; i++)
-        json_object_set_new(object, figures[i].name,
-                            make_number(*(const double *)(const void *)((const char *)values +
-                                                                        figures[i].offset)));
+        ulp_json_set(object, figures[i].name,
+                     ulp_json_number(*(const double *)(const void *)((const char *)values +
+                                                                     figures[i].offset)));
 }
 
 #define SET_FIGURES(object, values, figures) \
@@ -134,38 +113,37 @@ static json_t *make_metrics(const struct ulp_metrics *m)
 {
     json_t *object = json_object();
     for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-        json_object_set_new(object, ulp_figure_rows[f].name, make_number(ulp_figure_get(m, f)));
-    json_object_set_new(object, "nonfinite", json_integer((json_int_t)m->nonfinite));
-    json_object_set_new(object, "worst_index", json_integer((json_int_t)m->worst_index));
+        ulp_json_set(&object, ulp_figure_rows[f].name, ulp_json_number(ulp_figure_get(m, f)));
+    ulp_json_set(&object, "nonfinite", json_integer((json_int_t)m->nonfinite));
+    ulp_json_set(&object, "worst_index", json_integer((json_int_t)m->worst_index));
     if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
-        json_object_set_new(object, "exact", json_true()); /* sqnr_db is infinite: null */
+        ulp_json_set(&object, "exact", json_true()); /* sqnr_db is infinite: null */
     if (m->diverged)
-        json_object_set_new(object, "diverged", json_true());
+        ulp_json_set(&object, "diverged", json_true());
     return object;
 }
 
 static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
 {
     json_t *object = json_object(), *shape = json_array(), *range = json_object();
-    json_object_set_new(object, "name", make_text(output->name));
-    json_object_set_new(object, "type", json_string(ulp_type_name(output->type)));
+    ulp_json_set(&object, "name", ulp_json_text(output->name));
+    ulp_json_set(&object, "type", json_string(ulp_type_name(output->type)));
     for (int d = 0; d < output->rank; d++)
-        json_array_append_new(shape, json_integer(output->dims[d]));
-    json_object_set_new(object, "shape", shape);
+        ulp_json_append(&shape, json_integer(output->dims[d]));
+    ulp_json_set(&object, "shape", shape);
     if (output->unpaired)
-        json_object_set_new(object, "unpaired", json_true());
+        ulp_json_set(&object, "unpaired", json_true());
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
-        json_object_set_new(object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
-    SET_FIGURES(range, &output->range, range_figures);
-    json_object_set_new(object, "range", range);
+        ulp_json_set(&object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
+    SET_FIGURES(&range, &output->range, range_figures);
+    ulp_json_set(&object, "range", range);
     if (audit->sample_count > 1) {
         json_t *mean = json_object();
         for (int v = 0; v < ULP_VIEW_COUNT; v++)
-            json_object_set_new(mean, ulp_view_names[v],
-                                make_metrics(ulp_view_mean_get(output, v)));
-        json_object_set_new(object, "mean_over_samples", mean);
-        json_object_set_new(object, "worst_sample",
-                            make_text(audit->sample_names[output->worst_sample]));
+            ulp_json_set(&mean, ulp_view_names[v], make_metrics(ulp_view_mean_get(output, v)));
+        ulp_json_set(&object, "mean_over_samples", mean);
+        ulp_json_set(&object, "worst_sample",
+                     ulp_json_text(audit->sample_names[output->worst_sample]));
     }
     return object;
 }
@@ -174,7 +152,7 @@ static json_t *make_outputs(const struct ulp_audit *audit, const struct ulp_audi
 {
     json_t *array = json_array();
     for (size_t o = 0; o < node->output_count; o++)
-        json_array_append_new(array, make_output(audit, &node->outputs[o]));
+        ulp_json_append(&array, make_output(audit, &node->outputs[o]));
     return array;
 }
 
@@ -182,41 +160,47 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
                          const struct ulp_audit_node *node)
 {
     json_t *entry = json_object();
-    json_object_set_new(entry, "index", json_integer((json_int_t)node->index));
-    json_object_set_new(entry, "name", make_text(node->name));
-    json_object_set_new(entry, "op", make_text(node->op));
+    ulp_json_set(&entry, "index", json_integer((json_int_t)node->index));
+    ulp_json_set(&entry, "name", ulp_json_text(node->name));
+    ulp_json_set(&entry, "op", ulp_json_text(node->op));
     if (node->kept >= 0)
-        json_object_set_new(entry, "arithmetic", make_text(lane->kept[node->kept].name));
+        ulp_json_set(&entry, "arithmetic", ulp_json_text(lane->kept[node->kept].name));
     if (node->types.product) {
-        json_object_set_new(entry, "weight_type",
-                            node->types.weight == ULP_TYPE_UNDEFINED
-                                ? json_null()
-                                : make_text(ulp_type_name(node->types.weight)));
-        json_object_set_new(entry, "compute_type", make_text(node->types.compute));
+        ulp_json_set(&entry, "weight_type",
+                     node->types.weight == ULP_TYPE_UNDEFINED
+                         ? json_null()
+                         : ulp_json_text(ulp_type_name(node->types.weight)));
+        ulp_json_set(&entry, "compute_type", ulp_json_text(node->types.compute));
     }
     if (node->rounds != audit->sample_count)
-        json_object_set_new(entry, "rounds", json_integer((json_int_t)node->rounds));
+        ulp_json_set(&entry, "rounds", json_integer((json_int_t)node->rounds));
     if (node->born)
-        json_object_set_new(entry, "nonfinite_born", json_true());
+        ulp_json_set(&entry, "nonfinite_born", json_true());
     if (node->poisoned)
-        json_object_set_new(entry, "nonfinite_poisoned", json_true());
+        ulp_json_set(&entry, "nonfinite_poisoned", json_true());
     if (isfinite(node->grew))
-        json_object_set_new(entry, "grew", make_number(node->grew));
-    json_object_set_new(entry, "outputs", make_outputs(audit, node));
+        ulp_json_set(&entry, "grew", ulp_json_number(node->grew));
+    ulp_json_set(&entry, "outputs", make_outputs(audit, node));
     return entry;
 }
 
 /* The node's name; null for none. */
 static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
 {
-    return node < 0 ? json_null() : make_text(lane->nodes[node].name);
+    return node < 0 ? json_null() : ulp_json_text(lane->nodes[node].name);
 }
 
 static json_t *make_verdict(const struct ulp_audit_lane *lane)
 {
     struct ulp_text text = {0};
     ulp_report_verdict(lane, &text);
-    json_t *verdict = text.failed ? NULL : make_text(text.data ? text.data : "");
+    struct ulp_text hint = {0};
+    ulp_report_hint(lane, &hint);
+    if (hint.length)
+        ulp_text_add(&text, ". %s", hint.data);
+    text.failed |= hint.failed;
+    ulp_text_free(&hint);
+    json_t *verdict = text.failed ? NULL : ulp_json_text(text.data ? text.data : "");
     ulp_text_free(&text);
     return verdict;
 }
@@ -229,7 +213,7 @@ static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
     for (char *line = text, *end; *line; line = end) {
         for (end = line; *end && *end != '\n'; end++)
             ;
-        json_array_append_new(meaning, json_stringn(line, (size_t)(end - line)));
+        ulp_json_append(&meaning, json_stringn(line, (size_t)(end - line)));
         end += *end == '\n';
     }
     return meaning;
@@ -239,26 +223,25 @@ static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audi
 {
     const struct ulp_parting *parting = &lane->parting;
     json_t *parts = json_object();
-    json_object_set_new(parts, "from", make_text(audit->lanes[parting->other].name));
-    json_object_set_new(parts, "first", make_node_name(lane, parting->first));
-    json_object_set_new(parts, "first_step", make_node_name(lane, parting->first_step));
-    json_object_set_new(parts, "steps", json_integer((json_int_t)parting->steps));
-    json_object_set_new(parts, "count", json_integer((json_int_t)parting->count));
+    ulp_json_set(&parts, "from", ulp_json_text(audit->lanes[parting->other].name));
+    ulp_json_set(&parts, "first", make_node_name(lane, parting->first));
+    ulp_json_set(&parts, "first_step", make_node_name(lane, parting->first_step));
+    ulp_json_set(&parts, "steps", json_integer((json_int_t)parting->steps));
+    ulp_json_set(&parts, "count", json_integer((json_int_t)parting->count));
     return parts;
 }
 
 static json_t *make_border(const struct ulp_audit_lane *lane, const struct ulp_audit_border *border)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "value", make_text(border->value));
-    json_object_set_new(object, "producer", make_text(lane->nodes[border->producer].name));
-    json_object_set_new(object, "from", make_text(border->from));
-    json_object_set_new(object, "to", make_text(border->to));
-    json_object_set_new(object, "readers", json_integer((json_int_t)border->reader_count));
-    json_object_set_new(object, "first_reader", make_text(lane->nodes[border->first_reader].name));
-    json_object_set_new(object, "elements",
-                        border->elements ? json_integer((json_int_t)border->elements)
-                                         : json_null());
+    ulp_json_set(&object, "value", ulp_json_text(border->value));
+    ulp_json_set(&object, "producer", ulp_json_text(lane->nodes[border->producer].name));
+    ulp_json_set(&object, "from", ulp_json_text(border->from));
+    ulp_json_set(&object, "to", ulp_json_text(border->to));
+    ulp_json_set(&object, "readers", json_integer((json_int_t)border->reader_count));
+    ulp_json_set(&object, "first_reader", ulp_json_text(lane->nodes[border->first_reader].name));
+    ulp_json_set(&object, "elements",
+                 border->elements ? json_integer((json_int_t)border->elements) : json_null());
     return object;
 }
 
@@ -271,9 +254,9 @@ static void put_kept(struct writer *writer, const struct ulp_audit_lane *lane)
         json_int_t nodes = 0;
         for (size_t n = 0; n < lane->node_count; n++)
             nodes += lane->nodes[n].kept == (ptrdiff_t)k;
-        json_object_set_new(kept, "arithmetic", make_text(lane->kept[k].name));
-        json_object_set_new(kept, "meaning", make_meaning(&lane->kept[k]));
-        json_object_set_new(kept, "nodes", json_integer(nodes));
+        ulp_json_set(&kept, "arithmetic", ulp_json_text(lane->kept[k].name));
+        ulp_json_set(&kept, "meaning", make_meaning(&lane->kept[k]));
+        ulp_json_set(&kept, "nodes", json_integer(nodes));
         put(writer, NULL, kept);
     }
     close_value(writer, ']');
@@ -287,7 +270,7 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
     open_value(writer, NULL, '{');
-    put(writer, "name", make_text(lane->name));
+    put(writer, "name", ulp_json_text(lane->name));
     put(writer, "verdict", make_verdict(lane));
     put(writer, "meaning", make_meaning(&lane->arithmetic));
     if (lane->kept_count)
@@ -308,19 +291,18 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
 static json_t *make_reference(const struct ulp_audit *audit)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "name", make_text(audit->reference));
+    ulp_json_set(&object, "name", ulp_json_text(audit->reference));
     if (audit->certificate.given) {
         json_t *certificate = json_object();
-        json_object_set_new(certificate, "output_digits",
-                            make_number(audit->certificate.output_digits));
-        json_object_set_new(certificate, "node_digits",
-                            make_number(audit->certificate.node_digits));
-        json_object_set_new(certificate, "worst_node",
-                            audit->certificate.node ? make_text(audit->certificate.node)
-                                                    : json_null());
-        json_object_set_new(object, "certificate", certificate);
+        ulp_json_set(&certificate, "output_digits",
+                     ulp_json_number(audit->certificate.output_digits));
+        ulp_json_set(&certificate, "node_digits", ulp_json_number(audit->certificate.node_digits));
+        ulp_json_set(&certificate, "worst_node",
+                     audit->certificate.node ? ulp_json_text(audit->certificate.node)
+                                             : json_null());
+        ulp_json_set(&object, "certificate", certificate);
     } else {
-        json_object_set_new(object, "certificate", json_null());
+        ulp_json_set(&object, "certificate", json_null());
     }
     return object;
 }
@@ -328,25 +310,26 @@ static json_t *make_reference(const struct ulp_audit *audit)
 static json_t *make_spread(const struct ulp_spread *spread)
 {
     json_t *node = json_object();
-    json_object_set_new(node, "index", json_integer((json_int_t)spread->index));
-    json_object_set_new(node, "name", make_text(spread->name));
-    json_object_set_new(node, "op", make_text(spread->op));
-    json_object_set_new(node, "output", make_text(spread->output));
-    SET_FIGURES(node, spread, spread_figures);
-    json_object_set_new(node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
+    ulp_json_set(&node, "index", json_integer((json_int_t)spread->index));
+    ulp_json_set(&node, "name", ulp_json_text(spread->name));
+    ulp_json_set(&node, "op", ulp_json_text(spread->op));
+    ulp_json_set(&node, "output", ulp_json_text(spread->output));
+    SET_FIGURES(&node, spread, spread_figures);
+    ulp_json_set(&node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
     return node;
 }
 
 static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads)
 {
     open_value(writer, NULL, '{');
-    put(writer, "base", make_text(spreads->base));
+    put(writer, "base", ulp_json_text(spreads->base));
     open_value(writer, "schedules", '[');
     for (size_t s = 0; s < spreads->schedule_count; s++)
-        put(writer, NULL, make_text(spreads->schedules[s]));
+        put(writer, NULL, ulp_json_text(spreads->schedules[s]));
     close_value(writer, ']');
     put(writer, "other_gpu",
-        spreads->other_gpu < 0 ? json_null() : make_text(spreads->schedules[spreads->other_gpu]));
+        spreads->other_gpu < 0 ? json_null()
+                               : ulp_json_text(spreads->schedules[spreads->other_gpu]));
     open_value(writer, "nodes", '[');
     for (size_t i = 0; i < spreads->count; i++)
         put(writer, NULL, make_spread(&spreads->items[i]));
@@ -360,7 +343,7 @@ static void put_nonfinite_inputs(struct writer *writer, const struct ulp_audit *
     for (size_t i = 0; i < audit->nonfinite_input_count; i++) {
         const struct ulp_audit_input *input = &audit->nonfinite_inputs[i];
         open_value(writer, NULL, '{');
-        put(writer, "input", make_text(input->name));
+        put(writer, "input", ulp_json_text(input->name));
         put(writer, "sample", json_integer((json_int_t)input->sample));
         put(writer, "count", json_integer((json_int_t)input->count));
         close_value(writer, '}');
@@ -376,24 +359,24 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     put(&writer, "schema", json_integer(SCHEMA_VERSION));
     put(&writer, "ulpscope", json_string(ulp_version()));
     open_value(&writer, "model", '{');
-    put(&writer, "path", make_text(audit->model_path));
+    put(&writer, "path", ulp_json_text(audit->model_path));
     put(&writer, "ir_version", json_integer(audit->ir_version));
     put(&writer, "opset", json_integer(audit->opset));
     close_value(&writer, '}');
     put(&writer, "reference", make_reference(audit));
     if (audit->reference_model) {
         open_value(&writer, "reference_model", '{');
-        put(&writer, "path", make_text(audit->reference_model));
+        put(&writer, "path", ulp_json_text(audit->reference_model));
         put(&writer, "paired", json_integer((json_int_t)audit->paired_count));
         put(&writer, "unpaired", json_integer((json_int_t)audit->unpaired_count));
         close_value(&writer, '}');
     }
     open_value(&writer, "samples", '[');
     for (size_t s = 0; s < audit->sample_count; s++)
-        put(&writer, NULL, make_text(audit->sample_names[s]));
+        put(&writer, NULL, ulp_json_text(audit->sample_names[s]));
     close_value(&writer, ']');
     put_nonfinite_inputs(&writer, audit);
-    put(&writer, "seconds", make_number(audit->seconds));
+    put(&writer, "seconds", ulp_json_number(audit->seconds));
     put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
     open_value(&writer, "arithmetics", '[');
     for (size_t l = 0; l < audit->lane_count; l++)

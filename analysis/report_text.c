@@ -4,23 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/mixed.h"
 #include "analysis/page.h"
 #include "analysis/report_internal.h"
 #include "tensor/tensor.h"
 
 #define SAMPLES_SHOWN 4
-
-/* The format whose largest value bounds this output in this lane. */
-static struct ulp_format find_format(const struct ulp_audit_lane *lane,
-                                     const struct ulp_audit_node *node,
-                                     const struct ulp_audit_output *output)
-{
-    const struct ulp_arithmetic *arithmetic = ulp_audit_node_arithmetic(lane, node);
-    struct ulp_format format = arithmetic->storage;
-    if (arithmetic->as_declared && ulp_is_float_output(output))
-        ulp_format_find(ulp_type_rows[output->type].format, &format, NULL);
-    return format;
-}
 
 /* "  BEFORE: node N NAME (OP)" on a line of its own. */
 static void add_node(const struct ulp_page *page, const char *colour, const char *before,
@@ -46,7 +35,7 @@ static void add_overflow(const struct ulp_page *page, const struct ulp_audit_lan
         const struct ulp_audit_node *node = &lane->nodes[lane->first_born];
         add_node(page, page->red, "first non-finite value", node);
         for (size_t o = 0; o < node->output_count; o++) {
-            struct ulp_format format = find_format(lane, node, &node->outputs[o]);
+            struct ulp_format format = ulp_audit_format(lane, node, &node->outputs[o]);
             if (node->outputs[o].entire.nonfinite)
                 ulp_text_add(page->out,
                              "    reference max %.3g against a largest %s of %.6g (headroom %.1f "
@@ -179,6 +168,12 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_audit_lane
     add_wrapped(page, strcat(title, ": "), verdict.data ? verdict.data : "");
     page->out->failed |= verdict.failed;
     ulp_text_free(&verdict);
+    struct ulp_text hint = {0};
+    ulp_report_hint(lane, &hint);
+    if (hint.length) /* on one line however long, to be copied */
+        ulp_text_add(page->out, "  %s\n", hint.data);
+    page->out->failed |= hint.failed;
+    ulp_text_free(&hint);
 }
 
 static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,

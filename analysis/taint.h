@@ -12,6 +12,7 @@
 struct ulp_taint {
     const char *name;
     bool nonfinite; /* differs from the reference in being finite */
+    bool beyond;    /* nonfinite, and the reference's largest lies beyond its storage */
     bool diverged;  /* comes from another shape, index or decision than the reference's */
     bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
     enum ulp_type type;

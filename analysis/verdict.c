@@ -81,7 +81,6 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
         add_error(out, worst);
     else
         ulp_text_add(out, "No output has a measure");
-    ulp_text_add(out, ". Keep that node and what reads it in FP32");
 }
 
 void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)

@@ -5,7 +5,9 @@ pkginclude_HEADERS = \
 	include/ulpscope/format.h \
 	include/ulpscope/tensor.h \
 	include/ulpscope/model.h \
+	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
 	include/ulpscope/analysis.h \
+	include/ulpscope/compare.h \
 	include/ulpscope/report.h

@@ -16,12 +16,25 @@ ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budg
 ULP_API void ulp_model_free(struct ulp_model *model);
 
 ULP_API const char *ulp_model_path(const struct ulp_model *model);
+/* Whether the file at path, links followed, is the model's own or one of its external data: what
+ * nobody wants to write to. */
+ULP_API bool ulp_model_is_read_from(const struct ulp_model *model, const char *path);
+/* The budget that it was loaded with, for what outlives the model; NULL: none. */
+ULP_API struct ulp_budget *ulp_model_budget(const struct ulp_model *model);
 ULP_API int64_t ulp_model_ir_version(const struct ulp_model *model);
 /* Version of the operator set imported for a domain ("" is ai.onnx); 0 when not imported. */
 ULP_API int64_t ulp_model_opset(const struct ulp_model *model, const char *domain);
 ULP_API size_t ulp_model_node_count(const struct ulp_model *model);
 ULP_API const char *ulp_model_node_name(const struct ulp_model *model, size_t index);
 ULP_API const char *ulp_model_node_op(const struct ulp_model *model, size_t index);
+
+/* Whether some node is of this operator, some value of this type: in the graph or in the bodies of
+ * its If, Loop and Scan. */
+ULP_API bool ulp_model_has_operator(const struct ulp_model *model, const char *op);
+ULP_API bool ulp_model_has_type(const struct ulp_model *model, enum ulp_type type);
+/* The type a value of the graph is declared with; ULP_TYPE_UNDEFINED: with none, or there is no
+ * such value. */
+ULP_API enum ulp_type ulp_model_value_type(const struct ulp_model *model, const char *name);
 
 /* A graph input that the caller must give, or a graph output. */
 struct ulp_value_info {

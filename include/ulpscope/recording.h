@@ -37,4 +37,13 @@ ULP_API enum ulp_status ulp_recording_write_json(const char *path, const char *r
                                                  const struct ulp_tensor_set *tensors,
                                                  struct ulp_error *error);
 
+/* One side of an ONNX test_data_set_N: the files PREFIX_0.pb, PREFIX_1.pb, ... of a folder (prefix
+ * "input" or "output"), in order. A tensor whose own name is no input (or output) of the model gets
+ * the name of the model's input of the same number. model NULL: it keeps its own name, or without
+ * one is called PREFIX_i. */
+ULP_API enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
+                                               const struct ulp_model *model,
+                                               struct ulp_budget *budget,
+                                               struct ulp_tensor_set *out, struct ulp_error *error);
+
 #endif

@@ -24,7 +24,8 @@ struct ulp_plan;
  * constants are rounded from what they are given as, once, by each reader. What an If, Loop or Scan
  * carries and hands on is in its own arithmetic's storage. */
 struct ulp_keep {
-    /* Which nodes: one name, with '*' for any text and '?' for any character; "op:TYPE" (as
+    /* Which nodes: one name, with '*' for any text and '?' for any character ("..." at its front
+     * is any text, too: names as a terminal cuts them); "op:TYPE" (as
      * "op:Softmax"); "#12" or "#12-40", indexes as in ulp_plan_node_name. An If, Loop or Scan
      * stands for the nodes in its bodies, too. Or "before:NAME" and "after:NAME", those that NAME's
      * results come from and that come from them, without NAME; "between:A,B", those on the ways

@@ -85,9 +85,20 @@ ULP_API enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type 
 /* Free owned data and clear *tensor; a cleared (all zero) tensor and NULL are fine. */
 ULP_API void ulp_tensor_free(struct ulp_tensor *tensor);
 
+/* A copy with data of its own, of an event's values for instance; charged to budget (may be
+ * NULL). */
+ULP_API enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                        struct ulp_budget *budget, struct ulp_error *error);
+ULP_API bool ulp_tensor_same_shape(const struct ulp_tensor *a, const struct ulp_tensor *b);
+/* "FLOAT[1,3,224,224]" into buffer (truncated to size, always terminated), which is returned. */
+ULP_API const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buffer,
+                                             size_t size);
+
 /* Element i as a double: exact for F32, F64 and integers up to 2^53, else rounded to nearest
  * even. */
 ULP_API double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i);
+/* Element i of an integer or boolean tensor; of floats truncated, 0 where that is beyond int64. */
+ULP_API int64_t ulp_tensor_get_int(const struct ulp_tensor *tensor, size_t i);
 
 /* A set of named tensors: a model's inputs, a run's outputs, the members of an npz file. Owns
  * all. Zero-initialise; filled by ulp_tensor_set_add alone. */

@@ -5,6 +5,7 @@ libcore_la_SOURCES += \
 	%D%/cpu.c %D%/cpu.h \
 	%D%/environment.c %D%/environment.h \
 	%D%/error.c %D%/error.h \
+	%D%/file.c %D%/file.h \
 	%D%/names.c %D%/names.h \
 	%D%/random.c %D%/random.h \
 	%D%/reserve.c %D%/reserve.h \

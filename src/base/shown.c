@@ -89,6 +89,15 @@ const char *ulp_show_character(struct ulp_shown *out, const char *at, const char
     return at + (code < 0 ? 1 : length);
 }
 
+bool ulp_is_utf8(const char *text)
+{
+    const char *end = text + strlen(text);
+    for (size_t length; text < end; text += length)
+        if (decode((const unsigned char *)text, (size_t)(end - text), &length) < 0)
+            return false;
+    return true;
+}
+
 /* ---- texts ---- */
 
 /* needed goes on when out is full, as snprintf's result does. */

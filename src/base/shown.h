@@ -7,6 +7,7 @@
 #define ULP_BASE_SHOWN_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <ulpscope/status.h>
 
@@ -18,6 +19,8 @@ struct ulp_shown {
 };
 /* Of the first character of [at, end), which is not empty; where the next one starts. */
 const char *ulp_show_character(struct ulp_shown *out, const char *at, const char *end);
+
+bool ulp_is_utf8(const char *text);
 
 /* The text in at most `columns` columns of a terminal, cut in the middle ("abc...xyz") when it has
  * more, and padded with spaces to `padded` columns. Into out (truncated to size at a character,

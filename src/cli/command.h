@@ -9,6 +9,7 @@
 
 /* Each takes its own argv (argv[0] is "ulpscope COMMAND") and returns the exit code. */
 int command_audit(int argc, char **argv);
+int command_compare(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_conformance(int argc, char **argv);
 int command_ops(int argc, char **argv);
@@ -107,6 +108,14 @@ struct sample_list {
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
                              struct sample_list *out, struct ulp_error *error);
 void free_samples(struct sample_list *samples);
+
+/* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
+ * of the inputs, or an array file in a folder of inputs. Asked before the work. */
+enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,
+                             size_t count, struct ulp_error *error);
+/* The same for the files of a report in that folder. */
+enum ulp_status spare_inputs_of_report(const char *folder, const struct ulp_model *model,
+                                       char *const *inputs, size_t count, struct ulp_error *error);
 
 /* A progress line with the time left, on a terminal only. Zero `enabled` makes every call
  * silent. */

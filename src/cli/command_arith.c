@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "kernels/unit/unit.h"
 
 static const char documentation[] =
     "Say what an arithmetic's name means: storage, factors, accumulator, where it rounds, the "
@@ -25,15 +24,13 @@ static const char documentation[] =
 
 static void describe(const struct ulp_arithmetic *arithmetic)
 {
-    char text[4096], name[64];
+    char text[4096];
+    struct ulp_unit_info unit;
     ulp_arithmetic_describe(arithmetic, text, sizeof text);
     fputs(text, stdout);
-    const struct ulp_unit *unit =
-        *arithmetic->schedule.unit_class ? ulp_unit_of(arithmetic, NULL) : NULL;
-    if (unit)
-        say(stdout, "  unit        %s: %d products a block, %d fraction bits; %s.\n",
-            ulp_unit_name(unit, name, sizeof name), unit->block, unit->fraction_bits,
-            ulp_unit_status(unit));
+    if (ulp_arithmetic_unit(arithmetic, &unit))
+        say(stdout, "  unit        %s: %d products a block, %d fraction bits; %s.\n", unit.name,
+            unit.block, unit.fraction_bits, unit.source);
     putchar('\n');
 }
 

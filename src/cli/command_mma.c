@@ -5,10 +5,9 @@
 
 #include "base/error.h"
 #include "command.h"
-#include "kernels/unit/unit.h"
 
 struct mma_options {
-    const char *words[3]; /* UNIT IN.npz OUT.npz */
+    char *words[3]; /* UNIT IN.npz OUT.npz */
     int word_count;
     int threads;
     bool list;
@@ -61,128 +60,31 @@ static const char documentation[] =
 
 static void list_units(void)
 {
-    const struct ulp_unit *unit;
+    struct ulp_unit_info unit;
     size_t count = 0;
     say(stdout, "%-26s %5s %8s  %s\n", "unit", "block", "fraction", "parameters");
-    for (; (unit = ulp_unit_row(count)) != NULL; count++) {
-        char name[64];
-        say(stdout, "%-26s %5d %8d  %s\n", ulp_unit_name(unit, name, sizeof name), unit->block,
-            unit->fraction_bits, ulp_unit_status(unit));
-    }
+    for (; ulp_unit_info(count, &unit); count++)
+        say(stdout, "%-26s %5d %8d  %s\n", unit.name, unit.block, unit.fraction_bits, unit.source);
     say(stdout, "%zu units\n", count);
-}
-
-/* Bits of an unsigned integer element; 0: it is none. */
-static int unsigned_bits(const struct ulp_tensor *tensor)
-{
-    switch (tensor->element) {
-    case ULP_ELEMENT_U8: return 8;
-    case ULP_ELEMENT_U16: return 16;
-    case ULP_ELEMENT_U32: return 32;
-    case ULP_ELEMENT_U64: return 64;
-    default: return 0;
-    }
-}
-
-/* Array `name` of IN.npz with these dimensions (0: any) and bits. Missing: *out is NULL. */
-static enum ulp_status find_array(const struct ulp_tensor_set *set, const char *name, int bits,
-                                  const int64_t dims[3], const struct ulp_tensor **out,
-                                  struct ulp_error *error)
-{
-    const struct ulp_tensor *tensor = ulp_tensor_set_find(set, name);
-    *out = tensor;
-    if (!tensor)
-        return ULP_OK;
-    if (unsigned_bits(tensor) != bits)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "array '%s' is %s: this unit takes raw patterns as UINT%d", name,
-                        ulp_type_name(tensor->type), bits);
-    bool fits = tensor->rank == 3;
-    for (int d = 0; d < 3 && fits; d++)
-        fits = dims[d] == 0 || tensor->dims[d] == dims[d];
-    if (!fits)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "array '%s': expected 3 dimensions that fit the others: a [T,M,K], b "
-                        "[T,N,K], c [T,M,N]",
-                        name);
-    return ULP_OK;
-}
-
-static enum ulp_status missing(const char *name, const char *path, struct ulp_error *error)
-{
-    return ulp_fail(error, ULP_ERROR_INPUT, "%s: there is no array '%s'", path, name);
-}
-
-static enum ulp_status run_unit(const struct ulp_unit *unit, const char *path,
-                                const struct ulp_tensor_set *set, struct ulp_pool *pool,
-                                struct ulp_tensor *d, struct ulp_error *error)
-{
-    static const enum ulp_type types[] = {
-        [2] = ULP_TYPE_UINT16, [4] = ULP_TYPE_UINT32, [8] = ULP_TYPE_UINT64};
-    int bits = ulp_unit_input(unit)->bits, accumulator_bits = ulp_unit_accumulator_bits(unit);
-    const struct ulp_tensor *a, *b, *c, *scale_a = NULL, *scale_b = NULL;
-    enum ulp_status status = find_array(set, "a", bits, (int64_t[3]){0, 0, 0}, &a, error);
-    if (status == ULP_OK && !a)
-        status = missing("a", path, error);
-    if (status == ULP_OK)
-        status = find_array(set, "b", bits, (int64_t[3]){a->dims[0], 0, a->dims[2]}, &b, error);
-    if (status == ULP_OK && !b)
-        status = missing("b", path, error);
-    if (status != ULP_OK)
-        return status;
-    int64_t dims[3] = {a->dims[0], a->dims[1], b->dims[1]};
-    status = find_array(set, "c", accumulator_bits, dims, &c, error);
-    if (status == ULP_OK && unit->scale_block) {
-        int64_t scales = (a->dims[2] + unit->scale_block - 1) / unit->scale_block;
-        status = find_array(set, "scale_a", 8, (int64_t[3]){a->dims[0], a->dims[1], scales},
-                            &scale_a, error);
-        if (status == ULP_OK)
-            status = find_array(set, "scale_b", 8, (int64_t[3]){b->dims[0], b->dims[1], scales},
-                                &scale_b, error);
-        if (status == ULP_OK && (!scale_a || !scale_b))
-            status = missing(scale_a ? "scale_b" : "scale_a", path, error);
-    }
-    if (status == ULP_OK)
-        status =
-            ulp_tensor_create(d, types[accumulator_bits / 8], ULP_ELEMENT_COUNT, 0, 3, dims, error);
-    if (status != ULP_OK)
-        return status;
-    memset(d->data, 0, d->count * d->element_bytes);
-    struct ulp_unit_problem problem = {
-        .t = (size_t)dims[0],
-        .m = (size_t)dims[1],
-        .n = (size_t)dims[2],
-        .k = (size_t)a->dims[2],
-        .a = a->data,
-        .b = b->data,
-        .c = c ? c->data : d->data,
-        .scale_a = scale_a ? scale_a->data : NULL,
-        .scale_b = scale_b ? scale_b->data : NULL,
-        .d = d->data,
-    };
-    return ulp_unit_run(unit, &problem, pool, error);
 }
 
 static enum ulp_status run_mma(const struct mma_options *options, struct ulp_error *error)
 {
     struct ulp_tensor_set in = {0}, out = {0};
     struct ulp_tensor d = {0};
-    struct ulp_pool *pool = NULL;
-    const struct ulp_unit *unit = ulp_unit_find(options->words[0]);
-    if (!unit)
-        return ulp_fail(error, ULP_ERROR_USAGE, "there is no unit '%s' (ulpscope mma --list)",
-                        options->words[0]);
-    enum ulp_status status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
+    enum ulp_status status = spare_inputs(options->words[2], NULL, &options->words[1], 1, error);
     if (status == ULP_OK)
-        status = ulp_pool_create(&pool, options->threads, error);
-    if (status == ULP_OK)
-        status = run_unit(unit, options->words[1], &in, pool, &d, error);
+        status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
+    if (status == ULP_OK) {
+        status = ulp_unit_multiply(options->words[0], &in, options->threads, &d, error);
+        if (status == ULP_ERROR_INPUT)
+            ulp_fail_at(error, status, "%s", options->words[1]);
+    }
     if (status == ULP_OK)
         status = ulp_tensor_set_add(&out, "d", &d, error);
     if (status == ULP_OK)
         status = ulp_tensor_set_write_npz(options->words[2], &out, error);
     ulp_tensor_free(&d);
-    ulp_pool_free(pool);
     ulp_tensor_set_free(&in);
     ulp_tensor_set_free(&out);
     return status;

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "command.h"
-#include "tensor/tensor.h"
 
 enum { OPTION_ALL = 512, OPTION_REPEAT, OPTION_TIMINGS };
 
@@ -261,6 +260,9 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, error);
     timings.loaded = ulp_seconds_now();
+    if (status == ULP_OK && options->outputs)
+        status = spare_inputs(options->outputs, model, options->common.inputs,
+                              options->common.input_count, error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, error);
     if (status == ULP_OK && samples.count > 1)

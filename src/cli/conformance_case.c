@@ -7,10 +7,6 @@
 #include <unistd.h>
 
 #include "cli/conformance.h"
-#include "data/data.h"
-#include "graph/graph.h"
-#include "load/load.h"
-#include "tensor/tensor.h"
 
 #define SECONDS_PER_CASE 60
 #define PATH_ROOM 4352
@@ -27,7 +23,7 @@ static void set_result(struct case_result *result, enum verdict verdict, const c
 static bool agrees(const struct ulp_tensor *got, const struct ulp_tensor *wanted, size_t i,
                    const struct tolerance *tolerance)
 {
-    if (!ulp_element_is_float(wanted->element))
+    if (!ulp_type_is_float(wanted->type))
         return ulp_tensor_get_int(got, i) == ulp_tensor_get_int(wanted, i);
     double a = ulp_tensor_get(got, i), b = ulp_tensor_get(wanted, i);
     return a == b || (isnan(a) && isnan(b)) ||
@@ -55,15 +51,6 @@ static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wante
     return wrong == 0;
 }
 
-static bool is_bfloat16(const struct ulp_graph *graph, const char *name)
-{
-    for (size_t v = 0; v < graph->value_count; v++)
-        if (graph->values[v].info.type == ULP_TYPE_BFLOAT16 &&
-            (!name || strcmp(graph->values[v].name, name) == 0))
-            return true;
-    return false;
-}
-
 /* ONNX before 1.19 wrote values of BFLOAT16 as their bit patterns in UINT16. */
 static enum ulp_status read_set(const char *folder, const char *kind, const struct ulp_model *model,
                                 struct ulp_tensor_set *out, struct ulp_error *error)
@@ -71,15 +58,17 @@ static enum ulp_status read_set(const char *folder, const char *kind, const stru
     enum ulp_status status = ulp_test_data_set_read(folder, kind, model, NULL, out, error);
     for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
         struct ulp_tensor *patterns = &out->items[i].tensor, values;
-        if (patterns->type != ULP_TYPE_UINT16 || !is_bfloat16(model->graph, out->items[i].name))
+        if (patterns->type != ULP_TYPE_UINT16 ||
+            ulp_model_value_type(model, out->items[i].name) != ULP_TYPE_BFLOAT16)
             continue;
         status = ulp_tensor_create(&values, ULP_TYPE_BFLOAT16, ULP_ELEMENT_COUNT, 0, patterns->rank,
                                    patterns->dims, error);
         if (status != ULP_OK)
             return status;
-        for (size_t j = 0; j < values.count; j++)
-            ((float *)values.data)[j] =
-                ulp_float_decode(ULP_TYPE_BFLOAT16, ((const uint16_t *)patterns->data)[j]);
+        for (size_t j = 0; j < values.count; j++) { /* the upper half of an FP32 pattern */
+            const uint32_t bits = (uint32_t)((const uint16_t *)patterns->data)[j] << 16;
+            memcpy((float *)values.data + j, &bits, sizeof bits);
+        }
         ulp_tensor_free(patterns);
         *patterns = values;
     }
@@ -117,12 +106,13 @@ static enum ulp_status run_set(const struct ulp_model *model, const struct ulp_a
     return status;
 }
 
-static void name_operator(const struct ulp_graph *graph, const char *folder,
+static void name_operator(const struct ulp_model *model, const char *folder,
                           struct case_result *result)
 {
     const char *last = strrchr(folder, '/');
-    bool several = graph->node_count != 1 || strstr(last ? last : folder, "_expanded");
-    snprintf(result->op, sizeof result->op, "%s", several ? "(several)" : graph->nodes[0].op_type);
+    bool several = ulp_model_node_count(model) != 1 || strstr(last ? last : folder, "_expanded");
+    snprintf(result->op, sizeof result->op, "%s",
+             several ? "(several)" : ulp_model_node_op(model, 0));
 }
 
 static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic,
@@ -134,7 +124,7 @@ static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic
     snprintf(path, sizeof path, "%.4200s/model.onnx", folder);
     enum ulp_status status = ulp_model_load(path, NULL, &model, &error);
     if (status == ULP_OK)
-        name_operator(model->graph, folder, result);
+        name_operator(model, folder, result);
     const char *reason = excuse_case(folder, model);
     if (reason) {
         set_result(result, VERDICT_OUT_OF_SCOPE, reason);
@@ -143,7 +133,7 @@ static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic
     }
     struct ulp_arithmetic lane = *arithmetic;
     /* all others lower or widen BFLOAT16 to their storage */
-    if (status == ULP_OK && is_bfloat16(model->graph, NULL))
+    if (status == ULP_OK && ulp_model_has_type(model, ULP_TYPE_BFLOAT16))
         status = ulp_arithmetic_find("model", &lane, &error);
     int set = 0;
     for (; status == ULP_OK; set++) {

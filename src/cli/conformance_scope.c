@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/conformance.h"
-#include "graph/graph.h"
 
 #define SEQUENCES "sequences"
 #define OPTIONAL "optional values"
@@ -108,20 +107,14 @@ static const char *excuse_folder(const char *folder)
     return NULL;
 }
 
-static const char *excuse_graph(const struct ulp_graph *graph)
+static const char *excuse_model(const struct ulp_model *model)
 {
-    for (size_t n = 0; n < graph->node_count; n++) {
-        const struct ulp_node *node = &graph->nodes[n];
-        const char *reason = find_excuse(excused_operators, node->op_type);
-        for (size_t a = 0; a < node->attribute_count && !reason; a++)
-            if (node->attributes[a].kind == ULP_ATTRIBUTE_GRAPH)
-                reason = excuse_graph(node->attributes[a].graph);
-        if (reason)
-            return reason;
-    }
-    for (size_t v = 0; v < graph->value_count; v++) {
-        const char *reason = find_excuse(excused_types, ulp_type_name(graph->values[v].info.type));
-        if (reason)
+    for (const struct excuse *row = excused_operators; row->what; row++)
+        if (ulp_model_has_operator(model, row->what))
+            return row->reason;
+    for (int type = 0; type < ULP_TYPE_COUNT; type++) {
+        const char *reason = find_excuse(excused_types, ulp_type_name((enum ulp_type)type));
+        if (reason && ulp_model_has_type(model, (enum ulp_type)type))
             return reason;
     }
     return NULL;
@@ -133,5 +126,5 @@ const char *excuse_case(const char *folder, const struct ulp_model *model)
     if (!reason && model && ulp_model_opset(model, "") &&
         ulp_model_opset(model, "") < CONFORMANCE_OPSET_MIN)
         reason = "an opset before 7";
-    return reason || !model ? reason : excuse_graph(model->graph);
+    return reason || !model ? reason : excuse_model(model);
 }

@@ -3,6 +3,7 @@ ulpscope_SOURCES = \
 	%D%/command.h \
 	%D%/command_arith.c \
 	%D%/command_audit.c \
+	%D%/command_compare.c \
 	%D%/command_conformance.c \
 	%D%/command_mma.c \
 	%D%/command_ops.c \
@@ -16,8 +17,13 @@ ulpscope_SOURCES = \
 	%D%/lanes.c \
 	%D%/main.c \
 	%D%/onnx_operators.def \
+	%D%/outputs.c \
 	%D%/print.c \
 	%D%/progress.c \
 	%D%/samples.c
-ulpscope_LDADD = libcore.la
+# The program is a user of the library, by its public headers; what it prints with are functions of src/base
+# that it has for itself. What it lacks becomes public, or is its own.
+ulpscope_SOURCES += src/base/error.c src/base/error.h src/base/shown.c src/base/shown.h src/base/text.c src/base/text.h
+ulpscope_CPPFLAGS = $(AM_CPPFLAGS)
+ulpscope_LDADD = libulpscope.la $(GMP_LIBS)
 dist_man_MANS += %D%/ulpscope.1

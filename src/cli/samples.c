@@ -11,9 +11,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "command.h"
-#include "data/data.h"
-#include "graph/graph.h"
-#include "tensor/tensor.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {

@@ -46,12 +46,6 @@ char *ulp_base64_encode(const void *const parts[], const size_t counts[], size_t
 /* The bytes, of length / 4 * 3 at most, into out; false: the text is no base64. */
 bool ulp_base64_decode(const char *text, size_t length, unsigned char *out, size_t *count);
 
-/* The files PREFIX_0.pb, PREFIX_1.pb, ... of a folder (prefix "input" or "output"), in order. A
- * tensor whose own name is no input (or output) of the model gets the name of the model's input of
- * the same number. model NULL: it keeps its own name, or without one is called PREFIX_i. */
-enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
-                                       const struct ulp_model *model, struct ulp_budget *budget,
-                                       struct ulp_tensor_set *out, struct ulp_error *error);
 /* How many folders test_data_set_0, test_data_set_1, ... without a gap there are in folder. */
 size_t ulp_test_data_set_count(const char *folder);
 

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/file.h"
 #include "data/data.h"
 
 /* Deflate cannot do better: 258 bytes for 2 bits, one of which is the distance (zlib's

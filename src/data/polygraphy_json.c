@@ -13,6 +13,8 @@
 #include "base/alloc.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/shown.h"
 #include "base/text.h"
 #include "data/data.h"
 
@@ -259,13 +261,17 @@ enum ulp_status ulp_recording_write_json(const char *path, const char *runner,
     enum ulp_status status = ULP_OK;
     json_t *outputs = json_object();
     for (size_t i = 0; i < tensors->count && status == ULP_OK; i++) {
+        if (!ulp_is_utf8(tensors->items[i].name)) {
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the name of '%.200s' is not UTF-8", path,
+                              tensors->items[i].name);
+            break;
+        }
         json_t *array = encode_array(&tensors->items[i].tensor, error);
         if (!array)
             status = ulp_fail_at(error, error ? error->status : ULP_ERROR_MEMORY, "%s: '%.200s'",
                                  path, tensors->items[i].name);
-        else if (json_object_set_new(outputs, tensors->items[i].name, array) != 0)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the name of '%.200s' is not UTF-8", path,
-                              tensors->items[i].name);
+        else if (json_object_set_new_nocheck(outputs, tensors->items[i].name, array) != 0)
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
     }
     json_t *root = status == ULP_OK ? json_pack("{s:[[s,[{s:O, s:n, s:s, s:s}]]], s:s}", "lst",
                                                 runner, "outputs", outputs, "runtime",

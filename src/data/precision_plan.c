@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #define BYTES_MAX ((size_t)64 << 20)

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "data/data.h"
 

@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/names.h"
-#include "base/text.h"
 #include "data/data.h"
 #include "load/load.h"
 
@@ -81,6 +82,8 @@ enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
                                        const struct ulp_model *model, struct ulp_budget *budget,
                                        struct ulp_tensor_set *out, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     char path[4096];
     struct stat info;
     bool inputs = strcmp(prefix, "input") == 0;

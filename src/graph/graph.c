@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "tensor/tensor.h"
 
@@ -42,6 +43,11 @@ const char *ulp_model_path(const struct ulp_model *model)
     return model->path;
 }
 
+struct ulp_budget *ulp_model_budget(const struct ulp_model *model)
+{
+    return model->budget.root;
+}
+
 int64_t ulp_model_ir_version(const struct ulp_model *model)
 {
     return model->ir_version;
@@ -65,6 +71,66 @@ const char *ulp_model_node_name(const struct ulp_model *model, size_t index)
 const char *ulp_model_node_op(const struct ulp_model *model, size_t index)
 {
     return index < model->graph->node_count ? model->graph->nodes[index].op_type : NULL;
+}
+
+/* Whether it is true of the graph, or of a body in it. */
+static bool is_anywhere(const struct ulp_graph *graph,
+                        bool (*is_in)(const struct ulp_graph *, const void *), const void *what)
+{
+    bool found = is_in(graph, what);
+    for (size_t n = 0; n < graph->node_count && !found; n++)
+        for (size_t a = 0; a < graph->nodes[n].attribute_count && !found; a++)
+            found = graph->nodes[n].attributes[a].kind == ULP_ATTRIBUTE_GRAPH &&
+                    is_anywhere(graph->nodes[n].attributes[a].graph, is_in, what);
+    return found;
+}
+
+bool ulp_model_is_read_from(const struct ulp_model *model, const char *path)
+{
+    struct stat file, own;
+    if (stat(path, &file) != 0)
+        return false;
+    if (model->path && stat(model->path, &own) == 0 && own.st_dev == file.st_dev &&
+        own.st_ino == file.st_ino)
+        return true;
+    for (size_t m = 0; m < model->mapping_count; m++)
+        if (model->mappings[m].device == file.st_dev && model->mappings[m].number == file.st_ino)
+            return true;
+    return false;
+}
+
+static bool has_operator(const struct ulp_graph *graph, const void *op)
+{
+    for (size_t n = 0; n < graph->node_count; n++)
+        if (strcmp(graph->nodes[n].op_type, op) == 0)
+            return true;
+    return false;
+}
+
+static bool has_type(const struct ulp_graph *graph, const void *type)
+{
+    for (size_t v = 0; v < graph->value_count; v++)
+        if (graph->values[v].info.type == *(const enum ulp_type *)type)
+            return true;
+    return false;
+}
+
+bool ulp_model_has_operator(const struct ulp_model *model, const char *op)
+{
+    return is_anywhere(model->graph, has_operator, op);
+}
+
+bool ulp_model_has_type(const struct ulp_model *model, enum ulp_type type)
+{
+    return is_anywhere(model->graph, has_type, &type);
+}
+
+enum ulp_type ulp_model_value_type(const struct ulp_model *model, const char *name)
+{
+    for (size_t v = 0; v < model->graph->value_count; v++)
+        if (strcmp(model->graph->values[v].name, name) == 0)
+            return model->graph->values[v].info.type;
+    return ULP_TYPE_UNDEFINED;
 }
 
 size_t ulp_model_input_count(const struct ulp_model *model)

@@ -3,6 +3,7 @@
 #ifndef ULP_GRAPH_GRAPH_H
 #define ULP_GRAPH_GRAPH_H
 
+#include <sys/types.h>
 #include <ulpscope/model.h>
 
 #include "base/alloc.h"
@@ -106,17 +107,13 @@ struct ulp_model {
 struct ulp_mapping {
     void *address;
     size_t bytes;
+    dev_t device; /* which file it is */
+    ino_t number;
 };
 
 /* A STRING or COMPLEX tensor is described (type, shape, count) but has no data: data is NULL and
  * element is ULP_ELEMENT_COUNT. Whoever needs its values refuses it. Every other tensor of a model
  * has data, also when count is 0. */
-
-/* The budget that the model was loaded with, for what outlives it; NULL: none. */
-static inline struct ulp_budget *ulp_model_budget(const struct ulp_model *model)
-{
-    return model->budget.root;
-}
 
 /* The node's attribute of that name, or NULL. For names an operator asks for: it looks through the
  * node's list. */

@@ -154,6 +154,8 @@ static enum ulp_status map_file(struct ulp_mapping *out, const char *folder, con
         status = ulp_fail(error, ULP_ERROR_INPUT, "external data: '%.200s' is not a regular file",
                           location);
     else if (info.st_size > 0) {
+        out->device = info.st_dev;
+        out->number = info.st_ino;
         out->bytes = (size_t)info.st_size;
         out->address = mmap(NULL, out->bytes, PROT_READ, MAP_PRIVATE, file, 0);
         if (out->address == MAP_FAILED)

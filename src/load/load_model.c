@@ -7,7 +7,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/file.h"
 #include "load/load.h"
 
 #define FILE_BYTES_MAX ((size_t)INT32_MAX) /* protobuf's own limit */

@@ -36,6 +36,16 @@ static bool matches(const char *glob, const char *text)
     return !*glob;
 }
 
+/* A pattern that begins with "..." is a name as a terminal shows it, cut at its front. */
+static bool matches_name(const char *pattern, const char *name)
+{
+    const bool cut = strncmp(pattern, "...", 3) == 0;
+    bool any = matches(pattern, name);
+    for (size_t i = 0; name[i] && cut && !any; i++)
+        any = matches(pattern + 3, name + i);
+    return any;
+}
+
 static const char *node_name(const void *context, size_t i)
 {
     const struct ulp_plan *plan = context;
@@ -96,7 +106,7 @@ static bool choose_names(const struct ulp_plan *plan, const char *name, bool *ch
         if (strcmp(plan->nodes[n].step->name, name) == 0)
             any = chosen[n] = true;
     for (size_t n = 0; n < plan->node_count && !any; n++)
-        chosen[n] = matches(name, plan->nodes[n].step->name);
+        chosen[n] = matches_name(name, plan->nodes[n].step->name);
     for (size_t n = 0; n < plan->node_count && !any; n++)
         any = chosen[n];
     return any;

@@ -37,9 +37,6 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
 /* Allocate data for a described tensor, charged to budget (may be NULL). */
 enum ulp_status ulp_tensor_allocate(struct ulp_tensor *tensor, struct ulp_budget *budget,
                                     struct ulp_error *error);
-/* A copy with data of its own, charged to budget (may be NULL). */
-enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in,
-                                struct ulp_budget *budget, struct ulp_error *error);
 /* A view: same type and data, not owned. */
 static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
 {
@@ -50,12 +47,7 @@ static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
 /* The elements from `first` on as one dimension; not beyond the tensor's end, which kernels that
  * look over a whole factor rely on. */
 struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t first);
-bool ulp_tensor_same_shape(const struct ulp_tensor *a, const struct ulp_tensor *b);
-/* "FLOAT[1,3,224,224]" into buffer; returns buffer. For messages. */
-const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buffer, size_t size);
 
-/* Element i of an integer or boolean tensor (floats: truncated). */
-int64_t ulp_tensor_get_int(const struct ulp_tensor *tensor, size_t i);
 void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value);
 
 /* What a float tensor of the lane looks like in memory: the element (and precision) that carries

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/thread.h"

@@ -88,5 +88,61 @@ fi
 "$program" run "$model" -i "$inputs" -o open.npz 2>&- || fail "no stream for notes is an error"
 cmp -s closed.npz open.npz || fail "notes went into the output's file"
 
+# What is read is not written to, by whatever name.
+cp "$model" own.onnx; ln own.onnx hard.onnx; ln -s own.onnx soft.onnx; cp "$inputs" in.npz; mkdir folder; cp "$inputs" folder/a.npz
+for output in own.onnx hard.onnx soft.onnx ./folder/../own.onnx in.npz; do
+    expect 2 "run writes to $output" "$program" run own.onnx -i in.npz -o "$output"
+    shows err "nothing is written to it" "run writes to $output"
+    lines err 1 "run writes to $output"
+done
+expect 2 "run writes into its folder of inputs" "$program" run own.onnx -i folder -o folder/a.npz
+cp in.npz report.json; mkdir link; ln -s ../own.onnx link/report.json
+expect 2 "the report is the model" "$program" audit own.onnx -a fp16 -o link
+for file in own.onnx:$model in.npz:$inputs folder/a.npz:$inputs; do cmp -s "${file%%:*}" "${file#*:}" || fail "${file%%:*} has changed"; done
+if command -v python3 >/dev/null; then
+    PYTHONPATH=$source/tests/support python3 - <<'PY'
+from onnx_writer import block, number, value
+external = block(13, block(1, "location") + block(2, "weights.npz")) + number(14, 1)
+weight = number(1, 2) + number(2, 1) + block(8, "w") + external
+node = block(1, "x") + block(1, "w") + block(2, "y") + block(4, "Add")
+graph = block(1, node) + block(2, "g") + block(5, weight) + block(11, value("x", [2])) + block(12, value("y", None))
+open("external.onnx", "wb").write(number(1, 10) + block(7, graph) + block(8, block(1, "") + number(2, 18)))
+open("weights.npz", "wb").write(bytes(8))
+PY
+    expect 0 "external data" "$program" run external.onnx -o external.npz
+    expect 2 "run writes to external data" "$program" run external.onnx -o weights.npz
+    [ "$(wc -c <weights.npz)" -eq 8 ] || fail "external data has changed"
+fi
+
+# What cannot be waited for is refused.
+mkfifo pipe.onnx pipe.npz
+expect 3 "a pipe as model" timeout 20 "$program" audit pipe.onnx
+shows err "not a regular file" "a pipe as model"
+expect 3 "a pipe as inputs" timeout 20 "$program" run "$model" -i pipe.npz
+
+# A process that is killed leaves nothing behind, and reports that are written at a time are one's or the other's.
+mkdir killed
+for wait in 0.01 0.02 0.04 0.08 0.16 0.3; do
+    "$program" audit "$model" -i "$inputs" -a fp16 -o killed -q >/dev/null & audit=$!
+    sleep $wait; kill -9 $audit 2>/dev/null; wait $audit 2>/dev/null
+done
+[ -z "$(ls -A killed | grep -vE '^(report.json|layers.csv|summary.txt)$')" ] || fail "a killed audit leaves $(ls -A killed)"
+for round in 1 2 3; do
+    "$program" audit "$model" -i "$inputs" -a fp16 -o both -q >/dev/null & one=$!
+    "$program" audit "$model" -i "$inputs" -a bf16 -o both -q >/dev/null & other=$!
+    wait $one || fail "one of two audits into a folder"
+    wait $other || fail "the other of two audits into a folder"
+    for file in report.json layers.csv summary.txt; do
+        case $(grep -ow -e bf16 -e fp16 both/$file | sort -u | tr '\n' ' ') in "fp16 " | "bf16 ") ;; *) fail "two audits mix in $file" ;; esac
+        grep -ow -e bf16 -e fp16 both/$file | head -1
+    done | sort -u >winners
+    [ "$(wc -l <winners)" -eq 1 ] || fail "files of two audits are in one folder"
+done
+
+# The program is a user of the library. (Without libtool's shared libraries there is nothing to see.)
+if [ -f "$program_folder/.libs/libulpscope.so" ] && command -v readelf >/dev/null; then
+    readelf -d "$program_folder/.libs/ulpscope" | grep -q 'NEEDED.*libulpscope' || fail "the program does not use the shared library"
+fi
+
 [ $failed -eq 0 ] && echo "all checks of the host passed"
 exit $failed

@@ -4,6 +4,17 @@ layer_error_SOURCES = examples/layer_error.c
 layer_error_CPPFLAGS = -I$(top_srcdir)/include
 layer_error_LDADD = libulpscope.la
 
+# The whole program with its main under another name, and allocation that can be made to fail: the linker turns our own calls
+# into those of tests/support/exhaust.c, which libraries' calls find as well.
+check_PROGRAMS += check_exhaustion
+TESTS += check_exhaustion
+check_exhaustion_SOURCES = %D%/check_exhaustion.c tests/support/exhaust.c tests/support/exhaust.h $(ulpscope_SOURCES)
+check_exhaustion_CPPFLAGS = $(test_cppflags) -Dmain=ulpscope_main
+check_exhaustion_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
+check_exhaustion_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free,--wrap=strdup \
+	-Wl,--wrap=strndup,--wrap=mmap,--wrap=pthread_create
+check_exhaustion_LDADD = $(test_libs)
+
 EXTRA_DIST += tests/support/program.sh
 dist_check_SCRIPTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_host.sh
 TESTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_host.sh

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
+#include "base/file.h"
 #include "fuzz_load.h"
 
 static int try_bytes(const char *path, const uint8_t *bytes, size_t count, uint64_t seed,

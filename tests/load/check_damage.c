@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/file.h"
 #include "fuzz_load.h"
 
 /* A small model with everything the loader knows: subgraphs, functions, sparse and typed tensors,

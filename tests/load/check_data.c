@@ -8,7 +8,7 @@
 #include <zip.h>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/file.h"
 #include "data/data.h"
 #include "fuzz_load.h"
 #include "number/mpfr_record.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/file.h"
 #include "data/data.h"
 #include "load/load.h"
 #include "proto.h"

@@ -7,7 +7,7 @@
 #include <ulpscope.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
+#include "base/file.h"
 #include "data/data.h"
 #include "test.h"
 

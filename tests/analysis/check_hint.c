@@ -1,0 +1,104 @@
+/* What an audit says to try: whole sets of nodes, as a shell takes them. */
+#include "test.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report_internal.h"
+
+/* A node whose exact values reach ref_max, in fp16 unless `format` is another. */
+struct hinted {
+    const char *name;
+    double ref_max;
+    bool born, reads;
+};
+
+static char *hint_of(const struct hinted *rows, size_t count, const char *format)
+{
+    struct ulp_audit_node nodes[32] = {0};
+    struct ulp_audit_output outputs[32] = {0};
+    struct ulp_audit_lane lane = {.node_count = count, .nodes = nodes};
+    struct ulp_error error;
+    struct ulp_text text = {0};
+    ck_ulp_ok(ulp_arithmetic_find(format, &lane.arithmetic, &error), error);
+    for (size_t n = 0; n < count; n++) {
+        outputs[n].type = ULP_TYPE_FLOAT;
+        outputs[n].range.ref_max = rows[n].ref_max;
+        nodes[n] = (struct ulp_audit_node){.index = n,
+                                           .name = (char *)(uintptr_t)rows[n].name,
+                                           .op = (char *)(uintptr_t) "Mul",
+                                           .kept = -1,
+                                           .output_count = 1,
+                                           .outputs = &outputs[n],
+                                           .born = rows[n].born,
+                                           .reads_overflow = rows[n].reads};
+    }
+    ulp_report_hint(&lane, &text);
+    ck_assert(!text.failed);
+    return text.data ? text.data : strdup("");
+}
+
+static void expect_hint(const struct hinted *rows, size_t count, const char *format,
+                        const char *expected)
+{
+    char *hint = hint_of(rows, count, format);
+    ck_assert_str_eq(hint, expected);
+    free(hint);
+}
+#define EXPECT(rows, format, expected) \
+    expect_hint(rows, sizeof rows / sizeof *rows, format, expected)
+
+START_TEST(names_are_quoted_for_a_shell)
+{
+    const struct hinted plain[] = {{"a", 1, 0, 0}, {"b c", 1e5, 1, 0}, {"it's $(d)", 1, 0, 1}};
+    EXPECT(plain, "fp16", "Try --keep 'b c=fp32' --keep 'it'\\''s $(d)=fp32'");
+    EXPECT(plain, "fp16-strict", "Try --keep 'b c=fp32' --keep 'it'\\''s $(d)=fp32'");
+}
+END_TEST
+
+START_TEST(names_that_cannot_be_typed_are_numbers)
+{
+    const struct hinted hidden[] = {{"\x1b[1m", 1e5, 1, 0}, {"b", 1, 0, 1}, {"c", 1, 0, 0}},
+                        word[] = {{"before:x", 1e5, 1, 0}}, unnamed[] = {{"", 1e5, 1, 0}};
+    EXPECT(hidden, "fp16", "Try --keep '#0-1=fp32'");
+    EXPECT(word, "fp16", "Try --keep '#0=fp32'");
+    EXPECT(unnamed, "fp16", "Try --keep '#0=fp32'");
+}
+END_TEST
+
+START_TEST(many_nodes_are_ranges)
+{
+    struct hinted rows[32] = {{"a", 1, 0, 0}, {"b", 1, 1, 0}, {"c", 1, 1, 0},
+                              {"d", 1, 0, 0}, {"e", 1, 1, 0}, {"f", 1, 1, 0}};
+    expect_hint(rows, 6, "fp16", "Try --keep '#1-2=fp32' --keep '#4-5=fp32'");
+    for (size_t i = 0; i < 32; i++)
+        rows[i] = (struct hinted){"a", 1, i % 3 == 0, 0};
+    char *hint = hint_of(rows, 32, "fp16");
+    ck_assert_ptr_nonnull(strstr(hint, "--keep '#21=fp32' and 3 nodes more"));
+    free(hint);
+}
+END_TEST
+
+START_TEST(nothing_is_said_where_fp32_is_no_help)
+{
+    const struct hinted none[] = {{"a", 1e5, 0, 0}}, large[] = {{"a", 2.0 * FLT_MAX, 1, 0}},
+                        near[] = {{"a", 3.4e38, 1, 0}};
+    EXPECT(none, "fp16", "");
+    EXPECT(large, "fp16", "");
+    EXPECT(near, "bf16", "");
+    EXPECT(near, "fp32", "");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hint");
+    TCase *tcase = tcase_create("hint");
+    tcase_add_test(tcase, names_are_quoted_for_a_shell);
+    tcase_add_test(tcase, names_that_cannot_be_typed_are_numbers);
+    tcase_add_test(tcase, many_nodes_are_ranges);
+    tcase_add_test(tcase, nothing_is_said_where_fp32_is_no_help);
+    suite_add_tcase(suite, tcase);
+    return test_run(suite, NULL);
+}

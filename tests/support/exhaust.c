@@ -1,0 +1,206 @@
+/* The linker turns the calls of our own objects into those of __wrap_NAME (tests/cli/local.mk).
+ * Calls of other libraries find these definitions of malloc and its like before libc's; not under
+ * AddressSanitizer, which has its own. */
+#define _GNU_SOURCE
+#include "exhaust.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+static atomic_bool started;
+static atomic_long count;
+static atomic_size_t live, peak;
+static long fails_at;
+static bool fails_after;
+
+void exhaust_start(long at, bool all_after)
+{
+    fails_at = at;
+    fails_after = all_after;
+    count = 0;
+    peak = live;
+    started = true;
+}
+
+long exhaust_count(void)
+{
+    return count;
+}
+
+size_t exhaust_live(void)
+{
+    return live;
+}
+
+size_t exhaust_peak(void)
+{
+    return peak;
+}
+
+static bool fails(void)
+{
+    if (!started)
+        return false;
+    const long number = ++count;
+    if (!fails_at || (fails_after ? number < fails_at : number != fails_at))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+static void *note(void *block)
+{
+    if (!block)
+        return NULL;
+    const size_t now = live += malloc_usable_size(block);
+    size_t most = peak;
+    while (now > most && !atomic_compare_exchange_weak(&peak, &most, now))
+        ;
+    return block;
+}
+
+static void forget(void *block)
+{
+    if (block)
+        live -= malloc_usable_size(block);
+}
+
+#ifdef SANITIZED
+#define REAL(NAME) __real_##NAME
+#else
+#define REAL(NAME) __libc_##NAME
+#endif
+void *REAL(malloc)(size_t size);
+void *REAL(calloc)(size_t number, size_t size);
+void *REAL(realloc)(void *block, size_t size);
+void REAL(free)(void *block);
+#ifdef SANITIZED
+void *__real_aligned_alloc(size_t alignment, size_t size);
+#else
+void *__libc_memalign(size_t alignment, size_t size);
+#define __real_aligned_alloc __libc_memalign
+#endif
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*run)(void *), void *context);
+void *__real_mmap(void *address, size_t length, int protection, int flags, int file, off_t offset);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t number, size_t size);
+void *__wrap_realloc(void *block, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void __wrap_free(void *block);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t size);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*run)(void *), void *context);
+void *__wrap_mmap(void *address, size_t length, int protection, int flags, int file, off_t offset);
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : note(REAL(malloc)(size));
+}
+
+void *__wrap_calloc(size_t number, size_t size)
+{
+    return fails() ? NULL : note(REAL(calloc)(number, size));
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return fails() ? NULL : note(__real_aligned_alloc(alignment, size));
+}
+
+void *__wrap_realloc(void *block, size_t size)
+{
+    if (fails())
+        return NULL;
+    const size_t before = block ? malloc_usable_size(block) : 0;
+    void *moved = REAL(realloc)(block, size);
+    if (moved)
+        live -= before;
+    return note(moved);
+}
+
+void __wrap_free(void *block)
+{
+    forget(block);
+    REAL(free)(block);
+}
+
+static char *copy_text(const char *text, size_t length)
+{
+    char *copy = __wrap_malloc(length + 1);
+    if (copy) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    return copy;
+}
+
+char *__wrap_strndup(const char *text, size_t size)
+{
+    return copy_text(text, strnlen(text, size));
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return copy_text(text, strlen(text));
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*run)(void *), void *context)
+{
+    return fails() ? EAGAIN : __real_pthread_create(thread, attributes, run, context);
+}
+
+void *__wrap_mmap(void *address, size_t length, int protection, int flags, int file, off_t offset)
+{
+    return fails() ? MAP_FAILED : __real_mmap(address, length, protection, flags, file, offset);
+}
+
+#ifndef SANITIZED
+/* Under other names here, for the linker turns the plain ones into those above. */
+void *other_malloc(size_t size) __asm__("malloc");
+void *other_calloc(size_t number, size_t size) __asm__("calloc");
+void *other_realloc(void *block, size_t size) __asm__("realloc");
+void *other_aligned_alloc(size_t alignment, size_t size) __asm__("aligned_alloc");
+void other_free(void *block) __asm__("free");
+
+void *other_malloc(size_t size)
+{
+    return __wrap_malloc(size);
+}
+
+void *other_calloc(size_t number, size_t size)
+{
+    return __wrap_calloc(number, size);
+}
+
+void *other_realloc(void *block, size_t size)
+{
+    return __wrap_realloc(block, size);
+}
+
+void *other_aligned_alloc(size_t alignment, size_t size)
+{
+    return __wrap_aligned_alloc(alignment, size);
+}
+
+void other_free(void *block)
+{
+    __wrap_free(block);
+}
+#endif
