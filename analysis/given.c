@@ -16,9 +16,9 @@ static enum ulp_status look_at_input(struct ulp_given *given, struct ulp_audit *
     if (!count)
         return ULP_OK;
     char *copy = ulp_arena_text(audit->memory, name, strlen(name));
-    if (!copy || !ulp_plan_grow(audit->memory, &audit->nonfinite_inputs,
-                                audit->nonfinite_input_count, &given->capacity,
-                                sizeof *audit->nonfinite_inputs))
+    if (!copy ||
+        !ulp_plan_grow(audit->memory, &audit->nonfinite_inputs, audit->nonfinite_input_count,
+                       &given->capacity, sizeof *audit->nonfinite_inputs))
         return ulp_fail_memory(error, "out of memory for the audit");
     audit->nonfinite_inputs[audit->nonfinite_input_count++] =
         (struct ulp_audit_input){.name = copy, .sample = sample, .count = count};

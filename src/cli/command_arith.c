@@ -19,6 +19,8 @@ static const char documentation[] =
     "INT8 kernel sums them\n"
     "functions=rounded|cuda: every function correctly rounded, or erf, exp, sigmoid as CUDA's "
     "library computes them (default beside a matrix unit)\n"
+    "constants=saturated|ieee|tensorrt|onnxconverter-common: constants beyond the largest value "
+    "become that value, or infinite, or what a converter makes of them\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
     "model: exactly the types the model declares";
 
