@@ -9,15 +9,24 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "analysis/figure.h"
+#include "run/plan.h"
 
-/* Not a figure but a count, and of every node: an overflow may be hidden from the outputs (1 / Inf
- * is 0). */
-enum { NONFINITE = ULP_FIGURE_COUNT, UNKNOWN };
+/* No figures: counts of every node (an overflow may be hidden from the outputs: 1 / Inf is 0), of
+ * outputs alone, and whether an output has diverged. */
+enum { NONFINITE = ULP_FIGURE_COUNT, OUTPUTS_NONFINITE, DIVERGED, METRIC_COUNT };
+static const char *const other_metrics[] = {"nonfinite", "outputs.nonfinite", "diverged"};
+
+static const char *metric_name(int metric)
+{
+    return metric < ULP_FIGURE_COUNT ? ulp_figure_rows[metric].name
+                                     : other_metrics[metric - ULP_FIGURE_COUNT];
+}
 
 /* A limit, and what of an arithmetic does not meet it so far. */
 struct check {
+    const char *arithmetic, *output; /* that it is of; NULL: of all */
     enum ulp_view view;
-    int figure; /* enum ulp_figure, or one of the following */
+    int figure; /* enum ulp_figure, or one of the others */
     double limit;
     struct ulp_crossing worst;
     bool crossed;
@@ -25,13 +34,15 @@ struct check {
 
 static double read_value(const struct ulp_metrics *metrics, int figure)
 {
-    return figure == NONFINITE ? (double)metrics->nonfinite : ulp_figure_get(metrics, figure);
+    return figure == DIVERGED           ? (double)metrics->diverged
+           : figure >= ULP_FIGURE_COUNT ? (double)metrics->nonfinite
+                                        : ulp_figure_get(metrics, figure);
 }
 
 /* Written so that NaN crosses: a figure that does not exist meets no limit. */
 static bool is_beyond(int figure, double value, double limit)
 {
-    return figure != NONFINITE && ulp_figure_rows[figure].worst == ULP_WORST_SMALLEST
+    return figure < ULP_FIGURE_COUNT && ulp_figure_rows[figure].worst == ULP_WORST_SMALLEST
                ? !(value >= limit)
                : !(fabs(value) <= limit);
 }
@@ -39,7 +50,7 @@ static bool is_beyond(int figure, double value, double limit)
 /* Of nodes that overflow the first is the cause. */
 static bool is_worse(int figure, double value, double than)
 {
-    return figure != NONFINITE && ulp_figure_worse(figure, value, than);
+    return figure < ULP_FIGURE_COUNT && ulp_figure_worse(figure, value, than);
 }
 
 static void add_crossing(struct check *check, enum ulp_crossing_kind kind, double value,
@@ -69,31 +80,50 @@ static const char *find_node(const struct ulp_audit_lane *lane, const char *outp
     return NULL;
 }
 
-/* Whether there was anything to compare in the graph's outputs. values false: their figures have
- * been checked among the nodes'. */
+static bool is_meant(const char *wanted, const char *name)
+{
+    return !wanted || strcmp(wanted, name) == 0;
+}
+
+/* One output. values false: figures have been checked among the nodes'. False: there was nothing to
+ * compare. */
+static bool check_output(struct check *check, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_output *output, bool values)
+{
+    const struct ulp_metrics *metrics = ulp_view_limit_get(output, check->view);
+    const double value = read_value(metrics, check->figure);
+    const bool has_figures = check->figure == DIVERGED || metrics->count || metrics->nonfinite;
+    const bool is_other_model = check->view == ULP_VIEW_ENTIRE || check->view == ULP_VIEW_CARRIED;
+    enum ulp_crossing_kind kind = ULP_CROSSED_VALUE;
+    if (output->unpaired && is_other_model)
+        kind = ULP_CROSSED_UNPAIRED;
+    else if (!has_figures && metrics->unmeasured)
+        kind = ULP_CROSSED_NOTHING;
+    if (kind != ULP_CROSSED_VALUE ||
+        (values && has_figures && is_beyond(check->figure, value, check->limit)))
+        add_crossing(check, kind, value, output, find_node(lane, output->name));
+    return has_figures || kind != ULP_CROSSED_VALUE;
+}
+
+/* Whether there was anything to compare in the graph's outputs. One that has diverged has no
+ * figures: it is what `diverged` limits, and fails another limit only where nothing else is left.
+ */
 static bool check_outputs(struct check *check, const struct ulp_audit_lane *lane, bool values)
 {
+    const struct ulp_audit_output *diverged = NULL;
     bool any = false;
-    for (size_t o = 0; o < lane->outputs.output_count; o++) {
+    for (size_t o = lane->outputs.output_count; o-- > 0;) {
         const struct ulp_audit_output *output = &lane->outputs.outputs[o];
-        const struct ulp_metrics *metrics = ulp_view_limit_get(output, check->view);
-        const double value = read_value(metrics, check->figure);
-        const bool has_figures = metrics->count || metrics->nonfinite;
-        const bool is_other_model =
-            check->view == ULP_VIEW_ENTIRE || check->view == ULP_VIEW_CARRIED;
-        enum ulp_crossing_kind kind = ULP_CROSSED_VALUE;
-        if (metrics->diverged)
-            kind = ULP_CROSSED_DIVERGED;
-        else if (output->unpaired && is_other_model)
-            kind = ULP_CROSSED_UNPAIRED;
-        else if (!has_figures && metrics->unmeasured)
-            kind = ULP_CROSSED_NOTHING;
-        any |= has_figures || kind != ULP_CROSSED_VALUE;
-        if (kind != ULP_CROSSED_VALUE ||
-            (values && has_figures && is_beyond(check->figure, value, check->limit)))
-            add_crossing(check, kind, value, output, find_node(lane, output->name));
+        if (!is_meant(check->output, output->name))
+            continue;
+        if (check->figure != DIVERGED && ulp_view_limit_get(output, check->view)->diverged)
+            diverged = output;
+        else
+            any |= check_output(check, lane, output, values);
     }
-    return any;
+    if (!any && diverged)
+        add_crossing(check, ULP_CROSSED_DIVERGED, NAN, diverged, find_node(lane, diverged->name));
+    return any || diverged;
 }
 
 /* An overflow inside may be hidden from the outputs. A node may decide otherwise than the reference
@@ -103,6 +133,8 @@ static void check_nodes(struct check *check, const struct ulp_audit_lane *lane)
     for (size_t n = 0; n < lane->node_count; n++)
         for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
             const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            if (!is_meant(check->output, output->name))
+                continue;
             const double value = read_value(ulp_view_limit_get(output, check->view), check->figure);
             if (is_beyond(check->figure, value, check->limit))
                 add_crossing(check, ULP_CROSSED_VALUE, value, output, lane->nodes[n].name);
@@ -123,6 +155,8 @@ static enum ulp_status add_to_list(struct ulp_crossing_list *list, struct ulp_cr
 static enum ulp_status check_lane(struct check check, const struct ulp_audit_lane *lane,
                                   struct ulp_crossing_list *out, struct ulp_error *error)
 {
+    if (!is_meant(check.arithmetic, lane->name))
+        return ULP_OK;
     check.worst.arithmetic = lane->name;
     check.worst.limit = check.limit;
     if (check.figure == NONFINITE)
@@ -148,53 +182,170 @@ static enum ulp_status check_inputs(const struct ulp_audit *audit, struct ulp_cr
                        error);
 }
 
+/* ---- the text of a limit ---- */
+
 static enum ulp_status fail_limit(const char *limit, struct ulp_error *error)
 {
     struct ulp_text text = {0};
-    for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-        ulp_text_add(&text, "%s, ", ulp_figure_rows[f].name);
-    ulp_text_add(&text, "nonfinite, alone or after ");
+    for (int m = 0; m < METRIC_COUNT; m++)
+        ulp_text_add(&text, "%s%s", m ? ", " : "", metric_name(m));
+    ulp_text_add(&text, ", alone or after ");
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
         ulp_text_add(&text, "%s%s.",
                      v == 0                   ? ""
                      : v + 1 < ULP_VIEW_COUNT ? ", "
                                               : " or ",
                      ulp_view_names[v]);
-    ulp_fail(error, ULP_ERROR_USAGE, "limit '%s': expected METRIC=NUMBER with METRIC one of %s",
+    ulp_fail(error, ULP_ERROR_USAGE,
+             "limit '%s': expected METRIC=NUMBER, perhaps after ARITH:, OUTPUT: or ARITH:OUTPUT:, "
+             "with METRIC one of %s",
              limit, text.failed ? "those of ulpscope audit --help" : text.data);
     ulp_text_free(&text);
     return ULP_ERROR_USAGE;
 }
 
-/* The word that `text` begins with, when `end` follows it: how long it is, 0: another. */
-static size_t match(const char *text, const char *word, char end)
+static bool equals(const char *text, size_t length, const char *word)
 {
-    const size_t length = strlen(word);
-    return strncmp(text, word, length) == 0 && text[length] == end ? length + 1 : 0;
+    return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* "METRIC=VALUE", perhaps after "VIEW.". */
+/* Where the name of the metric begins; names of outputs may hold ':' and '='. */
+static const char *find_metric(const char *limit, const char *equals_sign)
+{
+    const char *start = equals_sign;
+    while (start > limit && start[-1] != ':')
+        start--;
+    return start;
+}
+
+/* "VIEW.METRIC=VALUE" behind what it is of. */
 static enum ulp_status read_limit(const char *limit, struct check *out, struct ulp_error *error)
 {
-    const char *name = limit, *value = NULL;
+    const char *sign = strrchr(limit, '=');
     char *end = NULL;
+    if (!sign)
+        return fail_limit(limit, error);
+    const char *name = find_metric(limit, sign), *found = name;
     out->view = ULP_VIEW_ENTIRE;
-    out->figure = UNKNOWN;
-    for (int v = 0; v < ULP_VIEW_COUNT; v++)
-        if (match(limit, ulp_view_names[v], '.')) {
+    out->figure = METRIC_COUNT;
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        const size_t length = strlen(ulp_view_names[v]);
+        if (strncmp(name, ulp_view_names[v], length) == 0 && name[length] == '.') {
             out->view = (enum ulp_view)v;
-            name = limit + match(limit, ulp_view_names[v], '.');
-        }
-    for (int f = 0; f <= NONFINITE; f++) {
-        const size_t length =
-            match(name, f == NONFINITE ? "nonfinite" : ulp_figure_rows[f].name, '=');
-        if (length) {
-            out->figure = f;
-            value = name + length;
+            found = name + length + 1;
         }
     }
-    out->limit = value ? strtod(value, &end) : NAN;
-    return value && end != value && !*end && !isnan(out->limit) ? ULP_OK : fail_limit(limit, error);
+    for (int m = 0; m < METRIC_COUNT; m++)
+        if (equals(found, (size_t)(sign - found), metric_name(m)))
+            out->figure = m;
+    out->limit = strtod(sign + 1, &end);
+    return out->figure < METRIC_COUNT && end != sign + 1 && !*end && !isnan(out->limit)
+               ? ULP_OK
+               : fail_limit(limit, error);
+}
+
+/* What a limit may be of: names of arithmetics and of outputs. */
+struct names {
+    size_t count;
+    const char *(*name)(const void *context, size_t i);
+    const void *context;
+};
+
+static const char *find_name(const struct names *names, const char *text, size_t length)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (equals(text, length, names->name(names->context, i)))
+            return names->name(names->context, i);
+    return NULL;
+}
+
+/* By the lane's name, or another name of the same arithmetic. */
+static const char *find_lane(const struct names *lanes, const char *text, size_t length)
+{
+    struct ulp_arithmetic arithmetic;
+    char name[256];
+    const char *found = find_name(lanes, text, length);
+    if (found || length >= sizeof name)
+        return found;
+    memcpy(name, text, length);
+    name[length] = '\0';
+    return ulp_arithmetic_find(name, &arithmetic, NULL) == ULP_OK
+               ? find_name(lanes, arithmetic.name, strlen(arithmetic.name))
+               : NULL;
+}
+
+/* "ARITH:", "OUTPUT:" or "ARITH:OUTPUT:" before the metric; either name may hold ':'. */
+static enum ulp_status find_scope(const char *limit, const struct names *lanes,
+                                  const struct names *outputs, struct check *out,
+                                  struct ulp_error *error)
+{
+    const char *metric = find_metric(limit, strrchr(limit, '='));
+    const size_t length = metric > limit ? (size_t)(metric - limit) - 1 : 0;
+    struct ulp_text text = {0};
+    if (metric == limit || (out->arithmetic = find_lane(lanes, limit, length)) != NULL ||
+        (out->output = find_name(outputs, limit, length)) != NULL)
+        return ULP_OK;
+    for (size_t k = 0; k < length; k++)
+        if (limit[k] == ':' && (out->arithmetic = find_lane(lanes, limit, k)) != NULL) {
+            out->output = find_name(outputs, limit + k + 1, length - k - 1);
+            if (out->output)
+                return ULP_OK;
+            ulp_text_show(&text, "'%.*s' is no output", (int)(length - k - 1), limit + k + 1);
+        }
+    if (!text.length)
+        ulp_text_show(&text, "'%.*s' is neither an arithmetic of the audit nor an output",
+                      (int)length, limit);
+    ulp_text_add(&text, " (outputs:");
+    for (size_t o = 0; o < outputs->count && o < 8; o++)
+        ulp_text_show(&text, "%s %s", o ? "," : "", outputs->name(outputs->context, o));
+    ulp_text_add(&text, outputs->count > 8 ? ", ...)" : ")");
+    ulp_fail(error, ULP_ERROR_USAGE, "limit '%s': %s", limit,
+             text.failed ? "it is of an output that is not there" : text.data);
+    ulp_text_free(&text);
+    return ULP_ERROR_USAGE;
+}
+
+static const char *audited_lane(const void *context, size_t i)
+{
+    return ((const struct ulp_audit *)context)->lanes[i].name;
+}
+
+static const char *audited_output(const void *context, size_t i)
+{
+    return ((const struct ulp_audit *)context)->lanes[0].outputs.outputs[i].name;
+}
+
+static const char *planned_lane(const void *context, size_t i)
+{
+    return ulp_plan_lane_name(context, i + 1);
+}
+
+static const char *planned_output(const void *context, size_t i)
+{
+    return ulp_model_output(context, i).name;
+}
+
+enum ulp_status ulp_limit_check(const char *limit, const struct ulp_model *model,
+                                const struct ulp_plan *plan, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct check check = {0};
+    enum ulp_status status = read_limit(limit, &check, error);
+    if (status != ULP_OK || !plan)
+        return status;
+    const struct names lanes = {plan->lane_count - 1, planned_lane, plan},
+                       outputs = {ulp_model_output_count(model), planned_output, model};
+    return find_scope(limit, &lanes, &outputs, &check, error);
+}
+
+static enum ulp_status find_audited(const char *limit, const struct ulp_audit *audit,
+                                    struct check *check, struct ulp_error *error)
+{
+    const struct names lanes = {audit->lane_count, audited_lane, audit},
+                       outputs = {audit->lane_count ? audit->lanes[0].outputs.output_count : 0,
+                                  audited_output, audit};
+    return find_scope(limit, &lanes, &outputs, check, error);
 }
 
 enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,
@@ -206,9 +357,11 @@ enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit
     struct check check = {0};
     *out = (struct ulp_crossing_list){0};
     enum ulp_status status = read_limit(limit, &check, error);
-    if (status == ULP_OK && audit && !allow_nonfinite_inputs)
+    if (status == ULP_OK)
+        status = find_audited(limit, audit, &check, error);
+    if (status == ULP_OK && !allow_nonfinite_inputs)
         status = check_inputs(audit, out, error);
-    for (size_t l = 0; audit && l < audit->lane_count && status == ULP_OK; l++)
+    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++)
         status = check_lane(check, &audit->lanes[l], out, error);
     if (status != ULP_OK) {
         free(out->items);

@@ -1,8 +1,27 @@
 libcore_la_SOURCES += \
 	%D%/audit.c \
 	%D%/certify.c %D%/figure.c %D%/figure.h %D%/metric.def %D%/view.def \
+	%D%/compare/cause.c %D%/compare/cause_format.c %D%/compare/cause_input.c \
+	%D%/compare/change.c %D%/compare/change.h \
+	%D%/compare/collect.c \
+	%D%/compare/comparing.c %D%/compare/comparing.h \
+	%D%/compare/comparison.c \
+	%D%/compare/comparison_json.c \
+	%D%/compare/comparison_text.c \
+	%D%/compare/decisions.c \
+	%D%/compare/expected.c \
+	%D%/compare/fit.c \
+	%D%/compare/guess.c \
+	%D%/compare/layout.c \
+	%D%/compare/match.c \
+	%D%/compare/measure.c \
+	%D%/compare/suspects.c \
+	%D%/compare/tail.c \
+	%D%/compare/trials.c \
 	%D%/given.c %D%/given.h \
 	%D%/hint.c \
+	%D%/junit.c \
+	%D%/json_value.c %D%/json_value.h \
 	%D%/limit.c \
 	%D%/median.c %D%/median.h \
 	%D%/merge.c \
@@ -19,6 +38,7 @@ libcore_la_SOURCES += \
 	%D%/report_tables.c \
 	%D%/report_text.c \
 	%D%/report.c %D%/report_internal.h \
+	%D%/schedules.h \
 	%D%/spread.c \
 	%D%/taint.c %D%/taint.h \
 	%D%/truth.c %D%/truth.h \

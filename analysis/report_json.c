@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "analysis/overflow.h"
 #include "analysis/figure.h"
+#include "analysis/json_value.h"
 #include "analysis/report_internal.h"
 
 #define SCHEMA_VERSION 1
@@ -76,45 +77,6 @@ static void put(struct writer *writer, const char *key, json_t *value)
     json_decref(value);
 }
 
-static json_t *make_number(double value)
-{
-    return isfinite(value) ? json_real(value + 0.0) : json_null(); /* no -0.0 */
-}
-
-/* JSON holds any characters, but a hostile model's names may not be UTF-8. */
-static json_t *make_text(const char *text)
-{
-    if (ulp_is_utf8(text))
-        return json_string_nocheck(text);
-    struct ulp_text clean = {0};
-    struct ulp_shown shown;
-    for (const char *end = text + strlen(text); text < end;) {
-        text = ulp_show_character(&shown, text, end);
-        ulp_text_add(&clean, "%s", shown.text);
-    }
-    json_t *value = clean.failed ? NULL : json_string_nocheck(clean.data);
-    ulp_text_free(&clean);
-    return value;
-}
-
-/* Set a member, or append an element, which is freed. When there is no memory the whole becomes
- * NULL, and what it is put into with it. */
-static void set(json_t **object, const char *key, json_t *value)
-{
-    if (json_object_set_new(*object, key, value) == 0)
-        return;
-    json_decref(*object);
-    *object = NULL;
-}
-
-static void append(json_t **array, json_t *value)
-{
-    if (json_array_append_new(*array, value) == 0)
-        return;
-    json_decref(*array);
-    *array = NULL;
-}
-
 /* The figures of a struct, by name. */
 struct figure {
     const char *name;
@@ -125,8 +87,9 @@ static void set_figures(json_t **object, const void *values, size_t count,
                         const struct figure *figures)
 {
     for (size_t i = 0; i < count; i++)
-        set(object, figures[i].name,
-            make_number(*(const double *)(const void *)((const char *)values + figures[i].offset)));
+        ulp_json_set(object, figures[i].name,
+                     ulp_json_number(*(const double *)(const void *)((const char *)values +
+                                                                     figures[i].offset)));
 }
 
 #define SET_FIGURES(object, values, figures) \
@@ -151,36 +114,37 @@ static json_t *make_metrics(const struct ulp_metrics *m)
 {
     json_t *object = json_object();
     for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-        set(&object, ulp_figure_rows[f].name, make_number(ulp_figure_get(m, f)));
-    set(&object, "nonfinite", json_integer((json_int_t)m->nonfinite));
-    set(&object, "worst_index", json_integer((json_int_t)m->worst_index));
+        ulp_json_set(&object, ulp_figure_rows[f].name, ulp_json_number(ulp_figure_get(m, f)));
+    ulp_json_set(&object, "nonfinite", json_integer((json_int_t)m->nonfinite));
+    ulp_json_set(&object, "worst_index", json_integer((json_int_t)m->worst_index));
     if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
-        set(&object, "exact", json_true()); /* sqnr_db is infinite: null */
+        ulp_json_set(&object, "exact", json_true()); /* sqnr_db is infinite: null */
     if (m->diverged)
-        set(&object, "diverged", json_true());
+        ulp_json_set(&object, "diverged", json_true());
     return object;
 }
 
 static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
 {
     json_t *object = json_object(), *shape = json_array(), *range = json_object();
-    set(&object, "name", make_text(output->name));
-    set(&object, "type", json_string(ulp_type_name(output->type)));
+    ulp_json_set(&object, "name", ulp_json_text(output->name));
+    ulp_json_set(&object, "type", json_string(ulp_type_name(output->type)));
     for (int d = 0; d < output->rank; d++)
-        append(&shape, json_integer(output->dims[d]));
-    set(&object, "shape", shape);
+        ulp_json_append(&shape, json_integer(output->dims[d]));
+    ulp_json_set(&object, "shape", shape);
     if (output->unpaired)
-        set(&object, "unpaired", json_true());
+        ulp_json_set(&object, "unpaired", json_true());
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
-        set(&object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
+        ulp_json_set(&object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
     SET_FIGURES(&range, &output->range, range_figures);
-    set(&object, "range", range);
+    ulp_json_set(&object, "range", range);
     if (audit->sample_count > 1) {
         json_t *mean = json_object();
         for (int v = 0; v < ULP_VIEW_COUNT; v++)
-            set(&mean, ulp_view_names[v], make_metrics(ulp_view_mean_get(output, v)));
-        set(&object, "mean_over_samples", mean);
-        set(&object, "worst_sample", make_text(audit->sample_names[output->worst_sample]));
+            ulp_json_set(&mean, ulp_view_names[v], make_metrics(ulp_view_mean_get(output, v)));
+        ulp_json_set(&object, "mean_over_samples", mean);
+        ulp_json_set(&object, "worst_sample",
+                     ulp_json_text(audit->sample_names[output->worst_sample]));
     }
     return object;
 }
@@ -189,7 +153,7 @@ static json_t *make_outputs(const struct ulp_audit *audit, const struct ulp_audi
 {
     json_t *array = json_array();
     for (size_t o = 0; o < node->output_count; o++)
-        append(&array, make_output(audit, &node->outputs[o]));
+        ulp_json_append(&array, make_output(audit, &node->outputs[o]));
     return array;
 }
 
@@ -197,36 +161,40 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
                          const struct ulp_audit_node *node)
 {
     json_t *entry = json_object();
-    set(&entry, "index", json_integer((json_int_t)node->index));
-    set(&entry, "name", make_text(node->name));
-    set(&entry, "op", make_text(node->op));
+    ulp_json_set(&entry, "index", json_integer((json_int_t)node->index));
+    ulp_json_set(&entry, "name", ulp_json_text(node->name));
+    ulp_json_set(&entry, "op", ulp_json_text(node->op));
     if (node->kept >= 0)
+<<<<<<< HEAD
         set(&entry, "arithmetic", make_text(lane->kept[node->kept].name));
     if (ulp_audit_is_absorbed(lane, node))
         set(&entry, "overflow_absorbed", json_true());
+=======
+        ulp_json_set(&entry, "arithmetic", ulp_json_text(lane->kept[node->kept].name));
+>>>>>>> main
     if (node->types.product) {
-        set(&entry, "weight_type",
-            node->types.weight == ULP_TYPE_UNDEFINED
-                ? json_null()
-                : make_text(ulp_type_name(node->types.weight)));
-        set(&entry, "compute_type", make_text(node->types.compute));
+        ulp_json_set(&entry, "weight_type",
+                     node->types.weight == ULP_TYPE_UNDEFINED
+                         ? json_null()
+                         : ulp_json_text(ulp_type_name(node->types.weight)));
+        ulp_json_set(&entry, "compute_type", ulp_json_text(node->types.compute));
     }
     if (node->rounds != audit->sample_count)
-        set(&entry, "rounds", json_integer((json_int_t)node->rounds));
+        ulp_json_set(&entry, "rounds", json_integer((json_int_t)node->rounds));
     if (node->born)
-        set(&entry, "nonfinite_born", json_true());
+        ulp_json_set(&entry, "nonfinite_born", json_true());
     if (node->poisoned)
-        set(&entry, "nonfinite_poisoned", json_true());
+        ulp_json_set(&entry, "nonfinite_poisoned", json_true());
     if (isfinite(node->grew))
-        set(&entry, "grew", make_number(node->grew));
-    set(&entry, "outputs", make_outputs(audit, node));
+        ulp_json_set(&entry, "grew", ulp_json_number(node->grew));
+    ulp_json_set(&entry, "outputs", make_outputs(audit, node));
     return entry;
 }
 
 /* The node's name; null for none. */
 static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
 {
-    return node < 0 ? json_null() : make_text(lane->nodes[node].name);
+    return node < 0 ? json_null() : ulp_json_text(lane->nodes[node].name);
 }
 
 static json_t *make_verdict(const struct ulp_audit_lane *lane)
@@ -239,7 +207,7 @@ static json_t *make_verdict(const struct ulp_audit_lane *lane)
         ulp_text_add(&text, ". %s", hint.data);
     text.failed |= hint.failed;
     ulp_text_free(&hint);
-    json_t *verdict = text.failed ? NULL : make_text(text.data ? text.data : "");
+    json_t *verdict = text.failed ? NULL : ulp_json_text(text.data ? text.data : "");
     ulp_text_free(&text);
     return verdict;
 }
@@ -252,7 +220,7 @@ static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
     for (char *line = text, *end; *line; line = end) {
         for (end = line; *end && *end != '\n'; end++)
             ;
-        append(&meaning, json_stringn(line, (size_t)(end - line)));
+        ulp_json_append(&meaning, json_stringn(line, (size_t)(end - line)));
         end += *end == '\n';
     }
     return meaning;
@@ -262,25 +230,25 @@ static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audi
 {
     const struct ulp_parting *parting = &lane->parting;
     json_t *parts = json_object();
-    set(&parts, "from", make_text(audit->lanes[parting->other].name));
-    set(&parts, "first", make_node_name(lane, parting->first));
-    set(&parts, "first_step", make_node_name(lane, parting->first_step));
-    set(&parts, "steps", json_integer((json_int_t)parting->steps));
-    set(&parts, "count", json_integer((json_int_t)parting->count));
+    ulp_json_set(&parts, "from", ulp_json_text(audit->lanes[parting->other].name));
+    ulp_json_set(&parts, "first", make_node_name(lane, parting->first));
+    ulp_json_set(&parts, "first_step", make_node_name(lane, parting->first_step));
+    ulp_json_set(&parts, "steps", json_integer((json_int_t)parting->steps));
+    ulp_json_set(&parts, "count", json_integer((json_int_t)parting->count));
     return parts;
 }
 
 static json_t *make_border(const struct ulp_audit_lane *lane, const struct ulp_audit_border *border)
 {
     json_t *object = json_object();
-    set(&object, "value", make_text(border->value));
-    set(&object, "producer", make_text(lane->nodes[border->producer].name));
-    set(&object, "from", make_text(border->from));
-    set(&object, "to", make_text(border->to));
-    set(&object, "readers", json_integer((json_int_t)border->reader_count));
-    set(&object, "first_reader", make_text(lane->nodes[border->first_reader].name));
-    set(&object, "elements",
-        border->elements ? json_integer((json_int_t)border->elements) : json_null());
+    ulp_json_set(&object, "value", ulp_json_text(border->value));
+    ulp_json_set(&object, "producer", ulp_json_text(lane->nodes[border->producer].name));
+    ulp_json_set(&object, "from", ulp_json_text(border->from));
+    ulp_json_set(&object, "to", ulp_json_text(border->to));
+    ulp_json_set(&object, "readers", json_integer((json_int_t)border->reader_count));
+    ulp_json_set(&object, "first_reader", ulp_json_text(lane->nodes[border->first_reader].name));
+    ulp_json_set(&object, "elements",
+                 border->elements ? json_integer((json_int_t)border->elements) : json_null());
     return object;
 }
 
@@ -293,9 +261,9 @@ static void put_kept(struct writer *writer, const struct ulp_audit_lane *lane)
         json_int_t nodes = 0;
         for (size_t n = 0; n < lane->node_count; n++)
             nodes += lane->nodes[n].kept == (ptrdiff_t)k;
-        set(&kept, "arithmetic", make_text(lane->kept[k].name));
-        set(&kept, "meaning", make_meaning(&lane->kept[k]));
-        set(&kept, "nodes", json_integer(nodes));
+        ulp_json_set(&kept, "arithmetic", ulp_json_text(lane->kept[k].name));
+        ulp_json_set(&kept, "meaning", make_meaning(&lane->kept[k]));
+        ulp_json_set(&kept, "nodes", json_integer(nodes));
         put(writer, NULL, kept);
     }
     close_value(writer, ']');
@@ -357,7 +325,7 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
     open_value(writer, NULL, '{');
-    put(writer, "name", make_text(lane->name));
+    put(writer, "name", ulp_json_text(lane->name));
     put(writer, "verdict", make_verdict(lane));
     put(writer, "meaning", make_meaning(&lane->arithmetic));
     if (lane->kept_count)
@@ -379,16 +347,18 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
 static json_t *make_reference(const struct ulp_audit *audit)
 {
     json_t *object = json_object();
-    set(&object, "name", make_text(audit->reference));
+    ulp_json_set(&object, "name", ulp_json_text(audit->reference));
     if (audit->certificate.given) {
         json_t *certificate = json_object();
-        set(&certificate, "output_digits", make_number(audit->certificate.output_digits));
-        set(&certificate, "node_digits", make_number(audit->certificate.node_digits));
-        set(&certificate, "worst_node",
-            audit->certificate.node ? make_text(audit->certificate.node) : json_null());
-        set(&object, "certificate", certificate);
+        ulp_json_set(&certificate, "output_digits",
+                     ulp_json_number(audit->certificate.output_digits));
+        ulp_json_set(&certificate, "node_digits", ulp_json_number(audit->certificate.node_digits));
+        ulp_json_set(&certificate, "worst_node",
+                     audit->certificate.node ? ulp_json_text(audit->certificate.node)
+                                             : json_null());
+        ulp_json_set(&object, "certificate", certificate);
     } else {
-        set(&object, "certificate", json_null());
+        ulp_json_set(&object, "certificate", json_null());
     }
     return object;
 }
@@ -396,25 +366,26 @@ static json_t *make_reference(const struct ulp_audit *audit)
 static json_t *make_spread(const struct ulp_spread *spread)
 {
     json_t *node = json_object();
-    set(&node, "index", json_integer((json_int_t)spread->index));
-    set(&node, "name", make_text(spread->name));
-    set(&node, "op", make_text(spread->op));
-    set(&node, "output", make_text(spread->output));
+    ulp_json_set(&node, "index", json_integer((json_int_t)spread->index));
+    ulp_json_set(&node, "name", ulp_json_text(spread->name));
+    ulp_json_set(&node, "op", ulp_json_text(spread->op));
+    ulp_json_set(&node, "output", ulp_json_text(spread->output));
     SET_FIGURES(&node, spread, spread_figures);
-    set(&node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
+    ulp_json_set(&node, "nonfinite", json_integer((json_int_t)spread->nonfinite));
     return node;
 }
 
 static void put_spreads(struct writer *writer, const struct ulp_spreads *spreads)
 {
     open_value(writer, NULL, '{');
-    put(writer, "base", make_text(spreads->base));
+    put(writer, "base", ulp_json_text(spreads->base));
     open_value(writer, "schedules", '[');
     for (size_t s = 0; s < spreads->schedule_count; s++)
-        put(writer, NULL, make_text(spreads->schedules[s]));
+        put(writer, NULL, ulp_json_text(spreads->schedules[s]));
     close_value(writer, ']');
     put(writer, "other_gpu",
-        spreads->other_gpu < 0 ? json_null() : make_text(spreads->schedules[spreads->other_gpu]));
+        spreads->other_gpu < 0 ? json_null()
+                               : ulp_json_text(spreads->schedules[spreads->other_gpu]));
     open_value(writer, "nodes", '[');
     for (size_t i = 0; i < spreads->count; i++)
         put(writer, NULL, make_spread(&spreads->items[i]));
@@ -428,7 +399,7 @@ static void put_nonfinite_inputs(struct writer *writer, const struct ulp_audit *
     for (size_t i = 0; i < audit->nonfinite_input_count; i++) {
         const struct ulp_audit_input *input = &audit->nonfinite_inputs[i];
         open_value(writer, NULL, '{');
-        put(writer, "input", make_text(input->name));
+        put(writer, "input", ulp_json_text(input->name));
         put(writer, "sample", json_integer((json_int_t)input->sample));
         put(writer, "count", json_integer((json_int_t)input->count));
         close_value(writer, '}');
@@ -444,24 +415,24 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     put(&writer, "schema", json_integer(SCHEMA_VERSION));
     put(&writer, "ulpscope", json_string(ulp_version()));
     open_value(&writer, "model", '{');
-    put(&writer, "path", make_text(audit->model_path));
+    put(&writer, "path", ulp_json_text(audit->model_path));
     put(&writer, "ir_version", json_integer(audit->ir_version));
     put(&writer, "opset", json_integer(audit->opset));
     close_value(&writer, '}');
     put(&writer, "reference", make_reference(audit));
     if (audit->reference_model) {
         open_value(&writer, "reference_model", '{');
-        put(&writer, "path", make_text(audit->reference_model));
+        put(&writer, "path", ulp_json_text(audit->reference_model));
         put(&writer, "paired", json_integer((json_int_t)audit->paired_count));
         put(&writer, "unpaired", json_integer((json_int_t)audit->unpaired_count));
         close_value(&writer, '}');
     }
     open_value(&writer, "samples", '[');
     for (size_t s = 0; s < audit->sample_count; s++)
-        put(&writer, NULL, make_text(audit->sample_names[s]));
+        put(&writer, NULL, ulp_json_text(audit->sample_names[s]));
     close_value(&writer, ']');
     put_nonfinite_inputs(&writer, audit);
-    put(&writer, "seconds", make_number(audit->seconds));
+    put(&writer, "seconds", ulp_json_number(audit->seconds));
     put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
     open_value(&writer, "arithmetics", '[');
     for (size_t l = 0; l < audit->lane_count; l++)

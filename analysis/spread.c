@@ -6,11 +6,10 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "analysis/metrics.h"
+#include "analysis/schedules.h"
 #include "number/format/request.h"
 #include "run/plan.h"
 #include "tensor/tensor.h"
-
-#define SCHEDULES_MAX 12
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
@@ -26,10 +25,8 @@ static bool add_changed(struct ulp_arithmetic *set, size_t *count,
     return exists;
 }
 
-/* The set of schedules. One that does not exist (a unit the other GPU lacks, parts that contradict)
- * is no member. */
-static size_t make_set(const struct ulp_arithmetic *base, struct ulp_arithmetic *set,
-                       ptrdiff_t *other_gpu)
+size_t ulp_schedules_make(const struct ulp_arithmetic *base, struct ulp_arithmetic *set,
+                          ptrdiff_t *other_gpu)
 {
     static const char *const slices[] = {"split-k=2", "split-k=4", "split-k=8", "split-k=16"};
     const char *const gpu = ulp_arithmetic_other_gpu(base);
@@ -210,7 +207,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_arithmetic lanes[1 + SCHEDULES_MAX] = {*reference};
+    struct ulp_arithmetic lanes[1 + ULP_SCHEDULES_MAX] = {*reference};
     struct ulp_plan_options plan_options = {.inputs = inputs};
     struct ulp_run_options run = *options;
     struct spreading spreading = {.spreads = out};
@@ -218,7 +215,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
                                        progress ? *progress : (struct ulp_observer){0}};
     struct ulp_plan *plan = NULL;
     *out = (struct ulp_spreads){0};
-    size_t count = make_set(base, lanes + 1, &out->other_gpu);
+    size_t count = ulp_schedules_make(base, lanes + 1, &out->other_gpu);
     run.audit = false;
     run.isolated = true;
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);

@@ -9,4 +9,5 @@ pkginclude_HEADERS = \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
 	include/ulpscope/analysis.h \
+	include/ulpscope/compare.h \
 	include/ulpscope/report.h

@@ -311,14 +311,26 @@ struct ulp_crossing_list {
     struct ulp_crossing *items; /* freed with free */
 };
 
-/* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine,
- * sqnr_db or nonfinite, alone (of entire) or after "single.", "entire.", "introduced." or
- * "carried.". It is of every sample's graph outputs (for nonfinite: of every node's). What cannot
- * be compared does not meet it, nor does an audit of inputs that are not finite, unless
- * allow_nonfinite_inputs. Met by all: an empty list. Unknown metric: ULP_ERROR_USAGE with the list.
- * audit NULL: only the text is checked. */
+/* A limit "METRIC=VALUE": METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine or
+ * sqnr_db, alone (of entire) or after "single.", "entire.", "introduced." or "carried."; nonfinite
+ * (of every node), outputs.nonfinite (of the graph's outputs) or diverged (1: an output's shape or
+ * integers differ from the reference's). It is of every arithmetic, sample and graph output, or,
+ * after "ARITH:", "OUTPUT:" or "ARITH:OUTPUT:", of those alone ("fp16:logits:sqnr_db=40").
+ *
+ * What cannot be compared does not meet it, nor does an audit of inputs that are not finite, unless
+ * allow_nonfinite_inputs. An output that has diverged is not compared: it meets every limit but
+ * `diverged`, unless no other output is left. Met by all: an empty list. Unknown metric, arithmetic
+ * or output: ULP_ERROR_USAGE with those there are. */
 ULP_API enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,
                                         bool allow_nonfinite_inputs, struct ulp_crossing_list *out,
                                         struct ulp_error *error);
+/* Whether an audit of the plan, which is the model's, can be checked against the limit. plan NULL:
+ * only how it is written. */
+ULP_API enum ulp_status ulp_limit_check(const char *limit, const struct ulp_model *model,
+                                        const struct ulp_plan *plan, struct ulp_error *error);
+/* "fp16, output logits of node head: sqnr_db 3, limit 40": what a crossing is, in a line. *out is
+ * freed with free(). */
+ULP_API enum ulp_status ulp_crossing_text(const struct ulp_crossing *crossing, const char *limit,
+                                          char **out, struct ulp_error *error);
 
 #endif

@@ -20,4 +20,10 @@ ULP_API enum ulp_status ulp_report_write(const struct ulp_audit *audit, const ch
 ULP_API enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, bool colour,
                                            char **out, struct ulp_error *error);
 
+/* The limits (ulp_audit_check) as JUnit's XML, which CI servers show: a test suite of the model, a
+ * test case for each limit, a failure for each crossing. Written beside and renamed. */
+ULP_API enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *const *limits,
+                                         size_t limit_count, bool allow_nonfinite_inputs,
+                                         const char *path, struct ulp_error *error);
+
 #endif

@@ -12,6 +12,7 @@ enum {
     OPTION_REFERENCE = 512,
     OPTION_CERTIFY,
     OPTION_FAIL,
+    OPTION_JUNIT,
     OPTION_ALLOW,
     OPTION_SCHEDULES,
     OPTION_REFERENCE_MODEL,
@@ -21,7 +22,7 @@ enum {
 struct audit_options {
     struct common_options common;
     struct keep_options keep;
-    const char *arithmetics, *reference, *out, *reference_model;
+    const char *arithmetics, *reference, *out, *reference_model, *junit;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
     bool certify, schedules, allow_nonfinite_inputs;
@@ -52,12 +53,13 @@ static const struct argp_option option_list[] = {
      0},
     {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0,
      "Exit with 1 when a graph output (for nonfinite: any node) crosses this (below it for cosine "
-     "and sqnr_db); METRIC "
-     "is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine, sqnr_db or nonfinite, alone or "
-     "after single., "
-     "introduced. or carried.; may be repeated. What cannot be compared does not pass: NaN or "
-     "infinity in an input, no finite element, an empty output",
-     0},
+     "and sqnr_db); METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine or sqnr_db, "
+     "alone or after single., introduced. or carried.; nonfinite, outputs.nonfinite or diverged; "
+     "after ARITH:, OUTPUT: or ARITH:OUTPUT: of those alone (fp16:logits:sqnr_db=40); may be "
+     "repeated. What cannot be compared does not pass: NaN or infinity in an input, no finite "
+     "element, an empty output; an output that has diverged (its shape or integers differ) is "
+     "not compared", 0},
+    {"junit", OPTION_JUNIT, "FILE", 0, "Write the limits of --fail-above as JUnit's XML", 0},
     {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
      "NaN and infinities in the inputs are meant: they do not fail --fail-above", 0},
     {0},
@@ -67,8 +69,7 @@ static const struct argp_option option_list[] = {
 static void add_limit(struct argp_state *state, struct audit_options *options, const char *limit)
 {
     struct ulp_error error;
-    struct ulp_crossing_list ignored;
-    if (ulp_audit_check(NULL, limit, false, &ignored, &error) != ULP_OK)
+    if (ulp_limit_check(limit, NULL, NULL, &error) != ULP_OK)
         refuse(state, "--fail-above: %s", error.message);
     const char **limits = realloc(options->limits, (options->limit_count + 1) * sizeof *limits);
     if (!limits)
@@ -99,6 +100,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (options->schedules && (options->keep.rule_count || options->keep.plan))
             refuse(state, "--schedules is of whole arithmetics: leave out --keep and --plan");
+        if (options->junit && !options->limit_count)
+            refuse(state, "--junit writes what --fail-above limits: give one at least");
         return 0;
     case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
@@ -108,6 +111,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_CERTIFY: options->certify = true; return 0;
     case OPTION_SCHEDULES: options->schedules = true; return 0;
     case OPTION_ALLOW: options->allow_nonfinite_inputs = true; return 0;
+    case OPTION_JUNIT: options->junit = argument; return 0;
     case OPTION_FAIL: add_limit(state, options, argument); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -132,7 +136,9 @@ static const char documentation[] =
     "  ulpscope audit model.onnx --arith fp16 --keep 'op:Softmax=fp32' --keep '#12-40=fp32'\n"
     "      FP16 with some nodes in FP32, as a graph with Casts around them computes it\n"
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
-    "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB";
+    "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB\n"
+    "  ulpscope audit model.onnx -a fp16,bf16 --fail-above fp16:logits:sqnr_db=40 --junit out.xml\n"
+    "      one output of one arithmetic, also as JUnit's XML";
 
 /* The model whose values are the truth, planned for one sample after another. */
 struct original {
@@ -201,6 +207,8 @@ static enum ulp_status run_samples(const struct audit_options *options,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
     enum ulp_status status =
         ulp_plan_create(model, lanes, list->count, &plan_options, &plan, error);
+    for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
+        status = ulp_limit_check(options->limits[i], model, plan, error);
     if (status == ULP_OK)
         status = ulp_auditor_create(plan, &auditor, error);
     if (status == ULP_OK)
@@ -273,41 +281,6 @@ static enum ulp_status run_schedules(const struct audit_options *options,
     return status;
 }
 
-static void print_crossing(const char *limit, const struct ulp_crossing *crossing)
-{
-    if (crossing->kind == ULP_CROSSED_INPUT) {
-        say(stdout,
-            "limit crossed: %s: input %s of %s holds NaN or infinity, %.0f of them (when they are "
-            "meant: --allow-nonfinite-inputs)\n",
-            limit, crossing->output, crossing->sample, crossing->value);
-        return;
-    }
-    say(stdout, "limit crossed: %s: %s", limit, crossing->arithmetic);
-    if (crossing->output)
-        say(stdout, ", output %s", crossing->output);
-    if (crossing->node)
-        say(stdout, " of node %s", crossing->node);
-    switch (crossing->kind) {
-    case ULP_CROSSED_VALUE:
-        say(stdout, ": %.*s %.6g, limit %.6g", (int)strcspn(limit, "="), limit, crossing->value,
-            crossing->limit);
-        break;
-    case ULP_CROSSED_NOTHING:
-        say(stdout, crossing->output
-                        ? ": has no finite element to compare"
-                        : ": the outputs have no element to compare (an empty input?)");
-        break;
-    case ULP_CROSSED_UNPAIRED: say(stdout, ": has no partner in the reference model"); break;
-    case ULP_CROSSED_DIVERGED:
-        say(stdout, ": has diverged, its shape or integers differ from the reference's");
-        break;
-    case ULP_CROSSED_INPUT: break;
-    }
-    if (crossing->more)
-        say(stdout, " (and %zu more output%s)", crossing->more, crossing->more == 1 ? "" : "s");
-    say(stdout, "\n");
-}
-
 static int check_limits(const struct audit_options *options, const struct ulp_audit *audit)
 {
     struct ulp_error error;
@@ -317,11 +290,19 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
         if (ulp_audit_check(audit, options->limits[i], options->allow_nonfinite_inputs, &crossings,
                             &error) != ULP_OK)
             return fail(&error);
-        for (size_t c = 0; c < crossings.count; c++)
-            print_crossing(options->limits[i], &crossings.items[c]);
+        for (size_t c = 0; c < crossings.count; c++) {
+            char *text = NULL;
+            if (ulp_crossing_text(&crossings.items[c], options->limits[i], &text, &error) == ULP_OK)
+                say(stdout, "limit crossed: %s: %s\n", options->limits[i], text);
+            free(text);
+        }
         code = crossings.count ? ULP_ERROR_LIMIT : code;
         free(crossings.items);
     }
+    if (options->junit &&
+        ulp_report_junit(audit, options->limits, options->limit_count,
+                         options->allow_nonfinite_inputs, options->junit, &error) != ULP_OK)
+        return fail(&error);
     return code;
 }
 
@@ -448,6 +429,9 @@ static int run_audit(const struct audit_options *options)
     if (status == ULP_OK && options->out)
         status = spare_inputs_of_report(options->out, model, options->common.inputs,
                                         options->common.input_count, &error);
+    if (status == ULP_OK && options->junit)
+        status = spare_inputs(options->junit, model, options->common.inputs,
+                              options->common.input_count, &error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, &error);
     if (status == ULP_OK) {

@@ -3,6 +3,7 @@ ulpscope_SOURCES = \
 	%D%/command.h \
 	%D%/command_arith.c \
 	%D%/command_audit.c \
+	%D%/command_compare.c \
 	%D%/command_conformance.c \
 	%D%/command_mma.c \
 	%D%/command_ops.c \

@@ -20,6 +20,8 @@ static const struct {
     {"audit", command_audit,
      "run a model in several arithmetics beside a reference; say which layer loses accuracy"},
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
+    {"compare", command_compare,
+     "say whether what another framework recorded is what its arithmetic explains, or why not"},
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance,
      "run ONNX's own test cases and count passed, failed, out of scope"},
@@ -37,15 +39,15 @@ static void print_help(FILE *out)
         out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
-    fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
-          "  ulpscope --version        version\n\n"
-          "Start here:\n"
-          "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
-          "Exit codes: 0 done; 1 done, and a limit given with --fail-above was crossed or\n"
-          "a conformance case failed; 2 usage; 3 unreadable or malformed input; 4 unsupported "
-          "model;\n"
-          "5 out of memory or --max-memory reached.\n",
-          out);
+    fputs(
+        "\n  ulpscope COMMAND --help   options and examples of a command\n"
+        "  ulpscope --version        version\n\n"
+        "Start here:\n"
+        "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
+        "Exit codes: 0 done; 1 done, and a limit given with --fail-above was crossed, a recording\n"
+        "is not explained or a conformance case failed; 2 usage; 3 unreadable or malformed input;\n"
+        "4 unsupported model; 5 out of memory or --max-memory reached.\n",
+        out);
 }
 
 /* Memory that is freed stays the process's: a run that follows another (--repeat, samples) then

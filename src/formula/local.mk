@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/adjoint.c %D%/adjoint.h \
 	%D%/build.c %D%/build.h \
 	%D%/evaluate.c %D%/evaluate.h \
 	%D%/evaluate_memory.c \

@@ -306,9 +306,18 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     char *summary;
     struct ulp_crossing_list crossings;
     audit->seconds = 0;
-    CALL(ulp_audit_check(audit, "max_abs=0.5", true, &crossings, e));
-    for (size_t c = 0; c < crossings.count; c++)
+    static const char *const limits[] = {"max_abs=0.5"};
+    CALL(ulp_limit_check(limits[0], NULL, NULL, e));
+    CALL(ulp_audit_check(audit, limits[0], true, &crossings, e));
+    for (size_t c = 0; c < crossings.count; c++) {
+        char *text;
+        CALL(ulp_crossing_text(&crossings.items[c], limits[0], &text, e));
+        add_bytes(digest, text, strlen(text));
         add_bytes(digest, &crossings.items[c].value, sizeof crossings.items[c].value);
+        free(text);
+    }
+    CALL(ulp_report_junit(audit, limits, 1, true, test_folder("out.xml"), e));
+    add_file(digest, test_folder("out.xml"));
     free(crossings.items);
     CALL(ulp_report_summary(audit, 100, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));
@@ -418,6 +427,50 @@ static void digest_spreads(struct digest *digest)
     ulp_spreads_free(&spreads);
 }
 
+static void tell_host(void *context, size_t part, size_t part_count)
+{
+    (void)part, (void)part_count;
+    ++*(size_t *)context;
+    expect_state("a call of begins");
+}
+
+static void digest_comparison(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_tensor_set outputs;
+    struct ulp_plan *plan;
+    struct ulp_comparison comparison;
+    size_t told = 0;
+    char *summary, name[] = "recorded";
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_plan_options plan_options = {.inputs = &inputs};
+    const struct ulp_run_options run = {.thread_count = 1};
+    find_lanes(lanes);
+    CALL(ulp_plan_create(model, &lanes[1], 1, &plan_options, &plan, e));
+    CALL(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, e));
+    const struct ulp_recording recording = {.name = name, .tensors = outputs};
+    const struct ulp_compare_options options = {.reference = lanes[0],
+                                                .arithmetics = &lanes[2],
+                                                .arithmetic_count = 1,
+                                                .trials = 2,
+                                                .run = run,
+                                                .progress = &observer,
+                                                .begins = tell_host};
+    CALL(ulp_compare_recordings(model, &inputs, &recording, 1, &options, &comparison, e));
+    ck_assert_uint_ge(told, 10);
+    comparison.seconds = 0;
+    CALL(ulp_comparison_summary(&comparison, 100, false, &summary, e));
+    add_bytes(digest, summary, strlen(summary));
+    CALL(ulp_comparison_write(&comparison, test_folder("comparison"), e));
+    add_file(digest, test_folder("comparison/compare.json"));
+    free(summary);
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&outputs);
+    ulp_plan_free(plan);
+}
+
 static const struct subject {
     const char *name;
     void (*digest)(struct digest *digest);
@@ -425,7 +478,7 @@ static const struct subject {
     {"formats", digest_formats},     {"arithmetics", digest_arithmetics},
     {"elements", digest_elements},   {"files", digest_files},
     {"the audit", digest_audit},     {"the certificate", digest_certificate},
-    {"the spreads", digest_spreads},
+    {"the spreads", digest_spreads}, {"the comparison", digest_comparison},
 };
 
 START_TEST(hosts_change_no_bit)

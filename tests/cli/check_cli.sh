@@ -9,7 +9,7 @@ z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.n
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit run ops conformance arith mma; do
+for command in audit run compare ops conformance arith mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -110,6 +110,18 @@ expect 2 "two arithmetics for run" "$program" run "$model" -i "$inputs" -a fp32 
 expect 2 "two arithmetics for conformance" "$program" conformance "$cases" -a fp32 -a fp16
 expect 0 "limit kept" "$program" audit "$model" -i "$inputs" --arith fp32 --fail-above nonfinite=0 --fail-above sqnr_db=60
 
+expect 1 "limits of one output and arithmetic" "$program" audit "$model" -i "$inputs" -a fp16,fp32 -q --fail-above fp16:logits:sqnr_db=40 --fail-above fp32:sqnr_db=60 \
+    --fail-above diverged=0 --fail-above outputs.nonfinite=0 --junit limits.xml
+shows out "limit crossed: fp16:logits:sqnr_db=40: fp16, output logits of node head/Gemm: sqnr_db 2.2" "limits of one output and arithmetic"
+[ "$(grep -c 'limit crossed' out)" -eq 1 ] || fail "a limit of one arithmetic crossed by another"
+shows limits.xml 'tests="4" failures="1"' "limits as XML"
+expect 0 "limits as XML are XML" python3 -c 'import xml.etree.ElementTree as e; assert len(e.parse("limits.xml").getroot().findall("testcase/failure")) == 1'
+expect 2 "a limit of no output" "$program" audit "$model" -i "$inputs" -a fp16 -q --fail-above fp16:logit:sqnr_db=40
+shows err "outputs: logits" "a limit of no output"
+lines err 1 "a limit of no output"
+expect 2 "a limit of no arithmetic" "$program" audit "$model" -i "$inputs" -a fp16 -q --fail-above bf16:sqnr_db=40
+expect 2 "XML of no limits" "$program" audit "$model" -i "$inputs" -a fp16 -q --junit limits.xml
+
 # Nodes kept in another arithmetic.
 expect 0 "nodes kept" "$program" audit "$model" -i "$inputs" -a fp16 --keep 'block/norm1/Sum=fp32' --keep '#6-8=fp32' -o kept_report -q
 shows out "fp16,keep=block/norm1/Sum=fp32,keep=#6-8=fp32" "the name of what is kept"
@@ -197,6 +209,29 @@ expect 2 "unknown arith" "$program" arith fp17
 
 expect 0 "list of units" "$program" mma --list
 shows out h200.mma.f16.f32 "list of units"
+
+# Recordings beside the truth.
+expect 0 "record" "$program" run "$model" -i "$inputs" -a fp32,split-k=4 -o fp32.npz --all-values -q
+expect 0 "record in fp16" "$program" run "$model" -i "$inputs" -a bf16 -o bf16.json -q
+expect 0 "an honest recording" "$program" compare "$model" -i "$inputs" fp32.npz -a fp32 --trials 4 -o compared -q
+shows out "explained by fp32" "an honest recording"
+shows compared/compare.json '"first_unexplained": null' "an honest recording"
+expect 1 "another format" "$program" compare "$model" -i "$inputs" bf16.json fp32.npz --trials 4 -o compared -q
+shows out "give --arith bf16" "another format"
+shows out "furthest apart in 'logits'" "two recordings"
+shows compared/compare.json '"kind": "format"' "another format"
+expect 0 "two arithmetics" "$program" compare "$model" -i "$inputs" bf16.json fp32.npz -a fp32 -a bf16 --trials 2 -q
+expect 0 "without inputs of its own" "$program" compare "$model" fp32.npz --recorded-inputs "$inputs" --trials 2 -q
+expect 2 "nothing recorded" "$program" compare "$model" -i "$inputs"
+expect 2 "one trial" "$program" compare "$model" -i "$inputs" fp32.npz --trials 1
+expect 2 "which inputs" "$program" compare "$model" fp32.npz
+expect 3 "no such recording" "$program" compare "$model" -i "$inputs" nowhere.npz
+expect 3 "nothing to compare" "$program" compare "$model" -i "$inputs" "$inputs"
+shows err "nothing to compare" "nothing to compare"
+lines err 1 "nothing to compare"
+expect 3 "no such iteration" "$program" compare "$model" -i "$inputs" bf16.json --iteration 3
+expect 5 "compare within a budget" "$program" compare "$model" -i "$inputs" fp32.npz --max-memory 200K
+
 expect 2 "unknown unit" "$program" mma h300.mma.f16.f32 out.npz d.npz
 expect 3 "arrays of another kind" "$program" mma h200.mma.f16.f32 out.npz d.npz
 if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then

@@ -4,5 +4,5 @@
 int main(void)
 {
     return test_run(parse_suite(), evaluate_suite(), outputs_suite(), integers_suite(),
-                    layout_suite(), fuzz_suite(), NULL);
+                    layout_suite(), fuzz_suite(), adjoint_suite(), NULL);
 }

@@ -12,6 +12,7 @@ Suite *outputs_suite(void);
 Suite *integers_suite(void);
 Suite *layout_suite(void);
 Suite *fuzz_suite(void);
+Suite *adjoint_suite(void);
 
 /* A reproducible source of numbers. */
 struct source {

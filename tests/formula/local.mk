@@ -1,6 +1,7 @@
 check_PROGRAMS += check_formula
 TESTS += check_formula
 check_formula_SOURCES = %D%/check_formula.c %D%/formula_test.h \
+	%D%/check_adjoint.c \
 	%D%/check_evaluate.c \
 	%D%/check_fuzz.c \
 	%D%/check_integers.c \

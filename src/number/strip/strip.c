@@ -6,7 +6,7 @@
 
 enum { ALONE, CHAINED };
 const struct ulp_primitive_row ulp_primitive_rows[ULP_PRIMITIVE_COUNT] = {
-#define PRIMITIVE(name, spelling, arity, result, chain) \
+#define PRIMITIVE(name, spelling, arity, result, chain, ...) \
     [ULP_PRIMITIVE_##name] = {spelling, arity, ULP_RESULT_##result, chain},
 #include "number/primitive.def"
 #undef PRIMITIVE

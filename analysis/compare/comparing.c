@@ -1,0 +1,58 @@
+/* What every part of a comparison uses. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+enum ulp_status ulp_comparing_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the comparison");
+}
+
+char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text)
+{
+    return ulp_arena_text(comparing->out->memory, text, strlen(text));
+}
+
+ptrdiff_t ulp_round_find(const struct ulp_names *names, const char *name, size_t round)
+{
+    char full[1024];
+    if (!round)
+        return ulp_names_find(names, name);
+    if (snprintf(full, sizeof full, "%s[%zu]", name, round) >= (int)sizeof full)
+        return -1;
+    return ulp_names_find(names, full);
+}
+
+void ulp_comparing_begins(struct ulp_comparing *comparing)
+{
+    const struct ulp_compare_options *options = comparing->options;
+    if (options->begins && options->progress) {
+        struct ulp_environment *paused = ulp_environment_pause();
+        options->begins(options->progress->context, comparing->part, comparing->part_count);
+        ulp_environment_resume(paused);
+    }
+    comparing->part++;
+}
+
+void ulp_comparison_free(struct ulp_comparison *comparison)
+{
+    if (!comparison)
+        return;
+    ulp_arena_free(comparison->memory);
+    *comparison = (struct ulp_comparison){0};
+}
+
+enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_cause *cause,
+                              enum ulp_cause_kind kind, struct ulp_text *text, const char *input,
+                              struct ulp_error *error)
+{
+    cause->kind = kind;
+    cause->text = text->failed ? NULL : ulp_comparing_text(comparing, text->data ? text->data : "");
+    ulp_text_free(text);
+    if (input)
+        cause->input = ulp_comparing_text(comparing, input);
+    return cause->text && (cause->input || !input) ? ULP_OK : ulp_comparing_memory(error);
+}

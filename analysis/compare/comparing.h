@@ -1,0 +1,184 @@
+/* A comparison in the making.
+ *
+ *   match.c     which value of the graph each recorded array is
+ *   layout.c    recorded tensors in the graph's layout
+ *   collect.c   the run on the inputs: reference, arithmetics and their schedules side by side
+ *   trials.c    runs of problems close by
+ *   expected.c  from both: how large errors of an arithmetic are at a tensor, and the judgement
+ *   cause.c     why the first unexplained tensor is not; suspects.c, fit.c, guess.c help it */
+#ifndef ULP_ANALYSIS_COMPARE_COMPARING_H
+#define ULP_ANALYSIS_COMPARE_COMPARING_H
+
+#include <ulpscope/compare.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "base/names.h"
+
+#define ULP_TRIALS_DEFAULT 8
+
+/* Of errors at one tensor. */
+struct ulp_error_size {
+    double rms, max_abs;
+    size_t nonfinite;
+};
+
+/* What is known of an arithmetic's errors at one tensor. */
+struct ulp_members {
+    struct ulp_error_size actual; /* on the inputs themselves, of the worst schedule */
+    size_t trials;
+    double square_sum;     /* of the trials' rms */
+    double max_abs;        /* of all trials */
+    size_t nonfinite;      /* the most of any trial */
+    size_t pairs;          /* of consecutive trials, */
+    double cosine_squares; /* and the sum over them of the squared cosine between their errors */
+    double moved_rms, moved_max; /* the most that a trial's reference was away from the reference */
+    bool open;                   /* it follows a decision that some member turns */
+    bool shapeless;              /* some member gives another shape */
+};
+
+/* Beside comparison->tensors[i]. */
+struct ulp_compared_work {
+    const struct ulp_tensor **recorded; /* by recording, as it was read; NULL */
+    struct ulp_tensor *turned;          /* by recording: in the graph's layout; no data: it is */
+    struct ulp_error_size *stored;      /* by recording: of rounding the reference to its type */
+    struct ulp_members *members;        /* by arithmetic */
+    double *reference;                  /* its values */
+    float *previous;                    /* errors of the trial before */
+    size_t count;                       /* of elements */
+    double floor; /* error of this size is its operator's in any library; find_floor in collect.c */
+    size_t order; /* in which the run came to it; SIZE_MAX: it did not */
+};
+
+/* Names of values that follow a decision that some member of an arithmetic turns. */
+struct ulp_open_values {
+    struct ulp_names names;
+    int count;
+};
+
+struct ulp_comparing {
+    const struct ulp_model *model;
+    const struct ulp_tensor_set *inputs;
+    const struct ulp_recording *recordings;
+    size_t recording_count;
+    const struct ulp_compare_options *options;
+    size_t trials;
+    struct ulp_plan *plan;
+    struct ulp_pool *pool;
+    struct ulp_comparison *out;
+    struct ulp_arena *arena;        /* what is not the result's */
+    struct ulp_compared_work *work; /* of out->tensors */
+    struct ulp_names numbers;       /* of out->tensors by name */
+    struct ulp_names decided;       /* decisions by name */
+    struct ulp_tensor *decisions;   /* by number */
+    size_t decision_count, decision_capacity;
+    struct ulp_open_values *open; /* by arithmetic */
+    size_t told;                  /* tensors that the run has come to */
+    size_t part, part_count;
+};
+
+enum ulp_status ulp_comparing_memory(struct ulp_error *error);
+static inline struct ulp_budget *ulp_comparing_budget(const struct ulp_comparing *comparing)
+{
+    return ulp_arena_budget(comparing->arena);
+}
+/* What was recorded, in the graph's layout. */
+static inline const struct ulp_tensor *ulp_recorded(const struct ulp_compared_work *work,
+                                                    size_t file)
+{
+    return work->turned[file].data ? &work->turned[file] : work->recorded[file];
+}
+/* A copy of text in the result's memory; NULL: there is none left. */
+char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text);
+/* The number in `names` of NAME, or of NAME[k] of a later round; -1: it is not there. */
+ptrdiff_t ulp_round_find(const struct ulp_names *names, const char *name, size_t round);
+/* The number of a tensor of the comparison. */
+static inline ptrdiff_t ulp_compared_find(const struct ulp_comparing *comparing, const char *name,
+                                          size_t round)
+{
+    return ulp_round_find(&comparing->numbers, name, round);
+}
+/* text becomes the cause's and is freed; input may be NULL. */
+enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_cause *cause,
+                              enum ulp_cause_kind kind, struct ulp_text *text, const char *input,
+                              struct ulp_error *error);
+/* Told before each run. */
+void ulp_comparing_begins(struct ulp_comparing *comparing);
+/* measure.c: everything but causes; ulp_comparing_free in any case. */
+enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error);
+void ulp_comparing_free(struct ulp_comparing *comparing);
+/* The same of `file` alone on other inputs; causes are not looked for. */
+enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
+                                  const struct ulp_tensor_set *inputs, size_t file,
+                                  const struct ulp_arithmetic *arithmetics, size_t arithmetic_count,
+                                  struct ulp_comparison *out, struct ulp_error *error);
+
+/* match.c: out->tensors in no order yet, and what could not be matched. */
+enum ulp_status ulp_compare_match(struct ulp_comparing *comparing, struct ulp_error *error);
+
+/* layout.c: the tensor in like's layout when it has the channels of each picture last and like has
+ * them first, or the reverse; else *out has no data. */
+enum ulp_status ulp_layout_turn(struct ulp_tensor *out, const struct ulp_tensor *recorded,
+                                const struct ulp_tensor *like, struct ulp_budget *budget,
+                                struct ulp_error *error);
+
+/* collect.c */
+enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_error *error);
+
+/* decisions.c: look at a node in a run, in lane 0, which stands for the truth, and in the lanes of
+ * an arithmetic from `first` to before `last`. Decisions of lane 0 are kept (keep), or compared
+ * with those kept. */
+enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t arithmetic,
+                                     const struct ulp_event *event, size_t first, size_t last,
+                                     bool keep, struct ulp_error *error);
+bool ulp_is_open(const struct ulp_comparing *comparing, size_t arithmetic, const char *name);
+
+/* trials.c: the arithmetic of that index on problems close by. */
+enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,
+                                struct ulp_error *error);
+
+/* expected.c. What errors of an arithmetic at a tensor are like: whatever estimates them, a better
+ * bound included, stands here and nowhere else. */
+struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *work,
+                                             size_t arithmetic);
+void ulp_compare_judge(struct ulp_comparing *comparing);
+
+/* tail.c: the ratio that the root mean square of an error with `freedom` directions exceeds with
+ * that probability, when compared with the root mean square of `trials` others of its kind. */
+double ulp_ratio_limit(double freedom, size_t trials, double probability);
+
+/* suspects.c: what a tensor comes from, back to tensors that the recording has and that are
+ * explained. */
+struct ulp_suspects {
+    size_t count;
+    const char **nodes, **ops; /* in graph order, the tensor's own node last */
+    size_t input_count;
+    const char **inputs; /* of the graph, that it comes from and that are not recorded */
+};
+enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                  struct ulp_suspects *out, struct ulp_error *error);
+
+/* guess.c: how an input that was not recorded may have been prepared, judged by the tensor that
+ * was: every usual way is run and the best is described; text stays empty when none comes close.
+ * *sure: with it everything recorded is explained. */
+enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                const char *input, struct ulp_text *text, bool *sure,
+                                struct ulp_error *error);
+
+/* cause.c: fills in out->files[file].cause. */
+enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
+                                  struct ulp_error *error);
+/* cause_input.c: tensor is an input, and recorded. */
+enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                  struct ulp_cause *cause, struct ulp_error *error);
+/* ... no input is unexplained, but some were recorded in another layout than the graph's: were
+ * their elements taken in the order in which they were recorded? cause->text stays NULL when
+ * not. */
+enum ulp_status ulp_explain_order(const struct ulp_comparing *comparing, size_t file,
+                                  struct ulp_cause *cause, struct ulp_error *error);
+/* cause_format.c: cause->text stays NULL when no other arithmetic is likely. */
+enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t file,
+                                   size_t tensor, struct ulp_cause *cause, struct ulp_error *error);
+
+#endif

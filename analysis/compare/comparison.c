@@ -1,0 +1,37 @@
+/* A comparison from its beginning to its end. */
+#include "analysis/compare/comparing.h"
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
+                                       const struct ulp_tensor_set *inputs,
+                                       const struct ulp_recording *recordings,
+                                       size_t recording_count,
+                                       const struct ulp_compare_options *options,
+                                       struct ulp_comparison *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_comparing comparing = {.model = model,
+                                      .inputs = inputs,
+                                      .recordings = recordings,
+                                      .recording_count = recording_count,
+                                      .options = options,
+                                      .trials =
+                                          options->trials ? options->trials : ULP_TRIALS_DEFAULT,
+                                      .out = out};
+    const double started = ulp_seconds_now();
+    *out = (struct ulp_comparison){0};
+    if (!recording_count || !options->arithmetic_count)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a comparison needs a recording and an arithmetic at least");
+    enum ulp_status status = ulp_comparing_measure(&comparing, error);
+    for (size_t f = 0; f < recording_count && !options->no_cause && status == ULP_OK; f++)
+        status = ulp_compare_cause(&comparing, f, error);
+    ulp_comparing_free(&comparing);
+    out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_comparison_free(out);
+    return status;
+}

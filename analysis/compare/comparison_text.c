@@ -1,0 +1,321 @@
+/* A comparison on the terminal: first what to do, then figures. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/compare.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "analysis/page.h"
+
+#define ROWS_MAX 24
+#define OP_COLUMNS 14
+#define NAME_AT 67 /* columns before the name in the table */
+#define UNMATCHED_SHOWN 3
+
+static size_t count_columns(const char *text, size_t length)
+{
+    size_t columns = 0;
+    for (const char *end = text + length; text < end;) {
+        struct ulp_shown shown;
+        text = ulp_show_character(&shown, text, end);
+        columns += (size_t)(shown.columns > 0 ? shown.columns : 0);
+    }
+    return columns;
+}
+
+/* Words of the text in lines that begin `indent` columns in, the first `used` columns on. A word
+ * longer than a line has one of its own. */
+static void add_wrapped(const struct ulp_page *page, const char *text, size_t indent, size_t used)
+{
+    struct ulp_text *out = page->out;
+    const size_t width = (size_t)(page->width ? page->width : ULP_PAGE_WIDTH);
+    size_t column = used;
+    for (bool first = true; *text; first = false) {
+        const size_t length = strcspn(text, " "), columns = count_columns(text, length);
+        if (!first && column + 1 + columns > width) {
+            ulp_text_add(out, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!first) {
+            ulp_text_add(out, " ");
+            column++;
+        }
+        ulp_text_add(out, "%.*s", (int)length, text);
+        column += columns;
+        text += length + (text[length] == ' ');
+    }
+    ulp_text_add(out, "\n");
+}
+
+static double excess(const struct ulp_compared_value *value)
+{
+    return value->reshaped ? INFINITY
+                           : fmax(value->ratio / value->limit, value->max_ratio / value->max_limit);
+}
+
+/* "its error is 41 times what fp32 makes there (limit 4.5)" */
+static void add_measure(struct ulp_text *out, const struct ulp_comparison *comparison,
+                        const struct ulp_compared_value *value)
+{
+    const char *arithmetic = comparison->arithmetics[value->by];
+    const bool largest = value->ratio <= value->limit;
+    const double ratio = largest ? value->max_ratio : value->ratio,
+                 limit = largest ? value->max_limit : value->limit;
+    if (value->reshaped)
+        ulp_text_add(out, "it has another shape");
+    else if (value->truth.nonfinite && excess(value) <= 1)
+        ulp_text_add(out, "%zu of its values are infinite or NaN, and none in %s",
+                     value->truth.nonfinite, arithmetic);
+    else if (isinf(ratio))
+        ulp_text_add(out, "its error is %.2g where %s makes none", value->truth.max_abs,
+                     arithmetic);
+    else
+        ulp_text_add(out, "its %s is %.3g times what %s makes there (limit %.2g)",
+                     largest ? "largest error" : "error", ratio, arithmetic, limit);
+}
+
+static void add_unmatched(const struct ulp_page *page, const struct ulp_compared_file *file)
+{
+    if (!file->unmatched_count)
+        return;
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%zu of its arrays %s not compared (no tensor that the graph computes): ",
+                 file->unmatched_count, file->unmatched_count == 1 ? "is" : "are");
+    for (size_t u = 0; u < file->unmatched_count && u < UNMATCHED_SHOWN; u++)
+        ulp_text_show(&text, "%s'%s'", u ? ", " : "", file->unmatched[u]);
+    ulp_text_add(&text, file->unmatched_count > UNMATCHED_SHOWN ? ", ..." : "");
+    ulp_text_add(page->out, "  ");
+    if (text.data)
+        add_wrapped(page, text.data, 2, 2);
+    page->out->failed |= text.failed;
+    ulp_text_free(&text);
+}
+
+/* The tensor of the file that comes nearest to its limit. */
+static const struct ulp_compared_tensor *find_nearest(const struct ulp_comparison *comparison,
+                                                      size_t file)
+{
+    const struct ulp_compared_tensor *nearest = NULL;
+    double most = -1;
+    for (size_t t = 0; t < comparison->tensor_count; t++) {
+        const struct ulp_compared_value *value = &comparison->tensors[t].values[file];
+        if (value->recorded && excess(value) > most) {
+            most = excess(value);
+            nearest = &comparison->tensors[t];
+        }
+    }
+    return nearest;
+}
+
+/* A sentence begins with a capital. */
+static void add_sentences(struct ulp_text *out, const char *text)
+{
+    const bool small = *text >= 'a' && *text <= 'z';
+    ulp_text_add(out, "%c%s", small ? *text - 'a' + 'A' : *text, *text ? text + 1 : "");
+}
+
+/* What is explained, by what, and how narrowly. */
+static void add_explained(struct ulp_text *text, const struct ulp_comparison *comparison, size_t f)
+{
+    const struct ulp_compared_file *file = &comparison->files[f];
+    const struct ulp_compared_tensor *nearest = find_nearest(comparison, f);
+    ulp_text_add(text, "explained by %s (%zu tensor%s).",
+                 file->by >= 0 ? comparison->arithmetics[file->by] : "the arithmetics together",
+                 file->tensor_count, file->tensor_count == 1 ? "" : "s");
+    ulp_text_show(text, " Nearest to its limit: '%s', ", nearest->name);
+    add_measure(text, comparison, &nearest->values[f]);
+    ulp_text_add(text, ". ");
+    add_sentences(text, file->cause.text ? file->cause.text : "");
+}
+
+/* Why it is not explained, and then where. */
+static void add_unexplained(struct ulp_text *text, const struct ulp_comparison *comparison,
+                            size_t f)
+{
+    const struct ulp_compared_file *file = &comparison->files[f];
+    const struct ulp_compared_tensor *tensor = &comparison->tensors[file->first_unexplained];
+    ulp_text_add(text, "NOT explained. ");
+    add_sentences(text, file->cause.text ? file->cause.text : "");
+    ulp_text_show(text, "\nFirst unexplained: '%s'", tensor->name);
+    if (tensor->node)
+        ulp_text_show(text, " (node %td %s, %s)", tensor->index, tensor->node, tensor->op);
+    else
+        ulp_text_add(text, " (an input)");
+    ulp_text_add(text, ": ");
+    add_measure(text, comparison, &tensor->values[f]);
+    ulp_text_add(text, ".");
+}
+
+static void add_verdict(const struct ulp_page *page, const struct ulp_comparison *comparison,
+                        size_t f)
+{
+    const struct ulp_compared_file *file = &comparison->files[f];
+    struct ulp_text *out = page->out, text = {0};
+    if (file->explained)
+        add_explained(&text, comparison, f);
+    else
+        add_unexplained(&text, comparison, f);
+    out->failed |= text.failed;
+    if (!text.failed) {
+        ulp_text_show(out, "%s%s%s: %s", page->bold, file->name, page->off,
+                      file->explained ? "" : page->red);
+        char *rest = strchr(text.data, '\n');
+        if (rest)
+            *rest++ = '\0';
+        add_wrapped(page, text.data, 2, count_columns(file->name, strlen(file->name)) + 2);
+        ulp_text_add(out, "%s", file->explained ? "" : page->off);
+        if (rest) {
+            ulp_text_add(out, "  ");
+            add_wrapped(page, rest, 2, 2);
+        }
+    }
+    ulp_text_free(&text);
+    add_unmatched(page, file);
+}
+
+/* ---- figures ---- */
+
+static int by_excess(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Rows of at least this excess are shown, so that they are not more than ROWS_MAX. */
+static double find_threshold(const struct ulp_comparison *comparison, size_t file)
+{
+    double *all = calloc(comparison->tensor_count + 1, sizeof *all), threshold = -1;
+    size_t count = 0;
+    for (size_t t = 0; all && t < comparison->tensor_count; t++)
+        if (comparison->tensors[t].values[file].recorded)
+            all[count++] = excess(&comparison->tensors[t].values[file]);
+    if (count > ROWS_MAX) {
+        qsort(all, count, sizeof *all, by_excess);
+        threshold = all[ROWS_MAX - 1];
+    }
+    free(all);
+    return threshold;
+}
+
+static void add_number(struct ulp_text *out, bool given, double value, const char *format)
+{
+    char text[32] = "-";
+    if (given && !isnan(value))
+        snprintf(text, sizeof text, format, value);
+    ulp_text_add(out, "%9s", text);
+}
+
+static void add_row(const struct ulp_page *page, const struct ulp_compared_tensor *tensor,
+                    size_t file)
+{
+    const struct ulp_compared_value *value = &tensor->values[file];
+    const struct ulp_metrics *from = &value->arithmetics[value->by];
+    const bool measured = value->truth.count > 0;
+    struct ulp_text *out = page->out;
+    char op[ULP_SHOWN_BYTES];
+    ulp_text_add(out, "%s%c", value->explained ? "" : page->red,
+                 !value->explained                  ? '!'
+                 : tensor->expected[value->by].open ? '~'
+                                                    : ' ');
+    if (value->reshaped) {
+        ulp_text_add(out, "%-51s", "  another shape");
+    } else {
+        add_number(out, true, tensor->range.ref_rms, "%.2e");
+        add_number(out, measured, value->truth.rms, "%.2e");
+        add_number(out, measured, value->truth.max_abs, "%.2e");
+        add_number(out, from->count > 0, from->rms, "%.2e");
+        add_number(out, measured, value->ratio, "%.3g");
+        ulp_text_add(out, "%6.2g", value->limit);
+    }
+    ulp_text_add(out, " %s",
+                 ulp_show(op, sizeof op, tensor->op ? tensor->op : "input", OP_COLUMNS,
+                          OP_COLUMNS));
+    ulp_page_name(page, tensor->name, NAME_AT);
+    ulp_text_add(out, "%s\n", value->explained ? "" : page->off);
+}
+
+static void add_table(const struct ulp_page *page, const struct ulp_comparison *comparison,
+                      size_t file)
+{
+    const double threshold = find_threshold(comparison, file);
+    struct ulp_text *out = page->out;
+    size_t shown = 0;
+    if (comparison->file_count > 1)
+        ulp_text_show(out, "\n%s%s%s", page->bold, comparison->files[file].name, page->off);
+    ulp_text_add(out, "\n%s %9s%9s%9s%9s%9s%6s %-*s%s%s\n", page->dim, "ref rms", "rms", "max abs",
+                 "from it", "ratio", "limit", OP_COLUMNS, "op", "tensor", page->off);
+    for (size_t t = 0; t < comparison->tensor_count; t++) {
+        const struct ulp_compared_value *value = &comparison->tensors[t].values[file];
+        const bool first = comparison->files[file].first_unexplained == (ptrdiff_t)t;
+        if (!value->recorded || (!first && (shown >= ROWS_MAX || !(excess(value) >= threshold))))
+            continue;
+        add_row(page, &comparison->tensors[t], file);
+        shown++;
+    }
+    if (shown < comparison->files[file].tensor_count)
+        ulp_text_add(out, "  %zu more are nearer to the truth (all are in compare.json: --out)\n",
+                     comparison->files[file].tensor_count - shown);
+}
+
+/* Where two files are furthest apart. */
+static void add_pair(const struct ulp_page *page, const struct ulp_comparison *comparison,
+                     size_t file, size_t other)
+{
+    const struct ulp_compared_tensor *furthest = NULL;
+    double most = -1;
+    for (size_t t = 0; t < comparison->tensor_count; t++) {
+        const struct ulp_compared_tensor *tensor = &comparison->tensors[t];
+        const struct ulp_metrics *between = &tensor->values[file].others[other];
+        const double apart = between->rms / tensor->range.ref_rms;
+        if (between->count && apart > most) {
+            most = apart;
+            furthest = tensor;
+        }
+    }
+    struct ulp_text text = {0};
+    if (!furthest)
+        ulp_text_show(&text, "%s and %s have no tensor in common.", comparison->files[other].name,
+                      comparison->files[file].name);
+    else if (!(most > 0))
+        ulp_text_show(&text, "%s and %s are equal.", comparison->files[other].name,
+                      comparison->files[file].name);
+    else
+        ulp_text_show(&text,
+                      "%s and %s are furthest apart in '%s': rms %.2e, %.2g of the reference's.",
+                      comparison->files[other].name, comparison->files[file].name, furthest->name,
+                      furthest->values[file].others[other].rms, most);
+    if (text.data)
+        add_wrapped(page, text.data, 2, 0);
+    page->out->failed |= text.failed;
+    ulp_text_free(&text);
+}
+
+enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, int width,
+                                       bool colour, char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    *out = NULL;
+    for (size_t f = 0; f < comparison->file_count; f++)
+        add_verdict(&page, comparison, f);
+    for (size_t f = 0; f < comparison->file_count; f++)
+        for (size_t other = 0; other < f; other++)
+            add_pair(&page, comparison, f, other);
+    for (size_t f = 0; f < comparison->file_count; f++)
+        add_table(&page, comparison, f);
+    ulp_text_add(&text,
+                 "%srms, max abs: of recorded - %s; from it: rms of recorded - what the arithmetic "
+                 "gives;\nratio: rms over what the arithmetic makes there; ! not explained, ~ "
+                 "follows an open decision%s\n",
+                 page.dim, comparison->reference, page.off);
+    if (text.failed) {
+        ulp_text_free(&text);
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
+    }
+    *out = text.data;
+    return ULP_OK;
+}

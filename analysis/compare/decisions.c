@@ -1,0 +1,122 @@
+/* Decisions: indices, comparisons, roundings to steps. Where another rounding turns one, what
+ * follows is away by the size of the choice and not by the size of roundings; such values are
+ * open. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+bool ulp_is_open(const struct ulp_comparing *comparing, size_t arithmetic, const char *name)
+{
+    return ulp_names_find(&comparing->open[arithmetic].names, name) >= 0;
+}
+
+static enum ulp_status add_open(struct ulp_comparing *comparing, size_t arithmetic,
+                                const char *name, struct ulp_error *error)
+{
+    struct ulp_open_values *open = &comparing->open[arithmetic];
+    if (ulp_names_find(&open->names, name) >= 0)
+        return ULP_OK;
+    /* trials' names end with their plans */
+    const char *copy = ulp_arena_text(comparing->arena, name, strlen(name));
+    return copy && ulp_names_add(&open->names, copy, open->count++) ? ULP_OK
+                                                                    : ulp_comparing_memory(error);
+}
+
+static bool reads_float(const struct ulp_event *event)
+{
+    for (size_t i = 0; i < event->input_count; i++)
+        if (event->inputs[i].entire && ulp_element_is_float(event->inputs[i].entire->element))
+            return true;
+    return false;
+}
+
+/* Integers that come from floats, and floats that can only be whole. */
+static bool is_decision(const struct ulp_event *event, const struct ulp_tensor *value)
+{
+    static const char *const whole[] = {"Round", "Floor", "Ceil", "Sign"};
+    if (!ulp_element_is_float(value->element))
+        return reads_float(event);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        if (strcmp(event->op, whole[i]) == 0)
+            return true;
+    return false;
+}
+
+/* NULL: a lane that takes another way. */
+static bool is_equal(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    if (!a || !b || !ulp_tensor_same_shape(a, b))
+        return false;
+    if (!ulp_element_is_float(a->element))
+        return memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
+    for (size_t i = 0; i < a->count; i++) {
+        const double x = ulp_tensor_get(a, i), y = ulp_tensor_get(b, i);
+        if (x != y && !(x != x && y != y))
+            return false;
+    }
+    return true;
+}
+
+static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char *name,
+                                     size_t round, const struct ulp_tensor *value,
+                                     struct ulp_error *error)
+{
+    const size_t size = strlen(name) + 32;
+    char *full = ulp_arena_take(comparing->arena, size, 1);
+    if (!full)
+        return ulp_comparing_memory(error);
+    snprintf(full, size, round ? "%s[%zu]" : "%s", name, round);
+    enum ulp_status status =
+        ulp_grow(&comparing->decisions, comparing->decision_count, &comparing->decision_capacity,
+                 sizeof *comparing->decisions, ulp_comparing_budget(comparing), "decisions", error);
+    if (status == ULP_OK)
+        status = ulp_tensor_copy(&comparing->decisions[comparing->decision_count], value,
+                                 ulp_comparing_budget(comparing), error);
+    if (status != ULP_OK)
+        return status;
+    return ulp_names_add(&comparing->decided, full, (int)comparing->decision_count++)
+               ? ULP_OK
+               : ulp_comparing_memory(error);
+}
+
+/* Is output o another decision in some of the lanes, or than in the run on the inputs? */
+static enum ulp_status look_at(struct ulp_comparing *comparing, const struct ulp_event *event,
+                               size_t o, size_t first, size_t last, bool keep, bool *turned,
+                               struct ulp_error *error)
+{
+    const struct ulp_tensor *truth = event->values[o].entire;
+    const bool decision = is_decision(event, truth);
+    for (size_t l = first; l < last; l++) {
+        const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
+        *turned |=
+            !value || !ulp_tensor_same_shape(value, truth) || (decision && !is_equal(value, truth));
+    }
+    if (!decision)
+        return ULP_OK;
+    if (keep)
+        return keep_decision(comparing, event->output_names[o], event->round, truth, error);
+    const ptrdiff_t number =
+        ulp_round_find(&comparing->decided, event->output_names[o], event->round);
+    *turned |= !is_equal(number < 0 ? NULL : &comparing->decisions[number], truth);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t arithmetic,
+                                     const struct ulp_event *event, size_t first, size_t last,
+                                     bool keep, struct ulp_error *error)
+{
+    bool open = false;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < event->input_count; i++)
+        open |= ulp_is_open(comparing, arithmetic, event->input_names[i]);
+    for (size_t l = first; l < last && event->apart; l++)
+        open |= event->apart[l];
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
+        status = look_at(comparing, event, o, first, last, keep, &open, error);
+    for (size_t o = 0; o < event->output_count && open && status == ULP_OK; o++)
+        status = add_open(comparing, arithmetic, event->output_names[o], error);
+    return status;
+}

@@ -1,0 +1,152 @@
+/* A comparison but for its causes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "base/error.h"
+#include "graph/graph.h"
+#include "run/plan.h"
+#include "tensor/tensor.h"
+
+static enum ulp_status prepare(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    const struct ulp_compare_options *options = comparing->options;
+    struct ulp_comparison *out = comparing->out;
+    struct ulp_budget *const budget = ulp_model_budget(comparing->model);
+    enum ulp_status status = ulp_arena_create(&out->memory, budget, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&comparing->arena, budget, error);
+    if (status != ULP_OK)
+        return status;
+    comparing->numbers.budget = comparing->decided.budget = budget;
+    comparing->part_count = 1 + options->arithmetic_count * comparing->trials;
+    out->trials = comparing->trials;
+    out->arithmetic_count = options->arithmetic_count;
+    out->file_count = comparing->recording_count;
+    out->model_path = ulp_comparing_text(comparing, ulp_model_path(comparing->model));
+    out->reference = ulp_comparing_text(comparing, options->reference.name);
+    out->arithmetics = ulp_arena_take(out->memory, out->arithmetic_count, sizeof *out->arithmetics);
+    out->files = ulp_arena_take(out->memory, out->file_count, sizeof *out->files);
+    comparing->open =
+        ulp_arena_take(comparing->arena, out->arithmetic_count, sizeof *comparing->open);
+    bool whole =
+        out->model_path && out->reference && out->arithmetics && out->files && comparing->open;
+    for (size_t a = 0; whole && a < out->arithmetic_count; a++) {
+        out->arithmetics[a] = ulp_comparing_text(comparing, options->arithmetics[a].name);
+        comparing->open[a].names.budget = budget;
+        whole = out->arithmetics[a];
+    }
+    for (size_t f = 0; whole && f < out->file_count; f++) {
+        out->files[f].name = ulp_comparing_text(comparing, comparing->recordings[f].name);
+        whole = out->files[f].name;
+    }
+    return whole ? ulp_pool_create(&comparing->pool, options->run.thread_count, error)
+                 : ulp_comparing_memory(error);
+}
+
+void ulp_comparing_free(struct ulp_comparing *comparing)
+{
+    for (size_t t = 0; t < comparing->out->tensor_count; t++) {
+        ulp_free(comparing->work[t].reference);
+        ulp_free(comparing->work[t].previous);
+        for (size_t f = 0; f < comparing->recording_count; f++)
+            ulp_tensor_free(&comparing->work[t].turned[f]);
+    }
+    for (size_t d = 0; d < comparing->decision_count; d++)
+        ulp_tensor_free(&comparing->decisions[d]);
+    ulp_free(comparing->decisions);
+    for (size_t a = 0; comparing->open && a < comparing->out->arithmetic_count; a++)
+        ulp_names_free(&comparing->open[a].names);
+    ulp_names_free(&comparing->numbers);
+    ulp_names_free(&comparing->decided);
+    ulp_plan_free(comparing->plan);
+    ulp_pool_free(comparing->pool);
+    ulp_arena_free(comparing->arena);
+}
+
+/* Where each tensor goes: in the order in which the run came to them. */
+struct place {
+    size_t order, from;
+};
+
+static int by_order(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Tensors in the order in which the run came to them. One that it did not come to (of a branch not
+ * taken, of a round too many) is an array without a partner. */
+static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    struct ulp_comparison *out = comparing->out;
+    const size_t count = out->tensor_count;
+    struct place *places = ulp_arena_take(comparing->arena, count + 1, sizeof *places);
+    struct ulp_compared_tensor *tensors = ulp_arena_take(out->memory, count + 1, sizeof *tensors);
+    struct ulp_compared_work *work = ulp_arena_take(comparing->arena, count + 1, sizeof *work);
+    if (!places || !tensors || !work)
+        return ulp_comparing_memory(error);
+    for (size_t t = 0; t < count; t++)
+        places[t] = (struct place){comparing->work[t].order, t};
+    qsort(places, count, sizeof *places, by_order);
+    ulp_names_free(&comparing->numbers);
+    comparing->numbers.budget = ulp_comparing_budget(comparing);
+    size_t kept = 0;
+    bool whole = true;
+    for (size_t t = 0; t < count; t++) {
+        const size_t from = places[t].from;
+        if (places[t].order == SIZE_MAX) {
+            for (size_t f = 0; f < out->file_count; f++)
+                if (comparing->work[from].recorded[f])
+                    out->files[f].unmatched[out->files[f].unmatched_count++] =
+                        out->tensors[from].name;
+            continue;
+        }
+        tensors[kept] = out->tensors[from];
+        work[kept] = comparing->work[from];
+        whole = whole && ulp_names_add(&comparing->numbers, tensors[kept].name, (int)kept);
+        kept++;
+    }
+    out->tensors = tensors;
+    out->tensor_count = kept;
+    comparing->work = work;
+    return whole ? ULP_OK : ulp_comparing_memory(error);
+}
+
+enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    *comparing->out = (struct ulp_comparison){0};
+    enum ulp_status status = prepare(comparing, error);
+    if (status == ULP_OK)
+        status = ulp_compare_collect(comparing, error);
+    if (status == ULP_OK)
+        status = order_tensors(comparing, error);
+    for (size_t a = 0; a < comparing->out->arithmetic_count && status == ULP_OK; a++)
+        status = ulp_compare_try(comparing, a, error);
+    if (status == ULP_OK)
+        ulp_compare_judge(comparing);
+    return status;
+}
+
+enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
+                                  const struct ulp_tensor_set *inputs, size_t file,
+                                  const struct ulp_arithmetic *arithmetics, size_t arithmetic_count,
+                                  struct ulp_comparison *out, struct ulp_error *error)
+{
+    struct ulp_compare_options options = *comparing->options;
+    struct ulp_comparing again = {.model = comparing->model,
+                                  .inputs = inputs,
+                                  .recordings = &comparing->recordings[file],
+                                  .recording_count = 1,
+                                  .options = &options,
+                                  .trials = comparing->trials,
+                                  .out = out};
+    options.arithmetics = arithmetics;
+    options.arithmetic_count = arithmetic_count;
+    options.recorded_inputs = NULL;
+    enum ulp_status status = ulp_comparing_measure(&again, error);
+    ulp_comparing_free(&again);
+    if (status != ULP_OK)
+        ulp_comparison_free(out);
+    return status;
+}

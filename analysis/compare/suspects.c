@@ -1,0 +1,88 @@
+/* The nodes between what is explained and what is not. */
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "base/error.h"
+#include "run/plan.h"
+
+struct searching {
+    const struct ulp_comparing *comparing;
+    size_t file;
+    const struct ulp_block *block;
+    bool *seen;     /* by slot */
+    bool *suspects; /* by step */
+    int *queue;     /* slots */
+    size_t queued;
+    struct ulp_suspects *out;
+};
+
+/* Is the value recorded, and explained? Inputs that were not recorded are not. */
+static bool is_cleared(const struct searching *searching, const char *name)
+{
+    const ptrdiff_t number = name ? ulp_compared_find(searching->comparing, name, 0) : -1;
+    const struct ulp_compared_value *value =
+        number < 0 ? NULL : &searching->comparing->out->tensors[number].values[searching->file];
+    return value && value->recorded && value->explained;
+}
+
+static void look_at_inputs(struct searching *searching, const struct ulp_step *step)
+{
+    for (size_t i = 0; i < step->input_count; i++) {
+        const int slot = step->inputs[i];
+        if (slot < 0 || searching->seen[slot] || searching->block->slots[slot].constant)
+            continue;
+        searching->seen[slot] = true;
+        if (!is_cleared(searching, searching->block->slots[slot].name))
+            searching->queue[searching->queued++] = slot;
+    }
+}
+
+static void search(struct searching *searching, const struct ulp_step *first)
+{
+    const struct ulp_block *block = searching->block;
+    searching->suspects[first - block->steps] = true;
+    look_at_inputs(searching, first);
+    for (size_t q = 0; q < searching->queued; q++) {
+        const int slot = searching->queue[q];
+        const struct ulp_step *step = ulp_block_producer(block, slot);
+        if (step) {
+            searching->suspects[step - block->steps] = true;
+            look_at_inputs(searching, step);
+        } else if (block->slots[slot].outer < 0) {
+            searching->out->inputs[searching->out->input_count++] = block->slots[slot].name;
+        }
+    }
+}
+
+static void collect_steps(struct searching *searching)
+{
+    struct ulp_suspects *out = searching->out;
+    for (size_t s = 0; s < searching->block->step_count; s++)
+        if (searching->suspects[s] && !searching->block->steps[s].folded) {
+            out->nodes[out->count] = searching->block->steps[s].name;
+            out->ops[out->count++] = searching->block->steps[s].bound.node->op_type;
+        }
+}
+
+enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                  struct ulp_suspects *out, struct ulp_error *error)
+{
+    const ptrdiff_t index = comparing->out->tensors[tensor].index;
+    const struct ulp_plan_node *node = &comparing->plan->nodes[index];
+    const struct ulp_block *block = node->block;
+    struct searching searching = {.comparing = comparing, .file = file, .block = block, .out = out};
+    struct ulp_arena *const arena = comparing->arena;
+    const size_t steps = block->step_count + 1, slots = block->slot_count + 1;
+    *out = (struct ulp_suspects){.nodes = ulp_arena_take(arena, steps, sizeof *out->nodes),
+                                 .ops = ulp_arena_take(arena, steps, sizeof *out->ops),
+                                 .inputs = ulp_arena_take(arena, slots, sizeof *out->inputs)};
+    searching.seen = ulp_arena_take(arena, slots, sizeof *searching.seen);
+    searching.suspects = ulp_arena_take(arena, steps, sizeof *searching.suspects);
+    searching.queue = ulp_arena_take(arena, slots, sizeof *searching.queue);
+    if (!out->nodes || !out->ops || !out->inputs || !searching.seen || !searching.suspects ||
+        !searching.queue)
+        return ulp_comparing_memory(error);
+    search(&searching, node->step);
+    collect_steps(&searching);
+    return ULP_OK;
+}

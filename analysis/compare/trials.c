@@ -1,0 +1,226 @@
+/* Trials: the arithmetic on problems close by, whose roundings are drawn anew, against what is
+ * exact beside it there. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "analysis/metrics.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "run/plan.h"
+#include "tensor/tensor.h"
+
+struct trying {
+    struct ulp_comparing *comparing;
+    size_t arithmetic, trial;
+};
+
+/* Errors of one trial at one tensor. */
+struct trial_error {
+    struct ulp_error_size size;
+    double square, previous_square, product; /* over elements that are finite in both trials */
+    double moved_square, moved_max;
+    size_t finite, moved_finite;
+};
+
+static struct trial_error measure_errors(struct ulp_compared_work *work,
+                                         const struct ulp_tensor *value,
+                                         const struct ulp_tensor *truth)
+{
+    struct trial_error error = {0};
+    double sum = 0;
+    for (size_t i = 0; i < truth->count; i++) {
+        const double r = ulp_tensor_get(truth, i), d = ulp_tensor_get(value, i) - r,
+                     moved = r - work->reference[i];
+        if (isfinite(moved)) {
+            error.moved_square += moved * moved;
+            error.moved_max = fmax(error.moved_max, fabs(moved));
+            error.moved_finite++;
+        }
+        if (!isfinite(d)) {
+            error.size.nonfinite += isfinite(r) != 0;
+            work->previous[i] = NAN;
+            continue;
+        }
+        sum += d * d;
+        error.size.max_abs = fmax(error.size.max_abs, fabs(d));
+        error.finite++;
+        const double before = (double)work->previous[i];
+        if (isfinite(before)) {
+            error.square += d * d;
+            error.previous_square += before * before;
+            error.product += d * before;
+        }
+        work->previous[i] = (float)d;
+    }
+    error.size.rms = error.finite ? sqrt(sum / (double)error.finite) : 0;
+    return error;
+}
+
+/* The first trial has no errors before it to compare with. */
+static enum ulp_status prepare_previous(struct ulp_compared_work *work, bool first,
+                                        struct ulp_error *error)
+{
+    if (!work->previous) {
+        void *previous;
+        enum ulp_status status =
+            ulp_allocate(&previous, work->count, sizeof *work->previous,
+                         ulp_charged(work->reference), "errors of a trial", error);
+        if (status != ULP_OK)
+            return status;
+        work->previous = previous;
+    }
+    for (size_t i = 0; i < work->count && first; i++)
+        work->previous[i] = NAN;
+    return ULP_OK;
+}
+
+static enum ulp_status add_trial(const struct trying *trying, struct ulp_compared_work *work,
+                                 const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                                 struct ulp_error *error)
+{
+    struct ulp_members *members = &work->members[trying->arithmetic];
+    enum ulp_status status = prepare_previous(work, trying->trial == 0, error);
+    if (status != ULP_OK)
+        return status;
+    struct trial_error trial = measure_errors(work, value, truth);
+    /* Doubles hold a difference from a wide reference only roughly. */
+    if (truth->element == ULP_ELEMENT_WIDE) {
+        struct ulp_metrics metrics;
+        status =
+            ulp_metrics_measure_on(value, truth, &trying->comparing->options->reference.storage,
+                                   trying->comparing->pool, &metrics, error);
+        if (status != ULP_OK)
+            return status;
+        trial.size.rms = metrics.count ? metrics.rms : 0;
+        trial.size.max_abs = metrics.count ? metrics.max_abs : 0;
+    }
+    members->trials++;
+    members->square_sum += trial.size.rms * trial.size.rms;
+    members->max_abs = fmax(members->max_abs, trial.size.max_abs);
+    members->nonfinite =
+        trial.size.nonfinite > members->nonfinite ? trial.size.nonfinite : members->nonfinite;
+    if (trial.square > 0 && trial.previous_square > 0) {
+        members->pairs++;
+        members->cosine_squares +=
+            trial.product / trial.square * (trial.product / trial.previous_square);
+    }
+    if (trial.moved_finite)
+        members->moved_rms =
+            fmax(members->moved_rms, sqrt(trial.moved_square / (double)trial.moved_finite));
+    members->moved_max = fmax(members->moved_max, trial.moved_max);
+    return ULP_OK;
+}
+
+static enum ulp_status try_node(void *context, const struct ulp_event *event,
+                                struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const struct trying *trying = context;
+    struct ulp_comparing *comparing = trying->comparing;
+    enum ulp_status status =
+        ulp_decisions_follow(comparing, trying->arithmetic, event, 1, 2, false, error);
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        const struct ulp_tensor *truth = event->values[o].entire,
+                                *value = event->values[event->output_count + o].entire;
+        const ptrdiff_t number = ulp_compared_find(comparing, event->output_names[o], event->round);
+        if (number < 0)
+            continue;
+        struct ulp_compared_work *work = &comparing->work[number];
+        work->members[trying->arithmetic].open |=
+            ulp_is_open(comparing, trying->arithmetic, event->output_names[o]);
+        if (!value || value->count != work->count || truth->count != work->count)
+            work->members[trying->arithmetic].shapeless = true;
+        else
+            status = add_trial(trying, work, value, truth, error);
+    }
+    return status;
+}
+
+static enum ulp_status perturb_inputs(const struct ulp_tensor_set *inputs, int precision,
+                                      uint64_t seed, struct ulp_budget *budget,
+                                      struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
+        struct ulp_tensor moved;
+        status = ulp_tensor_perturb(&moved, &inputs->items[i].tensor, precision, seed,
+                                    inputs->items[i].name, budget, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_set_add(out, inputs->items[i].name, &moved, error);
+        ulp_tensor_free(&moved);
+    }
+    return status;
+}
+
+/* The bits in which the arithmetic's coarsest roundings are drawn. The types of a graph as declared
+ * say it themselves: perturbing takes a type's own where it has fewer. */
+static int find_precision(const struct ulp_arithmetic *arithmetic)
+{
+    if (arithmetic->as_declared)
+        return 53;
+    return arithmetic->factor.precision < arithmetic->storage.precision
+               ? arithmetic->factor.precision
+               : arithmetic->storage.precision;
+}
+
+/* FP64 is exact beside what has half its bits, and fast. */
+static bool is_exact_beside(const struct ulp_comparing *comparing,
+                            const struct ulp_arithmetic *arithmetic)
+{
+    const struct ulp_block *block = comparing->plan->main;
+    if (!arithmetic->as_declared)
+        return arithmetic->storage.precision <= 26;
+    for (size_t v = 0; v < block->slot_count; v++)
+        if (block->slots[v].shape.type == ULP_TYPE_DOUBLE)
+            return false;
+    return true;
+}
+
+static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *error)
+{
+    const struct ulp_comparing *comparing = trying->comparing;
+    const struct ulp_compare_options *options = comparing->options;
+    const struct ulp_arithmetic *arithmetic = &options->arithmetics[trying->arithmetic];
+    struct ulp_arithmetic lanes[2] = {options->reference, *arithmetic};
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_plan *plan = NULL;
+    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
+                                                  .perturbation = {find_precision(arithmetic),
+                                                                   trying->trial + 1}};
+    enum ulp_status status = ULP_OK;
+    if (is_exact_beside(comparing, arithmetic))
+        status = ulp_arithmetic_find("fp64", &lanes[0], error);
+    if (status == ULP_OK)
+        status = perturb_inputs(comparing->inputs, plan_options.perturbation.precision,
+                                plan_options.perturbation.seed, ulp_comparing_budget(comparing),
+                                &inputs, error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(comparing->model, lanes, 2, &plan_options, &plan, error);
+    if (status == ULP_OK) {
+        const struct ulp_observer observers[] = {{.context = (void *)(uintptr_t)trying,
+                                                  .node_done = try_node},
+                                                 options->progress ? *options->progress
+                                                                   : (struct ulp_observer){0}};
+        status = ulp_plan_run(plan, &inputs, &options->run, observers, options->progress ? 2 : 1,
+                              NULL, NULL, error);
+    }
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    return status;
+}
+
+enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,
+                                struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t t = 0; t < comparing->trials && status == ULP_OK; t++) {
+        const struct trying trying = {comparing, arithmetic, t};
+        ulp_comparing_begins(comparing);
+        status = run_trial(&trying, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "trial %zu", t);
+    }
+    return status;
+}

@@ -1,0 +1,16 @@
+/* Values of JSON reports; NULL: out of memory. */
+#ifndef ULP_ANALYSIS_JSON_VALUE_H
+#define ULP_ANALYSIS_JSON_VALUE_H
+
+#include <jansson.h>
+
+/* null when it is infinite or no number: JSON has neither. No -0.0. */
+json_t *ulp_json_number(double value);
+/* JSON holds any characters, but a hostile model's names may not be UTF-8: such bytes are shown. */
+json_t *ulp_json_text(const char *text);
+/* Set a member, or append an element, which is freed. When there is no memory the whole becomes
+ * NULL, and what it is put into with it. */
+void ulp_json_set(json_t **object, const char *key, json_t *value);
+void ulp_json_append(json_t **array, json_t *value);
+
+#endif

@@ -1,0 +1,155 @@
+/* Limits as JUnit's XML, and what crosses them in words. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/report.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/shown.h"
+
+/* "sqnr_db" of "fp16:logits:sqnr_db=40". */
+static void add_metric(struct ulp_text *text, const char *limit)
+{
+    const char *end = strrchr(limit, '='), *start = end;
+    while (start > limit && start[-1] != ':')
+        start--;
+    ulp_text_put(text, start, (size_t)(end - start));
+}
+
+static void describe(struct ulp_text *text, const struct ulp_crossing *crossing, const char *limit)
+{
+    if (crossing->kind == ULP_CROSSED_INPUT) {
+        ulp_text_show(text,
+                      "input %s of %s holds NaN or infinity, %.0f of them (when they are meant: "
+                      "--allow-nonfinite-inputs)",
+                      crossing->output, crossing->sample, crossing->value);
+        return;
+    }
+    ulp_text_show(text, "%s", crossing->arithmetic);
+    if (crossing->output)
+        ulp_text_show(text, ", output %s", crossing->output);
+    if (crossing->node)
+        ulp_text_show(text, " of node %s", crossing->node);
+    switch (crossing->kind) {
+    case ULP_CROSSED_VALUE:
+        ulp_text_add(text, ": ");
+        add_metric(text, limit);
+        ulp_text_add(text, " %.6g, limit %.6g", crossing->value, crossing->limit);
+        break;
+    case ULP_CROSSED_NOTHING:
+        ulp_text_add(text, crossing->output
+                               ? ": has no finite element to compare"
+                               : ": the outputs have no element to compare (an empty input?)");
+        break;
+    case ULP_CROSSED_UNPAIRED: ulp_text_add(text, ": has no partner in the reference model"); break;
+    case ULP_CROSSED_DIVERGED:
+        ulp_text_add(text, ": nothing to compare, it has diverged: its shape or integers differ "
+                           "from the reference's");
+        break;
+    case ULP_CROSSED_INPUT: break;
+    }
+    if (crossing->more)
+        ulp_text_add(text, " (and %zu more output%s)", crossing->more,
+                     crossing->more == 1 ? "" : "s");
+}
+
+enum ulp_status ulp_crossing_text(const struct ulp_crossing *crossing, const char *limit,
+                                  char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    describe(&text, crossing, limit);
+    *out = text.failed ? NULL : text.data;
+    if (*out)
+        return ULP_OK;
+    ulp_text_free(&text);
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+/* Text for XML, in attributes and between tags: harmless, and valid UTF-8. */
+static void add_escaped(struct ulp_text *out, const char *text)
+{
+    for (const char *end = text + strlen(text); text < end;) {
+        struct ulp_shown shown;
+        text = ulp_show_character(&shown, text, end);
+        const char *escaped = strcmp(shown.text, "&") == 0    ? "&amp;"
+                              : strcmp(shown.text, "<") == 0  ? "&lt;"
+                              : strcmp(shown.text, ">") == 0  ? "&gt;"
+                              : strcmp(shown.text, "\"") == 0 ? "&quot;"
+                                                              : shown.text;
+        ulp_text_put(out, escaped, strlen(escaped));
+    }
+}
+
+static enum ulp_status add_case(struct ulp_text *out, const struct ulp_audit *audit,
+                                const char *limit, const struct ulp_crossing_list *crossings,
+                                struct ulp_error *error)
+{
+    ulp_text_put(out, "  <testcase classname=\"", 23);
+    add_escaped(out, audit->model_path);
+    ulp_text_add(out, "\" name=\"");
+    add_escaped(out, limit);
+    ulp_text_add(out, crossings->count ? "\">\n" : "\"/>\n");
+    for (size_t c = 0; c < crossings->count; c++) {
+        char *text;
+        enum ulp_status status = ulp_crossing_text(&crossings->items[c], limit, &text, error);
+        if (status != ULP_OK)
+            return status;
+        ulp_text_add(out, "    <failure type=\"limit\" message=\"");
+        add_escaped(out, text);
+        ulp_text_add(out, "\"/>\n");
+        free(text);
+    }
+    ulp_text_add(out, crossings->count ? "  </testcase>\n" : "");
+    return ULP_OK;
+}
+
+/* The test cases into *out, and how many fail. */
+static enum ulp_status add_cases(struct ulp_text *out, const struct ulp_audit *audit,
+                                 const char *const *limits, size_t limit_count,
+                                 bool allow_nonfinite_inputs, size_t *failures,
+                                 struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    *failures = 0;
+    for (size_t i = 0; i < limit_count && status == ULP_OK; i++) {
+        struct ulp_crossing_list crossings;
+        status = ulp_audit_check(audit, limits[i], allow_nonfinite_inputs, &crossings, error);
+        if (status == ULP_OK)
+            status = add_case(out, audit, limits[i], &crossings, error);
+        *failures += crossings.count > 0;
+        free(crossings.items);
+    }
+    return status;
+}
+
+enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *const *limits,
+                                 size_t limit_count, bool allow_nonfinite_inputs, const char *path,
+                                 struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text cases = {0}, file;
+    size_t failures;
+    enum ulp_status status =
+        add_cases(&cases, audit, limits, limit_count, allow_nonfinite_inputs, &failures, error);
+    if (status == ULP_OK && cases.failed)
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+    if (status == ULP_OK)
+        status = ulp_text_open(&file, path, error);
+    if (status == ULP_OK) {
+        ulp_text_add(&file, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
+        add_escaped(&file, audit->model_path);
+        ulp_text_add(&file, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.3f\">\n",
+                     limit_count, failures, audit->seconds);
+        ulp_text_put(&file, cases.data ? cases.data : "", cases.length);
+        ulp_text_add(&file, "</testsuite>\n");
+        status = ulp_text_close(&file, true, error);
+    }
+    ulp_text_free(&cases);
+    return status;
+}

@@ -1,0 +1,434 @@
+/* analysis/compare: recordings that a model made itself, honest, in another arithmetic, with a bug,
+ * and on inputs prepared otherwise. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope.h>
+
+#include "analysis/compare/comparing.h"
+#include "networks.h"
+#include "pictures.h"
+#include "tensor/tensor.h"
+#include "test.h"
+
+static const struct ulp_compared_tensor *first_unexplained(const struct ulp_comparison *comparison)
+{
+    const ptrdiff_t first = comparison->files[0].first_unexplained;
+    ck_assert_int_ge(first, 0);
+    return &comparison->tensors[first];
+}
+
+/* ---- judgements ---- */
+
+static const char *const honest[][2] = {
+    {"fp32", "fp32,split-k=4"}, {"fp32", "fp32,nofma"},
+    {"fp32", "fp64"},           {"fp16", "fp16"},
+    {"fp16", "fp16@a100"},      {"bf16", "bf16@a100"},
+    {"tf32", "tf32"},           {"tf32", "tf32@a100"},
+    {"fp64", "mpfr:64"},        {"fp16-strict", "fp16-strict,order=pairwise"},
+};
+#define HONEST ((int)(sizeof honest / sizeof *honest))
+
+/* What an arithmetic gives under another schedule, GPU or precision is explained by it. */
+START_TEST(honest_runs)
+{
+    struct ulp_model *model = picture_model(&as_meant, NULL);
+    struct ulp_tensor_set inputs = picture_inputs();
+    struct ulp_recording recording = picture_record(model, &inputs, honest[_i][1], true);
+    struct ulp_comparison comparison = picture_compare_one(&recording, honest[_i][0]);
+    ck_assert_msg(comparison.files[0].explained, "%s recorded, %s: %s", honest[_i][1],
+                  honest[_i][0], comparison.files[0].cause.text);
+    ck_assert_int_eq((int)comparison.files[0].by, 0);
+    ck_assert_uint_eq(comparison.files[0].tensor_count, 8);
+    ck_assert_int_eq(comparison.files[0].cause.kind, ULP_CAUSE_NONE);
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Distances are those of the tensors themselves; two files are measured from each other. */
+START_TEST(distances)
+{
+    struct ulp_model *model = picture_model(&as_meant, NULL);
+    struct ulp_tensor_set inputs = picture_inputs();
+    struct ulp_recording truth = picture_record(model, &inputs, "mpfr:128", false);
+    struct ulp_recording files[2] = {picture_record(model, &inputs, "fp16", false),
+                                     picture_record(model, &inputs, "fp32", false)};
+    struct ulp_comparison comparison;
+    struct ulp_arithmetic lane;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find("fp16", &lane, &error), error);
+    ck_ulp_ok(picture_compare(model, &inputs, files, 2, "fp16", &comparison, &error), error);
+    ck_assert_uint_eq(comparison.tensor_count, 2);
+    for (size_t t = 0; t < 2; t++) {
+        const struct ulp_compared_tensor *tensor = &comparison.tensors[t];
+        const struct ulp_tensor *values[2];
+        struct ulp_metrics direct;
+        for (size_t f = 0; f < 2; f++) {
+            values[f] = ulp_tensor_set_find(&files[f].tensors, tensor->name);
+            ck_ulp_ok(ulp_metrics_measure(values[f],
+                                          ulp_tensor_set_find(&truth.tensors, tensor->name),
+                                          &lane.storage, &direct, &error),
+                      error);
+            ck_assert(tensor->values[f].truth.rms == direct.rms &&
+                      tensor->values[f].truth.max_abs == direct.max_abs);
+        }
+        ck_assert(tensor->values[0].arithmetics[0].max_abs == 0); /* it is that arithmetic */
+        ck_ulp_ok(ulp_metrics_measure(values[1], values[0], &lane.storage, &direct, &error), error);
+        ck_assert(direct.rms > 0 && tensor->values[1].others[0].rms == direct.rms);
+    }
+    ck_assert(comparison.files[0].explained && comparison.files[1].explained);
+    ck_assert_ptr_nonnull(strstr(comparison.files[1].cause.text, "does not look as if"));
+    ulp_comparison_free(&comparison);
+    for (size_t f = 0; f < 2; f++)
+        ulp_tensor_set_free(&files[f].tensors);
+    ulp_tensor_set_free(&truth.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- causes ---- */
+
+static const struct {
+    struct definition definition;
+    const char *node, *tensor, *hint;
+} bugs[] = {
+    {{1e-5F, "none", "half_pixel"}, "norm", "b", "epsilon"},
+    {{1e-3F, "tanh", "half_pixel"}, "gelu", "c", "by erf or by tanh"},
+    {{1e-3F, "none", "align_corners"}, "resize", "d", "align_corners"},
+};
+#define BUGS ((int)(sizeof bugs / sizeof *bugs))
+
+/* The first node that computes something else is named, and nothing but it. */
+START_TEST(bugs_are_named)
+{
+    struct ulp_model *wrong = picture_model(&bugs[_i].definition, NULL);
+    struct ulp_tensor_set inputs = picture_inputs();
+    struct ulp_recording recording = picture_record(wrong, &inputs, "fp32,split-k=4", true);
+    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    const struct ulp_cause *cause = &comparison.files[0].cause;
+    ck_assert(!comparison.files[0].explained);
+    ck_assert_str_eq(first_unexplained(&comparison)->name, bugs[_i].tensor);
+    ck_assert_str_eq(first_unexplained(&comparison)->node, bugs[_i].node);
+    ck_assert_msg(cause->kind == ULP_CAUSE_NODE, "%s", cause->text);
+    ck_assert_uint_eq(cause->node_count, 1);
+    ck_assert_str_eq(cause->nodes[0], bugs[_i].node);
+    ck_assert_msg(strstr(cause->text, bugs[_i].hint) != NULL, "%s", cause->text);
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(wrong);
+}
+END_TEST
+
+/* Recorded inputs beside outputs, and outputs alone. */
+START_TEST(preprocessing_is_named)
+{
+    struct ulp_model *model = picture_model(&as_meant, NULL);
+    const int mistake = _i / 2;
+    struct ulp_tensor_set wrong = picture_mistaken(mistake);
+    struct ulp_recording recording = picture_record(model, &wrong, "fp32,split-k=4", false);
+    if (_i % 2)
+        picture_add(&recording.tensors, "x", &wrong.items[0].tensor);
+    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    const struct ulp_cause *cause = &comparison.files[0].cause;
+    ck_assert(!comparison.files[0].explained);
+    ck_assert_msg(cause->kind == ULP_CAUSE_PREPROCESSING, "%s: %s", mistake_words[mistake],
+                  cause->text);
+    ck_assert_str_eq(cause->input, "x");
+    ck_assert_msg(strstr(cause->text, mistake_words[mistake]) != NULL, "%s: %s",
+                  mistake_words[mistake], cause->text);
+    if (_i % 2) {
+        ck_assert_str_eq(first_unexplained(&comparison)->name, "x");
+        ck_assert_ptr_nonnull(strstr(cause->text, "and nothing else"));
+    }
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&wrong);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Another picture altogether. */
+START_TEST(other_inputs)
+{
+    struct ulp_model *model = picture_model(&as_meant, NULL);
+    struct ulp_tensor_set other;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_random_inputs(model, NULL, 0, -1, 1, 9, &other, &error), error);
+    struct ulp_recording recording = picture_record(model, &other, "fp32", false);
+    if (_i)
+        picture_add(&recording.tensors, "x", &other.items[0].tensor);
+    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    const struct ulp_cause *cause = &comparison.files[0].cause;
+    ck_assert_msg(cause->kind == ULP_CAUSE_INPUTS, "%s", cause->text);
+    ck_assert_str_eq(cause->input, "x");
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&other);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* A tensor as a framework with channels last records it. */
+static void turn_last(struct ulp_tensor *tensor)
+{
+    const int64_t dims[] = {tensor->dims[0], tensor->dims[2], tensor->dims[3], tensor->dims[1]};
+    struct ulp_tensor last, like;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(&like, tensor->type, tensor->element, 0, 4, dims, &error), error);
+    ck_ulp_ok(ulp_layout_turn(&last, tensor, &like, NULL, &error), error);
+    ulp_tensor_free(tensor);
+    ulp_tensor_free(&like);
+    *tensor = last;
+}
+
+/* Everything recorded with channels last is explained; inputs whose elements were taken in that
+ * order are not. */
+START_TEST(channels_last)
+{
+    struct ulp_model *model = picture_model(&as_meant, NULL);
+    struct ulp_tensor_set inputs = _i ? picture_mistaken(2) : picture_inputs();
+    struct ulp_recording recording = picture_record(model, &inputs, "fp32,split-k=4", !_i);
+    struct ulp_tensor picture = picture_make();
+    picture_add(&recording.tensors, "x", &picture);
+    for (size_t t = 0; t < recording.tensors.count; t++)
+        if (recording.tensors.items[t].tensor.rank == 4 &&
+            (!_i || strcmp(recording.tensors.items[t].name, "x") == 0))
+            turn_last(&recording.tensors.items[t].tensor);
+    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    ck_assert(comparison.tensors[0].values[0].turned && comparison.tensors[0].values[0].explained);
+    if (_i) {
+        ck_assert_msg(comparison.files[0].cause.kind == ULP_CAUSE_PREPROCESSING, "%s",
+                      comparison.files[0].cause.text);
+        ck_assert_ptr_nonnull(strstr(comparison.files[0].cause.text, "FLOAT[1,12,10,3]"));
+    } else {
+        ck_assert_msg(comparison.files[0].explained, "%s", comparison.files[0].cause.text);
+    }
+    ulp_comparison_free(&comparison);
+    ulp_tensor_free(&picture);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+static const char *const other_formats[] = {"fp16", "bf16", "tf32"};
+
+/* Computed in another arithmetic than was said. */
+START_TEST(formats_are_named)
+{
+    struct ulp_model *model = picture_model(&as_meant, NULL);
+    struct ulp_tensor_set inputs = picture_inputs();
+    struct ulp_recording recording = picture_record(model, &inputs, other_formats[_i], true);
+    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    const struct ulp_cause *cause = &comparison.files[0].cause;
+    ck_assert_msg(cause->kind == ULP_CAUSE_FORMAT, "%s", cause->text);
+    ck_assert_str_eq(cause->arithmetic, other_formats[_i]);
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* One value that is not a number, and a shape that is none of the graph's. */
+START_TEST(broken_values)
+{
+    struct ulp_model *model = picture_model(&as_meant, NULL);
+    struct ulp_tensor_set inputs = picture_inputs();
+    struct ulp_recording recording = picture_record(model, &inputs, "fp32", false);
+    struct ulp_tensor *y = &recording.tensors.items[0].tensor;
+    ((float *)y->data)[2] = NAN;
+    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    ck_assert(!comparison.files[0].explained);
+    ck_assert_str_eq(first_unexplained(&comparison)->name, "y");
+    ck_assert_ptr_nonnull(strstr(comparison.files[0].cause.text, "1 of its values"));
+    ulp_comparison_free(&comparison);
+    y->dims[1]--;
+    y->count--;
+    comparison = picture_compare_one(&recording, "fp32");
+    ck_assert(comparison.tensors[1].values[0].reshaped || comparison.tensors[0].values[0].reshaped);
+    ck_assert_int_eq(comparison.files[0].cause.kind, ULP_CAUSE_SHAPE);
+    ck_assert_ptr_nonnull(strstr(comparison.files[0].cause.text, "FLOAT[1,4]"));
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Arrays without a partner are listed; none with one is an error; names match but for their
+ * separators. */
+START_TEST(names)
+{
+    struct ulp_model *model = picture_model(&as_meant, NULL);
+    struct ulp_tensor_set inputs = picture_inputs();
+    struct ulp_recording recording = picture_record(model, &inputs, "fp32", false),
+                         none = {.name = recording.name};
+    struct ulp_comparison comparison;
+    struct ulp_error error;
+    picture_add(&none.tensors, "elsewhere", &recording.tensors.items[0].tensor);
+    picture_add(&recording.tensors, "elsewhere", &recording.tensors.items[0].tensor);
+    comparison = picture_compare_one(&recording, "fp32");
+    ck_assert(comparison.files[0].explained);
+    ck_assert_uint_eq(comparison.files[0].unmatched_count, 1);
+    ck_assert_str_eq(comparison.files[0].unmatched[0], "elsewhere");
+    ulp_comparison_free(&comparison);
+    ck_assert_int_eq(picture_compare(model, &inputs, &none, 1, "fp32", &comparison, &error),
+                     ULP_ERROR_INPUT);
+    ck_assert_ptr_nonnull(strstr(error.message, "nothing to compare"));
+    ck_assert_ptr_nonnull(strstr(error.message, "elsewhere"));
+    ck_assert_int_eq(picture_compare(model, &inputs, &none, 0, "fp32", &comparison, &error),
+                     ULP_ERROR_USAGE);
+    ulp_tensor_set_free(&none.tensors);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 20);
+    ck_assert(file && text && fread(text, 1, (1 << 20) - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+START_TEST(reports)
+{
+    struct ulp_model *model = picture_model(&bugs[0].definition, NULL);
+    struct ulp_tensor_set inputs = picture_inputs();
+    struct ulp_recording recording = picture_record(model, &inputs, "fp32", true);
+    struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
+    struct ulp_error error;
+    static const char *const keys[] = {"\"schema\"",
+                                       "\"tensors\"",
+                                       "\"first_unexplained\": \"b\"",
+                                       "\"cause\"",
+                                       "\"explained\": false",
+                                       "\"max_abs\"",
+                                       "\"rms\"",
+                                       "\"ratio\"",
+                                       "\"nodes\"",
+                                       "\"norm\""};
+    test_folder_create();
+    ck_ulp_ok(ulp_comparison_write(&comparison, test_folder("report"), &error), error);
+    char *text = read_text(test_folder("report/compare.json"));
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        ck_assert_msg(strstr(text, keys[k]) != NULL, "%s is missing", keys[k]);
+    free(text);
+    ck_ulp_ok(ulp_comparison_summary(&comparison, 72, false, &text, &error), error);
+    ck_assert_ptr_nonnull(strstr(text, "NOT explained"));
+    ck_assert_ptr_nonnull(strstr(text, "epsilon"));
+    for (const char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
+        ck_assert_msg(end - line <= 100, "a line of %td columns", end - line);
+    free(text);
+    test_folder_remove();
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Too small a budget ends in ULP_ERROR_MEMORY wherever it is met. */
+START_TEST(budgets)
+{
+    struct ulp_error error;
+    struct ulp_tensor_set inputs = picture_mistaken(0), given = picture_inputs();
+    struct ulp_model *free_model = picture_model(&as_meant, NULL);
+    struct ulp_recording recording = picture_record(free_model, &inputs, "fp32", false);
+    bool done = false;
+    for (size_t limit = 1 << 16; !done && limit < (size_t)1 << 30; limit += limit / 4) {
+        struct ulp_budget *budget;
+        struct ulp_comparison comparison;
+        ck_ulp_ok(ulp_budget_create(limit, &budget, &error), error);
+        struct ulp_model *model = picture_model(&as_meant, budget);
+        const enum ulp_status status =
+            picture_compare(model, &given, &recording, 1, "fp32", &comparison, &error);
+        ck_assert_msg(status == ULP_OK || status == ULP_ERROR_MEMORY, "%s", error.message);
+        done = status == ULP_OK;
+        ulp_comparison_free(&comparison);
+        ulp_model_free(model);
+        ck_assert_uint_eq(ulp_budget_used(budget), 0);
+        ulp_budget_free(budget);
+    }
+    ck_assert(done);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&given);
+    ulp_model_free(free_model);
+}
+END_TEST
+
+/* ---- what an H200 recorded ---- */
+
+static const char *const modes[][2] = {{"f16", "fp16"},
+                                       {"tf32", "tf32"},
+                                       {"f32", "fp32"},
+                                       {"bf16", "bf16"}};
+#define MODES 4
+
+START_TEST(gpu_runs)
+{
+    const int network = _i / MODES;
+    const char *const *mode = modes[_i % MODES], *path = test_shared("gpu/h200_net_outputs.npz");
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs, all;
+    char prefix[128];
+    struct ulp_recording recording = {.name = prefix};
+    struct ulp_comparison comparison;
+    struct ulp_error error;
+    if (!path || !network_load(network, &model, &inputs))
+        return;
+    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &all, &error), error);
+    snprintf(prefix, sizeof prefix, "%s/%s.", networks[network].name, mode[0]);
+    for (size_t t = 0; t < all.count; t++)
+        if (strncmp(all.items[t].name, prefix, strlen(prefix)) == 0)
+            picture_add(&recording.tensors, all.items[t].name + strlen(prefix),
+                        &all.items[t].tensor);
+    ulp_tensor_set_free(&all);
+    if (recording.tensors.count) {
+        ck_ulp_ok(picture_compare(model, &inputs, &recording, 1, mode[1], &comparison, &error),
+                  error);
+        ck_assert_msg(comparison.files[0].explained, "%s%s: %s", prefix, mode[1],
+                      comparison.files[0].cause.text);
+        ulp_comparison_free(&comparison);
+    }
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("compare");
+    TCase *judgements = tcase_create("judgements"), *causes = tcase_create("causes"),
+          *gpu = tcase_create("gpu");
+    tcase_add_loop_test(judgements, honest_runs, 0, HONEST);
+    tcase_add_test(judgements, distances);
+    tcase_add_test(judgements, broken_values);
+    tcase_add_test(judgements, names);
+    tcase_add_test(judgements, reports);
+    tcase_add_test(judgements, budgets);
+    tcase_add_loop_test(causes, bugs_are_named, 0, BUGS);
+    tcase_add_loop_test(causes, preprocessing_is_named, 0, 2 * MISTAKES);
+    tcase_add_loop_test(causes, other_inputs, 0, 2);
+    tcase_add_loop_test(causes, channels_last, 0, 2);
+    tcase_add_loop_test(causes, formats_are_named, 0, 3);
+    tcase_add_loop_test(gpu, gpu_runs, MODES, network_count * MODES);
+    tcase_set_timeout(gpu, 600);
+    suite_add_tcase(suite, judgements);
+    suite_add_tcase(suite, causes);
+    suite_add_tcase(suite, gpu);
+    return test_run(suite, NULL);
+}

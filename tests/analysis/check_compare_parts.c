@@ -1,0 +1,116 @@
+/* analysis/compare: what a comparison is made of. */
+#include <math.h>
+
+#include <ulpscope.h>
+
+#include "analysis/compare/change.h"
+#include "analysis/compare/comparing.h"
+#include "pictures.h"
+#include "tensor/tensor.h"
+#include "test.h"
+
+/* Upper 0.1 % points of the F distribution with (freedom, freedom * trials) degrees, by
+ * scipy.stats.f.isf: the limit is of the root of F. */
+START_TEST(quantiles)
+{
+    static const struct {
+        double freedom;
+        size_t trials;
+        double f;
+    } rows[] = {{1, 8, 25.41476047255982},    {1, 4, 74.1372933223024},  {2, 4, 18.493653007613958},
+                {4, 2, 14.391584514382373},   {5, 4, 6.460561849707358}, {10, 2, 5.075246211209698},
+                {120, 10, 1.4800736013449078}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const double limit = ulp_ratio_limit(rows[i].freedom, rows[i].trials, 1e-3);
+        ck_assert_msg(fabs(limit * limit / rows[i].f - 1) <= 1e-9, "F(%g, %g): %.15g, not %.15g",
+                      rows[i].freedom, rows[i].freedom * (double)rows[i].trials, limit * limit,
+                      rows[i].f);
+    }
+}
+END_TEST
+
+/* Changes that a loop over elements makes are what ulp_change_apply makes. */
+START_TEST(changes)
+{
+    struct ulp_tensor x = picture_make();
+    const float *u = x.data;
+    for (int m = 0; m < MISTAKES; m++) {
+        struct ulp_tensor_set wrong = picture_mistaken(m);
+        const float *v = wrong.items[0].tensor.data;
+        for (size_t c = 0; c < CHANNELS; c++)
+            for (size_t r = 0; r < HEIGHT; r++)
+                for (size_t k = 0; k < WIDTH; k++) {
+                    const size_t last = (r * WIDTH + k) * CHANNELS + c,
+                                 here = (c * HEIGHT + r) * WIDTH + k;
+                    const double value = (double)u[here],
+                                 one = value * ulp_normalisations[0].deviation[c] +
+                                       ulp_normalisations[0].mean[c];
+                    const size_t next = k + 1 < WIDTH ? here + 1 : here,
+                                 below = r + 1 < HEIGHT ? here + WIDTH : here;
+                    const double wanted[MISTAKES] = {
+                        (double)u[((2 - c) * HEIGHT + r) * WIDTH + k],
+                        255 * value,
+                        value,
+                        one,
+                        255 * one,
+                        (double)u[next],
+                        (double)u[below],
+                        (double)u[(c * HEIGHT + r) * WIDTH + WIDTH - 1 - k]};
+                    const double got = (double)v[m == 2 ? last : here];
+                    ck_expect(fabs(got - wanted[m]) <= 0x1p-23 * fabs(wanted[m]) + 0x1p-24,
+                              "%s: %g, not %g", mistake_words[m], got, wanted[m]);
+                }
+        ulp_tensor_set_free(&wrong);
+    }
+    ulp_tensor_free(&x);
+}
+END_TEST
+
+/* Channels last is turned, whatever the element; other shapes are left alone. */
+START_TEST(layouts)
+{
+    static const int64_t shapes[][2][4] = {{{2, 3, 4, 5}, {2, 4, 5, 3}},
+                                           {{2, 4, 5, 3}, {2, 3, 4, 5}},
+                                           {{3, 4, 5, 0}, {4, 5, 3, 0}},
+                                           {{4, 5, 3, 0}, {3, 4, 5, 0}}};
+    struct ulp_error error;
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        const int rank = shapes[s][0][3] ? 4 : 3, batch = rank - 3;
+        const bool to_front = s % 2 == 0;
+        struct ulp_tensor like, recorded, turned;
+        ck_ulp_ok(ulp_tensor_create(&like, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, rank,
+                                    shapes[s][0], &error),
+                  error);
+        ck_ulp_ok(ulp_tensor_create(&recorded, ULP_TYPE_INT16, ULP_ELEMENT_COUNT, 0, rank,
+                                    shapes[s][1], &error),
+                  error);
+        for (size_t i = 0; i < recorded.count; i++)
+            ulp_tensor_set_int(&recorded, i, (int64_t)i);
+        ck_ulp_ok(ulp_layout_turn(&turned, &recorded, &like, NULL, &error), error);
+        ck_assert_ptr_nonnull(turned.data);
+        ck_assert(ulp_tensor_same_shape(&turned, &like));
+        for (size_t i = 0; i < recorded.count; i++) { /* where element i of 3 x 20 pictures went */
+            const size_t image = batch ? i / 60 : 0, at = i % 60,
+                         to = to_front ? at % 3 * 20 + at / 3 : at % 20 * 3 + at / 20;
+            ck_assert_int_eq(ulp_tensor_get_int(&turned, image * 60 + to), (int64_t)i);
+        }
+        ulp_tensor_free(&turned);
+        recorded.dims[rank - 1]--;
+        ck_ulp_ok(ulp_layout_turn(&turned, &recorded, &like, NULL, &error), error);
+        ck_assert_ptr_null(turned.data);
+        ulp_tensor_free(&recorded);
+        ulp_tensor_free(&like);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("compare: parts");
+    TCase *tcase = tcase_create("parts");
+    tcase_add_test(tcase, quantiles);
+    tcase_add_test(tcase, changes);
+    tcase_add_test(tcase, layouts);
+    suite_add_tcase(suite, tcase);
+    return test_run(suite, NULL);
+}
