@@ -165,13 +165,9 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
     ulp_json_set(&entry, "name", ulp_json_text(node->name));
     ulp_json_set(&entry, "op", ulp_json_text(node->op));
     if (node->kept >= 0)
-<<<<<<< HEAD
-        set(&entry, "arithmetic", make_text(lane->kept[node->kept].name));
-    if (ulp_audit_is_absorbed(lane, node))
-        set(&entry, "overflow_absorbed", json_true());
-=======
         ulp_json_set(&entry, "arithmetic", ulp_json_text(lane->kept[node->kept].name));
->>>>>>> main
+    if (ulp_audit_is_absorbed(lane, node))
+        ulp_json_set(&entry, "overflow_absorbed", json_true());
     if (node->types.product) {
         ulp_json_set(&entry, "weight_type",
                      node->types.weight == ULP_TYPE_UNDEFINED
@@ -277,14 +273,14 @@ static json_t *make_constant(const struct ulp_audit_lane *lane,
                              const struct ulp_audit_constant *constant)
 {
     json_t *object = json_object();
-    set(&object, "name", make_text(constant->name));
-    set(&object, "arithmetic", make_text(constant->in));
-    set(&object, "elements", json_integer((json_int_t)constant->elements));
-    set(&object, "overflowed", json_integer((json_int_t)constant->overflowed));
-    set(&object, "underflowed", json_integer((json_int_t)constant->underflowed));
-    set(&object, "largest", make_number(constant->largest));
-    set(&object, "first_reader", make_text(lane->nodes[constant->first_reader].name));
-    set(&object, "readers", json_integer((json_int_t)constant->reader_count));
+    ulp_json_set(&object, "name", ulp_json_text(constant->name));
+    ulp_json_set(&object, "arithmetic", ulp_json_text(constant->in));
+    ulp_json_set(&object, "elements", json_integer((json_int_t)constant->elements));
+    ulp_json_set(&object, "overflowed", json_integer((json_int_t)constant->overflowed));
+    ulp_json_set(&object, "underflowed", json_integer((json_int_t)constant->underflowed));
+    ulp_json_set(&object, "largest", ulp_json_number(constant->largest));
+    ulp_json_set(&object, "first_reader", ulp_json_text(lane->nodes[constant->first_reader].name));
+    ulp_json_set(&object, "readers", json_integer((json_int_t)constant->reader_count));
     return object;
 }
 
@@ -296,14 +292,14 @@ static json_t *make_overflow(const struct ulp_audit_lane *lane,
                        : overflow->absorbed_by >= 0 ? "absorbed"
                                                     : "unused";
     json_t *object = json_object();
-    set(&object, "node", make_text(lane->nodes[overflow->node].name));
-    set(&object, "constant",
-        overflow->constant >= 0 ? make_text(lane->constants[overflow->constant].name)
-                                : json_null());
-    set(&object, "fate", json_string(fate));
-    set(&object, "absorbed_by", make_node_name(lane, overflow->absorbed_by));
-    set(&object, "absorbers", json_integer((json_int_t)overflow->absorber_count));
-    set(&object, "spoils", make_node_name(lane, overflow->spoils));
+    ulp_json_set(&object, "node", ulp_json_text(lane->nodes[overflow->node].name));
+    ulp_json_set(&object, "constant",
+                 overflow->constant >= 0 ? ulp_json_text(lane->constants[overflow->constant].name)
+                                         : json_null());
+    ulp_json_set(&object, "fate", json_string(fate));
+    ulp_json_set(&object, "absorbed_by", make_node_name(lane, overflow->absorbed_by));
+    ulp_json_set(&object, "absorbers", json_integer((json_int_t)overflow->absorber_count));
+    ulp_json_set(&object, "spoils", make_node_name(lane, overflow->spoils));
     return object;
 }
 
