@@ -40,7 +40,7 @@ static void add_fate(const struct ulp_page *page, const struct ulp_audit_lane *l
                      overflow->absorber_count - 1);
     }
     if (overflow->spoils >= 0)
-        add_line(page, "", "  spoils, finite", &lane->nodes[overflow->spoils]);
+        add_line(page, "", "  first finite result that is wrong by it", &lane->nodes[overflow->spoils]);
     if (overflow->reaches_output)
         ulp_text_add(page->out, "    reaches an output\n");
 }
@@ -61,10 +61,9 @@ static void add_born(const struct ulp_page *page, const struct ulp_audit_lane *l
                          node->outputs[o].range.ref_max, format.name, format.max_finite,
                          node->outputs[o].range.headroom_bits, node->outputs[o].entire.worst_index);
     }
-    ulp_text_add(page->out,
-                 "    %zu node%s such values from finite inputs, %zu more %s poisoned by them\n",
-                 born, born == 1 ? " bears" : "s bear", lane->poisoned_count,
-                 lane->poisoned_count == 1 ? "is" : "are");
+    ulp_text_add(page->out, "    %zu node%s Inf or NaN from finite inputs, %zu more %s them on\n",
+                 born, born == 1 ? " makes" : "s make", lane->poisoned_count,
+                 lane->poisoned_count == 1 ? "passes" : "pass");
     add_fate(page, lane, ulp_overflow_root(lane, node->overflow));
     for (size_t n = (size_t)lane->first_born + 1; n < lane->node_count && listed < ULP_PAGE_RANKED;
          n++)
@@ -152,7 +151,7 @@ void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane 
                      "  no overflow: every value that is finite in the reference stays finite\n");
     add_fates(page, lane);
     if (lane->first_decided >= 0)
-        add_line(page, page->yellow, "first to decide otherwise than the reference",
+        add_line(page, page->yellow, "first to diverge from the reference",
                  &lane->nodes[lane->first_decided]);
     add_tight(page, lane);
     add_constants(page, lane, true);

@@ -41,7 +41,7 @@ static const char *find_remark(const struct ulp_audit_output *output)
         return ulp_is_float_output(output) ? "diverged: follows other indices or decisions"
                                            : "diverged: other values than the reference's";
     if (output->unpaired)
-        return "has no partner in the reference model";
+        return "has no value of this name in the reference model";
     if (output->entire.count == 0 && output->entire.nonfinite == 0)
         return "has no finite element to compare";
     return ulp_is_float_output(output) ? NULL : "equals the reference";
@@ -185,7 +185,7 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_audit *aud
         ulp_text_add(page->out, "    none%s\n",
                      lane->first_born < 0 && lane->first_decided < 0
                          ? ": every result equals the reference"
-                         : " with a measure");
+                         : " that can be compared");
     free(ranking);
 }
 

@@ -53,18 +53,18 @@ static void add_parting(const struct ulp_page *page, const struct ulp_audit *aud
         ulp_text_add(page->out, "  equals %s in every bit\n", other);
         return;
     }
-    ulp_text_add(page->out, "  parts from %s at node %td %s (%s)\n", other, parting->first,
+    ulp_text_add(page->out, "  differs from %s first at node %td %s (%s)\n", other, parting->first,
                  ulp_show(name, sizeof name, lane->nodes[parting->first].name, 60, 0),
                  lane->nodes[parting->first].op);
     if (parting->first_step >= 0)
-        ulp_text_add(
-            page->out,
-            "    by quantisation steps first at node %td %s (%s); %zu of %zu integers differ\n",
-            parting->first_step,
-            ulp_show(name, sizeof name, lane->nodes[parting->first_step].name, 60, 0),
-            lane->nodes[parting->first_step].op, parting->steps, parting->count);
+        ulp_text_add(page->out,
+                     "    first by a whole quantisation step at node %td %s (%s); %zu of %zu "
+                     "integers differ\n",
+                     parting->first_step,
+                     ulp_show(name, sizeof name, lane->nodes[parting->first_step].name, 60, 0),
+                     lane->nodes[parting->first_step].op, parting->steps, parting->count);
     else if (parting->count)
-        ulp_text_add(page->out, "    by roundings only: all %zu integers are equal\n",
+        ulp_text_add(page->out, "    only by rounding: all %zu integers are equal\n",
                      parting->count);
 }
 
@@ -163,16 +163,17 @@ static void add_reference_model(const struct ulp_page *page, const struct ulp_au
     char name[ULP_SHOWN_BYTES];
     if (!audit->reference_model)
         return;
-    ulp_text_add(page->out,
-                 "reference model %s: %zu of %zu values have a partner of their name there\n",
-                 ulp_show(name, sizeof name, audit->reference_model, 60, 0), audit->paired_count,
-                 audit->paired_count + audit->unpaired_count);
+    ulp_text_add(
+        page->out,
+        "reference model %s: %zu of %zu node outputs have a value of the same name there\n",
+        ulp_show(name, sizeof name, audit->reference_model, 60, 0), audit->paired_count,
+        audit->paired_count + audit->unpaired_count);
     size_t shown = 0;
     for (size_t n = 0; n < lane->node_count && shown < ULP_PAGE_RANKED; n++)
         for (size_t o = 0; o < lane->nodes[n].output_count && shown < ULP_PAGE_RANKED; o++)
             if (lane->nodes[n].outputs[o].unpaired)
                 ulp_text_add(page->out, "%s%s",
-                             shown++ ? ", " : "  no partner (entire and carried unknown): ",
+                             shown++ ? ", " : "  without one (entire and carried unknown): ",
                              ulp_show(name, sizeof name, lane->nodes[n].outputs[o].name, 30, 0));
     if (shown)
         ulp_text_add(page->out, "%s\n", audit->unpaired_count > shown ? ", ..." : "");
@@ -278,9 +279,9 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool c
         "\n%sintroduced: what the node's own arithmetic adds to the exact result of its inputs\n"
         "carried: what exact arithmetic makes of the errors of its inputs; introduced + carried = "
         "entire\n"
-        "diverged: an index, decision, branch or shape that is not the reference's, here or "
-        "before\n"
-        "grew: the node's relative error over the largest of its inputs'%s\n",
+        "diverged: an index, a decision, a branch or a shape differs from the reference's, here or "
+        "earlier\n"
+        "grew: the node's relative error divided by the largest of its inputs'%s\n",
         page->dim, page->off);
     return ULP_OK;
 }

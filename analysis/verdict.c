@@ -1,4 +1,4 @@
-/* What an audit says of an arithmetic in a sentence a person can act on. */
+/* The verdict: one or two sentences that say what happened to an arithmetic, and where. */
 #include "analysis/overflow.h"
 #include "analysis/report_internal.h"
 
@@ -10,7 +10,7 @@ static bool is_float(const struct ulp_audit_output *output)
 }
 
 /* The float output of a node that is worst by its error against the reference's rms: what is not
- * finite, then the largest; NULL: none has a measure. */
+ * finite, then the largest; NULL: none can be compared. */
 static const struct ulp_audit_output *find_worst(const struct ulp_audit_node *node)
 {
     const struct ulp_audit_output *worst = NULL;
@@ -85,7 +85,7 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
     else if (worst)
         add_error(out, worst);
     else
-        ulp_text_add(out, "No output has a measure");
+        ulp_text_add(out, "No output can be compared");
 }
 
 void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
@@ -98,7 +98,7 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
     } else if (diverged && lane->first_decided >= 0) {
         const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
         ulp_text_show(out,
-                      "decides otherwise than the reference at node %zu %s (%s): output %s "
+                      "diverges from the reference at node %zu %s (%s): output %s "
                       "follows other indices or branches",
                       decided->index, decided->name, decided->op, diverged->name);
         if (worst) {
@@ -106,7 +106,7 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
             add_error(out, worst);
         }
     } else if (!worst) {
-        ulp_text_add(out, "no output has a measure");
+        ulp_text_add(out, "no output can be compared");
     } else {
         add_error(out, worst);
         if (worst->entire.rms > 0 && source)

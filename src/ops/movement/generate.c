@@ -330,7 +330,7 @@ static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *err
     .run = run_one_hot, .work = ULP_WORK_MOVE
 #define RANGE                                                                                     \
     .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, \
-    .derived = "i", .formula = "start + i * delta"
+    .derived = "i", .stops = "*", .formula = "start + i * delta"
 #define WINDOW                                                                    \
     .inputs = "size:i", .outputs = "output",                                      \
     .attributes = "output_datatype:int=1; periodic:int=1", .infer = infer_window, \
@@ -365,7 +365,7 @@ const struct ulp_operator ulp_ops_generate[] = {
     {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
     {.name = "Multinomial", .since = 7, .inputs = "input:f", .outputs = "output",
      .attributes = "dtype:int=6; sample_size:int=1; seed:float", .infer = infer_multinomial,
-     .run = run_multinomial},
+     .run = run_multinomial, .stops = "*"},
     {.name = "OneHot", .since = 9, ONE_HOT, .attributes = "axis:int=-1"},
     {.name = "RandomNormal", .since = 1, .inputs = "", .outputs = "output",
      .attributes = NORMAL "; shape:!ints",
