@@ -4,68 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/mixed.h"
 #include "analysis/page.h"
 #include "analysis/report_internal.h"
 #include "tensor/tensor.h"
 
 #define SAMPLES_SHOWN 4
-
-/* "  BEFORE: node N NAME (OP)" on a line of its own. */
-static void add_node(const struct ulp_page *page, const char *colour, const char *before,
-                     const struct ulp_audit_node *node)
-{
-    ulp_text_add(page->out, "  %s%s: node %zu ", colour, before, node->index);
-    ulp_page_name(page, node->name, 16 + (int)strlen(before) + (int)strlen(node->op));
-    ulp_text_add(page->out, " (%s)%s\n", node->op, *colour ? page->off : "");
-}
-
-static void add_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane)
-{
-    size_t born = 0, tight = 0, first_tight = 0;
-    for (size_t n = 0; n < lane->node_count; n++) {
-        born += lane->nodes[n].born;
-        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
-            if (ulp_is_float_output(&lane->nodes[n].outputs[o]) &&
-                lane->nodes[n].outputs[o].range.headroom_bits < 1 && !tight++)
-                first_tight = n;
-    }
-    char count[100];
-    if (lane->first_born >= 0) {
-        const struct ulp_audit_node *node = &lane->nodes[lane->first_born];
-        add_node(page, page->red, "first non-finite value", node);
-        for (size_t o = 0; o < node->output_count; o++) {
-            struct ulp_format format = ulp_audit_format(lane, node, &node->outputs[o]);
-            if (node->outputs[o].entire.nonfinite)
-                ulp_text_add(page->out,
-                             "    reference max %.3g against a largest %s of %.6g (headroom %.1f "
-                             "bits), first at element %zu\n",
-                             node->outputs[o].range.ref_max, format.name, format.max_finite,
-                             node->outputs[o].range.headroom_bits,
-                             node->outputs[o].entire.worst_index);
-        }
-        ulp_text_add(page->out,
-                     "    %zu node%s Inf or NaN from finite inputs, %zu more %s them on\n", born,
-                     born == 1 ? " makes" : "s make", lane->poisoned_count,
-                     lane->poisoned_count == 1 ? "passes" : "pass");
-        size_t listed = 0;
-        for (size_t n = (size_t)lane->first_born + 1;
-             n < lane->node_count && listed < ULP_PAGE_RANKED; n++)
-            if (lane->nodes[n].born && ++listed)
-                add_node(page, "", "  also", &lane->nodes[n]);
-    } else {
-        ulp_text_add(page->out,
-                     "  no overflow: every value that is finite in the reference stays finite\n");
-    }
-    if (lane->first_decided >= 0)
-        add_node(page, page->yellow, "first to diverge from the reference",
-                 &lane->nodes[lane->first_decided]);
-    if (tight) {
-        snprintf(count, sizeof count, "%zu output%s less than 1 bit below the largest value, first",
-                 tight, tight == 1 ? "" : "s");
-        add_node(page, page->yellow, count, &lane->nodes[first_tight]);
-    }
-}
 
 /* What products compute in beside what their weights are stored in, where these are integers or
  * were asked to be. */
@@ -185,7 +128,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_page_outputs(page, lane);
     add_types(page, lane);
     add_parting(page, audit, lane);
-    add_overflow(page, lane);
+    ulp_page_overflow(page, lane);
     ulp_page_introduced(page, audit, lane);
     ulp_page_carried(page, audit, lane);
 }

@@ -1,4 +1,5 @@
 /* The verdict: one or two sentences that say what happened to an arithmetic, and where. */
+#include "analysis/overflow.h"
 #include "analysis/report_internal.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lan
             const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
             const double relative = output->introduced.rms / output->range.ref_rms;
             if (is_float(output) && !output->introduced.diverged && relative > most &&
-                isfinite(relative)) {
+                isfinite(relative) && !ulp_audit_is_absorbed(lane, &lane->nodes[n])) {
                 most = relative;
                 source = &lane->nodes[n];
             }
@@ -73,8 +74,12 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
     double most = 0;
     for (size_t o = 0; o < born->output_count; o++)
         most = fmax(most, born->outputs[o].range.ref_max);
-    ulp_text_show(out, "overflows at node %zu %s (%s), whose exact values reach %.3g. ",
-                  born->index, born->name, born->op, most);
+    const struct ulp_audit_overflow *overflow = ulp_overflow_root(lane, born->overflow);
+    ulp_text_show(out, "overflows at node %zu %s (%s), whose exact values reach %.3g", born->index,
+                  born->name, born->op, most);
+    if (overflow && overflow->constant >= 0)
+        ulp_text_show(out, ", by constant %s", lane->constants[overflow->constant].name);
+    ulp_text_add(out, ". ");
     if (worst && worst->entire.nonfinite)
         ulp_text_show(out, "Output %s is not finite", worst->name);
     else if (worst)

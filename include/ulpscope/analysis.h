@@ -22,11 +22,10 @@ struct ulp_metrics {
     /* elements where exactly one side is finite, or both are not and differ: infinities of unlike
      * sign, NaN against infinity */
     size_t nonfinite;
-    size_t worst_index; /* flat index of max |d|, or of the first nonfinite element */
-    size_t count;       /* finite elements measured */
-    size_t unmeasured;  /* elements where both sides are the same infinity, or both NaN */
-    double value_norm,
-        base_norm; /* roots of the sums of squares over the finite elements measured */
+    size_t worst_index;           /* flat index of max |d|, or of the first nonfinite element */
+    size_t count;                 /* finite elements measured */
+    size_t unmeasured;            /* elements where both sides are the same infinity, or both NaN */
+    double value_norm, base_norm; /* roots of the sums of squares of these elements */
     /* shapes differ, or integers that are indices or decisions: the measures have no meaning */
     bool diverged;
 };
@@ -82,6 +81,14 @@ struct ulp_audit_node {
     bool poisoned; /* some output is not finite, and an input was not either */
     /* some input is not finite, and its exact values are too large for its storage */
     bool reads_overflow;
+    /* index of the lane's overflow that its results come from; -1: none. Where that overflow is
+     * absorbed, they differ from the reference by as much as the value that overflowed, which no
+     * later result shows */
+    ptrdiff_t overflow;
+    bool absorbs; /* its inputs come from an overflow, and its results are right nevertheless */
+    /* index of the first of the lane's constants beyond its storage that the node reads; -1: none
+     */
+    ptrdiff_t constant;
     /* some output diverges (ulp_metrics.diverged), although no input has */
     bool decided;
     /* index of the node that computes its first non-constant input; -1: none does */
@@ -106,12 +113,34 @@ struct ulp_audit_lane {
         size_t producer, first_reader, reader_count;
         size_t elements; /* 0: unknown before the run */
     } * borders;
+    /* changed constants (struct ulp_changed_constant) */
+    size_t constant_count;
+    struct ulp_audit_constant {
+        char *name, *in; /* in: name of the readers' arithmetic */
+        size_t elements, overflowed, underflowed;
+        double largest;                    /* magnitude of the finite elements */
+        size_t first_reader, reader_count; /* node indexes */
+    } * constants;
+    /* the places where values too large for the storage appear, and their consequences */
+    size_t overflow_count;
+    struct ulp_audit_overflow {
+        size_t node;           /* where they appear first */
+        ptrdiff_t constant;    /* index of the constant they come from; -1: computed */
+        ptrdiff_t absorbed_by; /* first node whose results are right nevertheless; -1: none */
+        size_t absorber_count; /* number of such nodes */
+        /* first node whose results are finite and wrong because of it (1 / Inf is 0); -1: none */
+        ptrdiff_t spoils;
+        bool reaches_output; /* an output of the graph is not finite because of it */
+        ptrdiff_t joins;     /* index of an earlier overflow that it meets, which has the
+                                consequences of both; -1: none */
+    } * overflows;
     size_t node_count;
     struct ulp_audit_node *nodes;
     struct ulp_audit_node outputs; /* the graph's outputs */
-    ptrdiff_t first_born;          /* index of the first node that is `born`; -1: none */
-    ptrdiff_t first_decided;       /* index of the first node that is `decided`; -1: none */
-    size_t poisoned_count;         /* nodes that are `poisoned` */
+    /* index of the first node that is `born` and whose overflow is not absorbed; -1: none */
+    ptrdiff_t first_born;
+    ptrdiff_t first_decided; /* index of the first node that is `decided`; -1: none */
+    size_t poisoned_count;   /* nodes that are `poisoned` */
     /* how an arithmetic with qdq=integer differs from the same arithmetic without it, when both are
      * audited */
     struct ulp_parting {

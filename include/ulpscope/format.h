@@ -119,6 +119,20 @@ struct ulp_schedule {
     bool epilogue_rounded;
 };
 
+/* How constants (initializers, Constant nodes, ConstantOfShape's value) are lowered to the storage
+ * format, when they are finite and not zero, but larger than its largest value or smaller than its
+ * smallest. Infinities, NaN and zeros stay. */
+enum ulp_constants {
+    /* too large: the largest finite value; too small: rounded */
+    ULP_CONSTANTS_SATURATED,
+    ULP_CONSTANTS_IEEE, /* rounded, to infinity or to zero, as PyTorch's half() */
+    /* the largest finite value, or the smallest subnormal, as TensorRT's warnings say */
+    ULP_CONSTANTS_TENSORRT,
+    /* as convert_float_to_float16 of onnxconverter-common: magnitudes are clamped to 1e-7 to 1e4,
+     * then rounded; FP16 only */
+    ULP_CONSTANTS_ONNXCONVERTER,
+};
+
 /* An arithmetic: how every operator of a model computes. */
 struct ulp_arithmetic {
     /* canonical: finding it by this name gives it again, and equal arithmetics have equal names */
@@ -141,6 +155,7 @@ struct ulp_arithmetic {
     /* erf, exp and sigmoid are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md section 7.1);
      * false: every function is correctly rounded */
     bool cuda_functions;
+    enum ulp_constants constants;
     struct ulp_schedule schedule;
 };
 
@@ -159,7 +174,8 @@ struct ulp_arithmetic {
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N,
  *   epilogue=fused|rounded, qdq=float|integer,
- *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded).
+ *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded),
+ *   constants=saturated|ieee|tensorrt|onnxconverter-common.
  * compute=F implies result-only. subnormals= and overflow= apply to storage and to every part that
  * has the same format, except a unit's accumulator. A matrix unit takes neither fma nor nofma, and
  * mpfr:P takes no parts. More in src/number/README.md section 5.

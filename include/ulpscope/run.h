@@ -126,6 +126,30 @@ ULP_API enum ulp_status ulp_plan_borders(const struct ulp_plan *plan, size_t lan
                                          struct ulp_error *error);
 ULP_API void ulp_borders_free(struct ulp_border *borders);
 
+/* A constant with elements that the storage of its readers cannot hold; the arithmetic's
+ * `constants` says what they become. */
+struct ulp_changed_constant {
+    const char *name;                /* of the value, or of the node whose attribute it is */
+    const struct ulp_arithmetic *in; /* the arithmetic of its readers */
+    size_t elements;                 /* of the constant */
+    size_t overflowed;               /* finite elements larger than the largest value */
+    size_t underflowed;              /* elements that are not zero and become zero, or are raised */
+    double largest;                  /* magnitude of the finite elements */
+    const size_t *readers;           /* indexes of nodes, ascending */
+    size_t reader_count;
+};
+struct ulp_changed_constants {
+    struct ulp_changed_constant *items; /* ordered by first reader; names belong to the plan */
+    size_t count;
+    size_t *readers; /* private: holds those of the items */
+};
+/* The changed constants of a lane. Reads every constant of the model. Free *out with
+ * ulp_changed_constants_free. */
+ULP_API enum ulp_status ulp_plan_constants(const struct ulp_plan *plan, size_t lane,
+                                           struct ulp_changed_constants *out,
+                                           struct ulp_error *error);
+ULP_API void ulp_changed_constants_free(struct ulp_changed_constants *constants);
+
 /* The types that a node works with in one lane. */
 struct ulp_node_types {
     bool product; /* a contraction (MatMul, Conv, ...); integer, weight and compute are for these */

@@ -19,7 +19,9 @@ static const char documentation[] =
     "as\n"
     "  an INT8 kernel does\n"
     "functions=rounded|cuda: every function correctly rounded, or erf, exp and sigmoid as CUDA's\n"
-    "  library computes them (the default with a matrix unit)\n\n"
+    "  library computes them (the default with a matrix unit)\n"
+    "constants=saturated|ieee|tensorrt|onnxconverter-common: constants beyond the largest value\n"
+    "  become that value, or infinite, or what that converter makes of them\n\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
     "The arithmetic 'model' uses exactly the types that the model declares.";
 

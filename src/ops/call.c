@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "ops/bounds.h"
 #include "ops/trace.h"
+#include "tensor/lower.h"
 
 /* ---- attributes and inputs ---- */
 
@@ -237,6 +238,23 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
                                                               : ULP_ROUND_UP;
     return ulp_tensor_convert(out, in, is_float ? &storage : NULL, rounding,
                               call->arithmetic->seed ^ call->bound->key, call->pool, error);
+}
+
+enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
+                               const struct ulp_tensor *in, struct ulp_error *error)
+{
+    struct ulp_format storage;
+    struct ulp_tensor bounded = ulp_tensor_view(in);
+    enum ulp_status status = ULP_OK;
+    if (ulp_type_is_float(out->type))
+        status = ulp_call_storage(call, out->type, &storage, error);
+    if (status == ULP_OK && ulp_type_is_float(out->type))
+        status = ulp_tensor_lower(&bounded, in, &storage, call->arithmetic->constants, call->budget,
+                                  error);
+    if (status == ULP_OK)
+        status = ulp_call_convert(call, out, &bounded, error);
+    ulp_tensor_free(&bounded);
+    return status;
 }
 
 enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **tensor,

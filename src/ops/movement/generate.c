@@ -64,7 +64,7 @@ static enum ulp_status run_constant(struct ulp_call *call, struct ulp_error *err
 {
     struct ulp_tensor value;
     enum ulp_status status = read_constant(call, &value, error);
-    return status == ULP_OK ? ulp_call_convert(call, &call->out[0], &value, error) : status;
+    return status == ULP_OK ? ulp_call_lower(call, &call->out[0], &value, error) : status;
 }
 
 static enum ulp_status infer_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
@@ -90,7 +90,7 @@ static enum ulp_status run_constant_of_shape(struct ulp_call *call, struct ulp_e
     struct ulp_tensor element;
     enum ulp_status status = ulp_call_scalar(call, &element, call->out[0].type, 0, error);
     if (status == ULP_OK && value->tensor)
-        status = ulp_call_convert(call, &element, value->tensor, error);
+        status = ulp_call_lower(call, &element, value->tensor, error);
     if (status == ULP_OK)
         ulp_move_fill(&call->out[0], 0, call->out[0].count, element.data);
     return status;
