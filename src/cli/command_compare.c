@@ -79,6 +79,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (options->common.model && !options->file_count)
             refuse(state, "what was recorded? Give the paths of one recording or more after the "
                           "model");
+        if (options->common.shape_count)
+            refuse(state, "--shape is for random inputs, which no other framework ran on");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
