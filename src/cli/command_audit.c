@@ -37,32 +37,31 @@ static const struct argp_option option_list[] = {
      "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains "
      "them); may be repeated",
      0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)",
-     0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0,
+     "The arithmetic that all others are compared with (default mpfr:128)", 0},
     {"reference-model", OPTION_REFERENCE_MODEL, "ORIGINAL.onnx", 0,
-     "Measure against the values of this model (the FP32 original of a converted or quantised one), "
-     "paired by name", 0},
+     "Compare with the values of this model, such as the FP32 original of a converted or quantised "
+     "MODEL. Values are paired by name", 0},
     {"pair", OPTION_PAIR, "NAME=ORIGINAL", 0,
-     "With --reference-model: the value NAME of MODEL is ORIGINAL there; may be repeated", 0},
+     "With --reference-model: the value NAME of MODEL is called ORIGINAL there; may be repeated", 0},
     {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
     {"certify", OPTION_CERTIFY, 0, 0,
-     "Recompute the reference at twice its precision and say how many digits it is good for", 0},
+     "Recompute the reference at twice its precision and report how many of its digits are correct", 0},
     {"schedules", OPTION_SCHEDULES, 0, 0,
-     "Also run each contraction under other schedules of its sum (split-k, the other GPU) and say "
-     "which layers depend "
-     "on the kernel a library picks",
+     "Also compute each MatMul, Conv and the like under other schedules of its sum (split-k, another "
+     "GPU) and report which layers depend on the kernel that a library picks",
      0},
     {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0,
-     "Exit with 1 when a graph output (for nonfinite: any node) crosses this (below it for cosine "
-     "and sqnr_db); METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine or sqnr_db, "
-     "alone or after single., introduced. or carried.; nonfinite, outputs.nonfinite or diverged; "
-     "after ARITH:, OUTPUT: or ARITH:OUTPUT: of those alone (fp16:logits:sqnr_db=40); may be "
-     "repeated. What cannot be compared does not pass: NaN or infinity in an input, no finite "
-     "element, an empty output; an output that has diverged (its shape or integers differ) is "
-     "not compared", 0},
+     "Exit with code 1 when a graph output (for nonfinite: any node) is above VALUE, or below it for "
+     "cosine and sqnr_db. METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine or "
+     "sqnr_db, alone or after single., introduced. or carried.; or nonfinite, outputs.nonfinite or "
+     "diverged. ARITH:, OUTPUT: or ARITH:OUTPUT: before it limits only these, as in "
+     "fp16:logits:sqnr_db=40. May be repeated. An output that cannot be compared fails too: NaN or "
+     "infinity in an input, no finite element, an empty output. An output that has diverged (its "
+     "shape or integers differ) is checked by diverged alone", 0},
     {"junit", OPTION_JUNIT, "FILE", 0, "Write the limits of --fail-above as JUnit's XML", 0},
     {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
-     "NaN and infinities in the inputs are meant: they do not fail --fail-above", 0},
+     "NaN and infinities in the inputs are intended: --fail-above does not fail because of them", 0},
     {0},
 };
 /* clang-format on */
@@ -100,9 +99,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (options->schedules && (options->keep.rule_count || options->keep.plan))
-            refuse(state, "--schedules is of whole arithmetics: leave out --keep and --plan");
+            refuse(state,
+                   "--schedules takes one arithmetic for all nodes: leave out --keep and --plan");
         if (options->junit && !options->limit_count)
-            refuse(state, "--junit writes what --fail-above limits: give one at least");
+            refuse(state, "--junit writes the limits of --fail-above: give at least one");
         if (options->junit && count_shapes(&options->common) > 1)
             refuse(state, "--junit is of one audit: give one --shape of each input");
         return 0;
@@ -121,21 +121,24 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Run MODEL in a reference and in other arithmetics, and say of every node what its arithmetic "
-    "introduces and what it carries on."
+    "Run MODEL in a reference and in other arithmetics side by side. For every node, report the "
+    "error that it introduces and the error of its inputs that it carries; say which node "
+    "overflows "
+    "first, and which nodes to keep in FP32."
     "\vExamples:\n"
     "  ulpscope audit model.onnx\n"
     "      FP16 and TF32 as an H200 computes them, on one random input\n"
     "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,bf16@a100 --out report/\n"
     "      on your input, with report.json, layers.csv and summary.txt\n"
     "  ulpscope audit model.onnx -i test_data_set_0 -i test_data_set_1 --certify\n"
-    "      two samples; how many digits the reference is good for\n"
+    "      two samples, and how many digits of the reference are correct\n"
     "  ulpscope audit model.onnx --arith tf32 --schedules\n"
-    "      which layers depend on the kernel that happens to be picked, and on A100 against H200\n"
+    "      which layers depend on the kernel that a library picks, and how far A100 and H200 "
+    "differ\n"
     "  ulpscope audit model.onnx --arith fp32,fp32,qdq=integer\n"
-    "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two part\n"
+    "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two first differ\n"
     "  ulpscope audit model_fp16.onnx --reference-model model.onnx --arith model -i inputs.npz\n"
-    "      a converted graph against the values of the FP32 model it was made from\n"
+    "      a converted graph compared with the FP32 model it was made from\n"
     "  ulpscope audit model.onnx --arith fp16 --keep 'op:Softmax=fp32' --keep '#12-40=fp32'\n"
     "      FP16 with some nodes in FP32, as a graph with Casts around them computes it\n"
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"

@@ -28,10 +28,9 @@ static const struct argp_option option_list[] = {
      "Write the graph's outputs, keyed by name: FILE.npz, or FILE.json as Polygraphy's "
      "--save-outputs", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
-    {"timings", OPTION_TIMINGS, 0, 0, "Say on stderr what loading, planning, every run and each "
-                                      "operator took", 0},
-    {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings; the results are the last run's "
-                                      "(all are equal)", 0},
+    {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr the time of loading, of planning, of every run "
+                                      "and of each operator", 0},
+    {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings. All runs give equal results", 0},
     {0},
 };
 /* clang-format on */
@@ -66,8 +65,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Run MODEL in one arithmetic. Values of formats that numpy has no type for are written as FP32 "
-    "(exact), of mpfr:P as the nearest FP64."
+    "Run MODEL in one arithmetic and write its outputs. Values of formats that numpy has no type "
+    "for "
+    "are written as FP32, which is exact; values of mpfr:P as the nearest FP64."
     "\vExamples:\n"
     "  ulpscope run model.onnx --inputs inputs.npz --outputs out.npz\n"
     "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"

@@ -17,25 +17,25 @@ enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE 
 /* clang-format off */
 static const struct argp_option options[] = {
     {"inputs", 'i', "PATH", 0,
-     "An .npz keyed by input name, an ONNX test_data_set_N folder, a folder of such, or the .json "
-     "of Polygraphy's --save-inputs; may be repeated: each is a sample. Without it: one random "
-     "sample",
+     "One sample of inputs: an .npz with one array for each input name, an ONNX test_data_set_N "
+     "folder, a folder of such folders, or the .json of Polygraphy's --save-inputs. May be repeated "
+     "for several samples. Without it: one random sample",
      1},
     {"dim", OPTION_DIM, "NAME=VALUE", 0,
-     "Value of a symbolic dimension for random inputs (default 1); may be repeated", 1},
+     "Size of a symbolic dimension in random inputs (default 1); may be repeated", 1},
     {"shape", OPTION_SHAPE, "NAME=1x77", 0,
-     "Shape of the input NAME for random inputs, also where the model fixes another; given again "
-     "for NAME: a further shape, each is run by itself", 1},
+     "Shape of the input NAME in random inputs, also where the model fixes another. Given again for "
+     "NAME, audit runs each shape by itself and says which is worst", 1},
     {"val-range", OPTION_RANGE, "[NAME=]LOW,HIGH", 0,
-     "Range of random inputs, or of the input NAME (default 0,1; integers that are indexes: what "
-     "they index); may be repeated", 1},
+     "Range of random inputs, or of the input NAME (default 0,1; integers that index a table: its "
+     "size); may be repeated", 1},
     {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
-    {"threads", 't', "N", 0, "Threads (default: all processors). Results do not depend on it", 2},
+    {"threads", 't', "N", 0, "Number of threads (default: all processors). Results do not depend on it", 2},
     {"max-memory", OPTION_MEMORY, "BYTES", 0,
-     "Stop with exit code 5 when the model, its inputs, the plan and the run would need more than "
-     "this together; K, M, G are understood",
+     "Stop with exit code 5 when the model, its inputs, the plan and the run together would need "
+     "more; suffixes K, M and G are understood",
      2},
-    {"quiet", 'q', 0, 0, "No progress and no notes on stderr", 2},
+    {"quiet", 'q', 0, 0, "Print no progress and no notes on stderr", 2},
     {0},
 };
 /* clang-format on */

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "ops/bounds.h"
+#include "ops/trace.h"
+#include "tensor/lower.h"
 
 /* ---- attributes and inputs ---- */
 
@@ -223,6 +225,10 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
     struct ulp_format storage;
     const bool is_float = ulp_type_is_float(out->type);
     enum ulp_status status = is_float ? ulp_call_storage(call, out->type, &storage, error) : ULP_OK;
+    /* floats that stay as wide as they are keep their names */
+    if (status == ULP_OK && call->trace &&
+        (!is_float || out->element != in->element || ulp_type_rows[out->type].file_bits <= 8))
+        status = ulp_trace_numbers(call->trace, &in, error);
     if (status != ULP_OK)
         return status;
     enum ulp_rounding rounding = call->arithmetic->rounding;
@@ -232,6 +238,23 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
                                                               : ULP_ROUND_UP;
     return ulp_tensor_convert(out, in, is_float ? &storage : NULL, rounding,
                               call->arithmetic->seed ^ call->bound->key, call->pool, error);
+}
+
+enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
+                               const struct ulp_tensor *in, struct ulp_error *error)
+{
+    struct ulp_format storage;
+    struct ulp_tensor bounded = ulp_tensor_view(in);
+    enum ulp_status status = ULP_OK;
+    if (ulp_type_is_float(out->type))
+        status = ulp_call_storage(call, out->type, &storage, error);
+    if (status == ULP_OK && ulp_type_is_float(out->type))
+        status = ulp_tensor_lower(&bounded, in, &storage, call->arithmetic->constants, call->budget,
+                                  error);
+    if (status == ULP_OK)
+        status = ulp_call_convert(call, out, &bounded, error);
+    ulp_tensor_free(&bounded);
+    return status;
 }
 
 enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **tensor,
@@ -290,7 +313,9 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
         return status;
     problem->node_key = ulp_call_stream(call);
     problem->packed = call->packed;
-    return ulp_contract(call->arithmetic, problem, call->pool, error);
+    return call->trace
+               ? ulp_trace_contract(call->trace, call->arithmetic, problem, call->pool, error)
+               : ulp_contract(call->arithmetic, problem, call->pool, error);
 }
 
 static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *tape,
@@ -304,14 +329,14 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
         status = ulp_bounds_check_rows(rows, outputs, (size_t)tape->output_count, error);
     if (status != ULP_OK)
         return status;
-    return ulp_tape_run(&(struct ulp_tape_call){.tape = tape,
-                                                .arithmetic = arithmetic,
-                                                .rows = rows,
-                                                .operands = operands,
-                                                .outputs = outputs,
-                                                .node_key = ulp_call_stream(call),
-                                                .pool = call->pool},
-                        error);
+    const struct ulp_tape_call run = {.tape = tape,
+                                      .arithmetic = arithmetic,
+                                      .rows = rows,
+                                      .operands = operands,
+                                      .outputs = outputs,
+                                      .node_key = ulp_call_stream(call),
+                                      .pool = call->pool};
+    return call->trace ? ulp_trace_tape(call->trace, &run, error) : ulp_tape_run(&run, error);
 }
 
 enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text,

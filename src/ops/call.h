@@ -90,6 +90,9 @@ enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor
 /* Convert in to the described and allocated out as the lane holds it (Cast). */
 enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
                                  const struct ulp_tensor *in, struct ulp_error *error);
+/* The same of a constant of the model: as converters lower it. */
+enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
+                               const struct ulp_tensor *in, struct ulp_error *error);
 
 /* ---- contractions ---- */
 

@@ -17,6 +17,7 @@ struct ulp_operator;
 struct ulp_block;
 struct ulp_call;
 struct ulp_lane;
+struct ulp_trace;
 
 /* Runs a planned body of If, Loop or Scan in the lane of the call (run/block.c). */
 struct ulp_host {
@@ -103,6 +104,9 @@ struct ulp_call {
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;
     uint64_t draws; /* stochastic streams taken so far: ulp_call_stream */
+    /* records what the call computes, for its derivatives (ops/trace.h): the lane is fp64 then, and
+     * floats are names. NULL: none */
+    struct ulp_trace *trace;
 };
 
 /* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the
@@ -172,6 +176,10 @@ struct ulp_operator {
     /* its integer outputs are amounts in steps of a scale: a step of difference is an error to
      * measure, not another decision */
     bool quantizes;
+    /* names of float inputs that run reads as numbers by itself ("grid"; "*": all), so that
+     * derivatives stop there */
+    const char *stops;
+    bool compares; /* run compares elements of its inputs, whose order decides what it takes */
     int parameter; /* for infer, rows and run functions that serve several rows */
 };
 

@@ -1,8 +1,11 @@
 /* One evaluation of a bound row: inputs checked, outputs described and allocated, temporaries
  * freed. */
+#include <string.h>
+
 #include "base/error.h"
 #include "ops/call.h"
 #include "ops/infer.h"
+#include "ops/trace.h"
 
 static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *error)
 {
@@ -154,11 +157,43 @@ static bool is_all_empty(const struct ulp_call *call)
     return true;
 }
 
+static bool is_listed(const char *names, const char *name)
+{
+    const size_t length = strlen(name);
+    for (; names && *names; names += strcspn(names, " "), names += *names == ' ')
+        if (*names == '*' || (strncmp(names, name, length) == 0 && strcspn(names, " ") == length))
+            return true;
+    return false;
+}
+
+/* With a trace: inputs at which derivatives stop as numbers again, those that are compared with
+ * names in their order. */
+static enum ulp_status adapt_names(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_bound *bound = call->bound;
+    const struct ulp_tensor **in;
+    enum ulp_status status = ulp_call_take(call, call->input_count, sizeof *in, &in, error);
+    for (size_t i = 0; i < call->input_count && status == ULP_OK; i++) {
+        in[i] = call->in[i];
+        if (!in[i] || !in[i]->data || i >= bound->input_slot_count)
+            continue;
+        if (bound->inputs[i].kind == 'p' || is_listed(bound->op->stops, bound->inputs[i].name))
+            status = ulp_trace_numbers(call->trace, &in[i], error);
+        else if (bound->op->compares)
+            status = ulp_trace_order(call->trace, &in[i], error);
+    }
+    call->in = in;
+    return status;
+}
+
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_operator *op = call->bound->op;
     struct ulp_temporary *temporaries;
-    enum ulp_status status = ulp_call_open(call, &temporaries, error);
+    enum ulp_status status = call->trace ? adapt_names(call, error) : ULP_OK;
+    if (status != ULP_OK)
+        return ulp_call_close(call, status, error);
+    status = ulp_call_open(call, &temporaries, error);
     if (status == ULP_OK && !op->allocates)
         status = allocate_outputs(call, error);
     if (status == ULP_OK && (op->allocates || !is_all_empty(call)))

@@ -46,6 +46,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .budget = lane->budget,
                                   .pool = lane->pool,
                                   .packed = lane->packed,
+                                  .trace = lane->trace,
                                   .host = &out->host};
     out->host = (struct ulp_host){.run = run_body, .lane = lane};
     memset(outputs, 0, step->output_count * sizeof *outputs);
@@ -167,6 +168,7 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
     enum ulp_status status =
         ulp_lane_create(&lane, call->host->lane->mix, block, call->budget, call->pool, error);
     lane.packed = call->packed;
+    lane.trace = call->trace;
     if (status == ULP_OK)
         status = ulp_arena_create(&arena, call->budget, error);
     if (status == ULP_OK)

@@ -16,6 +16,7 @@ struct ulp_lane {
     bool keeps_constants; /* converted constants stay, for the block runs again */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
+    struct ulp_trace *trace; /* of its calls (ops/trace.h); NULL: none */
     /* Packed forms of factors, shared by the walk's lanes and their bodies; NULL: none. Constants
      * of the lane are among them until their last use when it meets them more than once (repeats),
      * those of a step's bodies until the step is done. */

@@ -1,6 +1,7 @@
 libcore_la_SOURCES += \
 	%D%/block.c \
 	%D%/border.c \
+	%D%/constants.c \
 	%D%/rounds.c \
 	%D%/evaluate.c \
 	%D%/execute.c \

@@ -179,6 +179,32 @@ echo '{"keep": []}' >no.json
 expect 3 "a plan without an arithmetic" "$program" audit "$model" -i "$inputs" --plan no.json
 shows err no.json "a plan without an arithmetic"
 
+# Masks of finfo.min: finite constants saturate, and a Softmax absorbs them.
+regressions=${ULPSCOPE_TEST_DATA:-/nowhere}/regressions
+if [ -d "$regressions" ]; then
+    for name in mask-times-finfo-min-nan-in-fp16 fully-masked-row-nan-in-fp16; do
+        expect 0 "$name" "$program" audit "$regressions/$name.onnx" -i "$regressions/$name.npz" -a fp16,bf16 -o mask_report --fail-above nonfinite=0 --fail-above sqnr_db=45
+        shows out "overflow, absorbed: node" "$name"
+        shows out "(Softmax)" "$name"
+        shows out "constant that reaches 3.4e+38: min" "$name"
+        shows out "1 constant changed: 1 value beyond the largest became the largest, first: min" "$name"
+        shows mask_report/report.json '"fate": "absorbed"' "$name"
+        grep -q "overflows at" out && fail "$name: the verdict speaks of an overflow"
+        expect 1 "$name in ieee" "$program" audit "$regressions/$name.onnx" -i "$regressions/$name.npz" -a fp16,constants=ieee --fail-above nonfinite=0
+        shows out "by a constant that reaches 3.4e+38: min" "$name in ieee"
+        shows out "reaches an output" "$name in ieee"
+    done
+    expect 0 "a mask of infinity" "$program" audit "$regressions/mask-fill-first-nonfinite.onnx" -a fp16,constants=ieee -q
+    shows out "became infinite, first: neg" "a mask of infinity"
+    shows out "overflow, absorbed: node 0" "a mask of infinity"
+    grep -q "first non-finite" out && fail "a mask that is absorbed is the first non-finite value"
+fi
+for rule in saturated ieee tensorrt onnxcommon-converter onnxconverter-common; do
+    code=0; [ $rule != onnxcommon-converter ] || code=2
+    expect $code "constants=$rule" "$program" audit "$model" -i "$inputs" -a "fp16,constants=$rule" -q
+done
+shows <("$program" arith bf16,constants=onnxconverter-common 2>&1) "makes FP16 and no bf16" "onnxconverter-common of bf16"
+
 expect 0 "schedules" "$program" audit "$model" -i "$inputs" --arith fp32,tf32,fp16 --schedules --out report2
 shows out "schedules of tf32" "schedules"
 shows report2/report.json '"other_gpu": "tf32@a100"' "schedules in report.json"

@@ -1,5 +1,5 @@
-check_PROGRAMS += check_operators check_ops check_ops_numbers check_walk
-TESTS += check_operators check_ops check_ops_numbers check_walk %D%/conformance.sh
+check_PROGRAMS += check_derivatives check_operators check_ops check_ops_numbers check_walk
+TESTS += check_derivatives check_operators check_ops check_ops_numbers check_walk %D%/conformance.sh
 dist_check_SCRIPTS += %D%/conformance.sh
 check_ops_SOURCES = %D%/check_ops.c
 check_ops_CPPFLAGS = $(test_cppflags)
@@ -13,6 +13,9 @@ check_operators_SOURCES = %D%/check_operators.c %D%/harness/cases.c %D%/harness/
 check_operators_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/ops
 check_operators_LDADD = $(test_libs)
 check_operators_LDFLAGS = -Wl,--wrap=ulp_tape_run -Wl,--wrap=ulp_contract
+check_derivatives_SOURCES = %D%/check_derivatives.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c
+check_derivatives_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/ops
+check_derivatives_LDADD = $(test_libs)
 check_walk_SOURCES = %D%/check_walk.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c %D%/harness/variants.c %D%/harness/variants.h
 check_walk_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/ops
 check_walk_LDADD = $(test_libs)

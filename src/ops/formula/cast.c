@@ -122,7 +122,7 @@ static enum ulp_status run_bit_cast(struct ulp_call *call, struct ulp_error *err
 const struct ulp_operator ulp_ops_cast[] = {
     {.name = "BitCast", .since = 26, .inputs = "input:*", .outputs = "output",
      .attributes = "to:!int",
-     .infer = infer_bit_cast, .run = run_bit_cast, .work = ULP_WORK_MOVE},
+     .infer = infer_bit_cast, .run = run_bit_cast, .work = ULP_WORK_MOVE, .stops = "*"},
     {.name = "Cast", .since = 6, CAST, .run = run_cast, .attributes = "to:!int"},
     {.name = "Cast", .since = 19, CAST, .run = run_cast, .attributes = "saturate:int=1; to:!int"},
     {.name = "Cast", .since = 24, CAST, .run = run_cast,

@@ -97,7 +97,8 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_det[] = {
-    {.name = "Det", .since = 11, .inputs = "x", .outputs = "y", .infer = infer_det, .run = run_det},
+    {.name = "Det", .since = 11, .inputs = "x", .outputs = "y", .infer = infer_det, .run = run_det,
+     .stops = "*"},
     {0},
 };
 /* clang-format on */

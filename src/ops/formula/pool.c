@@ -246,7 +246,8 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
      .outputs = "y indices?",                                                                      \
      .attributes = geometry "; storage_order:int=0",                                               \
      .infer = infer_pool,                                                                          \
-     .run = run_max_pool},                                                                         \
+     .run = run_max_pool,                                                                          \
+     .compares = true},                                                                            \
     {                                                                                              \
         .name = "MaxPool", .since = version, POOL, .attributes = geometry "; storage_order:int=0", \
         .formula = "row_max(x)"                                                                    \

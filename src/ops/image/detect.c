@@ -144,7 +144,7 @@ const struct ulp_operator ulp_ops_detect[] = {
     {.name = "NonMaxSuppression", .since = 10,
      .inputs = "boxes:f scores:f max_output_boxes_per_class:i? iou_threshold:p? score_threshold:p?",
      .outputs = "selected_indices", .attributes = "center_point_box:int=0", .infer = infer_nms,
-     .run = run_nms,
+     .run = run_nms, .stops = "*",
      .mixed = true},
     {0},
 };

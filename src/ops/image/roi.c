@@ -285,7 +285,7 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
 
 #define ROI_ALIGN                                                                   \
     .inputs = "x rois:f batch_indices:i", .outputs = "y", .infer = infer_roi_align, \
-    .check = check_roi_align, .run = run_roi_align
+    .check = check_roi_align, .run = run_roi_align, .compares = true, .stops = "rois"
 #define OPTIONS                                                                        \
     "mode:string=avg; output_height:int=1; output_width:int=1; sampling_ratio:int=0; " \
     "spatial_scale:float=1"
@@ -294,7 +294,7 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
 const struct ulp_operator ulp_ops_roi[] = {
     {.name = "MaxRoiPool", .since = 1, .inputs = "x rois", .outputs = "y",
      .attributes = "pooled_shape:!ints; spatial_scale:float=1", .infer = infer_max_roi,
-     .run = run_max_roi},
+     .run = run_max_roi, .compares = true, .stops = "rois"},
     {.name = "RoiAlign", .since = 10, ROI_ALIGN, .attributes = OPTIONS},
     {.name = "RoiAlign", .since = 16, ROI_ALIGN,
      .attributes = OPTIONS "; coordinate_transformation_mode:string=half_pixel"},

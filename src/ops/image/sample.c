@@ -378,11 +378,11 @@ const struct ulp_operator ulp_ops_sample[] = {
     {.name = "GridSample", .since = 16, .inputs = "x grid:f", .outputs = "y",
      .attributes = "align_corners:int=0; mode:string=bilinear; padding_mode:string=zeros",
      .infer = infer_grid,
-     .check = check_grid, .run = run_grid},
+     .check = check_grid, .run = run_grid, .stops = "grid"},
     {.name = "GridSample", .since = 20, .inputs = "x grid:f", .outputs = "y",
      .attributes = "align_corners:int=0; mode:string=linear; padding_mode:string=zeros",
      .infer = infer_grid,
-     .check = check_grid, .run = run_grid},
+     .check = check_grid, .run = run_grid, .stops = "grid"},
     {0},
 };
 /* clang-format on */

@@ -64,7 +64,7 @@ static enum ulp_status run_constant(struct ulp_call *call, struct ulp_error *err
 {
     struct ulp_tensor value;
     enum ulp_status status = read_constant(call, &value, error);
-    return status == ULP_OK ? ulp_call_convert(call, &call->out[0], &value, error) : status;
+    return status == ULP_OK ? ulp_call_lower(call, &call->out[0], &value, error) : status;
 }
 
 static enum ulp_status infer_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
@@ -90,7 +90,7 @@ static enum ulp_status run_constant_of_shape(struct ulp_call *call, struct ulp_e
     struct ulp_tensor element;
     enum ulp_status status = ulp_call_scalar(call, &element, call->out[0].type, 0, error);
     if (status == ULP_OK && value->tensor)
-        status = ulp_call_convert(call, &element, value->tensor, error);
+        status = ulp_call_lower(call, &element, value->tensor, error);
     if (status == ULP_OK)
         ulp_move_fill(&call->out[0], 0, call->out[0].count, element.data);
     return status;
@@ -330,7 +330,7 @@ static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *err
     .run = run_one_hot, .work = ULP_WORK_MOVE
 #define RANGE                                                                                     \
     .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, \
-    .derived = "i", .formula = "start + i * delta"
+    .derived = "i", .stops = "*", .formula = "start + i * delta"
 #define WINDOW                                                                    \
     .inputs = "size:i", .outputs = "output",                                      \
     .attributes = "output_datatype:int=1; periodic:int=1", .infer = infer_window, \
@@ -365,7 +365,7 @@ const struct ulp_operator ulp_ops_generate[] = {
     {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
     {.name = "Multinomial", .since = 7, .inputs = "input:f", .outputs = "output",
      .attributes = "dtype:int=6; sample_size:int=1; seed:float", .infer = infer_multinomial,
-     .run = run_multinomial},
+     .run = run_multinomial, .stops = "*"},
     {.name = "OneHot", .since = 9, ONE_HOT, .attributes = "axis:int=-1"},
     {.name = "RandomNormal", .since = 1, .inputs = "", .outputs = "output",
      .attributes = NORMAL "; shape:!ints",

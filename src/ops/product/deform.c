@@ -260,7 +260,7 @@ const struct ulp_operator ulp_ops_deform[] = {
      .attributes = "dilations:ints; group:int=1; kernel_shape:ints; offset_group:int=1; "
                    "pads:ints; strides:ints",
      .infer = infer_deform, .run = run_deform, .work = ULP_WORK_CONTRACTION, .weights = "w",
-     .epilogue = "acc + bias"},
+     .stops = "offset", .epilogue = "acc + bias"},
     {0},
 };
 /* clang-format on */

@@ -1,0 +1,54 @@
+/* Derivatives of an operator from its own definition. While a call with a trace runs, float values
+ * (FP64) are replaced by names: doubles of a reserved binade that say which number they stand for.
+ * Whatever moves bytes moves names, so run functions that copy, gather, transpose or pad need
+ * nothing for it; the gates through which all arithmetic goes (formulas, contractions, conversions)
+ * read the named numbers, compute, and give their results new names. Each number has one name and
+ * is written once, so memory that is used again does no harm. Going back over the gates, each one's
+ * adjoint adds to the cotangents of the numbers it read: of a formula another formula
+ * (formula/adjoint.h), of a contraction two contractions with exchanged tables. */
+#ifndef ULP_OPS_TRACE_H
+#define ULP_OPS_TRACE_H
+
+#include "formula/tape.h"
+#include "kernels/contract.h"
+
+struct ulp_trace;
+
+/* What is taken while recording is charged to the budget. */
+enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budget,
+                                 struct ulp_pool *pool, struct ulp_error *error);
+void ulp_trace_free(struct ulp_trace *trace);
+/* Forget all numbers and gates; adjoints of formulas stay for the next call. */
+void ulp_trace_clear(struct ulp_trace *trace);
+
+/* Describe, allocate and fill *out: names for the elements of a float tensor, which is F64. */
+enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
+                               const struct ulp_tensor *values, struct ulp_error *error);
+/* Names back to numbers, in place. */
+void ulp_trace_unname(const struct ulp_trace *trace, struct ulp_tensor *tensor);
+/* Is any element a name? */
+bool ulp_trace_is_named(const struct ulp_tensor *tensor);
+
+/* The gates, for ops/call.c. */
+enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
+                               struct ulp_error *error);
+enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
+                                   const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                   struct ulp_error *error);
+/* *in (when it is named) as numbers, a copy that the trace owns: derivatives stop there. */
+enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tensor **in,
+                                  struct ulp_error *error);
+/* The same under other names, which compare as their numbers do. */
+enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor **in,
+                                struct ulp_error *error);
+
+/* Go back: cotangents[i] belong to element i of outputs, those of elements without a name are left
+ * out. Then ulp_trace_cotangents adds those of a tensor's names to out[]. */
+enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, struct ulp_error *error);
+void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
+                    const double *cotangents);
+enum ulp_status ulp_trace_reverse(struct ulp_trace *trace, struct ulp_error *error);
+void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor *named,
+                          double *out);
+
+#endif

@@ -1,0 +1,68 @@
+/* Adjoints of formulas, made once for all tapes that are equal. */
+#include "ops/trace/gate.h"
+
+static bool is_of(const struct kept_adjoint *kept, const struct ulp_tape *tape, uint64_t spread)
+{
+    return kept->spread == spread && kept->instruction_count == tape->instruction_count &&
+           kept->operand_count == tape->operand_count && kept->output_count == tape->output_count &&
+           strcmp(kept->text, tape->text) == 0 &&
+           memcmp(kept->instructions, tape->instructions,
+                  (size_t)tape->instruction_count * sizeof *tape->instructions) == 0 &&
+           memcmp(kept->outputs, tape->outputs,
+                  (size_t)tape->output_count * sizeof *tape->outputs) == 0;
+}
+
+static enum ulp_status keep(struct ulp_trace *trace, const struct ulp_tape *tape, uint64_t spread,
+                            struct ulp_tape *adjoint, struct ulp_error *error)
+{
+    const size_t instructions = (size_t)tape->instruction_count * sizeof *tape->instructions,
+                 outputs = (size_t)tape->output_count * sizeof *tape->outputs,
+                 text = strlen(tape->text) + 1;
+    void *memory;
+    const enum ulp_status status =
+        ulp_allocate(&memory, 1, sizeof(struct kept_adjoint) + instructions + outputs + text,
+                     trace->budget, "a formula's adjoint", error);
+    if (status != ULP_OK)
+        return status;
+    struct kept_adjoint *kept = memory;
+    char *rest = (char *)(kept + 1);
+    *kept = (struct kept_adjoint){.adjoint = adjoint,
+                                  .text = rest + instructions + outputs,
+                                  .instructions = (struct ulp_instruction *)rest,
+                                  .outputs = (int *)(rest + instructions),
+                                  .instruction_count = tape->instruction_count,
+                                  .operand_count = tape->operand_count,
+                                  .output_count = tape->output_count,
+                                  .spread = spread,
+                                  .next = trace->kept};
+    memcpy(kept->instructions, tape->instructions, instructions);
+    memcpy(kept->outputs, tape->outputs, outputs);
+    memcpy(kept->text, tape->text, text);
+    trace->kept = kept;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_trace_adjoint(struct ulp_trace *trace, const struct ulp_tape *tape,
+                                  uint64_t spread, const struct ulp_tape **out,
+                                  struct ulp_error *error)
+{
+    struct ulp_tape *adjoint;
+    bool *spreads;
+    for (const struct kept_adjoint *kept = trace->kept; kept; kept = kept->next)
+        if (is_of(kept, tape, spread)) {
+            *out = kept->adjoint;
+            return ULP_OK;
+        }
+    spreads = ulp_arena_take(trace->arena, (size_t)tape->output_count + 1, sizeof *spreads);
+    if (!spreads)
+        return fail_trace(error);
+    for (int o = 0; o < tape->output_count && o < 64; o++)
+        spreads[o] = spread >> o & 1;
+    enum ulp_status status = ulp_tape_adjoint(&adjoint, tape, spreads, trace->budget, error);
+    if (status != ULP_OK)
+        return status;
+    if ((status = keep(trace, tape, spread, adjoint, error)) != ULP_OK)
+        ulp_tape_free(adjoint);
+    *out = adjoint;
+    return status;
+}

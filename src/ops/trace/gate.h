@@ -1,0 +1,111 @@
+/* What a trace has recorded: numbers, and the gates that made them. */
+#ifndef ULP_OPS_TRACE_GATE_H
+#define ULP_OPS_TRACE_GATE_H
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "formula/adjoint.h"
+#include "ops/trace.h"
+
+/* Names lie in the binade of 2^1022, which no model's values reach; ordered as their indexes. */
+#define NAME_EXPONENT 0x7FDu
+#define NO_NUMBER SIZE_MAX
+
+static inline double name_of(size_t number)
+{
+    const uint64_t bits = (uint64_t)NAME_EXPONENT << 52 | number;
+    double name;
+    memcpy(&name, &bits, sizeof name);
+    return name;
+}
+
+/* NO_NUMBER: it is no name. */
+static inline size_t number_of(double name)
+{
+    uint64_t bits;
+    memcpy(&bits, &name, sizeof bits);
+    return bits >> 52 == NAME_EXPONENT ? (size_t)(bits & (((uint64_t)1 << 52) - 1)) : NO_NUMBER;
+}
+
+/* The part of a tensor that a gate reads, copied: elements from `first` on, as one dimension. */
+struct part {
+    struct ulp_tensor tensor;
+    int64_t first;
+    bool named;      /* some element is */
+    size_t start;    /* with numbers NULL: element i has number start + i */
+    size_t *numbers; /* of each element, or NO_NUMBER */
+};
+
+/* A formula's adjoint, kept for tapes that are equal. */
+struct kept_adjoint {
+    struct ulp_tape *adjoint;
+    char *text;
+    struct ulp_instruction *instructions;
+    int *outputs;
+    int instruction_count, operand_count, output_count;
+    uint64_t spread;
+    struct kept_adjoint *next;
+};
+
+/* Result (row, position) of an output is number start + row * per_row + position. */
+struct result {
+    bool real;
+    size_t start, per_row;
+};
+
+struct gate {
+    struct gate *before;
+    struct part *parts;
+    /* a formula: adjoint != NULL */
+    const struct ulp_tape *adjoint;
+    struct ulp_rows rows;
+    int operand_count, output_count;
+    struct ulp_operand *operands; /* whose tensors are the parts' */
+    struct result *results;
+    /* a contraction */
+    struct ulp_contraction problem;
+    size_t start; /* of its numbers, [batch][m][n] */
+    /* other names for the elements of parts[0]: element order[i] is number start + i */
+    size_t *order;
+};
+
+struct ulp_trace {
+    struct ulp_arithmetic arithmetic; /* fp64 */
+    struct ulp_budget *budget;
+    struct ulp_pool *pool;
+    struct ulp_arena *arena; /* of gates */
+    struct gate *last;
+    double *values, *cotangents;
+    size_t count, capacity;
+    struct kept_adjoint *kept;
+};
+
+/* names.c: room for `count` more numbers; memory until the trace is cleared, zeroed. */
+enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct ulp_error *error);
+enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
+                               struct ulp_error *error);
+/* Elements low to high of a tensor. */
+enum ulp_status ulp_part_take(struct ulp_trace *trace, struct part *out,
+                              const struct ulp_tensor *tensor, int64_t low, int64_t high,
+                              struct ulp_error *error);
+/* adjoint.c: the tape's adjoint; bit o of spread: output o lies at every position. */
+enum ulp_status ulp_trace_adjoint(struct ulp_trace *trace, const struct ulp_tape *tape,
+                                  uint64_t spread, const struct ulp_tape **out,
+                                  struct ulp_error *error);
+
+/* What element e of the part is owed. */
+static inline void owe(struct ulp_trace *trace, const struct part *part, int64_t e, double owed)
+{
+    const size_t number = part->numbers ? part->numbers[e] : part->start + (size_t)e;
+    if (number != NO_NUMBER)
+        trace->cotangents[number] += owed;
+}
+
+static inline enum ulp_status fail_trace(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the derivatives of a node");
+}
+
+#endif

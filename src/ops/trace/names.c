@@ -1,0 +1,234 @@
+/* Numbers and their names. */
+#include <stdlib.h>
+
+#include "ops/trace/gate.h"
+
+enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budget,
+                                 struct ulp_pool *pool, struct ulp_error *error)
+{
+    void *memory;
+    const enum ulp_status status =
+        ulp_allocate_zero(&memory, 1, sizeof **out, budget, "a trace", error);
+    *out = memory;
+    if (status != ULP_OK)
+        return status;
+    **out = (struct ulp_trace){.budget = budget, .pool = pool};
+    return ulp_arithmetic_find("fp64", &(*out)->arithmetic, error);
+}
+
+void ulp_trace_clear(struct ulp_trace *trace)
+{
+    ulp_arena_free(trace->arena);
+    ulp_free(trace->values);
+    ulp_free(trace->cotangents);
+    trace->arena = NULL;
+    trace->last = NULL;
+    trace->values = trace->cotangents = NULL;
+    trace->count = trace->capacity = 0;
+}
+
+void ulp_trace_free(struct ulp_trace *trace)
+{
+    if (!trace)
+        return;
+    ulp_trace_clear(trace);
+    for (struct kept_adjoint *kept = trace->kept, *next; kept; kept = next) {
+        next = kept->next;
+        ulp_tape_free(kept->adjoint);
+        ulp_free(kept);
+    }
+    ulp_free(trace);
+}
+
+/* Room for `count` more numbers. */
+enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct ulp_error *error)
+{
+    size_t wanted;
+    void *grown;
+    if (!ulp_size_add(trace->count, count, &wanted))
+        return fail_trace(error);
+    if (wanted <= trace->capacity)
+        return ULP_OK;
+    wanted = wanted > 2 * trace->capacity ? wanted : 2 * trace->capacity;
+    const enum ulp_status status = ulp_allocate(&grown, wanted, sizeof *trace->values,
+                                                trace->budget, "numbers of a trace", error);
+    if (status != ULP_OK)
+        return status;
+    if (trace->count)
+        memcpy(grown, trace->values, trace->count * sizeof *trace->values);
+    ulp_free(trace->values);
+    trace->values = grown;
+    trace->capacity = wanted;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
+                               struct ulp_error *error)
+{
+    if (!trace->arena) {
+        const enum ulp_status status = ulp_arena_create(&trace->arena, trace->budget, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    void *memory = ulp_arena_take(trace->arena, count ? count : 1, bytes);
+    memcpy(out, &memory, sizeof memory);
+    return memory ? ULP_OK : fail_trace(error);
+}
+
+enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
+                               const struct ulp_tensor *values, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_tensor_describe(out, values->type, ULP_ELEMENT_F64, 0,
+                                                 values->rank, values->dims, error);
+    if (status == ULP_OK)
+        status = ulp_trace_reserve(trace, values->count, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, trace->budget, error);
+    const double *from = values->data;
+    for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
+        trace->values[trace->count] = from[i];
+        ((double *)out->data)[i] = name_of(trace->count++);
+    }
+    return status;
+}
+
+bool ulp_trace_is_named(const struct ulp_tensor *tensor)
+{
+    const double *names = tensor->data;
+    for (size_t i = 0; tensor->element == ULP_ELEMENT_F64 && i < tensor->count; i++)
+        if (number_of(names[i]) != NO_NUMBER)
+            return true;
+    return false;
+}
+
+void ulp_trace_unname(const struct ulp_trace *trace, struct ulp_tensor *tensor)
+{
+    double *names = tensor->data;
+    for (size_t i = 0; tensor->element == ULP_ELEMENT_F64 && i < tensor->count; i++)
+        if (number_of(names[i]) != NO_NUMBER)
+            names[i] = trace->values[number_of(names[i])];
+}
+
+enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tensor **in,
+                                  struct ulp_error *error)
+{
+    struct part part;
+    struct ulp_tensor *out;
+    if (!ulp_trace_is_named(*in))
+        return ULP_OK;
+    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_part_take(trace, &part, *in, 0, (int64_t)(*in)->count - 1, error);
+    if (status != ULP_OK)
+        return status;
+    *out = ulp_tensor_view(*in);
+    out->data = part.tensor.data;
+    *in = out;
+    return ULP_OK;
+}
+
+/* ---- what a gate reads ---- */
+
+/* The numbers of the part's names, which become their values. */
+static enum ulp_status read_names(struct ulp_trace *trace, struct part *part,
+                                  struct ulp_error *error)
+{
+    double *values = part->tensor.data;
+    const size_t count = part->tensor.count, first = count ? number_of(values[0]) : NO_NUMBER;
+    bool in_order = first != NO_NUMBER;
+    for (size_t i = 0; i < count; i++) {
+        const size_t number = number_of(values[i]);
+        part->named |= number != NO_NUMBER;
+        in_order = in_order && number == first + i;
+    }
+    part->start = first;
+    if (part->named && !in_order) {
+        const enum ulp_status status =
+            ulp_trace_take(trace, count, sizeof *part->numbers, &part->numbers, error);
+        if (status != ULP_OK)
+            return status;
+        for (size_t i = 0; i < count; i++)
+            part->numbers[i] = number_of(values[i]);
+    }
+    for (size_t i = 0; part->named && i < count; i++)
+        if (number_of(values[i]) != NO_NUMBER)
+            values[i] = trace->values[number_of(values[i])];
+    return ULP_OK;
+}
+
+enum ulp_status ulp_part_take(struct ulp_trace *trace, struct part *out,
+                              const struct ulp_tensor *tensor, int64_t low, int64_t high,
+                              struct ulp_error *error)
+{
+    *out = (struct part){.tensor = ulp_tensor_view(tensor), .first = low};
+    out->tensor.rank = 1;
+    out->tensor.dims[0] = high - low + 1;
+    out->tensor.count = (size_t)(high - low + 1);
+    const enum ulp_status status =
+        ulp_trace_take(trace, out->tensor.count, tensor->element_bytes, &out->tensor.data, error);
+    if (status != ULP_OK)
+        return status;
+    if (out->tensor.count)
+        memcpy(out->tensor.data, (const char *)tensor->data + (size_t)low * tensor->element_bytes,
+               out->tensor.count * tensor->element_bytes);
+    return tensor->element == ULP_ELEMENT_F64 ? read_names(trace, out, error) : ULP_OK;
+}
+
+/* ---- names in order ---- */
+
+struct place {
+    double value;
+    size_t index;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return x->index > y->index ? -1 : x->index < y->index; /* of equals the first is the greatest */
+}
+
+enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor **in,
+                                struct ulp_error *error)
+{
+    struct gate *gate;
+    struct place *places;
+    struct ulp_tensor *out;
+    const size_t count = (*in)->count;
+    if (!ulp_trace_is_named(*in))
+        return ULP_OK;
+    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, 1, sizeof *gate->parts, &gate->parts, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, count, sizeof *places, &places, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, count, sizeof *gate->order, &gate->order, error);
+    if (status == ULP_OK)
+        status = ulp_trace_reserve(trace, count, error);
+    if (status == ULP_OK)
+        status = ulp_part_take(trace, &gate->parts[0], *in, 0, (int64_t)count - 1, error);
+    if (status == ULP_OK) {
+        *out = ulp_tensor_view(*in);
+        status = ulp_trace_take(trace, count, sizeof(double), &out->data, error);
+    }
+    if (status != ULP_OK)
+        return status;
+    const double *values = gate->parts[0].tensor.data;
+    for (size_t i = 0; i < count; i++)
+        places[i] = (struct place){values[i], i};
+    qsort(places, count, sizeof *places, compare_places);
+    gate->start = trace->count;
+    for (size_t i = 0; i < count; i++) {
+        gate->order[i] = places[i].index;
+        trace->values[trace->count] = places[i].value;
+        ((double *)out->data)[places[i].index] = name_of(trace->count++);
+    }
+    gate->before = trace->last;
+    trace->last = gate;
+    *in = out;
+    return ULP_OK;
+}

@@ -1,0 +1,311 @@
+/* The gates on the way forward. */
+#include "ops/trace/gate.h"
+
+static void widen(int64_t *low, int64_t *high, const int64_t *table, int64_t step, size_t count)
+{
+    int64_t least = 0, most = 0;
+    if (table) {
+        least = most = table[0];
+        for (size_t i = 1; i < count; i++) {
+            least = table[i] < least ? table[i] : least;
+            most = table[i] > most ? table[i] : most;
+        }
+    } else if (step < 0) {
+        least = step * (int64_t)(count - 1);
+    } else {
+        most = step * (int64_t)(count - 1);
+    }
+    *low += least;
+    *high += most;
+}
+
+/* A copy of the table, each entry less by `first`. */
+static enum ulp_status copy_table(struct ulp_trace *trace, const int64_t **table, size_t count,
+                                  int64_t first, struct ulp_error *error)
+{
+    int64_t *copy;
+    if (!*table)
+        return ULP_OK;
+    const enum ulp_status status = ulp_trace_take(trace, count, sizeof *copy, &copy, error);
+    for (size_t i = 0; status == ULP_OK && i < count; i++)
+        copy[i] = (*table)[i] - first;
+    if (status == ULP_OK)
+        *table = copy;
+    return status;
+}
+
+/* ---- formulas ---- */
+
+/* Which positions exist in each row, as bits: what a window is told from may be gone on the way
+ * back. */
+struct windows {
+    size_t words, length;
+    uint64_t *bits;
+};
+
+static size_t read_window(const void *context, size_t row, int32_t *positions)
+{
+    const struct windows *windows = context;
+    const uint64_t *bits = windows->bits + row * windows->words;
+    size_t count = 0;
+    for (size_t p = 0; p < windows->length; p++)
+        if (bits[p / 64] >> p % 64 & 1)
+            positions[count++] = (int32_t)p;
+    return count;
+}
+
+static void read_classes(const void *context, size_t first, size_t count, uint64_t *ids)
+{
+    const struct windows *windows = context;
+    memcpy(ids, windows->bits + first, count * sizeof *ids);
+}
+
+static enum ulp_status copy_windows(struct ulp_trace *trace, struct ulp_rows *rows,
+                                    struct ulp_error *error)
+{
+    struct windows *windows;
+    int32_t *positions;
+    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *windows, &windows, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, rows->row_length, sizeof *positions, &positions, error);
+    if (status != ULP_OK)
+        return status;
+    *windows = (struct windows){.words = (rows->row_length + 63) / 64, .length = rows->row_length};
+    status = ulp_trace_take(trace, rows->row_count * windows->words, sizeof *windows->bits,
+                            &windows->bits, error);
+    for (size_t r = 0; r < rows->row_count && status == ULP_OK; r++) {
+        const size_t count = rows->window(rows->window_context, r, positions);
+        for (size_t i = 0; i < count; i++)
+            windows->bits[r * windows->words + (size_t)positions[i] / 64] |= (uint64_t)1
+                                                                             << positions[i] % 64;
+    }
+    *rows = (struct ulp_rows){.row_count = rows->row_count,
+                              .row_length = rows->row_length,
+                              .window = read_window,
+                              .window_classes = windows->words == 1 ? read_classes : NULL,
+                              .window_context = windows};
+    return status;
+}
+
+/* Windows leave positions out, so that what a gate reads is the whole tensor then. */
+static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_rows *rows,
+                                    struct ulp_operand *operand, struct part *part,
+                                    struct ulp_error *error)
+{
+    int64_t low = 0, high = 0;
+    if (!operand->tensor) {
+        const char *constant = operand->constant;
+        operand->constant =
+            constant ? ulp_arena_text(trace->arena, constant, strlen(constant)) : NULL;
+        return constant && !operand->constant ? fail_trace(error) : ULP_OK;
+    }
+    if (rows->window) {
+        high = (int64_t)operand->tensor->count - 1;
+    } else {
+        widen(&low, &high, operand->row_offset, operand->row_stride, rows->row_count);
+        widen(&low, &high, operand->position_offset, operand->position_stride, rows->row_length);
+    }
+    enum ulp_status status = ulp_part_take(trace, part, operand->tensor, low, high, error);
+    if (status == ULP_OK && low && !operand->row_offset && !operand->position_offset) {
+        int64_t *table; /* steps backwards start behind the first element */
+        status = ulp_trace_take(trace, rows->row_count, sizeof *table, &table, error);
+        for (size_t r = 0; status == ULP_OK && r < rows->row_count; r++)
+            table[r] = (int64_t)r * operand->row_stride;
+        operand->row_offset = status == ULP_OK ? table : NULL;
+    }
+    if (status == ULP_OK)
+        status = copy_table(trace, &operand->position_offset, rows->row_length,
+                            operand->row_offset ? 0 : low, error);
+    if (status == ULP_OK)
+        status = copy_table(trace, &operand->row_offset, rows->row_count, low, error);
+    operand->tensor = &part->tensor;
+    return status;
+}
+
+static bool has_positions(const struct ulp_operand *operand)
+{
+    return operand->position_offset || operand->position_stride;
+}
+
+static int64_t place_of(const struct ulp_operand *operand, size_t row, size_t position)
+{
+    return (operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride) +
+           (operand->position_offset ? operand->position_offset[position]
+                                     : (int64_t)position * operand->position_stride);
+}
+
+/* An element that was just computed gets a name; one that has been met already keeps it. */
+static void name_element(struct ulp_trace *trace, double *element, size_t number, size_t start)
+{
+    const size_t named = number_of(*element);
+    const bool again = named != NO_NUMBER && named >= start;
+    trace->values[number] = again ? trace->values[named] : *element;
+    if (!again)
+        *element = name_of(number);
+}
+
+/* by_row: the formula gives one value a row. One that it gives at every position may be written to
+ * one place, which is then the first's. */
+static enum ulp_status name_results(struct ulp_trace *trace, const struct gate *gate, bool by_row,
+                                    const struct ulp_operand *output, struct result *result,
+                                    struct ulp_error *error)
+{
+    const size_t rows = gate->rows.row_count, length = gate->rows.row_length;
+    double *elements = output->tensor->data;
+    int32_t *positions = NULL;
+    const bool one = by_row && !has_positions(output);
+    result->real = true;
+    result->per_row = one ? 1 : length;
+    result->start = trace->count;
+    enum ulp_status status = ulp_trace_reserve(trace, rows * result->per_row, error);
+    if (status == ULP_OK && gate->rows.window)
+        status = ulp_trace_take(trace, length, sizeof *positions, &positions, error);
+    if (status != ULP_OK)
+        return status;
+    memset(trace->values + trace->count, 0, rows * result->per_row * sizeof *trace->values);
+    for (size_t r = 0; r < rows; r++) {
+        const size_t count = one ? 1
+                             : positions
+                                 ? gate->rows.window(gate->rows.window_context, r, positions)
+                                 : length;
+        for (size_t i = 0; i < count; i++) {
+            const size_t p = positions && !one ? (size_t)positions[i] : i;
+            name_element(trace, &elements[place_of(output, r, p)],
+                         result->start + r * result->per_row + p, result->start);
+        }
+    }
+    trace->count += rows * result->per_row;
+    return ULP_OK;
+}
+
+static bool is_named_float(const struct ulp_operand *output)
+{
+    return output->tensor && output->tensor->element == ULP_ELEMENT_F64;
+}
+
+static bool is_by_row(const struct ulp_tape *tape, int output)
+{
+    return tape->outputs[output] >= 0 && tape->instructions[tape->outputs[output]].per_row;
+}
+
+enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
+                               struct ulp_error *error)
+{
+    const struct ulp_tape *tape = call->tape;
+    struct gate *gate;
+    struct ulp_tape_call own = *call;
+    uint64_t spread = 0;
+    bool named = false, real = false;
+    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
+    if (status != ULP_OK)
+        return status;
+    *gate = (struct gate){.rows = *call->rows,
+                          .operand_count = tape->operand_count,
+                          .output_count = tape->output_count};
+    if (!call->rows->row_count || !call->rows->row_length ||
+        (status = ulp_trace_take(trace, (size_t)tape->operand_count, sizeof *gate->parts,
+                                 &gate->parts, error)) != ULP_OK ||
+        (status = ulp_trace_take(trace, (size_t)tape->operand_count, sizeof *gate->operands,
+                                 &gate->operands, error)) != ULP_OK ||
+        (status = ulp_trace_take(trace, (size_t)tape->output_count, sizeof *gate->results,
+                                 &gate->results, error)) != ULP_OK)
+        return status == ULP_OK ? ulp_tape_run(call, error) : status;
+    for (int i = 0; i < tape->operand_count && status == ULP_OK; i++) {
+        gate->operands[i] = call->operands[i];
+        status = take_operand(trace, call->rows, &gate->operands[i], &gate->parts[i], error);
+        named |= gate->parts[i].named;
+    }
+    own.operands = gate->operands;
+    if (status == ULP_OK)
+        status = ulp_tape_run(&own, error);
+    for (int o = 0; o < tape->output_count && o < 64; o++) {
+        real |= is_named_float(&call->outputs[o]);
+        spread |= (uint64_t)(is_named_float(&call->outputs[o]) && has_positions(&call->outputs[o]))
+                  << o;
+    }
+    if (status != ULP_OK || !named || !real)
+        return status;
+    if (gate->rows.window)
+        status = copy_windows(trace, &gate->rows, error);
+    for (int o = 0; o < tape->output_count && status == ULP_OK; o++)
+        if (is_named_float(&call->outputs[o]))
+            status = name_results(trace, gate, is_by_row(tape, o), &call->outputs[o],
+                                  &gate->results[o], error);
+    if (status == ULP_OK)
+        status = ulp_trace_adjoint(trace, tape, spread, &gate->adjoint, error);
+    gate->before = trace->last;
+    trace->last = gate;
+    return status;
+}
+
+/* ---- contractions ---- */
+
+static enum ulp_status take_factor(struct ulp_trace *trace, struct ulp_factor *factor,
+                                   struct part *part, size_t batches, size_t lines, size_t depth,
+                                   struct ulp_error *error)
+{
+    int64_t low = 0, high = 0;
+    widen(&low, &high, factor->batch_offset, 0, batches);
+    widen(&low, &high, factor->line_offset, 0, lines);
+    widen(&low, &high, factor->k_offset, 0, depth);
+    enum ulp_status status = ulp_part_take(trace, part, factor->tensor, low, high, error);
+    if (status == ULP_OK && factor->padding) {
+        uint8_t *padding;
+        if ((status = ulp_trace_take(trace, part->tensor.count, 1, &padding, error)) == ULP_OK)
+            memcpy(padding, factor->padding + low, part->tensor.count);
+        factor->padding = padding;
+    }
+    if (status == ULP_OK)
+        status = copy_table(trace, &factor->batch_offset, batches, 0, error);
+    if (status == ULP_OK)
+        status = copy_table(trace, &factor->line_offset, lines, low, error);
+    if (status == ULP_OK)
+        status = copy_table(trace, &factor->k_offset, depth, 0, error);
+    factor->tensor = &part->tensor;
+    return status;
+}
+
+static void name_sums(struct ulp_trace *trace, struct gate *gate, const struct ulp_contraction *p)
+{
+    double *elements = p->out->data;
+    const size_t start = trace->count;
+    gate->start = start;
+    for (size_t g = 0; g < p->batch_count; g++)
+        for (size_t i = 0; i < p->m; i++)
+            for (size_t j = 0; j < p->n; j++)
+                name_element(trace,
+                             &elements[(p->out_batch_offset ? p->out_batch_offset[g] : 0) +
+                                       p->out_row_offset[i] + p->out_column_offset[j]],
+                             trace->count++, start);
+}
+
+enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
+                                   const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                   struct ulp_error *error)
+{
+    struct gate *gate;
+    if (!problem->batch_count || !problem->m || !problem->n || !problem->k ||
+        problem->out->element != ULP_ELEMENT_F64)
+        return ulp_contract(arithmetic, problem, pool, error);
+    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
+    if (status != ULP_OK)
+        return status;
+    *gate = (struct gate){.problem = *problem};
+    struct ulp_contraction *p = &gate->problem;
+    p->packed = NULL;
+    if ((status = ulp_trace_take(trace, 2, sizeof *gate->parts, &gate->parts, error)) != ULP_OK ||
+        (status = take_factor(trace, &p->a, &gate->parts[0], p->batch_count, p->m, p->k, error)) !=
+            ULP_OK ||
+        (status = take_factor(trace, &p->b, &gate->parts[1], p->batch_count, p->n, p->k, error)) !=
+            ULP_OK ||
+        (status = ulp_contract(arithmetic, p, pool, error)) != ULP_OK)
+        return status;
+    if (!gate->parts[0].named && !gate->parts[1].named)
+        return ULP_OK;
+    if ((status = ulp_trace_reserve(trace, p->batch_count * p->m * p->n, error)) != ULP_OK)
+        return status;
+    name_sums(trace, gate, problem);
+    gate->before = trace->last;
+    trace->last = gate;
+    return ULP_OK;
+}
