@@ -51,20 +51,52 @@ ULP_API struct ulp_value_info ulp_model_input(const struct ulp_model *model, siz
 ULP_API size_t ulp_model_output_count(const struct ulp_model *model);
 ULP_API struct ulp_value_info ulp_model_output(const struct ulp_model *model, size_t index);
 
+/* Check that every array is an input of the model and has a type (of a float input: any float type)
+ * and a shape that it allows. ULP_ERROR_INPUT names the first that does not. */
+ULP_API enum ulp_status ulp_model_check_inputs(const struct ulp_model *model,
+                                               const struct ulp_tensor_set *inputs,
+                                               struct ulp_error *error);
+/* Give an input another shape than the model declares, of the same rank when a rank is declared.
+ * Planning refuses a shape that the graph does not allow. Call it while no plan of the model
+ * exists. ULP_ERROR_USAGE: there is no such input. */
+ULP_API enum ulp_status ulp_model_set_shape(struct ulp_model *model, const char *input, int rank,
+                                            const int64_t *dims, struct ulp_error *error);
+
 /* The size of a symbolic dimension, by name. */
 struct ulp_dim_value {
     const char *name;
     int64_t value;
 };
+/* The range of an input's random values; name NULL: of every input that has no range of its own. */
+struct ulp_input_range {
+    const char *name;
+    double low, high;
+};
+/* Initialise with zeros and set the wanted ones. */
+struct ulp_random_options {
+    uint64_t seed;
+    const struct ulp_dim_value *dims; /* symbolic dimensions; those not listed are 1 */
+    size_t dim_count;
+    const struct ulp_input_range *ranges; /* of two for one input the later applies */
+    size_t range_count;
+};
+/* The range of an input's random values: the one given for its name; the one given for all; for
+ * integers that are indexes, the size of what they index (a Gather's axis, a OneHot's depth); else
+ * 0 to 1. why: for indexes the reason, as "Gather emb picks one of 30522"; else empty. */
+struct ulp_chosen_range {
+    double low, high;
+    char why[200];
+};
+ULP_API struct ulp_chosen_range ulp_model_input_range(const struct ulp_model *model, size_t index,
+                                                      const struct ulp_random_options *options);
 
-/* Make a random tensor for every input of the model: floats uniform in [low, high], integers
+/* Make a random tensor for every input of the model: floats uniform in the input's range, integers
  * uniform in the integers of that range, booleans true with probability 1/2. Shapes are the
- * model's, with `dims` for symbolic dimensions and 1 for other unknown ones. The same seed gives
- * the same bits on every machine. Charged to the model's budget. Free *out with
- * ulp_tensor_set_free. */
+ * model's, with `dims` for symbolic dimensions and 1 for other unknown ones. options NULL: all
+ * defaults. The same seed gives the same bits on every machine. Charged to the model's budget. Free
+ * *out with ulp_tensor_set_free. */
 ULP_API enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
-                                                const struct ulp_dim_value *dims, size_t dim_count,
-                                                double low, double high, uint64_t seed,
+                                                const struct ulp_random_options *options,
                                                 struct ulp_tensor_set *out,
                                                 struct ulp_error *error);
 
