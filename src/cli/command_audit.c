@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "command.h"
 
 enum {
@@ -102,6 +103,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
                    "--schedules takes one arithmetic for all nodes: leave out --keep and --plan");
         if (options->junit && !options->limit_count)
             refuse(state, "--junit writes the limits of --fail-above: give at least one");
+        if (options->junit && count_shapes(&options->common) > 1)
+            refuse(state, "--junit is of one audit: give one --shape of each input");
         return 0;
     case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
@@ -309,7 +312,8 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
     return code;
 }
 
-static int report(const struct audit_options *options, const struct ulp_audit *audit)
+static int report(const struct audit_options *options, const char *folder,
+                  const struct ulp_audit *audit)
 {
     struct ulp_error error;
     char *summary;
@@ -318,98 +322,64 @@ static int report(const struct audit_options *options, const struct ulp_audit *a
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
-    if (options->out && ulp_report_write(audit, options->out, &error) != ULP_OK)
+    if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)
         return fail(&error);
-    if (options->out)
-        say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", options->out);
+    if (folder)
+        say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", folder);
     return check_limits(options, audit);
 }
 
-/* Arrays of another float type than the model declares are rounded to that. */
-static void note_conversions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
+/* The n-th of several shapes has a folder of its own. */
+static enum ulp_status choose_folder(const struct audit_options *options, size_t n, char **out,
+                                     struct ulp_error *error)
 {
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        const struct ulp_value_info info = ulp_model_input(model, i);
-        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
-        if (given && given->type != info.type && ulp_type_is_float(given->type) &&
-            ulp_type_is_float(info.type))
-            say(stderr, "ulpscope: input %s: %s values rounded to %s, as the model declares\n",
-                info.name, ulp_type_name(given->type), ulp_type_name(info.type));
-    }
+    struct ulp_text text = {0};
+    *out = NULL;
+    if (!options->out)
+        return ULP_OK;
+    ulp_text_add(&text, "%s", options->out);
+    if (count_shapes(&options->common) > 1)
+        ulp_text_add(&text, "/shape-%zu", n + 1);
+    *out = text.data;
+    return text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ULP_OK;
 }
 
-/* A dimension that the model leaves open, as an input has it. */
-struct open_dim {
-    const char *name, *input;
-    int64_t size;
-    size_t at; /* in the order of inputs */
-};
-
-static int compare_dims(const void *a, const void *b)
+/* The audit with the n-th shape; returns an exit code. */
+static int audit_shape(const struct audit_options *options, struct ulp_model *model,
+                       const struct lane_list *lanes, size_t n, struct shape_results *results)
 {
-    const struct open_dim *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-    return order ? order : (x->at > y->at) - (x->at < y->at);
-}
-
-/* One name of a dimension with two sizes: some exporters name what is not equal. The graph decides
- * whether it runs. */
-static void note_sizes(struct open_dim *dims, size_t count)
-{
-    qsort(dims, count, sizeof *dims, compare_dims);
-    for (size_t i = 1, first = 0; i < count; i++) {
-        if (strcmp(dims[i].name, dims[first].name) != 0)
-            first = i;
-        const bool is_less = dims[i].size < dims[first].size;
-        const struct open_dim *less = &dims[is_less ? i : first],
-                              *more = &dims[is_less ? first : i];
-        if (less->size != more->size)
-            say(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n",
-                less->name, (long long)less->size, less->input, (long long)more->size, more->input);
+    struct ulp_error error = {0};
+    struct sample_list samples = {0};
+    struct ulp_audit audit = {0};
+    char *shape = NULL, *folder = NULL;
+    enum ulp_status status = set_shapes(model, &options->common, n, &shape, &error);
+    if (status == ULP_OK)
+        status = choose_folder(options, n, &folder, &error);
+    if (status == ULP_OK && folder)
+        status = spare_inputs_of_report(folder, model, options->common.inputs,
+                                        options->common.input_count, &error);
+    if (status == ULP_OK)
+        status = read_samples(model, &options->common, &samples, &error);
+    if (status == ULP_OK) {
+        if (!options->common.quiet)
+            note_choices(model, &samples);
+        status = run_samples(options, model, lanes, &samples, &audit, &error);
     }
-}
-
-static void note_dimensions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
-{
-    const size_t input_count = ulp_model_input_count(model);
-    size_t most = 0, count = 0;
-    for (size_t i = 0; i < input_count; i++)
-        most += (size_t)(ulp_model_input(model, i).rank > 0 ? ulp_model_input(model, i).rank : 0);
-    struct open_dim *dims = malloc((most + 1) * sizeof *dims);
-    if (!dims)
-        return; /* only a note is missing */
-    for (size_t i = 0; i < input_count; i++) {
-        const struct ulp_value_info info = ulp_model_input(model, i);
-        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
-        for (int d = 0; given && d < info.rank && d < given->rank; d++)
-            if (info.dims[d] < 0 && info.dim_names[d]) {
-                dims[count] =
-                    (struct open_dim){info.dim_names[d], info.name, given->dims[d], count};
-                count++;
-            }
-    }
-    note_sizes(dims, count);
-    free(dims);
-}
-
-static void note_choices(const struct audit_options *options, const struct ulp_model *model,
-                         const struct sample_list *samples)
-{
-    if (options->common.quiet)
-        return;
-    note_conversions(model, &samples->items[0].inputs);
-    note_dimensions(model, &samples->items[0].inputs);
-    if (!samples->random)
-        return;
-    say(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
-    bool open = false;
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        struct ulp_value_info info = ulp_model_input(model, i);
-        for (int d = 0; d < info.rank; d++)
-            open |= info.dims[d] < 0;
-    }
-    if (open)
-        fputs("ulpscope: set open dimensions with --dim or --inputs\n", stderr);
+    if (status == ULP_OK && options->schedules)
+        status = run_schedules(options, model, lanes->arithmetics, lanes->count, &samples, &audit,
+                               &error);
+    if (status == ULP_OK && options->common.shape_count)
+        say(stdout, "%sshape %s\n", n ? "\n" : "", shape);
+    if (status == ULP_OK && count_shapes(&options->common) > 1)
+        status = add_shape_result(results, shape, &audit, &error);
+    if (status != ULP_OK && count_shapes(&options->common) > 1)
+        ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
+    const int code = status == ULP_OK ? report(options, folder, &audit) : fail(&error);
+    ulp_audit_free(&audit);
+    free_samples(&samples);
+    free(shape);
+    free(folder);
+    return code;
 }
 
 static int run_audit(const struct audit_options *options)
@@ -417,8 +387,7 @@ static int run_audit(const struct audit_options *options)
     struct ulp_error error = {0};
     struct lane_list lanes;
     struct ulp_model *model = NULL;
-    struct sample_list samples = {0};
-    struct ulp_audit audit = {0};
+    struct shape_results results = {0};
     enum ulp_status status = make_lanes(options->arithmetics, "fp16,tf32", &options->keep,
                                         options->common.budget, &lanes, &error);
     if (status == ULP_OK)
@@ -429,24 +398,18 @@ static int run_audit(const struct audit_options *options)
         status = ulp_report_prepare(options->out, &error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
-    if (status == ULP_OK && options->out)
-        status = spare_inputs_of_report(options->out, model, options->common.inputs,
-                                        options->common.input_count, &error);
     if (status == ULP_OK && options->junit)
         status = spare_inputs(options->junit, model, options->common.inputs,
                               options->common.input_count, &error);
-    if (status == ULP_OK)
-        status = read_samples(model, &options->common, &samples, &error);
-    if (status == ULP_OK) {
-        note_choices(options, model, &samples);
-        status = run_samples(options, model, &lanes, &samples, &audit, &error);
+    int code = status == ULP_OK ? ULP_OK : fail(&error);
+    for (size_t n = 0;
+         n < count_shapes(&options->common) && (code == ULP_OK || code == ULP_ERROR_LIMIT); n++) {
+        const int one = audit_shape(options, model, &lanes, n, &results);
+        code = one == ULP_OK ? code : one;
     }
-    if (status == ULP_OK && options->schedules)
-        status =
-            run_schedules(options, model, lanes.arithmetics, lanes.count, &samples, &audit, &error);
-    int code = status == ULP_OK ? report(options, &audit) : fail(&error);
-    ulp_audit_free(&audit);
-    free_samples(&samples);
+    if (code == ULP_OK || code == ULP_ERROR_LIMIT)
+        print_shape_results(&results, lanes.count - 1);
+    free_shape_results(&results);
     ulp_model_free(model);
     free_lanes(&lanes);
     return code;

@@ -78,6 +78,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (options->common.model && !options->file_count)
             refuse(state, "no recording: give the paths of one or more after the model");
+        if (options->common.shape_count)
+            refuse(state, "--shape is for random inputs, which no other framework ran on");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

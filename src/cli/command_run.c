@@ -55,6 +55,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     }
     case ARGP_KEY_END:
+        if (count_shapes(&options->common) > 1)
+            refuse(state, "run takes one --shape of each input; audit takes several");
         if (options->all_values && !options->outputs)
             refuse(state, "--all-values needs --outputs FILE");
         return 0;
@@ -249,6 +251,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     struct sample_list samples = {0};
     struct ulp_tensor_set outputs = {0}, values = {0};
     struct ulp_run_cost cost = {0};
+    char *shape = NULL;
     struct timings timings = {.begun = ulp_seconds_now()};
     enum ulp_status status = make_lanes(options->arithmetic, "fp32", &options->keep,
                                         options->common.budget, &lanes, error);
@@ -259,6 +262,8 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = check_output(options->outputs, error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, error);
+    if (status == ULP_OK)
+        status = set_shapes(model, &options->common, 0, &shape, error);
     timings.loaded = ulp_seconds_now();
     if (status == ULP_OK && options->outputs)
         status = spare_inputs(options->outputs, model, options->common.inputs,
@@ -293,6 +298,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
             (double)cost.peak_bytes / 0x1p20,
             (double)ulp_budget_peak(options->common.budget) / 0x1p20,
             options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
+    free(shape);
     free(timings.operators);
     ulp_tensor_set_free(&values);
     ulp_tensor_set_free(&outputs);

@@ -157,7 +157,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     ulp_budget_open(&walk.budget, root ? root : &walk.root);
     for (size_t l = 0; outputs && l < plan->lane_count; l++)
         outputs[l] = (struct ulp_tensor_set){0};
-    enum ulp_status status = ulp_plan_check_inputs(plan, inputs, error);
+    enum ulp_status status = ulp_model_check_inputs(plan->model, inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_check_memory(plan, walk.options->audit, error);
     if (status == ULP_OK)

@@ -45,6 +45,32 @@ shows out "logits FLOAT[4,10]" "run prints"
 expect 0 "random inputs" "$program" run "$model" --dim batch=3 --seed 5 --val-range 0,255
 shows out "logits FLOAT[3,10]" "random inputs"
 
+expect 0 "a range of one input" "$program" audit "$model" --val-range patches=-2,2 --val-range 0,9 -a fp32
+shows err "patches in [-2, 2]" "a range of one input"
+expect 2 "a range of no input" "$program" run "$model" --val-range patch=0,1
+shows err "there are: patches" "a range of no input"
+expect 2 "a bad range" "$program" run "$model" --val-range patches=1,0
+expect 0 "a shape" "$program" run "$model" --shape patches=5x16x4 --quiet
+shows out "logits FLOAT[5,10]" "a shape"
+expect 0 "several shapes" "$program" audit "$model" --shape patches=1x16x4 --shape patches=7x16x4 -a fp32,bf16 -q -o shapes
+shows out "fp32 by shape, worst output of each:" "several shapes"
+shows out "patches 7x16x4" "several shapes"
+grep -c "(the worst shape)" out | grep -qx 2 || fail "several shapes: no worst one"
+[ -s shapes/shape-1/report.json ] && [ -s shapes/shape-2/layers.csv ] || fail "several shapes: no reports"
+expect 2 "a shape of no input" "$program" run "$model" --shape patch=1x16x4
+expect 2 "a shape of another rank" "$program" run "$model" --shape patches=16x4
+expect 2 "no shape" "$program" run "$model" --shape patches=1x16xx4
+expect 2 "several shapes for run" "$program" run "$model" --shape patches=1x16x4 --shape patches=2x16x4
+expect 2 "a shape of given inputs" "$program" run "$model" -i "$inputs" --shape patches=1x16x4
+expect 3 "a shape that the graph does not take" "$program" run "$model" --shape patches=1x15x4
+lines err 1 "a shape that the graph does not take"
+if command -v python3 >/dev/null; then
+    python3 -c 'import sys, zipfile
+zipfile.ZipFile("other_name.npz", "w").writestr("patch.npy", zipfile.ZipFile(sys.argv[1]).read("patches.npy"))' "$inputs"
+    expect 3 "an array of another name" "$program" run "$model" -i other_name.npz
+    shows err "other_name.npz: input 'patches'" "an array of another name"
+fi
+
 cases=$source/tests/data/microsoft
 case=$(dirname "$(find "$cases" -name model.onnx | sort | head -1)")
 expect 0 "a folder of cases" "$program" conformance "$cases"
