@@ -156,6 +156,9 @@ struct ulp_arithmetic {
      * false: every function is correctly rounded */
     bool cuda_functions;
     enum ulp_constants constants;
+    /* scales of QuantizeLinear and DequantizeLinear are lowered to storage like other constants;
+     * false: they stay in their declared type, as in engines */
+    bool scales_lowered;
     struct ulp_schedule schedule;
 };
 
@@ -175,7 +178,7 @@ struct ulp_arithmetic {
  *   unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N,
  *   epilogue=fused|rounded, qdq=float|integer,
  *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded),
- *   constants=saturated|ieee|tensorrt|onnxconverter-common.
+ *   constants=saturated|ieee|tensorrt|onnxconverter-common, qdq-scales=declared|lowered.
  * compute=F implies result-only. subnormals= and overflow= apply to storage and to every part that
  * has the same format, except a unit's accumulator. A matrix unit takes neither fma nor nofma, and
  * mpfr:P takes no parts. More in src/number/README.md section 5.

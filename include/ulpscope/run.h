@@ -250,7 +250,11 @@ struct ulp_operator_info {
     bool formula;     /* defined by a formula alone */
     const char *work; /* "formulas", "moves elements", "contraction" or "control flow" */
     const char *text; /* the formula, or a contraction's after the sum; NULL: neither */
+    size_t index;     /* of this row */
 };
 ULP_API bool ulp_operator_info(size_t index, struct ulp_operator_info *out);
+/* The formulas that the run function of row `index` evaluates: i = 0, 1, ... until NULL. Static
+ * storage. */
+ULP_API const char *ulp_operator_info_formula(size_t index, size_t i);
 
 #endif
