@@ -46,6 +46,31 @@ struct ulp_audit_samples {
     struct ulp_metrics single_limit, entire_limit, introduced_limit, carried_limit;
 };
 
+/* How an output has diverged: it is, or depends on, an index, a decision or a shape that differs
+ * from the reference's. All but `followed` are of the first sample in which it did. */
+struct ulp_divergence {
+    bool reshaped; /* its shape differs; the rest but `followed` is then not known */
+    /* of integers: how many elements differ, how many there are, and the first that differs */
+    size_t differing, count, first;
+    /* where the node itself decides (TopK, ArgMax, ArgMin, comparisons, Cast to integers), at the
+     * first such element: the distance between the reference's choice and the lane's (of a Cast:
+     * from a whole number), and the lane's error of that distance; NaN: not known */
+    double margin, margin_error;
+    /* figures when every decision is taken as the reference takes it (ulp_auditor_follower), of the
+     * worst sample; count 0 and diverged when shape or integers differ even so */
+    struct ulp_followed {
+        bool given;
+        struct ulp_metrics metrics;
+    } followed;
+    /* of the graph's outputs: figures when each row is compared with the nearest row that is left.
+     * moved: rows in another place; differing: rows that are not equal */
+    struct ulp_matched {
+        bool given;
+        double rms, max_abs;
+        size_t rows, moved, differing;
+    } matched;
+};
+
 /* One output of a node. */
 struct ulp_audit_output {
     char *name;
@@ -56,6 +81,7 @@ struct ulp_audit_output {
     struct ulp_metrics single, entire, introduced, carried;
     /* NULL: the node ran in one sample only */
     struct ulp_audit_samples *samples;
+    struct ulp_divergence *divergence; /* NULL: it has not diverged in any sample */
     struct ulp_range range; /* over all samples: rms of their rms, largest and smallest of all */
     size_t worst_sample;
     /* with a reference model (ulp_auditor_truth): that model has no value of this name and shape,
@@ -236,13 +262,22 @@ ULP_API enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thr
                                             struct ulp_error *error);
 ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
 
+/* Whether something has diverged in the current sample. If so, run the sample again with
+ * ulp_run_options.follow, without audit, and with this observer: every output that diverged then
+ * gets its figures with the reference's decisions (ulp_divergence.followed). */
+ULP_API bool ulp_auditor_has_diverged(const struct ulp_auditor *auditor);
+ULP_API struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor);
+
 /* Another model's values as the truth, for a model that was rewritten (converted to FP16,
  * quantised, fused). A value of the audited model is then compared with the value r of the same
- * name and shape in the original, computed in the reference arithmetic from the same inputs: entire
- * = P(p) - r,  carried = R(p) - r,  introduced = P(p) - R(p);  entire is their sum where P and R
- * evaluate the audited model's node, so that carried contains what the rewriting changed before it.
- * single does not use the original. For each sample: ulp_truth_clear, one ulp_plan_run of the
- * original's plan (one lane, the reference) with ulp_truth_observer, then the audit's run. */
+ * name and shape in the original, computed in the reference arithmetic from the same inputs:
+ *
+ *     entire = P(p) - r,  carried = R(p) - r,  introduced = P(p) - R(p);  entire is their sum
+ *
+ * where P and R evaluate the audited model's node, so that carried contains what the rewriting
+ * changed before it. single does not use the original. For each sample: ulp_truth_clear, one
+ * ulp_plan_run of the original's plan (one lane, the reference) with ulp_truth_observer, then the
+ * audit's run. */
 struct ulp_truth;
 /* The original's values are charged to budget (may be NULL). Free with ulp_truth_free. */
 ULP_API enum ulp_status ulp_truth_create(struct ulp_budget *budget, struct ulp_truth **out,
@@ -331,7 +366,8 @@ struct ulp_crossing_list {
  * restricts it to these, as in "fp16:logits:sqnr_db=40".
  *
  * An output that cannot be compared does not meet a limit, nor does an audit whose inputs are not
- * finite, unless allow_nonfinite_inputs. An output that has diverged is checked by `diverged`
+ * finite, unless allow_nonfinite_inputs. Of an output that has diverged the figures with the
+ * reference's decisions count (ulp_divergence.followed); without these it is checked by `diverged`
  * alone, unless no other output is left. *out is empty when the limit is met. An unknown metric,
  * arithmetic or output: ULP_ERROR_USAGE, and the message lists the known ones. */
 ULP_API enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,

@@ -9,10 +9,15 @@
  * and the same number of iterations as the reference.
  *
  * In an audit lane 0 is the reference, arithmetic R with values r. Any other lane, arithmetic P
- * with values p, evaluates a node up to three times: P(p)  entire   the lane's own result P(r)
- * single   on the reference's inputs, rounded to P's storage R(p)  here     on the lane's inputs,
- * in the reference's arithmetic and its error is the exact sum of two parts: P(p) - R(r) = [P(p) -
- * R(p)] introduced + [R(p) - R(r)] carried
+ * with values p, evaluates a node up to three times:
+ *
+ *     P(p)  entire   the lane's own result
+ *     P(r)  single   on the reference's inputs, rounded to P's storage
+ *     R(p)  here     on the lane's inputs, in the reference's arithmetic
+ *
+ * and its error is the exact sum of two parts:
+ *
+ *     P(p) - R(r) = [P(p) - R(p)] introduced + [R(p) - R(r)] carried
  *
  * A plan is const and may be shared between threads. A run is one call on one thread, which starts
  * its own pool of threads. */
@@ -221,6 +226,9 @@ struct ulp_run_options {
     /* instead of audit: lanes 1.. compute only contractions, each on the reference's inputs; events
      * show this P(r) as `entire`, and NULL for other nodes */
     bool isolated;
+    /* lanes 1.. take the reference's decisions: integers that a node computes from floats (indices,
+     * comparisons, but not quantised numbers) are the reference's, and TopK selects by them */
+    bool follow;
 };
 
 /* Time and memory of a run. */

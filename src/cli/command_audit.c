@@ -199,7 +199,8 @@ static enum ulp_status run_samples(const struct audit_options *options,
                                    struct ulp_error *error)
 {
     const struct ulp_arithmetic *lanes = list->arithmetics;
-    struct ulp_run_options run = {.thread_count = options->common.threads, .audit = true};
+    struct ulp_run_options run = {.thread_count = options->common.threads, .audit = true},
+                           follow = {.thread_count = options->common.threads, .follow = true};
     struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
                                             .keeps = list->keeps};
     struct ulp_plan *plan = NULL;
@@ -236,6 +237,11 @@ static enum ulp_status run_samples(const struct audit_options *options,
         if (status == ULP_OK)
             status = ulp_plan_run(plan, &samples->items[s].inputs, &run, observers, 2, NULL, &cost,
                                   error);
+        if (status == ULP_OK && ulp_auditor_has_diverged(auditor)) {
+            observers[0] = ulp_auditor_follower(auditor);
+            status = ulp_plan_run(plan, &samples->items[s].inputs, &follow, observers, 2, NULL,
+                                  NULL, error);
+        }
         if (status != ULP_OK)
             break;
         seconds += cost.seconds;

@@ -1,5 +1,5 @@
-check_PROGRAMS += check_analysis check_compare check_compare_parts check_limits check_truth
-TESTS += check_analysis check_compare check_compare_parts check_limits check_truth
+check_PROGRAMS += check_analysis check_compare check_compare_parts check_divergence check_limits check_truth
+TESTS += check_analysis check_compare check_compare_parts check_divergence check_limits check_truth
 check_analysis_SOURCES = %D%/check_analysis.c
 check_analysis_CPPFLAGS = $(test_cppflags)
 check_analysis_LDADD = $(test_libs)
@@ -30,3 +30,6 @@ check_compare_parts_LDADD = $(test_libs)
 check_limits_SOURCES = %D%/check_limits.c
 check_limits_CPPFLAGS = $(test_cppflags)
 check_limits_LDADD = $(test_libs)
+check_divergence_SOURCES = %D%/check_divergence.c
+check_divergence_CPPFLAGS = $(test_cppflags)
+check_divergence_LDADD = $(test_libs)
