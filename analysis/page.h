@@ -31,6 +31,9 @@ void ulp_page_introduced(const struct ulp_page *page, const struct ulp_audit *au
 void ulp_page_carried(const struct ulp_page *page, const struct ulp_audit *audit,
                       const struct ulp_audit_lane *lane);
 
+/* report_shares.c: what causes the error of the outputs. */
+void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane);
+
 /* report_kept.c: which nodes of the lane are kept in what, and the first borders. */
 void ulp_page_kept(const struct ulp_page *page, const struct ulp_audit_lane *lane);
 

@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	%D%/block.c \
 	%D%/border.c \
 	%D%/rounds.c \
+	%D%/sweep.c %D%/sweep.h \
 	%D%/evaluate.c \
 	%D%/execute.c \
 	%D%/expand.c \
