@@ -214,6 +214,31 @@ static void add_sample(const struct ulp_attributor *attributor, struct ulp_attri
     lane->sample_count++;
 }
 
+static enum ulp_status verify_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                   const struct course *course, struct ulp_error *error)
+{
+    const size_t slots = attributor->plan->main->slot_count;
+    struct ulp_sweep weights = {.plan = attributor->plan,
+                                .values = lane->values,
+                                .budget = attributor->budget};
+    double scale;
+    bool any;
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
+    if (status != ULP_OK)
+        return status;
+    weights.cotangents = ulp_arena_take(arena, slots + 1, sizeof *weights.cotangents);
+    status = weights.cotangents ? seed_targets(attributor, lane, &weights, &scale, &any, error)
+                                : out_of_memory(error);
+    if (status == ULP_OK)
+        status = ulp_attribution_verify(attributor, (size_t)(lane - attributor->lanes),
+                                        course->share, course->gain, weights.cotangents, error);
+    for (size_t s = 0; weights.cotangents && s < slots; s++)
+        ulp_free(weights.cotangents[s]);
+    ulp_arena_free(arena);
+    return status;
+}
+
 static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                   struct ulp_error *error)
 {
@@ -242,6 +267,8 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
         status = seed_targets(attributor, lane, &sweep, &scale, &any, error);
     if (status == ULP_OK && any)
         status = ulp_sweep_run(&sweep, error);
+    if (status == ULP_OK && any && attributor->verify_inputs)
+        status = verify_lane(attributor, lane, &course, error);
     if (status == ULP_OK && any)
         add_sample(attributor, lane, &course, sweep.stopped,
                    sum_inputs(attributor, lane, sweep.cotangents), scale);
@@ -251,6 +278,13 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
         ulp_free(sweep.cotangents[s]);
     ulp_arena_free(arena);
     return status;
+}
+
+void ulp_attributor_verify(struct ulp_attributor *attributor, const struct ulp_tensor_set *inputs,
+                           size_t count)
+{
+    attributor->verify_inputs = count ? inputs : NULL;
+    attributor->verify_count = count;
 }
 
 enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error)
@@ -263,6 +297,7 @@ enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct u
             status = sweep_lane(attributor, &attributor->lanes[l], error);
             ulp_attribution_drop(attributor, &attributor->lanes[l]);
         }
+    attributor->verify_inputs = NULL;
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares of the output error");
 }
 
@@ -284,6 +319,13 @@ enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct 
         if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
                                                                 strlen(attributor->output))))
             return out_of_memory(error);
+        to->verified =
+            ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
+        if (!to->verified)
+            return out_of_memory(error);
+        to->verified_count = from->verified_count;
+        if (from->verified_count)
+            memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);
         for (size_t n = 0; n < lane->node_count && to->given; n++) {
             struct ulp_audit_node *node = &lane->nodes[n];
             node->share = from->share[n] / count;

@@ -28,6 +28,8 @@ struct ulp_attributed {
     bool *stops;
     double sum, inputs, residual_worst;
     size_t sample_count;
+    struct ulp_verified *verified;
+    size_t verified_count;
 };
 
 /* What is explained: elements of values of the main graph. */
@@ -50,6 +52,8 @@ struct ulp_attributor {
     bool *wanted;    /* by slot: its error is kept */
     struct ulp_attributed *lanes;
     size_t lane_count, kept_bytes;
+    const struct ulp_tensor_set *verify_inputs; /* NULL: nothing is to be verified */
+    size_t verify_count;
 };
 
 /* attribution_target.c: reads `output`. An index is checked when shapes are known. */
@@ -59,5 +63,11 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
 enum ulp_status ulp_attribution_collect(void *attributor, const struct ulp_event *event,
                                         struct ulp_error *error);
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane);
+
+/* attribution_verify.c: runs without the error of one node of lane l. share, gain: by node,
+ * predicted; weights: by slot, of what is explained. */
+enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t l,
+                                       const double *share, const double *gain,
+                                       double *const *weights, struct ulp_error *error);
 
 #endif

@@ -291,6 +291,18 @@ static json_t *make_attribution(const struct ulp_attribution *attribution)
     ulp_json_set(&object, "samples", json_integer((json_int_t)attribution->sample_count));
     if (attribution->sample_count > 1)
         ulp_json_set(&object, "residual_worst", ulp_json_number(attribution->worst));
+    json_t *verified = attribution->verified_count ? json_array() : NULL;
+    for (size_t i = 0; i < attribution->verified_count; i++) {
+        json_t *entry = json_object();
+        ulp_json_set(&entry, "node", json_integer((json_int_t)attribution->verified[i].node));
+        ulp_json_set(&entry, "share", ulp_json_number(attribution->verified[i].share));
+        ulp_json_set(&entry, "held", ulp_json_number(attribution->verified[i].held));
+        ulp_json_set(&entry, "gain", ulp_json_number(attribution->verified[i].gain));
+        ulp_json_set(&entry, "kept", ulp_json_number(attribution->verified[i].kept));
+        ulp_json_append(&verified, entry);
+    }
+    if (attribution->verified_count)
+        ulp_json_set(&object, "verified", verified);
     return object;
 }
 

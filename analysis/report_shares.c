@@ -41,6 +41,21 @@ static void add_stops(const struct ulp_page *page, const struct ulp_audit_lane *
         ulp_text_add(page->out, "    nor %zu more\n", count - ULP_PAGE_RANKED);
 }
 
+static void add_verified(const struct ulp_page *page, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_attribution *attribution = &lane->attribution;
+    if (attribution->verified_count)
+        ulp_text_add(page->out, "  %s%10s%10s%10s%10s  %s%s\n", page->dim, "share", "held", "gain",
+                     "kept", "verified: without this node's error alone", page->off);
+    for (size_t i = 0; i < attribution->verified_count; i++) {
+        const struct ulp_verified *verified = &attribution->verified[i];
+        ulp_text_add(page->out, "  %9.2f%%%9.2f%%%9.2f%%%9.2f%%  ", 100 * verified->share,
+                     100 * verified->held, 100 * verified->gain, 100 * verified->kept);
+        ulp_page_name(page, lane->nodes[verified->node].name, 44);
+        ulp_text_add(page->out, "\n");
+    }
+}
+
 void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane)
 {
     const struct ulp_attribution *attribution = &lane->attribution;
@@ -66,7 +81,7 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
     else
         ulp_text_add(page->out, "the outputs");
     ulp_text_add(page->out, "%s%s\n", page->off, several ? ", means over the samples" : "");
-    ulp_text_add(page->out, "  %s%10s%9s%s%11s  %-14s %s%s\n", page->dim, "share", "kept",
+    ulp_text_add(page->out, "  %s%10s%9s%s%11s  %-14s %s%s\n", page->dim, "share", "gain",
                  several ? "    worst" : "", "condition", "op", "node", page->off);
     for (size_t i = 0; i < count && i < SHARES_SHOWN; i++)
         add_node(page, order[i], several);
@@ -79,6 +94,7 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
                  "  %9.1f%%  rounding the inputs\n  %9.1f%%  sum (what is missing is of second "
                  "order, or lies behind a stop)\n",
                  100 * attribution->inputs, 100 * attribution->sum);
+    add_verified(page, lane);
     add_stops(page, lane);
     free(order);
 }

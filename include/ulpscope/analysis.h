@@ -106,6 +106,15 @@ struct ulp_attribution {
     double sum, residual; /* means over samples; residual = 1 - sum */
     double worst;         /* the residual of the sample where it is largest in magnitude */
     double inputs;        /* share of rounding the model's inputs */
+    /* Nodes of the main graph, tried in the first sample, as shares of its error. share: predicted;
+     * held: what the error of the outputs loses when this node alone makes none and all others make
+     * exactly theirs. gain: predicted; kept: what it loses in a run with the node kept in the
+     * reference, in which every rounding behind it falls anew */
+    size_t verified_count;
+    struct ulp_verified {
+        size_t node;
+        double share, held, gain, kept;
+    } * verified;
 };
 
 struct ulp_audit_lane {
@@ -263,6 +272,11 @@ ULP_API enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const
 ULP_API void ulp_attributor_free(struct ulp_attributor *attributor);
 ULP_API struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
 ULP_API void ulp_attributor_sample(struct ulp_attributor *attributor);
+/* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
+ * random ones, each in runs of its own (ulp_verified) on the sample's inputs, which stay the
+ * caller's until then. */
+ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor,
+                                   const struct ulp_tensor_set *inputs, size_t count);
 ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
                                              struct ulp_error *error);
 ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,

@@ -19,7 +19,8 @@ enum {
     OPTION_PAIR,
     OPTION_ATTRIBUTE,
     OPTION_NO_ATTRIBUTE,
-    OPTION_OUTPUT
+    OPTION_OUTPUT,
+    OPTION_VERIFY
 };
 
 struct audit_options {
@@ -30,6 +31,7 @@ struct audit_options {
     size_t pair_count;
     bool certify, schedules, allow_nonfinite_inputs, attribute;
     const char *output; /* that is attributed; NULL: all */
+    size_t verify;      /* so many of the largest, and random ones */
     const char **limits;
     size_t limit_count;
 };
@@ -54,6 +56,9 @@ static const struct argp_option option_list[] = {
     {"output", OPTION_OUTPUT, "NAME", 0,
      "With --attribute: the value whose error is explained (default: all float outputs), NAME, "
      "NAME[i,j] of one element, or NAME[a]-NAME[b] of a difference", 0},
+    {"verify", OPTION_VERIFY, "K", 0,
+     "With --attribute: try the K nodes of the largest gains and K random ones in runs of their own, "
+     "each kept in the reference, beside what was predicted", 0},
     {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
     {"certify", OPTION_CERTIFY, 0, 0,
      "Recompute the reference at twice its precision and say how many digits it is good for", 0},
@@ -100,6 +105,15 @@ static void add_pair(struct argp_state *state, struct audit_options *options, ch
     pairs[options->pair_count++] = text;
 }
 
+static size_t read_count(struct argp_state *state, const char *text)
+{
+    char *end;
+    const long count = strtol(text, &end, 10);
+    if (end == text || *end || count < 1 || count > 1000)
+        refuse(state, "--verify %s: expected a number of nodes from 1 to 1000", text);
+    return (size_t)count;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct audit_options *options = state->input;
@@ -116,8 +130,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (options->attribute && options->reference_model)
             refuse(state, "--attribute is of the model's own reference: leave out "
                           "--reference-model");
-        if (options->output && !options->attribute)
-            refuse(state, "--output says what --attribute explains");
+        if ((options->output || options->verify) && !options->attribute)
+            refuse(state, "--output and --verify are of --attribute, which is not given");
         return 0;
     case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
@@ -125,6 +139,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_REFERENCE_MODEL: options->reference_model = argument; return 0;
     case OPTION_ATTRIBUTE: options->attribute = true; return 0;
     case OPTION_NO_ATTRIBUTE: options->attribute = false; return 0;
+    case OPTION_VERIFY: options->verify = read_count(state, argument); return 0;
     case OPTION_OUTPUT: options->output = argument; return 0;
     case OPTION_PAIR: add_pair(state, options, argument); return 0;
     case OPTION_CERTIFY: options->certify = true; return 0;
@@ -255,6 +270,8 @@ static enum ulp_status run_samples(const struct audit_options *options,
             status = ulp_auditor_sample(auditor, samples->items[s].name, error);
         if (attributor)
             ulp_attributor_sample(attributor);
+        if (attributor && s == 0)
+            ulp_attributor_verify(attributor, &samples->items[s].inputs, options->verify);
         if (status == ULP_OK)
             status = ulp_plan_run(plan, &samples->items[s].inputs, &run, observers,
                                   attributor ? 3 : 2, NULL, &cost, error);
