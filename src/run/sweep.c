@@ -83,7 +83,7 @@ static enum ulp_status find_inputs(struct course *course, const struct ulp_step 
         in[i] = value;
         if (block->slots[slot].constant) {
             status = ulp_lane_input(&course->lane, step, i, NULL, &in[i], error);
-        } else if (!value->data && value->count) {
+        } else if (value->type == ULP_TYPE_UNDEFINED) {
             status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "value '%s' has not been kept",
                               block->slots[slot].name);
         } else if (ulp_element_is_float(value->element)) {
