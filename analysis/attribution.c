@@ -71,13 +71,19 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
     return status;
 }
 
-void ulp_attributor_sample(struct ulp_attributor *attributor)
+enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
+                                      const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     for (size_t l = 0; l < attributor->lane_count; l++) {
         ulp_attribution_drop(attributor, &attributor->lanes[l]);
         attributor->lanes[l].reason = attributor->target_count ? NULL : no_output;
+        attributor->lanes[l].nonfinite = false;
     }
     attributor->kept_bytes = 0;
+    attributor->inputs = inputs;
+    return ulp_attribution_inputs(attributor, inputs, error);
 }
 
 void ulp_attributor_free(struct ulp_attributor *attributor)
@@ -192,14 +198,22 @@ static double sum_inputs(const struct ulp_attributor *attributor, const struct u
     return sum;
 }
 
+/* Values that are not finite may be absorbed, and then the sum is whole without them. */
+#define WHOLE 0.02
+
 static void add_sample(const struct ulp_attributor *attributor, struct ulp_attributed *lane,
                        const struct course *course, const bool *stopped, double inputs,
                        double scale)
 {
     double sum = inputs;
+    for (size_t n = 0; n < attributor->plan->node_count; n++)
+        sum += course->share[n];
+    if (lane->nonfinite && !(fabs(1 - sum) <= WHOLE)) {
+        lane->reason = ulp_attribution_nonfinite;
+        return;
+    }
     for (size_t n = 0; n < attributor->plan->node_count; n++) {
         const struct ulp_operator *op = attributor->plan->nodes[n].step->bound.op;
-        sum += course->share[n];
         lane->share[n] += course->share[n];
         lane->gain[n] += course->gain[n];
         lane->condition[n] += sqrt(course->condition[n]) * scale;
@@ -267,7 +281,7 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
         status = seed_targets(attributor, lane, &sweep, &scale, &any, error);
     if (status == ULP_OK && any)
         status = ulp_sweep_run(&sweep, error);
-    if (status == ULP_OK && any && attributor->verify_inputs)
+    if (status == ULP_OK && any && attributor->verify_count)
         status = verify_lane(attributor, lane, &course, error);
     if (status == ULP_OK && any)
         add_sample(attributor, lane, &course, sweep.stopped,
@@ -280,10 +294,8 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     return status;
 }
 
-void ulp_attributor_verify(struct ulp_attributor *attributor, const struct ulp_tensor_set *inputs,
-                           size_t count)
+void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count)
 {
-    attributor->verify_inputs = count ? inputs : NULL;
     attributor->verify_count = count;
 }
 
@@ -297,13 +309,15 @@ enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct u
             status = sweep_lane(attributor, &attributor->lanes[l], error);
             ulp_attribution_drop(attributor, &attributor->lanes[l]);
         }
-    attributor->verify_inputs = NULL;
+    attributor->verify_count = 0;
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares of the output error");
 }
 
 enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct ulp_audit *audit,
                                       struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     for (size_t l = 0; l < attributor->lane_count; l++) {
         const struct ulp_attributed *from = &attributor->lanes[l];
         struct ulp_audit_lane *lane = &audit->lanes[l];

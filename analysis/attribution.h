@@ -15,6 +15,8 @@ struct ulp_introduced {
     float *gain;  /* P(p) less R(p) as it would be stored */
 };
 
+extern const char ulp_attribution_nonfinite[];
+
 /* One lane in the current sample. */
 struct ulp_attributed {
     struct ulp_tensor *values;          /* by slot of the main graph: (P + R) / 2, integers R's */
@@ -23,6 +25,7 @@ struct ulp_attributed {
     double *norms;      /* by slot, of these: the norm of R */
     bool *decided;      /* by node: an integer is not the reference's */
     const char *reason; /* why this sample has no shares */
+    bool nonfinite;     /* somewhere only one of P and R is finite */
     /* sums over samples, by node */
     double *share, *gain, *condition, *worst;
     bool *stops;
@@ -52,14 +55,17 @@ struct ulp_attributor {
     bool *wanted;    /* by slot: its error is kept */
     struct ulp_attributed *lanes;
     size_t lane_count, kept_bytes;
-    const struct ulp_tensor_set *verify_inputs; /* NULL: nothing is to be verified */
-    size_t verify_count;
+    const struct ulp_tensor_set *inputs; /* of the sample */
+    size_t verify_count;                 /* in the next sweep; 0: nothing is verified */
 };
 
 /* attribution_target.c: reads `output`. An index is checked when shapes are known. */
 enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const char *output,
                                         struct ulp_error *error);
-/* attribution_collect.c */
+/* attribution_collect.c: the model's inputs, then each node. */
+enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
+                                       const struct ulp_tensor_set *inputs,
+                                       struct ulp_error *error);
 enum ulp_status ulp_attribution_collect(void *attributor, const struct ulp_event *event,
                                         struct ulp_error *error);
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane);

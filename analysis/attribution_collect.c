@@ -9,9 +9,9 @@
 #include "number/mpfr_record.h"
 #include "run/lane.h"
 
-static const char nonfinite[] = "a value is not finite in the lane and is in the reference, or the "
-                                "reverse",
-                  too_large[] = "the values to be kept are more than a third of the memory limit",
+const char ulp_attribution_nonfinite[] =
+    "a value is not finite in the lane and is in the reference, or the reverse";
+static const char too_large[] = "the values to be kept are more than a third of the memory limit",
                   diverged[] = "a value has another shape than the reference's";
 
 /* ---- differences ---- */
@@ -63,7 +63,7 @@ static enum ulp_status subtract_range(void *context, size_t first, size_t last, 
         if (job->exact)
             job->exact[i] = d;
         if (job->middle)
-            job->middle[i] = (float)(finite ? a / 2 + b / 2 : a);
+            job->middle[i] = (float)(finite ? a / 2 + b / 2 : isfinite(a) ? a : b);
     }
     mpfr_clear(work);
     return ULP_OK;
@@ -158,8 +158,9 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
         norm += isfinite(r) ? r * r : 0;
     }
     lane->norms[slot] = sqrt(norm);
-    if (job.unequal)
-        lane->reason = nonfinite;
+    lane->nonfinite |= job.unequal;
+    if (job.unequal && wanted)
+        lane->reason = ulp_attribution_nonfinite;
     return status;
 }
 
@@ -191,8 +192,7 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
         return status;
     job.out = item->error;
     status = form_difference(attributor, &job, error);
-    if (job.unequal)
-        lane->reason = nonfinite;
+    lane->nonfinite |= job.unequal;
     if (status == ULP_OK)
         status = ulp_lane_format(arithmetic, own->type, &format, error);
     if (status == ULP_OK)
@@ -241,21 +241,45 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
     return status;
 }
 
-/* The model's inputs, when a node reads them for the first time. */
-static enum ulp_status collect_inputs(struct ulp_attributor *attributor, size_t l,
-                                      const struct ulp_event *event, struct ulp_error *error)
+/* One input of the model, rounded as the lane holds it: execute.c. */
+static enum ulp_status collect_input(struct ulp_attributor *attributor, size_t l, int slot,
+                                     const struct ulp_tensor *given, struct ulp_error *error)
+{
+    const struct ulp_mix *mix = &attributor->plan->mixes[l];
+    struct ulp_attributed *lane = &attributor->lanes[l - 1];
+    struct ulp_tensor own = ulp_tensor_view(given);
+    struct ulp_format from = {0};
+    enum ulp_status status = ULP_OK;
+    if (ulp_element_is_float(given->element) && attributor->plan->main->slots[slot].data &&
+        !mix->of_node) {
+        status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
+        if (status == ULP_OK)
+            status = ulp_adapt(&own, given, &from, mix->items, false, attributor->budget,
+                               attributor->pool, error);
+    }
+    if (status == ULP_OK)
+        status = keep_value(attributor, lane, slot, &own, given, true, error);
+    ulp_tensor_free(&own);
+    return status;
+}
+
+enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
+                                       const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     const struct ulp_block *block = attributor->plan->main;
-    struct ulp_attributed *lane = &attributor->lanes[l - 1];
     enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < block->input_count && status == ULP_OK && !lane->reason; i++) {
+    for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
         const int slot = block->inputs[i];
-        for (size_t k = 0; k < event->input_count && !lane->values[slot].type; k++) {
-            const struct ulp_tensor *own = event->inputs[l * event->input_count + k].entire,
-                                    *reference = event->inputs[k].entire;
-            if (strcmp(event->input_names[k], block->slots[slot].name) == 0 && own && reference)
-                status = keep_value(attributor, lane, slot, own, reference, true, error);
-        }
+        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, block->slots[slot].name);
+        struct ulp_tensor fitted;
+        if (!given)
+            continue; /* the run says so */
+        status = ulp_fit_input(&fitted, given, block->slots[slot].shape.type, attributor->budget,
+                               attributor->pool, error);
+        for (size_t l = 1; l < attributor->plan->lane_count && status == ULP_OK; l++)
+            if (!attributor->lanes[l - 1].reason)
+                status = collect_input(attributor, l, slot, &fitted, error);
+        ulp_tensor_free(&fitted);
     }
     return status;
 }
@@ -271,8 +295,6 @@ enum ulp_status ulp_attribution_collect(void *context, const struct ulp_event *e
         struct ulp_attributed *lane = &attributor->lanes[l - 1];
         if (event->output_count && !event->values[l * event->output_count].entire)
             continue; /* inside a branch or round the lane does not take */
-        if (!lane->reason)
-            status = collect_inputs(attributor, l, event, error);
         for (size_t o = 0; o < event->output_count && status == ULP_OK && !lane->reason; o++)
             status = collect_output(attributor, l, event, o, error);
         if (lane->reason)

@@ -86,8 +86,8 @@ static enum ulp_status run_trial(struct trial *trial, struct ulp_error *error)
     const struct ulp_run_options options = {.thread_count =
                                                 ulp_pool_thread_count(trial->attributor->pool)};
     const struct ulp_observer observer = {.context = trial, .node_done = take_value};
-    return ulp_plan_run(trial->plan, trial->attributor->verify_inputs, &options, &observer, 1, NULL,
-                        NULL, error);
+    return ulp_plan_run(trial->plan, trial->attributor->inputs, &options, &observer, 1, NULL, NULL,
+                        error);
 }
 
 /* <weights, values>, all of what is explained. */
@@ -250,7 +250,7 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
     if (status == ULP_OK)
         status = copy_keeps(&trial, &plan->mixes[l + 1], error);
     const struct ulp_keeps keeps = {.count = trial.keep_count, .items = trial.keeps};
-    const struct ulp_plan_options options = {.inputs = attributor->verify_inputs, .keeps = &keeps};
+    const struct ulp_plan_options options = {.inputs = attributor->inputs, .keeps = &keeps};
     if (status == ULP_OK)
         status = ulp_plan_create(plan->model, &plan->lanes[l + 1], 1, &options, &trial.plan, error);
     if (status == ULP_OK && trial.plan->node_count != plan->node_count)

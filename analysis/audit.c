@@ -10,6 +10,7 @@
 #include "analysis/figure.h"
 #include "analysis/metrics.h"
 #include "analysis/mixed.h"
+#include "analysis/overflow.h"
 #include "analysis/parting.h"
 #include "run/lane.h"
 #include "analysis/taint.h"
@@ -79,7 +80,9 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         if (!node->name || !node->op)
             return out_of_memory(error);
     }
-    return ulp_mixed_prepare(lane, plan, index, audit->memory, error);
+    enum ulp_status status = ulp_mixed_prepare(lane, plan, index, audit->memory, error);
+    return status == ULP_OK ? ulp_overflow_prepare(lane, plan, index, audit->memory, error)
+                            : status;
 }
 
 static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *error)
@@ -250,10 +253,24 @@ static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_ou
     return status;
 }
 
+/* Which overflows the graph's outputs bear. */
+static void reach_outputs(struct ulp_auditor *auditor, size_t lane)
+{
+    const struct ulp_block *block = auditor->plan->main;
+    for (size_t i = 0; i < block->output_count; i++) {
+        const struct ulp_taint *taint =
+            ulp_taint_find(&auditor->taints[lane], block->slots[block->outputs[i]].name);
+        if (taint)
+            ulp_overflow_reach(&auditor->audit.lanes[lane], taint->overflow);
+    }
+}
+
 /* The sample is over. */
 static enum ulp_status keep_samples(struct ulp_auditor *auditor, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < auditor->audit.lane_count; l++)
+        reach_outputs(auditor, l);
     for (size_t l = 0; l < auditor->audit.lane_count; l++)
         for (size_t n = 0; n < auditor->audit.lanes[l].node_count; n++) {
             struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
@@ -369,11 +386,12 @@ static bool clear_amounts(struct ulp_metrics views[ULP_VIEW_COUNT], bool amounts
 }
 
 /* What the node's inputs bring along. */
-static struct ulp_taint gather_taints(const struct ulp_taint_set *taints,
+static struct ulp_taint gather_taints(struct ulp_audit_lane *audited,
+                                      const struct ulp_taint_set *taints,
                                       const struct ulp_event *event, size_t lane,
                                       struct ulp_audit_node *node)
 {
-    struct ulp_taint from = {.diverged = event->apart && event->apart[lane + 1]};
+    struct ulp_taint from = {.diverged = event->apart && event->apart[lane + 1], .overflow = -1};
     for (size_t i = 0; i < event->input_count; i++) {
         const struct ulp_taint *taint = ulp_taint_find(taints, event->input_names[i]);
         if (!taint || !event->inputs[(lane + 1) * event->input_count + i].entire)
@@ -383,6 +401,8 @@ static struct ulp_taint gather_taints(const struct ulp_taint_set *taints,
         from.relative = fmax(from.relative, taint->relative);
         from.nonfinite |= taint->nonfinite;
         from.beyond |= taint->beyond;
+        from.within |= taint->within;
+        from.overflow = ulp_overflow_join(audited, from.overflow, taint->overflow);
         from.diverged |= taint->diverged;
         if (taint->stepped)
             from.stepped = true, from.type = taint->type;
@@ -396,19 +416,45 @@ static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node,
 {
     const ptrdiff_t index = (ptrdiff_t)node->index;
     node->reads_overflow |= from->beyond;
-    if (nonfinite && from->nonfinite && !node->poisoned) {
-        node->poisoned = true;
-        lane->poisoned_count++;
-    }
+    node->poisoned |= nonfinite && from->nonfinite;
+    node->born |= nonfinite && !from->nonfinite && !from->diverged;
     if (diverged && !from->diverged) {
         node->decided = true;
         if (lane->first_decided < 0 || lane->first_decided > index)
             lane->first_decided = index;
     }
-    if (nonfinite && !from->nonfinite && !from->diverged) {
-        node->born = true;
-        if (lane->first_born < 0 || lane->first_born > index)
-            lane->first_born = index;
+}
+
+/* An error that is no rounding: an eighth of the rms. */
+static bool is_wrong(const struct ulp_metrics *view, const struct ulp_range *range)
+{
+    return view->nonfinite || !(ulp_relative_rms(view, range) <= 0.125);
+}
+
+/* Add what one output tells of an overflow. */
+static void look_at_output(struct ulp_overflow_look *look, const struct ulp_taint *from,
+                           const struct ulp_taint *taint, const struct ulp_range *range,
+                           const struct ulp_metrics views[ULP_VIEW_COUNT])
+{
+    if (!ulp_type_is_float(taint->type)) {
+        look->wrong |= taint->diverged && !from->diverged;
+        return;
+    }
+    look->born |= taint->nonfinite && !from->nonfinite && !from->diverged;
+    look->shows |= taint->shows;
+    look->wrong |= !taint->diverged && is_wrong(&views[ULP_VIEW_ENTIRE], range) &&
+                   (from->within || is_wrong(&views[ULP_VIEW_SINGLE], range));
+    look->introduces |= !taint->diverged && is_wrong(&views[ULP_VIEW_INTRODUCED], range);
+}
+
+/* The node's results bear its overflow, as far as they show it. */
+static void mark_overflow(struct ulp_taint_set *taints, const struct ulp_event *event,
+                          ptrdiff_t overflow)
+{
+    for (size_t o = 0; o < event->output_count && overflow >= 0; o++) {
+        struct ulp_taint *taint = ulp_taint_find(taints, event->output_names[o]);
+        if (taint && taint->shows)
+            taint->overflow = overflow;
     }
 }
 
@@ -421,7 +467,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     const struct ulp_lane_value *values = &event->values[(l + 1) * event->output_count];
     if (event->output_count && !values[0].entire)
         return ULP_OK; /* inside a branch or round the lane does not take */
-    const struct ulp_taint from = gather_taints(taints, event, l, node);
+    const struct ulp_taint from = gather_taints(lane, taints, event, l, node);
+    struct ulp_overflow_look look = {.from = from.overflow};
     enum ulp_status status =
         prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false;
@@ -449,9 +496,16 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
                                                   ranges[o].ref_max > format.max_finite,
                                         .diverged = views[ULP_VIEW_ENTIRE].diverged,
                                         .stepped = stepped,
+                                        .within = views[ULP_VIEW_ENTIRE].nonfinite > 0 &&
+                                                  ranges[o].ref_max <= format.max_finite,
+                                        .shows = ulp_type_is_float(value->entire->type) &&
+                                                 (views[ULP_VIEW_ENTIRE].nonfinite > 0 ||
+                                                  ranges[o].ref_max > format.max_finite),
+                                        .overflow = -1,
                                         .type = value->entire->type,
                                         .node = event->index,
                                         .relative = isfinite(relative) ? relative : 0};
+        look_at_output(&look, &from, &taint, &ranges[o], views);
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
         if (from.relative > 0)
@@ -470,6 +524,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     }
     node->rounds++;
     judge_node(lane, node, &from, nonfinite, diverged);
+    mark_overflow(taints, event, ulp_overflow_follow(lane, node, &look));
     return status;
 }
 
@@ -564,7 +619,9 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
     ulp_environment_enter(&caller);
     enum ulp_status status = keep_samples(auditor, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
-        status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan, error);
+        if ((status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan,
+                                      error)) == ULP_OK)
+            ulp_overflow_finish(&auditor->audit.lanes[l]);
     if (status == ULP_OK && auditor->truth)
         status = ulp_truth_check(auditor->truth, &auditor->audit, error);
     if (status != ULP_OK)

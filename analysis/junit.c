@@ -44,7 +44,9 @@ static void describe(struct ulp_text *text, const struct ulp_crossing *crossing,
                                ? ": has no finite element to compare"
                                : ": the outputs have no element to compare (an empty input?)");
         break;
-    case ULP_CROSSED_UNPAIRED: ulp_text_add(text, ": has no partner in the reference model"); break;
+    case ULP_CROSSED_UNPAIRED:
+        ulp_text_add(text, ": has no value of this name in the reference model");
+        break;
     case ULP_CROSSED_DIVERGED:
         ulp_text_add(text, ": nothing to compare, it has diverged: its shape or integers differ "
                            "from the reference's");

@@ -29,10 +29,12 @@ libcore_la_SOURCES += \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_strip.c %D%/metrics_strip.h %D%/metrics_strip_template.h \
 	%D%/mixed.c %D%/mixed.h \
+	%D%/overflow.c %D%/overflow.h \
 	%D%/page.h \
 	%D%/parting.c %D%/parting.h \
 	%D%/report_csv.c \
 	%D%/report_kept.c \
+	%D%/report_overflow.c \
 	%D%/report_json.c \
 	%D%/report_shares.c \
 	%D%/report_tables.c \

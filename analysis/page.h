@@ -33,6 +33,9 @@ void ulp_page_carried(const struct ulp_page *page, const struct ulp_audit *audit
 
 /* report_shares.c: what causes the error of the outputs. */
 void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane);
+/* report_overflow.c: what overflows and what becomes of it, the first decision that is not the
+ * reference's, and which constants are changed. */
+void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane);
 
 /* report_kept.c: which nodes of the lane are kept in what, and the first borders. */
 void ulp_page_kept(const struct ulp_page *page, const struct ulp_audit_lane *lane);

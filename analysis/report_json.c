@@ -10,6 +10,7 @@
 #include <ulpscope.h>
 
 #include "base/error.h"
+#include "analysis/overflow.h"
 #include "analysis/figure.h"
 #include "analysis/json_value.h"
 #include "analysis/report_internal.h"
@@ -165,6 +166,8 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
     ulp_json_set(&entry, "op", ulp_json_text(node->op));
     if (node->kept >= 0)
         ulp_json_set(&entry, "arithmetic", ulp_json_text(lane->kept[node->kept].name));
+    if (ulp_audit_is_absorbed(lane, node))
+        ulp_json_set(&entry, "overflow_absorbed", json_true());
     if (node->types.product) {
         ulp_json_set(&entry, "weight_type",
                      node->types.weight == ULP_TYPE_UNDEFINED
@@ -306,6 +309,54 @@ static json_t *make_attribution(const struct ulp_attribution *attribution)
     return object;
 }
 
+static json_t *make_constant(const struct ulp_audit_lane *lane,
+                             const struct ulp_audit_constant *constant)
+{
+    json_t *object = json_object();
+    ulp_json_set(&object, "name", ulp_json_text(constant->name));
+    ulp_json_set(&object, "arithmetic", ulp_json_text(constant->in));
+    ulp_json_set(&object, "elements", json_integer((json_int_t)constant->elements));
+    ulp_json_set(&object, "overflowed", json_integer((json_int_t)constant->overflowed));
+    ulp_json_set(&object, "underflowed", json_integer((json_int_t)constant->underflowed));
+    ulp_json_set(&object, "largest", ulp_json_number(constant->largest));
+    ulp_json_set(&object, "first_reader", ulp_json_text(lane->nodes[constant->first_reader].name));
+    ulp_json_set(&object, "readers", json_integer((json_int_t)constant->reader_count));
+    return object;
+}
+
+static json_t *make_overflow(const struct ulp_audit_lane *lane,
+                             const struct ulp_audit_overflow *overflow)
+{
+    const char *fate = overflow->reaches_output     ? "reaches output"
+                       : overflow->spoils >= 0      ? "spoils"
+                       : overflow->absorbed_by >= 0 ? "absorbed"
+                                                    : "unused";
+    json_t *object = json_object();
+    ulp_json_set(&object, "node", ulp_json_text(lane->nodes[overflow->node].name));
+    ulp_json_set(&object, "constant",
+                 overflow->constant >= 0 ? ulp_json_text(lane->constants[overflow->constant].name)
+                                         : json_null());
+    ulp_json_set(&object, "fate", json_string(fate));
+    ulp_json_set(&object, "absorbed_by", make_node_name(lane, overflow->absorbed_by));
+    ulp_json_set(&object, "absorbers", json_integer((json_int_t)overflow->absorber_count));
+    ulp_json_set(&object, "spoils", make_node_name(lane, overflow->spoils));
+    return object;
+}
+
+/* Constants that the storage cannot hold, and where values beyond it begin and end. */
+static void put_overflows(struct writer *writer, const struct ulp_audit_lane *lane)
+{
+    open_value(writer, "constants", '[');
+    for (size_t c = 0; c < lane->constant_count; c++)
+        put(writer, NULL, make_constant(lane, &lane->constants[c]));
+    close_value(writer, ']');
+    open_value(writer, "overflows", '[');
+    for (size_t i = 0; i < lane->overflow_count; i++)
+        if (lane->overflows[i].joins < 0)
+            put(writer, NULL, make_overflow(lane, &lane->overflows[i]));
+    close_value(writer, ']');
+}
+
 static void put_lane(struct writer *writer, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
@@ -315,6 +366,7 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
     put(writer, "meaning", make_meaning(&lane->arithmetic));
     if (lane->kept_count)
         put_kept(writer, lane);
+    put_overflows(writer, lane);
     put(writer, "first_nonfinite", make_node_name(lane, lane->first_born));
     put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
     if (lane->parting.other >= 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/metrics.h"
+#include "analysis/overflow.h"
 
 struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour)
 {
@@ -40,7 +41,7 @@ static const char *find_remark(const struct ulp_audit_output *output)
         return ulp_is_float_output(output) ? "diverged: follows other indices or decisions"
                                            : "diverged: other values than the reference's";
     if (output->unpaired)
-        return "has no partner in the reference model";
+        return "has no value of this name in the reference model";
     if (output->entire.count == 0 && output->entire.nonfinite == 0)
         return "has no finite element to compare";
     return ulp_is_float_output(output) ? NULL : "equals the reference";
@@ -131,7 +132,7 @@ static struct ranked *rank_nodes(const struct ulp_audit_lane *lane, bool introdu
     for (size_t n = 0; ranking && chains && n < lane->node_count; n++) {
         const struct ranked ranked = rank_node(&lane->nodes[n], introduced);
         const size_t root = introduced ? n : find_root(lane, n);
-        if (!ranked.output)
+        if (!ranked.output || ulp_audit_is_absorbed(lane, &lane->nodes[n]))
             continue;
         if (chains[root]) {
             chains[root]->movers++;
@@ -171,7 +172,7 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_audit *aud
         const struct ulp_metrics *m = introduced ? &output->introduced : &output->carried;
         char op[ULP_SHOWN_BYTES], grew[16] = "", movers[48] = "";
         if (!introduced && isfinite(ranking[i].node->grew))
-            snprintf(grew, sizeof grew, "%.3g", ranking[i].node->grew);
+            snprintf(grew, sizeof grew, "%.2g", ranking[i].node->grew);
         if (ranking[i].movers)
             snprintf(movers, sizeof movers, " (+%zu that move it)", ranking[i].movers);
         ulp_text_add(page->out, "  %14s%10.2e%10.2e%10.2e%8s  %-14s ", "", ranking[i].relative,
@@ -184,7 +185,7 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_audit *aud
         ulp_text_add(page->out, "    none%s\n",
                      lane->first_born < 0 && lane->first_decided < 0
                          ? ": every result equals the reference"
-                         : " with a measure");
+                         : " that can be compared");
     free(ranking);
 }
 

@@ -4,69 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/mixed.h"
 #include "analysis/page.h"
 #include "analysis/report_internal.h"
 #include "tensor/tensor.h"
 
 #define SAMPLES_SHOWN 4
-
-/* "  BEFORE: node N NAME (OP)" on a line of its own. */
-static void add_node(const struct ulp_page *page, const char *colour, const char *before,
-                     const struct ulp_audit_node *node)
-{
-    ulp_text_add(page->out, "  %s%s: node %zu ", colour, before, node->index);
-    ulp_page_name(page, node->name, 16 + (int)strlen(before) + (int)strlen(node->op));
-    ulp_text_add(page->out, " (%s)%s\n", node->op, *colour ? page->off : "");
-}
-
-static void add_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane)
-{
-    size_t born = 0, tight = 0, first_tight = 0;
-    for (size_t n = 0; n < lane->node_count; n++) {
-        born += lane->nodes[n].born;
-        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
-            if (ulp_is_float_output(&lane->nodes[n].outputs[o]) &&
-                lane->nodes[n].outputs[o].range.headroom_bits < 1 && !tight++)
-                first_tight = n;
-    }
-    char count[100];
-    if (lane->first_born >= 0) {
-        const struct ulp_audit_node *node = &lane->nodes[lane->first_born];
-        add_node(page, page->red, "first non-finite value", node);
-        for (size_t o = 0; o < node->output_count; o++) {
-            struct ulp_format format = ulp_audit_format(lane, node, &node->outputs[o]);
-            if (node->outputs[o].entire.nonfinite)
-                ulp_text_add(page->out,
-                             "    reference max %.3g against a largest %s of %.6g (headroom %.1f "
-                             "bits), first at element %zu\n",
-                             node->outputs[o].range.ref_max, format.name, format.max_finite,
-                             node->outputs[o].range.headroom_bits,
-                             node->outputs[o].entire.worst_index);
-        }
-        ulp_text_add(
-            page->out,
-            "    %zu node%s such values from finite inputs, %zu more %s poisoned by them\n", born,
-            born == 1 ? " bears" : "s bear", lane->poisoned_count,
-            lane->poisoned_count == 1 ? "is" : "are");
-        size_t listed = 0;
-        for (size_t n = (size_t)lane->first_born + 1;
-             n < lane->node_count && listed < ULP_PAGE_RANKED; n++)
-            if (lane->nodes[n].born && ++listed)
-                add_node(page, "", "  also", &lane->nodes[n]);
-    } else {
-        ulp_text_add(page->out,
-                     "  no overflow: every value that is finite in the reference stays finite\n");
-    }
-    if (lane->first_decided >= 0)
-        add_node(page, page->yellow, "first to decide otherwise than the reference",
-                 &lane->nodes[lane->first_decided]);
-    if (tight) {
-        snprintf(count, sizeof count, "%zu output%s less than 1 bit below the largest value, first",
-                 tight, tight == 1 ? "" : "s");
-        add_node(page, page->yellow, count, &lane->nodes[first_tight]);
-    }
-}
 
 /* What products compute in beside what their weights are stored in, where these are integers or
  * were asked to be. */
@@ -111,18 +53,18 @@ static void add_parting(const struct ulp_page *page, const struct ulp_audit *aud
         ulp_text_add(page->out, "  equals %s in every bit\n", other);
         return;
     }
-    ulp_text_add(page->out, "  parts from %s at node %td %s (%s)\n", other, parting->first,
+    ulp_text_add(page->out, "  differs from %s first at node %td %s (%s)\n", other, parting->first,
                  ulp_show(name, sizeof name, lane->nodes[parting->first].name, 60, 0),
                  lane->nodes[parting->first].op);
     if (parting->first_step >= 0)
-        ulp_text_add(
-            page->out,
-            "    by quantisation steps first at node %td %s (%s); %zu of %zu integers differ\n",
-            parting->first_step,
-            ulp_show(name, sizeof name, lane->nodes[parting->first_step].name, 60, 0),
-            lane->nodes[parting->first_step].op, parting->steps, parting->count);
+        ulp_text_add(page->out,
+                     "    first by a whole quantisation step at node %td %s (%s); %zu of %zu "
+                     "integers differ\n",
+                     parting->first_step,
+                     ulp_show(name, sizeof name, lane->nodes[parting->first_step].name, 60, 0),
+                     lane->nodes[parting->first_step].op, parting->steps, parting->count);
     else if (parting->count)
-        ulp_text_add(page->out, "    by roundings only: all %zu integers are equal\n",
+        ulp_text_add(page->out, "    only by rounding: all %zu integers are equal\n",
                      parting->count);
 }
 
@@ -187,7 +129,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_page_outputs(page, lane);
     add_types(page, lane);
     add_parting(page, audit, lane);
-    add_overflow(page, lane);
+    ulp_page_overflow(page, lane);
     ulp_page_introduced(page, audit, lane);
     ulp_page_carried(page, audit, lane);
 }
@@ -222,16 +164,17 @@ static void add_reference_model(const struct ulp_page *page, const struct ulp_au
     char name[ULP_SHOWN_BYTES];
     if (!audit->reference_model)
         return;
-    ulp_text_add(page->out,
-                 "reference model %s: %zu of %zu values have a partner of their name there\n",
-                 ulp_show(name, sizeof name, audit->reference_model, 60, 0), audit->paired_count,
-                 audit->paired_count + audit->unpaired_count);
+    ulp_text_add(
+        page->out,
+        "reference model %s: %zu of %zu node outputs have a value of the same name there\n",
+        ulp_show(name, sizeof name, audit->reference_model, 60, 0), audit->paired_count,
+        audit->paired_count + audit->unpaired_count);
     size_t shown = 0;
     for (size_t n = 0; n < lane->node_count && shown < ULP_PAGE_RANKED; n++)
         for (size_t o = 0; o < lane->nodes[n].output_count && shown < ULP_PAGE_RANKED; o++)
             if (lane->nodes[n].outputs[o].unpaired)
                 ulp_text_add(page->out, "%s%s",
-                             shown++ ? ", " : "  no partner (entire and carried unknown): ",
+                             shown++ ? ", " : "  without one (entire and carried unknown): ",
                              ulp_show(name, sizeof name, lane->nodes[n].outputs[o].name, 30, 0));
     if (shown)
         ulp_text_add(page->out, "%s\n", audit->unpaired_count > shown ? ", ..." : "");
@@ -337,9 +280,9 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool c
         "\n%sintroduced: what the node's own arithmetic adds to the exact result of its inputs\n"
         "carried: what exact arithmetic makes of the errors of its inputs; introduced + carried = "
         "entire\n"
-        "diverged: an index, decision, branch or shape that is not the reference's, here or "
-        "before\n"
-        "grew: the node's relative error over the largest of its inputs'%s\n",
+        "diverged: an index, a decision, a branch or a shape differs from the reference's, here or "
+        "earlier\n"
+        "grew: the node's relative error divided by the largest of its inputs'%s\n",
         page->dim, page->off);
     return ULP_OK;
 }

@@ -13,10 +13,14 @@ struct ulp_taint {
     const char *name;
     bool nonfinite; /* differs from the reference in being finite */
     bool beyond;    /* nonfinite, and the reference's largest lies beyond its storage */
+    bool within;    /* nonfinite where the reference's lie within its storage */
+    bool shows;     /* nonfinite, or the reference's largest lies beyond its storage */
     bool diverged;  /* comes from another shape, index or decision than the reference's */
     bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
     enum ulp_type type;
-    size_t node;     /* that computes it */
+    size_t node; /* that computes it */
+    /* the lane's overflow that it bears; -1: none */
+    ptrdiff_t overflow;
     double relative; /* entire.rms / ref_rms; 0: equal, or not defined */
 };
 struct ulp_taint_set {

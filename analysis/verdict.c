@@ -1,4 +1,5 @@
-/* What an audit says of an arithmetic in a sentence a person can act on. */
+/* The verdict: one or two sentences that say what happened to an arithmetic, and where. */
+#include "analysis/overflow.h"
 #include "analysis/report_internal.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@ static bool is_float(const struct ulp_audit_output *output)
 }
 
 /* The float output of a node that is worst by its error against the reference's rms: what is not
- * finite, then the largest; NULL: none has a measure. */
+ * finite, then the largest; NULL: none can be compared. */
 static const struct ulp_audit_output *find_worst(const struct ulp_audit_node *node)
 {
     const struct ulp_audit_output *worst = NULL;
@@ -44,7 +45,7 @@ static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lan
             const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
             const double relative = output->introduced.rms / output->range.ref_rms;
             if (is_float(output) && !output->introduced.diverged && relative > most &&
-                isfinite(relative)) {
+                isfinite(relative) && !ulp_audit_is_absorbed(lane, &lane->nodes[n])) {
                 most = relative;
                 source = &lane->nodes[n];
             }
@@ -73,14 +74,18 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
     double most = 0;
     for (size_t o = 0; o < born->output_count; o++)
         most = fmax(most, born->outputs[o].range.ref_max);
-    ulp_text_show(out, "overflows at node %zu %s (%s), whose exact values reach %.3g. ",
-                  born->index, born->name, born->op, most);
+    const struct ulp_audit_overflow *overflow = ulp_overflow_root(lane, born->overflow);
+    ulp_text_show(out, "overflows at node %zu %s (%s), whose exact values reach %.3g", born->index,
+                  born->name, born->op, most);
+    if (overflow && overflow->constant >= 0)
+        ulp_text_show(out, ", by constant %s", lane->constants[overflow->constant].name);
+    ulp_text_add(out, ". ");
     if (worst && worst->entire.nonfinite)
         ulp_text_show(out, "Output %s is not finite", worst->name);
     else if (worst)
         add_error(out, worst);
     else
-        ulp_text_add(out, "No output has a measure");
+        ulp_text_add(out, "No output can be compared");
 }
 
 void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
@@ -93,7 +98,7 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
     } else if (diverged && lane->first_decided >= 0) {
         const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
         ulp_text_show(out,
-                      "decides otherwise than the reference at node %zu %s (%s): output %s "
+                      "diverges from the reference at node %zu %s (%s): output %s "
                       "follows other indices or branches",
                       decided->index, decided->name, decided->op, diverged->name);
         if (worst) {
@@ -101,7 +106,7 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
             add_error(out, worst);
         }
     } else if (!worst) {
-        ulp_text_add(out, "no output has a measure");
+        ulp_text_add(out, "no output can be compared");
     } else {
         add_error(out, worst);
         if (worst->entire.rms > 0 && source)

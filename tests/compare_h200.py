@@ -217,7 +217,7 @@ LAYERS = {  # recorded layer: operator, inputs, attributes
     "mul": ("Mul", "t3 t3o", {}),
     "div": ("Div", "t3 t3o", {}),
 }
-LAYER_MODES = {"f16": ("fp16", round_to_fp16), "tf32": ("tf32,operands=rne", lambda x: x), "bf16": ("bf16", to_bf16)}
+LAYER_MODES = {"f16": ("fp16,constants=ieee", round_to_fp16), "tf32": ("tf32,operands=rne", lambda x: x), "bf16": ("bf16,constants=ieee", to_bf16)}
 
 
 def rms(values):

@@ -77,6 +77,13 @@ struct ulp_audit_node {
     bool poisoned; /* some output is not finite because an input was */
     /* some input is not finite, and its exact values lie beyond its storage */
     bool reads_overflow;
+    /* the lane's overflow that its results bear; -1: none. Where that is absorbed, they are as far
+     * from the reference's as the constant or value that overflowed, and no result after shows it
+     */
+    ptrdiff_t overflow;
+    bool absorbs; /* its inputs bear an overflow, and its results are right all the same */
+    /* the first of the lane's constants beyond its storage that the node reads; -1: none */
+    ptrdiff_t constant;
     /* some index, decision or shape differs from the reference's although no input has diverged */
     bool decided;
     /* the node that computes its first non-constant input; -1: none, an input of the graph */
@@ -131,11 +138,34 @@ struct ulp_audit_lane {
         size_t producer, first_reader, reader_count;
         size_t elements; /* 0: unknown before the run */
     } * borders;
+    /* constants with elements that the storage of their readers cannot hold */
+    size_t constant_count;
+    struct ulp_audit_constant {
+        char *name, *in; /* in: the readers' arithmetic */
+        /* all; finite ones beyond the largest; what is not zero and becomes zero, or is raised */
+        size_t elements, overflowed, underflowed;
+        double largest;                    /* magnitude of the finite elements */
+        size_t first_reader, reader_count; /* node indexes */
+    } * constants;
+    /* where values beyond the storage begin, and what becomes of them */
+    size_t overflow_count;
+    struct ulp_audit_overflow {
+        size_t node;           /* bears the first, from finite values or from a constant */
+        ptrdiff_t constant;    /* the constant's index; -1: computed */
+        ptrdiff_t absorbed_by; /* the first node whose results are right all the same; -1: none */
+        size_t absorber_count;
+        /* the first node whose results are finite and wrong (1 / Inf is 0); -1: none */
+        ptrdiff_t spoils;
+        bool reaches_output;
+        ptrdiff_t joins; /* the one it comes together with, which says the rest; -1: none */
+    } * overflows;
     size_t node_count;
     struct ulp_audit_node *nodes;
     struct ulp_audit_node outputs; /* the graph's outputs */
     struct ulp_attribution attribution;
-    ptrdiff_t first_born; /* index into nodes of the first born non-finite; -1: none */
+    /* index into nodes of the first where non-finite values are born that are not absorbed; -1:
+     * none */
+    ptrdiff_t first_born;
     /* of the first that decides otherwise than the reference; -1: none */
     ptrdiff_t first_decided;
     size_t poisoned_count;
@@ -261,22 +291,23 @@ ULP_API void ulp_audit_free(struct ulp_audit *audit);
 /* Attributes the error of the outputs to the nodes: an observer beside the auditor's in the same
  * runs. output: "NAME" of a float value of the main graph, "NAME[i,j]" of one element, or
  * "NAME[a]-NAME[b]" of a difference (a margin between classes); NULL: every float output of the
- * graph, each divided by its own error. Before each run ulp_attributor_sample, after it
- * ulp_attributor_sweep, which goes back through the graph; at the end ulp_attributor_finish writes
- * into the audit. Values are kept from the run to the sweep, in FP32, within a third of the
- * memory limit: where they do not fit there are no shares, and the reason is told. */
+ * graph, each divided by its own error. Before each run ulp_attributor_sample with its inputs,
+ * which stay the caller's until ulp_attributor_sweep after it, which goes back through the graph;
+ * at the end ulp_attributor_finish writes into the audit. Values are kept from the run to the
+ * sweep, in FP32, within a third of the memory limit: where they do not fit there are no shares,
+ * and the reason is told. */
 struct ulp_attributor;
 ULP_API enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
                                               int thread_count, struct ulp_attributor **out,
                                               struct ulp_error *error);
 ULP_API void ulp_attributor_free(struct ulp_attributor *attributor);
 ULP_API struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
-ULP_API void ulp_attributor_sample(struct ulp_attributor *attributor);
+ULP_API enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
+                                              const struct ulp_tensor_set *inputs,
+                                              struct ulp_error *error);
 /* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
- * random ones, each in runs of its own (ulp_verified) on the sample's inputs, which stay the
- * caller's until then. */
-ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor,
-                                   const struct ulp_tensor_set *inputs, size_t count);
+ * random ones, each in runs of its own (ulp_verified). */
+ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);
 ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
                                              struct ulp_error *error);
 ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,

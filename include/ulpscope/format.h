@@ -110,6 +110,20 @@ struct ulp_schedule {
     bool epilogue_rounded;
 };
 
+/* What becomes of constants (initializers, Constant nodes, ConstantOfShape's value) that are finite
+ * and not zero, but beyond the storage format's largest value or below its least, when they are
+ * lowered to it. Infinities and NaN stay what they are, zeros too. */
+enum ulp_constants {
+    /* beyond the largest: the largest finite value; below the least: rounded */
+    ULP_CONSTANTS_SATURATED,
+    ULP_CONSTANTS_IEEE, /* rounded, to infinity and to zero, as PyTorch's half() */
+    /* the largest finite value, and the least subnormal, as TensorRT's warnings say */
+    ULP_CONSTANTS_TENSORRT,
+    /* convert_float_to_float16 of onnxconverter-common: magnitudes are put into 1e-7 to 1e4, then
+     * rounded; FP16 alone */
+    ULP_CONSTANTS_ONNXCONVERTER,
+};
+
 /* The parts of an arithmetic. */
 struct ulp_arithmetic {
     /* canonical: parsing it gives this arithmetic again; equal names, equal arithmetics */
@@ -132,6 +146,7 @@ struct ulp_arithmetic {
     /* erf, exp, sigmoid as CUDA's library computes them in FP32, 1 to 3 ulps off; false: every
      * function is correctly rounded */
     bool cuda_functions;
+    enum ulp_constants constants;
     struct ulp_schedule schedule;
 };
 
@@ -147,7 +162,8 @@ struct ulp_arithmetic {
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N,
  *   epilogue=fused|rounded, qdq=float|integer,
- *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded).
+ *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded),
+ *   constants=saturated|ieee|tensorrt|onnxconverter-common.
  * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of
  * the same format but a unit's accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes
  * no parts. More in src/number/README.md section 5.

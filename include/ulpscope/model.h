@@ -49,19 +49,49 @@ ULP_API struct ulp_value_info ulp_model_input(const struct ulp_model *model, siz
 ULP_API size_t ulp_model_output_count(const struct ulp_model *model);
 ULP_API struct ulp_value_info ulp_model_output(const struct ulp_model *model, size_t index);
 
+/* Whether the arrays are all inputs of the model, and of the types (floats: any float type) and
+ * shapes that it declares. ULP_ERROR_INPUT: the first that is not. */
+ULP_API enum ulp_status ulp_model_check_inputs(const struct ulp_model *model,
+                                               const struct ulp_tensor_set *inputs,
+                                               struct ulp_error *error);
+/* Give an input another shape than the model declares, of the same rank where that is declared:
+ * planning says whether the graph allows it. Not while a plan of the model lives. ULP_ERROR_USAGE:
+ * there is no such input. */
+ULP_API enum ulp_status ulp_model_set_shape(struct ulp_model *model, const char *input, int rank,
+                                            const int64_t *dims, struct ulp_error *error);
+
 /* Values for symbolic dimensions, by name. */
 struct ulp_dim_value {
     const char *name;
     int64_t value;
 };
+/* Of one input's random values; name NULL: of every input that has none of its own. */
+struct ulp_input_range {
+    const char *name;
+    double low, high;
+};
+struct ulp_random_options {
+    uint64_t seed;
+    const struct ulp_dim_value *dims; /* for symbolic dimensions; others take 1 */
+    size_t dim_count;
+    const struct ulp_input_range *ranges; /* of two for one input the later counts */
+    size_t range_count;
+};
+/* The range that random values of an input are taken from: that of its name; that of all; of
+ * integers what reads them (a Gather's axis, a OneHot's depth); else 0 to 1. why: in the last case
+ * but one what reads them, "Gather emb picks one of 30522"; else empty. */
+struct ulp_chosen_range {
+    double low, high;
+    char why[200];
+};
+ULP_API struct ulp_chosen_range ulp_model_input_range(const struct ulp_model *model, size_t index,
+                                                      const struct ulp_random_options *options);
 
-/* Reproducible random inputs for every input of the model: uniform in [low, high] (floats; integers
- * uniform in the integers of that range, booleans fair), shapes from the model with `dims` for
- * symbolic dimensions and 1 for the rest. Same seed, same bits, on every machine. Charged to the
- * model's budget. */
+/* Reproducible random inputs for every input of the model: uniform in its range (integers uniform
+ * in the integers of it, booleans fair), shapes from the model. options NULL: all defaults. Same
+ * seed, same bits, on every machine. Charged to the model's budget. */
 ULP_API enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
-                                                const struct ulp_dim_value *dims, size_t dim_count,
-                                                double low, double high, uint64_t seed,
+                                                const struct ulp_random_options *options,
                                                 struct ulp_tensor_set *out,
                                                 struct ulp_error *error);
 

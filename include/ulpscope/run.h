@@ -115,6 +115,29 @@ ULP_API enum ulp_status ulp_plan_borders(const struct ulp_plan *plan, size_t lan
                                          struct ulp_error *error);
 ULP_API void ulp_borders_free(struct ulp_border *borders);
 
+/* A constant with elements that the lane's storage cannot hold: what is beyond its largest value or
+ * below its least becomes what the arithmetic's `constants` says. */
+struct ulp_changed_constant {
+    const char *name;                /* of the value, or of the node whose attribute it is */
+    const struct ulp_arithmetic *in; /* of its readers */
+    size_t elements;                 /* all of them */
+    size_t overflowed;               /* finite, beyond the largest */
+    size_t underflowed;              /* not zero, and becomes zero, or is raised */
+    double largest;                  /* magnitude of the finite ones */
+    const size_t *readers;           /* nodes, ascending */
+    size_t reader_count;
+};
+struct ulp_changed_constants {
+    struct ulp_changed_constant *items; /* by first reader; names live with the plan */
+    size_t count;
+    size_t *readers; /* of all */
+};
+/* Those of the lane; free *out with ulp_changed_constants_free. Looks at every constant. */
+ULP_API enum ulp_status ulp_plan_constants(const struct ulp_plan *plan, size_t lane,
+                                           struct ulp_changed_constants *out,
+                                           struct ulp_error *error);
+ULP_API void ulp_changed_constants_free(struct ulp_changed_constants *constants);
+
 /* What a node works on and with, in one lane. */
 struct ulp_node_types {
     bool product; /* MatMul, Conv and their like: the rest is theirs */
@@ -210,7 +233,10 @@ struct ulp_operator_info {
     bool formula;     /* defined by a formula */
     const char *work; /* "formulas", "moves elements", "contraction" or "control flow" */
     const char *text; /* the formula or its epilogue, or NULL */
+    size_t index;
 };
 ULP_API bool ulp_operator_info(size_t index, struct ulp_operator_info *out);
+/* Formula number i of those that the computation of row `index` calls, NULL behind the last. */
+ULP_API const char *ulp_operator_info_formula(size_t index, size_t i);
 
 #endif

@@ -105,8 +105,8 @@ enum ulp_status ulp_grow(void *array, size_t count, size_t *capacity, size_t ele
     return ULP_OK;
 }
 
-/* Blocks double in size up to a limit, so that small graphs stay small. */
-#define ARENA_FIRST_BYTES 512
+/* Blocks grow in size up to a limit, so that small graphs stay small. */
+#define ARENA_FIRST_BYTES 768
 #define ARENA_BLOCK_BYTES (1u << 20)
 
 struct arena_block {
@@ -149,15 +149,15 @@ struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena)
 static struct arena_block *add_block(struct ulp_arena *arena, size_t bytes)
 {
     const struct arena_block *last = arena->first;
-    size_t size = !last                            ? ARENA_FIRST_BYTES
-                  : last->size < ARENA_BLOCK_BYTES ? 2 * last->size
-                                                   : ARENA_BLOCK_BYTES;
+    size_t size = !last                                ? ARENA_FIRST_BYTES
+                  : last->size < ARENA_BLOCK_BYTES / 4 ? 4 * last->size
+                                                       : ARENA_BLOCK_BYTES;
     size_t total;
     void *memory;
     if (size < bytes)
         size = bytes;
     if (!ulp_size_add(size, sizeof *last, &total) ||
-        ulp_allocate_zero(&memory, 1, total, arena->budget, "an arena", NULL) != ULP_OK)
+        ulp_allocate(&memory, 1, total, arena->budget, "an arena", NULL) != ULP_OK)
         return NULL;
     struct arena_block *block = memory;
     *block = (struct arena_block){.next = arena->first, .size = size};
@@ -180,7 +180,7 @@ void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes
     void *taken = block->data + block->used;
     ALLOW(taken, wanted);
     block->used += bytes;
-    return taken;
+    return memset(taken, 0, wanted);
 }
 
 char *ulp_arena_text(struct ulp_arena *arena, const char *text, size_t length)

@@ -16,6 +16,13 @@ int command_ops(int argc, char **argv);
 int command_arith(int argc, char **argv);
 int command_mma(int argc, char **argv);
 
+/* --shape NAME=1x77. */
+struct input_shape {
+    char *name;
+    int rank;
+    int64_t dims[ULP_RANK_MAX];
+};
+
 /* Options of every command that runs a model. */
 struct common_options {
     const char *model;
@@ -23,7 +30,10 @@ struct common_options {
     size_t input_count;
     struct ulp_dim_value *dims;
     size_t dim_count;
-    double low, high; /* --val-range */
+    struct ulp_input_range *ranges; /* --val-range */
+    size_t range_count;
+    struct input_shape *shapes; /* --shape, in order */
+    size_t shape_count;
     uint64_t seed;
     int threads;
     size_t max_memory_bytes;   /* 0: no limit */
@@ -105,9 +115,29 @@ struct sample_list {
 };
 /* Read every --inputs (npz files, test_data_set folders, or folders of either), or make one random
  * sample when there are none. */
+/* The n-th shapes that --shape gives: the n-th of each input, or its last. How many there are, 1 at
+ * least; *text says them ("x 1x77, y 1x77"; empty without --shape) and is freed. */
+size_t count_shapes(const struct common_options *options);
+enum ulp_status set_shapes(struct ulp_model *model, const struct common_options *options, size_t n,
+                           char **text, struct ulp_error *error);
+/* What an audit of several shapes came to: of each, by arithmetic, its worst output. */
+struct shape_results {
+    size_t count;
+    struct shape_result {
+        char *shape, *lane, *output;
+        double sqnr_db;
+        size_t nonfinite;
+    } * items;
+};
+enum ulp_status add_shape_result(struct shape_results *results, char *shape,
+                                 const struct ulp_audit *audit, struct ulp_error *error);
+void print_shape_results(const struct shape_results *results, size_t lane_count);
+void free_shape_results(struct shape_results *results);
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
                              struct sample_list *out, struct ulp_error *error);
 void free_samples(struct sample_list *samples);
+/* Say on stderr what the samples are and what was converted. */
+void note_choices(const struct ulp_model *model, const struct sample_list *samples);
 
 /* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
  * of the inputs, or an array file in a folder of inputs. Asked before the work. */

@@ -4,23 +4,26 @@
 #include "command.h"
 
 static const char documentation[] =
-    "Say what an arithmetic's name means: storage, factors, accumulator, where it rounds, the "
-    "matrix unit. Without NAME: the presets."
+    "Explain the name of an arithmetic: formats of storage, factors and accumulator, where it "
+    "rounds, the matrix unit. Without NAME: all presets."
     "\vExamples:\n"
     "  ulpscope arith fp16\n"
     "  ulpscope arith tf32@a100\n"
-    "  ulpscope arith fp16-strict,order=pairwise\n"
+    "  ulpscope arith fp16-strict,order=pairwise\n\n"
     "Parts are appended with commas: round=rne|rna|rz|ru|rd|sr  seed=N  each-step  result-only\n"
     "subnormals=keep|flush  overflow=inf|nan|saturate  acc=FORMAT  compute=FORMAT  factor=FORMAT\n"
     "order=sequential|pairwise|blocked:N  reduce=sequential|pairwise|blocked:N|warp  fma  nofma\n"
-    "unit=mma|wgmma|tcgen05|none\n"
-    "operands=rna|rne|rz  promote=N  split-k=N  epilogue=fused|rounded\n"
-    "qdq=float|integer: a Q/DQ graph in floats as it is written, or its products in INT32 as an "
-    "INT8 kernel sums them\n"
-    "functions=rounded|cuda: every function correctly rounded, or erf, exp, sigmoid as CUDA's "
-    "library computes them (default beside a matrix unit)\n"
+    "unit=mma|wgmma|tcgen05|none  operands=rna|rne|rz  promote=N  split-k=N  "
+    "epilogue=fused|rounded\n"
+    "qdq=float|integer: a Q/DQ graph in floats as it is written, or its products summed in INT32 "
+    "as\n"
+    "  an INT8 kernel does\n"
+    "functions=rounded|cuda: every function correctly rounded, or erf, exp and sigmoid as CUDA's\n"
+    "  library computes them (the default with a matrix unit)\n"
+    "constants=saturated|ieee|tensorrt|onnxconverter-common: constants beyond the largest value\n"
+    "  become that value, or infinite, or what that converter makes of them\n\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
-    "model: exactly the types the model declares";
+    "The arithmetic 'model' uses exactly the types that the model declares.";
 
 static void describe(const struct ulp_arithmetic *arithmetic)
 {

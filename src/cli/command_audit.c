@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "command.h"
 
 enum {
@@ -42,42 +43,41 @@ static const struct argp_option option_list[] = {
      "Arithmetics to audit, separated by commas (default fp16,tf32; ulpscope arith explains "
      "them); may be repeated",
      0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0, "What they are compared with (default mpfr:128)",
-     0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0,
+     "The arithmetic that all others are compared with (default mpfr:128)", 0},
     {"reference-model", OPTION_REFERENCE_MODEL, "ORIGINAL.onnx", 0,
-     "Measure against the values of this model (the FP32 original of a converted or quantised one), "
-     "paired by name", 0},
+     "Compare with the values of this model, such as the FP32 original of a converted or quantised "
+     "MODEL. Values are paired by name", 0},
     {"pair", OPTION_PAIR, "NAME=ORIGINAL", 0,
-     "With --reference-model: the value NAME of MODEL is ORIGINAL there; may be repeated", 0},
+     "With --reference-model: the value NAME of MODEL is called ORIGINAL there; may be repeated", 0},
     {"attribute", OPTION_ATTRIBUTE, 0, 0,
-     "Say what causes the error of the outputs: the share of every node in it, from one sweep back "
+     "Report what causes the error of the outputs: the share of every node in it, from one sweep back "
      "through the graph", 0},
     {"no-attribute", OPTION_NO_ATTRIBUTE, 0, 0, "Do not (the default)", 0},
     {"output", OPTION_OUTPUT, "NAME", 0,
      "With --attribute: the value whose error is explained (default: all float outputs), NAME, "
      "NAME[i,j] of one element, or NAME[a]-NAME[b] of a difference", 0},
     {"verify", OPTION_VERIFY, "K", 0,
-     "With --attribute: try the K nodes of the largest gains and K random ones in runs of their own, "
-     "each kept in the reference, beside what was predicted", 0},
+     "With --attribute: compare the shares of the K nodes with the largest ones and of K random nodes "
+     "with runs without their errors", 0},
     {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
     {"certify", OPTION_CERTIFY, 0, 0,
-     "Recompute the reference at twice its precision and say how many digits it is good for", 0},
+     "Recompute the reference at twice its precision and report how many of its digits are correct", 0},
     {"schedules", OPTION_SCHEDULES, 0, 0,
-     "Also run each contraction under other schedules of its sum (split-k, the other GPU) and say "
-     "which layers depend "
-     "on the kernel a library picks",
+     "Also compute each MatMul, Conv and the like under other schedules of its sum (split-k, another "
+     "GPU) and report which layers depend on the kernel that a library picks",
      0},
     {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0,
-     "Exit with 1 when a graph output (for nonfinite: any node) crosses this (below it for cosine "
-     "and sqnr_db); METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine or sqnr_db, "
-     "alone or after single., introduced. or carried.; nonfinite, outputs.nonfinite or diverged; "
-     "after ARITH:, OUTPUT: or ARITH:OUTPUT: of those alone (fp16:logits:sqnr_db=40); may be "
-     "repeated. What cannot be compared does not pass: NaN or infinity in an input, no finite "
-     "element, an empty output; an output that has diverged (its shape or integers differ) is "
-     "not compared", 0},
+     "Exit with code 1 when a graph output (for nonfinite: any node) is above VALUE, or below it for "
+     "cosine and sqnr_db. METRIC is max_abs, rms, mean, max_rel, max_ulp, median_ulp, cosine or "
+     "sqnr_db, alone or after single., introduced. or carried.; or nonfinite, outputs.nonfinite or "
+     "diverged. ARITH:, OUTPUT: or ARITH:OUTPUT: before it limits only these, as in "
+     "fp16:logits:sqnr_db=40. May be repeated. An output that cannot be compared fails too: NaN or "
+     "infinity in an input, no finite element, an empty output. An output that has diverged (its "
+     "shape or integers differ) is checked by diverged alone", 0},
     {"junit", OPTION_JUNIT, "FILE", 0, "Write the limits of --fail-above as JUnit's XML", 0},
     {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
-     "NaN and infinities in the inputs are meant: they do not fail --fail-above", 0},
+     "NaN and infinities in the inputs are intended: --fail-above does not fail because of them", 0},
     {0},
 };
 /* clang-format on */
@@ -124,9 +124,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (options->schedules && (options->keep.rule_count || options->keep.plan))
-            refuse(state, "--schedules is of whole arithmetics: leave out --keep and --plan");
+            refuse(state,
+                   "--schedules takes one arithmetic for all nodes: leave out --keep and --plan");
         if (options->junit && !options->limit_count)
-            refuse(state, "--junit writes what --fail-above limits: give one at least");
+            refuse(state, "--junit writes the limits of --fail-above: give at least one");
+        if (options->junit && count_shapes(&options->common) > 1)
+            refuse(state, "--junit is of one audit: give one --shape of each input");
         if (options->attribute && options->reference_model)
             refuse(state, "--attribute is of the model's own reference: leave out "
                           "--reference-model");
@@ -152,21 +155,24 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Run MODEL in a reference and in other arithmetics, and say of every node what its arithmetic "
-    "introduces and what it carries on."
+    "Run MODEL in a reference and in other arithmetics side by side. For every node, report the "
+    "error that it introduces and the error of its inputs that it carries; say which node "
+    "overflows "
+    "first, and which nodes to keep in FP32."
     "\vExamples:\n"
     "  ulpscope audit model.onnx\n"
     "      FP16 and TF32 as an H200 computes them, on one random input\n"
     "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,bf16@a100 --out report/\n"
     "      on your input, with report.json, layers.csv and summary.txt\n"
     "  ulpscope audit model.onnx -i test_data_set_0 -i test_data_set_1 --certify\n"
-    "      two samples; how many digits the reference is good for\n"
+    "      two samples, and how many digits of the reference are correct\n"
     "  ulpscope audit model.onnx --arith tf32 --schedules\n"
-    "      which layers depend on the kernel that happens to be picked, and on A100 against H200\n"
+    "      which layers depend on the kernel that a library picks, and how far A100 and H200 "
+    "differ\n"
     "  ulpscope audit model.onnx --arith fp32,fp32,qdq=integer\n"
-    "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two part\n"
+    "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two first differ\n"
     "  ulpscope audit model_fp16.onnx --reference-model model.onnx --arith model -i inputs.npz\n"
-    "      a converted graph against the values of the FP32 model it was made from\n"
+    "      a converted graph compared with the FP32 model it was made from\n"
     "  ulpscope audit model.onnx --arith fp16 --keep 'op:Softmax=fp32' --keep '#12-40=fp32'\n"
     "      FP16 with some nodes in FP32, as a graph with Casts around them computes it\n"
     "  ulpscope audit model.onnx --arith fp16 --attribute --output 'logits[0,2]-logits[0,5]'\n"
@@ -268,10 +274,10 @@ static enum ulp_status run_samples(const struct audit_options *options,
         progress.part += options->reference_model != NULL;
         if (status == ULP_OK)
             status = ulp_auditor_sample(auditor, samples->items[s].name, error);
-        if (attributor)
-            ulp_attributor_sample(attributor);
+        if (status == ULP_OK && attributor)
+            status = ulp_attributor_sample(attributor, &samples->items[s].inputs, error);
         if (attributor && s == 0)
-            ulp_attributor_verify(attributor, &samples->items[s].inputs, options->verify);
+            ulp_attributor_verify(attributor, options->verify);
         if (status == ULP_OK)
             status = ulp_plan_run(plan, &samples->items[s].inputs, &run, observers,
                                   attributor ? 3 : 2, NULL, &cost, error);
@@ -356,7 +362,8 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
     return code;
 }
 
-static int report(const struct audit_options *options, const struct ulp_audit *audit)
+static int report(const struct audit_options *options, const char *folder,
+                  const struct ulp_audit *audit)
 {
     struct ulp_error error;
     char *summary;
@@ -365,98 +372,64 @@ static int report(const struct audit_options *options, const struct ulp_audit *a
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
-    if (options->out && ulp_report_write(audit, options->out, &error) != ULP_OK)
+    if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)
         return fail(&error);
-    if (options->out)
-        say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", options->out);
+    if (folder)
+        say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", folder);
     return check_limits(options, audit);
 }
 
-/* Arrays of another float type than the model declares are rounded to that. */
-static void note_conversions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
+/* The n-th of several shapes has a folder of its own. */
+static enum ulp_status choose_folder(const struct audit_options *options, size_t n, char **out,
+                                     struct ulp_error *error)
 {
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        const struct ulp_value_info info = ulp_model_input(model, i);
-        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
-        if (given && given->type != info.type && ulp_type_is_float(given->type) &&
-            ulp_type_is_float(info.type))
-            say(stderr, "ulpscope: input %s: %s values rounded to %s, as the model declares\n",
-                info.name, ulp_type_name(given->type), ulp_type_name(info.type));
-    }
+    struct ulp_text text = {0};
+    *out = NULL;
+    if (!options->out)
+        return ULP_OK;
+    ulp_text_add(&text, "%s", options->out);
+    if (count_shapes(&options->common) > 1)
+        ulp_text_add(&text, "/shape-%zu", n + 1);
+    *out = text.data;
+    return text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ULP_OK;
 }
 
-/* A dimension that the model leaves open, as an input has it. */
-struct open_dim {
-    const char *name, *input;
-    int64_t size;
-    size_t at; /* in the order of inputs */
-};
-
-static int compare_dims(const void *a, const void *b)
+/* The audit with the n-th shape; returns an exit code. */
+static int audit_shape(const struct audit_options *options, struct ulp_model *model,
+                       const struct lane_list *lanes, size_t n, struct shape_results *results)
 {
-    const struct open_dim *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-    return order ? order : (x->at > y->at) - (x->at < y->at);
-}
-
-/* One name of a dimension with two sizes: some exporters name what is not equal. The graph decides
- * whether it runs. */
-static void note_sizes(struct open_dim *dims, size_t count)
-{
-    qsort(dims, count, sizeof *dims, compare_dims);
-    for (size_t i = 1, first = 0; i < count; i++) {
-        if (strcmp(dims[i].name, dims[first].name) != 0)
-            first = i;
-        const bool is_less = dims[i].size < dims[first].size;
-        const struct open_dim *less = &dims[is_less ? i : first],
-                              *more = &dims[is_less ? first : i];
-        if (less->size != more->size)
-            say(stderr, "ulpscope: dimension %s is %lld in input %s and %lld in input %s\n",
-                less->name, (long long)less->size, less->input, (long long)more->size, more->input);
+    struct ulp_error error = {0};
+    struct sample_list samples = {0};
+    struct ulp_audit audit = {0};
+    char *shape = NULL, *folder = NULL;
+    enum ulp_status status = set_shapes(model, &options->common, n, &shape, &error);
+    if (status == ULP_OK)
+        status = choose_folder(options, n, &folder, &error);
+    if (status == ULP_OK && folder)
+        status = spare_inputs_of_report(folder, model, options->common.inputs,
+                                        options->common.input_count, &error);
+    if (status == ULP_OK)
+        status = read_samples(model, &options->common, &samples, &error);
+    if (status == ULP_OK) {
+        if (!options->common.quiet)
+            note_choices(model, &samples);
+        status = run_samples(options, model, lanes, &samples, &audit, &error);
     }
-}
-
-static void note_dimensions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
-{
-    const size_t input_count = ulp_model_input_count(model);
-    size_t most = 0, count = 0;
-    for (size_t i = 0; i < input_count; i++)
-        most += (size_t)(ulp_model_input(model, i).rank > 0 ? ulp_model_input(model, i).rank : 0);
-    struct open_dim *dims = malloc((most + 1) * sizeof *dims);
-    if (!dims)
-        return; /* only a note is missing */
-    for (size_t i = 0; i < input_count; i++) {
-        const struct ulp_value_info info = ulp_model_input(model, i);
-        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
-        for (int d = 0; given && d < info.rank && d < given->rank; d++)
-            if (info.dims[d] < 0 && info.dim_names[d]) {
-                dims[count] =
-                    (struct open_dim){info.dim_names[d], info.name, given->dims[d], count};
-                count++;
-            }
-    }
-    note_sizes(dims, count);
-    free(dims);
-}
-
-static void note_choices(const struct audit_options *options, const struct ulp_model *model,
-                         const struct sample_list *samples)
-{
-    if (options->common.quiet)
-        return;
-    note_conversions(model, &samples->items[0].inputs);
-    note_dimensions(model, &samples->items[0].inputs);
-    if (!samples->random)
-        return;
-    say(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
-    bool open = false;
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        struct ulp_value_info info = ulp_model_input(model, i);
-        for (int d = 0; d < info.rank; d++)
-            open |= info.dims[d] < 0;
-    }
-    if (open)
-        fputs("ulpscope: set open dimensions with --dim or --inputs\n", stderr);
+    if (status == ULP_OK && options->schedules)
+        status = run_schedules(options, model, lanes->arithmetics, lanes->count, &samples, &audit,
+                               &error);
+    if (status == ULP_OK && options->common.shape_count)
+        say(stdout, "%sshape %s\n", n ? "\n" : "", shape);
+    if (status == ULP_OK && count_shapes(&options->common) > 1)
+        status = add_shape_result(results, shape, &audit, &error);
+    if (status != ULP_OK && count_shapes(&options->common) > 1)
+        ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
+    const int code = status == ULP_OK ? report(options, folder, &audit) : fail(&error);
+    ulp_audit_free(&audit);
+    free_samples(&samples);
+    free(shape);
+    free(folder);
+    return code;
 }
 
 static int run_audit(const struct audit_options *options)
@@ -464,8 +437,7 @@ static int run_audit(const struct audit_options *options)
     struct ulp_error error = {0};
     struct lane_list lanes;
     struct ulp_model *model = NULL;
-    struct sample_list samples = {0};
-    struct ulp_audit audit = {0};
+    struct shape_results results = {0};
     enum ulp_status status = make_lanes(options->arithmetics, "fp16,tf32", &options->keep,
                                         options->common.budget, &lanes, &error);
     if (status == ULP_OK)
@@ -476,24 +448,18 @@ static int run_audit(const struct audit_options *options)
         status = ulp_report_prepare(options->out, &error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
-    if (status == ULP_OK && options->out)
-        status = spare_inputs_of_report(options->out, model, options->common.inputs,
-                                        options->common.input_count, &error);
     if (status == ULP_OK && options->junit)
         status = spare_inputs(options->junit, model, options->common.inputs,
                               options->common.input_count, &error);
-    if (status == ULP_OK)
-        status = read_samples(model, &options->common, &samples, &error);
-    if (status == ULP_OK) {
-        note_choices(options, model, &samples);
-        status = run_samples(options, model, &lanes, &samples, &audit, &error);
+    int code = status == ULP_OK ? ULP_OK : fail(&error);
+    for (size_t n = 0;
+         n < count_shapes(&options->common) && (code == ULP_OK || code == ULP_ERROR_LIMIT); n++) {
+        const int one = audit_shape(options, model, &lanes, n, &results);
+        code = one == ULP_OK ? code : one;
     }
-    if (status == ULP_OK && options->schedules)
-        status =
-            run_schedules(options, model, lanes.arithmetics, lanes.count, &samples, &audit, &error);
-    int code = status == ULP_OK ? report(options, &audit) : fail(&error);
-    ulp_audit_free(&audit);
-    free_samples(&samples);
+    if (code == ULP_OK || code == ULP_ERROR_LIMIT)
+        print_shape_results(&results, lanes.count - 1);
+    free_shape_results(&results);
     ulp_model_free(model);
     free_lanes(&lanes);
     return code;

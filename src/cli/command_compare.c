@@ -20,17 +20,17 @@ struct compare_options {
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"arith", 'a', "LIST", 0,
-     "Arithmetics it may have been computed in, separated by commas (default fp32; ulpscope arith "
-     "explains them)", 0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0, "The truth (default mpfr:128)", 0},
+     "Arithmetics that the recordings may have been computed in, separated by commas (default fp32; "
+     "ulpscope arith explains them)", 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that serves as the truth (default mpfr:128)", 0},
     {"recorded-inputs", OPTION_RECORDED_INPUTS, "PATH", 0,
-     "What the framework was given, in any kind of file that recordings may have; arrays among the "
-     "recordings that are named as inputs of the model are taken as that, too", 0},
+     "The inputs that the framework was given, in any kind of file that a recording may be. Arrays "
+     "among the recordings that have the name of a model input are taken as inputs too", 0},
     {"iteration", OPTION_ITERATION, "N", 0,
-     "Of files with several iterations the one to compare (default 0, the first)", 0},
+     "Which iteration to compare, of files with several (default 0, the first)", 0},
     {"trials", OPTION_TRIALS, "N", 0,
-     "Problems close by that each arithmetic is run on to see how its errors vary (default 8; more "
-     "are sharper and slower)", 0},
+     "Number of slightly changed problems that each arithmetic is run on, to see how much its errors "
+     "vary (default 8; more are sharper and slower)", 0},
     {"out", 'o', "FOLDER", 0, "Write compare.json into FOLDER", 0},
     {0},
 };
@@ -77,28 +77,31 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (options->common.model && !options->file_count)
-            refuse(state, "what was recorded? Give the paths of one recording or more after the "
-                          "model");
+            refuse(state, "no recording: give the paths of one or more after the model");
+        if (options->common.shape_count)
+            refuse(state, "--shape is for random inputs, which no other framework ran on");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
 static const char documentation[] =
-    "Say whether tensors that another framework recorded are as near to the truth as its "
-    "arithmetic allows, and if not, which tensor is the first that is not, and why. A recording is "
-    "an .npz, the .json of Polygraphy's --save-outputs, an ONNX test_data_set folder or a folder "
-    "of .npy files; arrays are named as the graph's tensors, any of them, in any float type."
-    "\vExit code 1: something is not explained. What explained means: doc/compare.md.\n\n"
+    "Say whether an arithmetic explains the tensors that another framework recorded: whether their "
+    "errors are as small as that arithmetic's. If not, name the first tensor that it does not "
+    "explain, and the cause. A recording is an .npz, the .json of Polygraphy's --save-outputs, an "
+    "ONNX test_data_set folder or a folder of .npy files. It may hold any of the graph's tensors, "
+    "under their names, in any float type."
+    "\vExit code 1: something is not explained. doc/compare.md says what explained means.\n\n"
     "Examples:\n"
     "  ulpscope compare model.onnx -i inputs.npz trt.json --arith fp16\n"
     "      is the engine's output what FP16 makes of these inputs?\n"
     "  ulpscope compare model.onnx -i inputs.npz ort.npz trt.json --arith fp32,fp16 --out cmp/\n"
-    "      two frameworks, beside the truth and each other; all figures in cmp/compare.json\n"
+    "      two frameworks compared with the truth and with each other; all figures in "
+    "compare.json\n"
     "  ulpscope compare model.onnx -i inputs.npz app.npz --recorded-inputs app_inputs.npz\n"
-    "      an application: was its preprocessing right? What was wrong is named\n"
+    "      an application: was its preprocessing right, and if not, what was wrong?\n"
     "  ulpscope compare model.onnx -i in.npz dump/ --arith tf32 --trials 16\n"
-    "      inner tensors, a .npy each: which node is the first that computes something else";
+    "      inner tensors, one .npy each: which node is the first that computes something else?";
 
 struct comparing {
     struct ulp_arithmetic *arithmetics;

@@ -23,23 +23,22 @@ enum { OPTION_LIST = 512, OPTION_TOLERANCE };
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
     {"tolerance", OPTION_TOLERANCE, "RTOL,ATOL", 0,
-     "Floats pass when |got - expected| <= ATOL + RTOL * |expected|. Default: ONNX's own "
-     "1e-3,1e-7; for formats of fewer than 24 bits"
-     " 8 ulps of 1 for both when that is more", 0},
-    {"only", 'o', "TEXT", 0, "Only cases whose folder's name contains TEXT", 0},
-    {"verbose", 'v', 0, 0, "A line for every case, not only for those that fail", 0},
-    {"list", OPTION_LIST, 0, 0, "Print what is out of scope (operators, types, single cases) with "
-                                "the reasons, and end", 0},
+     "Floats pass when |got - expected| <= ATOL + RTOL * |expected|. Default: ONNX's own 1e-3,1e-7; "
+     "for formats of fewer than 24 bits, 8 ulps of 1 where that is more", 0},
+    {"only", 'o', "TEXT", 0, "Run only cases whose folder name contains TEXT", 0},
+    {"verbose", 'v', 0, 0, "Print a line for every case, not only for those that fail", 0},
+    {"list", OPTION_LIST, 0, 0, "Print what is out of scope (operators, types, single cases) and "
+                                "why, and exit", 0},
     {0},
 };
 /* clang-format on */
 
 static const char documentation[] =
-    "Run ONNX's own test cases and count passed, failed and out of scope by operator. DIR is a "
-    "case (a folder with model.onnx and"
-    " test_data_set_N) or a folder of cases, or of such folders. Integers and booleans must be "
-    "equal; floats within the tolerance."
-    " What is out of scope is a written list (--list), not what fails."
+    "Run ONNX's own test cases and count, for each operator, how many passed, failed and are out "
+    "of "
+    "scope. DIR is a case (a folder with model.onnx and test_data_set_N), a folder of cases, or a "
+    "folder of such folders. Integers and booleans must be equal, floats within the tolerance. "
+    "A written list (--list) decides what is out of scope, not what fails."
     "\vExit codes: 0 every case in scope passed; 1 one failed; 2 usage; 3 DIR cannot be read or "
     "holds no case.\n\n"
     "Examples:\n"

@@ -15,7 +15,7 @@ struct mma_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"list", 'l', 0, 0, "List the units and where each one's parameters come from", 0},
+    {"list", 'l', 0, 0, "List the units and the sources of their parameters", 0},
     {"threads", 't', "N", 0, "Threads (default: all processors)", 0},
     {0},
 };
@@ -46,11 +46,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Run a GPU's matrix unit on raw bit patterns. IN.npz has a [T,M,K], b [T,N,K] and c [T,M,N] (c "
-    "may be left out: zero), unsigned integers "
-    "of the formats' width; block-scaled units also scale_a [T,M,K/block] and scale_b "
-    "[T,N,K/block]. OUT.npz gets d [T,M,N] in the "
-    "accumulator's format. K beyond the unit's block chains blocks."
+    "Multiply raw bit patterns on a GPU's matrix unit: d = c + a b, T products. IN.npz holds a "
+    "[T,M,K], b [T,N,K] and c [T,M,N] (without c: zero) as unsigned integers as wide as the "
+    "formats; "
+    "for block-scaled units also scale_a [T,M,K/block] and scale_b [T,N,K/block]. OUT.npz gets d "
+    "[T,M,N], patterns of the accumulator's format. Where K is larger than the unit's block, "
+    "blocks "
+    "are added one after the other."
     "\vExamples:\n"
     "  ulpscope mma --list\n"
     "  ulpscope mma h200.mma.f16.f32 in.npz out.npz\n"

@@ -7,9 +7,10 @@
 #include "command.h"
 
 static const char documentation[] =
-    "List the operators this version computes, from the operator table itself: name, opset "
-    "versions, and the formula that defines it;"
-    " then how many operators of each opset are covered, and why the others are not."
+    "List the operators that this version computes: name, opset versions, and the formula that "
+    "defines the operator, or the formulas that its computation calls. Then count how many "
+    "operators of each opset are covered, and say why "
+    "the others are not."
     "\vExamples:\n"
     "  ulpscope ops              every operator, and the coverage of each opset\n"
     "  ulpscope ops --coverage   the coverage alone\n"
@@ -50,6 +51,9 @@ static void print_row(const struct ulp_operator_info *row)
         : row->text  ? "contraction, then "
                      : row->work,
         row->text ? row->text : "");
+    const char *text;
+    for (size_t i = 0; (text = ulp_operator_info_formula(row->index, i)); i++)
+        say(stdout, "%44s with formula: %s\n", "", text);
 }
 
 /* How many of the names are no operator's; each is said. */
@@ -62,7 +66,7 @@ static int check_names(const struct ulp_operator_info *rows, size_t count, int n
         for (size_t i = 0; i < count && !known; i++)
             known = strcmp(names[n], rows[i].name) == 0;
         if (!known)
-            say(stderr, "ulpscope: '%s' is no operator of this version (ulpscope ops lists all)\n",
+            say(stderr, "ulpscope: this version has no operator '%s' (ulpscope ops lists all)\n",
                 names[n]);
         unknown += !known;
     }
@@ -83,10 +87,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 int command_ops(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        {"coverage", OPTION_COVERAGE, 0, 0,
-         "Only how many operators of each opset are covered, and why the others are not", 0},
-        {0}};
+    static const struct argp_option options[] = {{"coverage", OPTION_COVERAGE, 0, 0,
+                                                  "Print only that count, with the reasons", 0},
+                                                 {0}};
     static const struct argp argp = {.options = options,
                                      .parser = parse_option,
                                      .args_doc = "[NAME...]",

@@ -28,10 +28,9 @@ static const struct argp_option option_list[] = {
      "Write the graph's outputs, keyed by name: FILE.npz, or FILE.json as Polygraphy's "
      "--save-outputs", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
-    {"timings", OPTION_TIMINGS, 0, 0, "Say on stderr what loading, planning, every run and each "
-                                      "operator took", 0},
-    {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings; the results are the last run's "
-                                      "(all are equal)", 0},
+    {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr the time of loading, of planning, of every run "
+                                      "and of each operator", 0},
+    {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings. All runs give equal results", 0},
     {0},
 };
 /* clang-format on */
@@ -56,6 +55,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     }
     case ARGP_KEY_END:
+        if (count_shapes(&options->common) > 1)
+            refuse(state, "run takes one --shape of each input; audit takes several");
         if (options->all_values && !options->outputs)
             refuse(state, "--all-values needs --outputs FILE");
         return 0;
@@ -64,8 +65,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Run MODEL in one arithmetic. Values of formats that numpy has no type for are written as FP32 "
-    "(exact), of mpfr:P as the nearest FP64."
+    "Run MODEL in one arithmetic and write its outputs. Values of formats that numpy has no type "
+    "for "
+    "are written as FP32, which is exact; values of mpfr:P as the nearest FP64."
     "\vExamples:\n"
     "  ulpscope run model.onnx --inputs inputs.npz --outputs out.npz\n"
     "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
@@ -249,6 +251,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     struct sample_list samples = {0};
     struct ulp_tensor_set outputs = {0}, values = {0};
     struct ulp_run_cost cost = {0};
+    char *shape = NULL;
     struct timings timings = {.begun = ulp_seconds_now()};
     enum ulp_status status = make_lanes(options->arithmetic, "fp32", &options->keep,
                                         options->common.budget, &lanes, error);
@@ -259,6 +262,8 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = check_output(options->outputs, error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, error);
+    if (status == ULP_OK)
+        status = set_shapes(model, &options->common, 0, &shape, error);
     timings.loaded = ulp_seconds_now();
     if (status == ULP_OK && options->outputs)
         status = spare_inputs(options->outputs, model, options->common.inputs,
@@ -293,6 +298,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
             (double)cost.peak_bytes / 0x1p20,
             (double)ulp_budget_peak(options->common.budget) / 0x1p20,
             options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
+    free(shape);
     free(timings.operators);
     ulp_tensor_set_free(&values);
     ulp_tensor_set_free(&outputs);

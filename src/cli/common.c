@@ -12,38 +12,49 @@
 #include "base/text.h"
 #include "command.h"
 
-enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY };
+enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE };
 
 /* clang-format off */
 static const struct argp_option options[] = {
     {"inputs", 'i', "PATH", 0,
-     "An .npz keyed by input name, an ONNX test_data_set_N folder, a folder of such, or the .json "
-     "of Polygraphy's --save-inputs; may be repeated: each is a sample. Without it: one random "
-     "sample",
+     "One sample of inputs: an .npz with one array for each input name, an ONNX test_data_set_N "
+     "folder, a folder of such folders, or the .json of Polygraphy's --save-inputs. May be repeated "
+     "for several samples. Without it: one random sample",
      1},
     {"dim", OPTION_DIM, "NAME=VALUE", 0,
-     "Value of a symbolic dimension for random inputs (default 1); may be repeated", 1},
-    {"val-range", OPTION_RANGE, "LOW,HIGH", 0, "Range of random inputs (default 0,1)", 1},
+     "Size of a symbolic dimension in random inputs (default 1); may be repeated", 1},
+    {"shape", OPTION_SHAPE, "NAME=1x77", 0,
+     "Shape of the input NAME in random inputs, also where the model fixes another. Given again for "
+     "NAME, audit runs each shape by itself and says which is worst", 1},
+    {"val-range", OPTION_RANGE, "[NAME=]LOW,HIGH", 0,
+     "Range of random inputs, or of the input NAME (default 0,1; integers that index a table: its "
+     "size); may be repeated", 1},
     {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
-    {"threads", 't', "N", 0, "Threads (default: all processors). Results do not depend on it", 2},
+    {"threads", 't', "N", 0, "Number of threads (default: all processors). Results do not depend on it", 2},
     {"max-memory", OPTION_MEMORY, "BYTES", 0,
-     "Stop with exit code 5 when the model, its inputs, the plan and the run would need more than "
-     "this together; K, M, G are understood",
+     "Stop with exit code 5 when the model, its inputs, the plan and the run together would need "
+     "more; suffixes K, M and G are understood",
      2},
-    {"quiet", 'q', 0, 0, "No progress and no notes on stderr", 2},
+    {"quiet", 'q', 0, 0, "Print no progress and no notes on stderr", 2},
     {0},
 };
 /* clang-format on */
 
 void common_init(struct common_options *common)
 {
-    *common = (struct common_options){.low = 0, .high = 1};
+    *common = (struct common_options){0};
 }
 
 void common_free(struct common_options *common)
 {
     for (size_t i = 0; i < common->dim_count; i++)
         free((void *)(uintptr_t)common->dims[i].name); /* add_dim's copies */
+    for (size_t i = 0; i < common->range_count; i++)
+        free((void *)(uintptr_t)common->ranges[i].name); /* set_range's copies */
+    for (size_t i = 0; i < common->shape_count; i++)
+        free(common->shapes[i].name);
+    free(common->ranges);
+    free(common->shapes);
     free(common->arithmetics);
     free(common->inputs);
     free(common->dims);
@@ -99,16 +110,58 @@ static void add_input(struct argp_state *state, struct common_options *common, c
     inputs[common->input_count++] = path;
 }
 
-static void set_range(struct argp_state *state, struct common_options *common, const char *text)
+static void add_range(struct argp_state *state, struct common_options *common, const char *text)
 {
+    const char *equals = strrchr(text, '=');
+    struct ulp_input_range range = {NULL, 0, 0};
     char *end;
-    common->low = strtod(text, &end);
-    bool good = end != text && *end == ',';
+    const char *first = equals ? equals + 1 : text;
+    range.low = strtod(first, &end);
+    bool good = end != first && *end == ',' && equals != text;
     const char *second = good ? end + 1 : text;
-    common->high = strtod(second, &end);
-    if (!good || end == second || *end || !isfinite(common->low) || !isfinite(common->high) ||
-        common->low > common->high)
-        refuse(state, "--val-range %s: expected LOW,HIGH with LOW <= HIGH, such as -1,1", text);
+    range.high = strtod(second, &end);
+    if (!good || end == second || *end || !isfinite(range.low) || !isfinite(range.high) ||
+        range.low > range.high)
+        refuse(state,
+               "--val-range %s: expected LOW,HIGH or NAME=LOW,HIGH with LOW <= HIGH, such as -1,1",
+               text);
+    struct ulp_input_range *ranges =
+        realloc(common->ranges, (common->range_count + 1) * sizeof *ranges);
+    char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
+    if (!ranges || (equals && !name))
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    common->ranges = ranges;
+    range.name = name;
+    ranges[common->range_count++] = range;
+}
+
+static void add_shape(struct argp_state *state, struct common_options *common, const char *text)
+{
+    const char *equals = strrchr(text, '=');
+    struct input_shape shape = {0};
+    bool good = equals && equals != text;
+    const char *at = good ? equals + 1 : "";
+    if (good && strcmp(at, "scalar") == 0)
+        at = "";
+    while (good && *at) {
+        char *end;
+        errno = 0;
+        const long long size = strtoll(at, &end, 10);
+        good = shape.rank < ULP_RANK_MAX && *at >= '0' && *at <= '9' && errno == 0 &&
+               (!*end || (*end == 'x' && end[1]));
+        if (good)
+            shape.dims[shape.rank++] = size;
+        at = *end == 'x' ? end + 1 : end;
+    }
+    if (!good || !equals[1])
+        refuse(state, "--shape %s: expected NAME=SIZExSIZE..., such as tokens=1x77", text);
+    struct input_shape *shapes =
+        realloc(common->shapes, (common->shape_count + 1) * sizeof *shapes);
+    shape.name = strndup(text, (size_t)(equals - text));
+    if (!shapes || !shape.name)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    common->shapes = shapes;
+    shapes[common->shape_count++] = shape;
 }
 
 static void set_memory(struct argp_state *state, struct common_options *common, const char *text)
@@ -132,7 +185,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     switch (key) {
     case 'i': add_input(state, common, argument); return 0;
     case OPTION_DIM: add_dim(state, common, argument); return 0;
-    case OPTION_RANGE: set_range(state, common, argument); return 0;
+    case OPTION_SHAPE: add_shape(state, common, argument); return 0;
+    case OPTION_RANGE: add_range(state, common, argument); return 0;
     case OPTION_SEED:
         if (!parse_integer(argument, 0, INT64_MAX, &value))
             refuse(state, "--seed %s: expected a whole number", argument);
@@ -153,9 +207,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (!common->model)
             refuse(state, "which model? Give the path of an .onnx file");
-        if (common->dim_count && common->input_count)
-            refuse(state,
-                   "--dim is for random inputs; with --inputs the arrays have the dimensions");
+        if ((common->dim_count || common->shape_count) && common->input_count)
+            refuse(state, "%s is for random inputs; with --inputs the arrays have the dimensions",
+                   common->dim_count ? "--dim" : "--shape");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -11,12 +11,12 @@ enum { OPTION_KEEP = 768, OPTION_PLAN };
 /* clang-format off */
 static const struct argp_option options[] = {
     {"keep", OPTION_KEEP, "PATTERN=ARITH", 0,
-     "Compute the nodes of PATTERN in ARITH instead, in every arithmetic: a name, with * and ?; "
-     "op:Softmax; #12 or #12-40 (indexes of the report); before:NAME; after:NAME; between:A,B. May "
-     "be repeated, the last that names a node counts", 1},
+     "Compute the nodes that PATTERN names in ARITH, whatever --arith says. PATTERN is a node's name "
+     "with * and ?; op:Softmax; #12 or #12-40 (indexes of the report); before:NAME; after:NAME; or "
+     "between:A,B. May be repeated; of several that name a node the last applies", 1},
     {"plan", OPTION_PLAN, "FILE", 0,
-     "A further arithmetic from a JSON file: {\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": PATTERN, "
-     "\"arithmetic\": \"fp32\"}]}; without --arith the only one", 1},
+     "Add an arithmetic from a JSON file: {\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": PATTERN, "
+     "\"arithmetic\": \"fp32\"}]}. Without --arith it is the only one", 1},
     {0},
 };
 /* clang-format on */

@@ -16,11 +16,13 @@ ulpscope_SOURCES = \
 	%D%/coverage.h \
 	%D%/lanes.c \
 	%D%/main.c \
+	%D%/notes.c \
 	%D%/onnx_operators.def \
 	%D%/outputs.c \
 	%D%/print.c \
 	%D%/progress.c \
-	%D%/samples.c
+	%D%/samples.c \
+	%D%/shapes.c
 # The program is a user of the library, by its public headers; what it prints with are functions of src/base
 # that it has for itself. What it lacks becomes public, or is its own.
 ulpscope_SOURCES += src/base/error.c src/base/error.h src/base/shown.c src/base/shown.h src/base/text.c src/base/text.h

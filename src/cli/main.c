@@ -18,25 +18,25 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"audit", command_audit,
-     "run a model in several arithmetics beside a reference; say which layer loses accuracy"},
+     "compare arithmetics with a reference, node by node: which layer loses accuracy"},
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
-     "say whether what another framework recorded is what its arithmetic explains, or why not"},
+     "say whether an arithmetic explains what another framework recorded"},
     {"ops", command_ops, "list the operators this version computes"},
-    {"conformance", command_conformance,
-     "run ONNX's own test cases and count passed, failed, out of scope"},
-    {"arith", command_arith, "say what an arithmetic's name means"},
+    {"conformance", command_conformance, "run ONNX's own test cases"},
+    {"arith", command_arith, "explain the name of an arithmetic"},
     {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
 };
 
 static void print_help(FILE *out)
 {
-    fputs(
-        "Usage: ulpscope COMMAND [OPTION...]\n"
-        "Run an ONNX model on a plain CPU in an MPFR reference and in FP32, FP16, TF32 and other\n"
-        "arithmetics, and say which layer loses the accuracy, which overflows, and "
-        "why.\n\nCommands:\n",
-        out);
+    fputs("Usage: ulpscope COMMAND [OPTION...]\n"
+          "Which layer of an ONNX model loses accuracy in FP16, BF16, TF32 or FP8, which one "
+          "overflows,\n"
+          "and what to keep in FP32: computed on a plain CPU, beside an arbitrary-precision "
+          "reference.\n\n"
+          "Commands:\n",
+          out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
     fputs(
@@ -44,8 +44,8 @@ static void print_help(FILE *out)
         "  ulpscope --version        version\n\n"
         "Start here:\n"
         "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
-        "Exit codes: 0 done; 1 done, and a limit given with --fail-above was crossed, a recording\n"
-        "is not explained or a conformance case failed; 2 usage; 3 unreadable or malformed input;\n"
+        "Exit codes: 0 done; 1 done, but a limit of --fail-above was crossed, a recording is not\n"
+        "explained or a conformance case failed; 2 wrong usage; 3 unreadable or malformed input;\n"
         "4 unsupported model; 5 out of memory or --max-memory reached.\n",
         out);
 }

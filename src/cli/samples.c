@@ -130,20 +130,43 @@ static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model
         ulp_text_add(name, "; and %zu more", open - DIMS_SHOWN);
 }
 
+/* "; ids in [0, 30521], as Gather emb picks one of 30522": ranges of single inputs. */
+static void add_chosen_ranges(struct ulp_text *name, const struct ulp_model *model,
+                              const struct ulp_random_options *options)
+{
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        const struct ulp_chosen_range range = ulp_model_input_range(model, i, options);
+        bool own = *range.why;
+        for (size_t r = 0; r < options->range_count; r++)
+            own |= options->ranges[r].name &&
+                   strcmp(options->ranges[r].name, ulp_model_input(model, i).name) == 0;
+        if (own)
+            ulp_text_add(name, "; %s in [%g, %.10g]%s%s", ulp_model_input(model, i).name, range.low,
+                         range.high, *range.why ? ", as " : "", range.why);
+    }
+}
+
 static enum ulp_status make_random(const struct ulp_model *model,
                                    const struct common_options *options, struct sample_list *list,
                                    struct ulp_error *error)
 {
+    const struct ulp_random_options random = {options->seed, options->dims, options->dim_count,
+                                              options->ranges, options->range_count};
     struct ulp_tensor_set inputs;
-    enum ulp_status status =
-        ulp_model_random_inputs(model, options->dims, options->dim_count, options->low,
-                                options->high, options->seed, &inputs, error);
+    double low = 0, high = 1;
+    enum ulp_status status = ulp_model_random_inputs(model, &random, &inputs, error);
     if (status != ULP_OK)
         return status;
     list->random = true;
+    for (size_t r = 0; r < options->range_count; r++)
+        if (!options->ranges[r].name) {
+            low = options->ranges[r].low;
+            high = options->ranges[r].high;
+        }
     struct ulp_text name = {0};
-    ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", options->low, options->high,
+    ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", low, high,
                  (unsigned long long)options->seed);
+    add_chosen_ranges(&name, model, &random);
     add_chosen_dims(&name, model, &inputs);
     if (!name.failed)
         status = add_sample(list, name.data, &inputs, error);
@@ -191,6 +214,11 @@ enum ulp_status read_samples(const struct ulp_model *model, const struct common_
     }
     if (status == ULP_OK && options->input_count == 0)
         status = make_random(model, options, out, error);
+    for (size_t i = 0; i < out->count && status == ULP_OK; i++) {
+        status = ulp_model_check_inputs(model, &out->items[i].inputs, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s", out->items[i].name);
+    }
     if (status == ULP_OK)
         status = compare_shapes(out, error);
     if (status != ULP_OK)

@@ -5,6 +5,10 @@
 
 #include <ulpscope/recording.h>
 
+/* "no input is named 'x'; there are: a, b": ULP_ERROR_USAGE. */
+enum ulp_status ulp_fail_input_name(const struct ulp_model *model, const char *name,
+                                    struct ulp_error *error);
+
 /* A tensor from the bytes of an .npy file (format versions 1 to 3, both byte orders, C and Fortran
  * order; f2 f4 f8, i1 to i8, u1 to u8, b1). Errors do not name the file. */
 enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t count,

@@ -1,6 +1,8 @@
 libcore_la_SOURCES += \
 	%D%/base64.c \
+	%D%/check_inputs.c \
 	%D%/data.h \
+	%D%/input_range.c \
 	%D%/npy.c \
 	%D%/npz.c \
 	%D%/polygraphy_json.c \

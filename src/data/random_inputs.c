@@ -174,24 +174,44 @@ static enum ulp_status make_input(struct ulp_tensor *out, const struct ulp_value
     return status == ULP_OK ? fill(out, range, error) : status;
 }
 
+static enum ulp_status check_ranges(const struct ulp_model *model,
+                                    const struct ulp_random_options *options,
+                                    struct ulp_error *error)
+{
+    for (size_t r = 0; r < options->range_count; r++) {
+        const struct ulp_input_range *range = &options->ranges[r];
+        bool found = !range->name;
+        for (size_t i = 0; i < ulp_model_input_count(model) && !found; i++)
+            found = strcmp(range->name, ulp_model_input(model, i).name) == 0;
+        if (!found)
+            return ulp_fail_input_name(model, range->name, error);
+        if (!isfinite(range->low) || !isfinite(range->high) || range->low > range->high)
+            return ulp_fail(error, ULP_ERROR_USAGE, "[%g, %g] is no range of finite numbers",
+                            range->low, range->high);
+    }
+    return ULP_OK;
+}
+
 enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
-                                        const struct ulp_dim_value *dims, size_t dim_count,
-                                        double low, double high, uint64_t seed,
+                                        const struct ulp_random_options *options,
                                         struct ulp_tensor_set *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    static const struct ulp_random_options defaults;
+    if (!options)
+        options = &defaults;
     *out = (struct ulp_tensor_set){0};
-    if (!isfinite(low) || !isfinite(high) || low > high)
-        return ulp_fail(error, ULP_ERROR_USAGE, "[%g, %g] is no range of finite numbers", low,
-                        high);
-    enum ulp_status status = check_dims(model, dims, dim_count, error);
+    enum ulp_status status = check_ranges(model, options, error);
+    if (status == ULP_OK)
+        status = check_dims(model, options->dims, options->dim_count, error);
     for (size_t i = 0; status == ULP_OK && i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);
-        struct range range = {.low = low, .high = high, .key = ulp_random_bits(seed, i)};
+        const struct ulp_chosen_range chosen = ulp_model_input_range(model, i, options);
+        const struct range range = {chosen.low, chosen.high, ulp_random_bits(options->seed, i)};
         struct ulp_tensor tensor = {0};
-        status =
-            make_input(&tensor, &info, dims, dim_count, &range, ulp_model_budget(model), error);
+        status = make_input(&tensor, &info, options->dims, options->dim_count, &range,
+                            ulp_model_budget(model), error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "input '%.100s'", info.name);
         else

@@ -118,10 +118,45 @@ static void add_fold(struct adjoint *adjoint, int result)
     ulp_text_add(owed, ")");
 }
 
+/* The sum of `text` over the positions from this one on. */
+static void add_rest(struct ulp_text *owed, const char *text)
+{
+    ulp_text_add(owed, "(row_sum(%s) - running_sum(%s) + %s)", text, text, text);
+}
+
+/* What a position owes comes from those behind it. The products of the others: where there is a
+ * zero before, only that one's is not zero. */
+static void add_scan(struct adjoint *adjoint, int result)
+{
+    const struct ulp_instruction *instruction = &adjoint->tape->instructions[result];
+    const int a = instruction->arguments[0];
+    struct ulp_text *owed = &adjoint->owed[a];
+    char text[200];
+    ulp_text_add(owed, "%s%s(", owed->length ? " + " : "",
+                 adjoint->tape->instructions[a].per_row ? "row_sum" : "");
+    if (instruction->fold == ULP_FOLD_SUM) {
+        snprintf(text, sizeof text, "b%d", result);
+        add_rest(owed, text);
+    } else {
+        static const char others[] =
+            "(running_sum(t%d == 0) == %d ? b%d * running_product(t%d == 0 ? 1 : t%d) : 0)";
+        ulp_text_add(owed, "t%d == 0 ? running_sum(t%d == 0) == 1 ? ", a, a);
+        snprintf(text, sizeof text, others, a, 1, result, a, a);
+        add_rest(owed, text);
+        ulp_text_add(owed, " : 0 : ");
+        snprintf(text, sizeof text, others, a, 0, result, a, a);
+        add_rest(owed, text);
+        ulp_text_add(owed, " / t%d", a);
+    }
+    ulp_text_add(owed, ")");
+}
+
 static void write_forward(struct adjoint *adjoint, int i)
 {
     static const char *const folds[ULP_FOLD_COUNT] = {"row_sum", "row_max", "row_min",
                                                       "row_product"};
+    static const char *const scans[ULP_FOLD_COUNT] = {
+        [ULP_FOLD_SUM] = "running_sum", [ULP_FOLD_PRODUCT] = "running_product"};
     const struct ulp_instruction *instruction = &adjoint->tape->instructions[i];
     struct ulp_text *out = adjoint->out;
     ulp_text_add(out, "t%d = ", i);
@@ -133,6 +168,9 @@ static void write_forward(struct adjoint *adjoint, int i)
     case ULP_TAPE_ROW_SIZE: ulp_text_add(out, "row_size()"); break;
     case ULP_TAPE_FOLD:
         ulp_text_add(out, "%s(t%d)", folds[instruction->fold], instruction->arguments[0]);
+        break;
+    case ULP_TAPE_SCAN:
+        ulp_text_add(out, "%s(t%d)", scans[instruction->fold], instruction->arguments[0]);
         break;
     case ULP_TAPE_PRIMITIVE:
         ulp_text_add(out, "%s(", ulp_primitive_rows[instruction->primitive].name);
@@ -181,6 +219,8 @@ static void write_adjoint(struct adjoint *adjoint, const bool *spread)
             add_primitive(adjoint, i);
         else if (tape->instructions[i].kind == ULP_TAPE_FOLD)
             add_fold(adjoint, i);
+        else if (tape->instructions[i].kind == ULP_TAPE_SCAN)
+            add_scan(adjoint, i);
     }
     for (int d = tape->operand_count - 1; d >= 0; d--)
         write_result(adjoint, d);

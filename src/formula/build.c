@@ -13,7 +13,8 @@ static bool is_same(const struct ulp_instruction *a, const struct ulp_instructio
 static void find_phase(const struct ulp_instruction *all, struct ulp_instruction *instruction)
 {
     instruction->phase = 0;
-    instruction->per_row = instruction->kind != ULP_TAPE_OPERAND;
+    instruction->per_row =
+        instruction->kind != ULP_TAPE_OPERAND && instruction->kind != ULP_TAPE_SCAN;
     for (int i = 0; i < 3; i++) {
         if (instruction->arguments[i] < 0)
             continue;

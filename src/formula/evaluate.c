@@ -81,7 +81,10 @@ static void run_element(struct worker *worker, int index, size_t first, size_t n
         const struct output *output = &plan->outputs[step->direct_output];
         out = element_at(&output->tensor, row_base(output->operand, worker->row) + (int64_t)first);
     }
-    if (step->chain)
+    if (step->kind == ULP_TAPE_SCAN)
+        ulp_evaluate_scan(worker, step, out, arguments[0], 1, first, n,
+                          place_of(worker, step->stream, first));
+    else if (step->chain)
         ulp_evaluate_chain(worker, step, out, n);
     else
         step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], n,

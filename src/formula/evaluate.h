@@ -46,7 +46,7 @@ struct step {
     size_t one;
     /* REACH_ELEMENT: a register, or all positions kept; wide and REACH_RUN: the value spread */
     size_t strip;
-    size_t fold; /* of folds: their state; in tiles the partial results of the rows */
+    size_t fold; /* of folds: their state; in tiles, and of scans: partial results of the rows */
 };
 
 struct output {
@@ -80,9 +80,12 @@ struct plan {
     bool same_carrier; /* folds take strips as they are */
     bool narrow;       /* results of folds are rounded to the compute format */
     struct ulp_fold_order order;
-    bool has_folds;
-    bool tiles; /* strips hold positions of several rows, tile_rows at most */
-    bool keep;  /* all positions of a tile fit in memory at once */
+    /* partial results of scans pass through it; of type UNDEFINED: they are the accumulator's */
+    struct ulp_tensor partial;
+    struct ulp_format partial_format;
+    bool has_folds; /* or scans: rows are walked from their beginning */
+    bool tiles;     /* strips hold positions of several rows, tile_rows at most */
+    bool keep;      /* all positions of a tile fit in memory at once */
     size_t tile_rows;
     size_t rows_ahead; /* without folds REACH_ROW values are computed for so many rows at once */
     size_t width;      /* values in a strip */
@@ -95,8 +98,8 @@ struct plan {
     struct step_list *fold_part; /* by phase */
     /* by phase: folds; REACH_ELEMENT that they, in the last outputs, need */
     struct step_list *element_part;
-    size_t values_slot, converted_slot, sum_slot, unit_slot, size_slot, positions_slot,
-        offsets_slot;
+    size_t values_slot, converted_slot, sum_slot, unit_slot, partial_slot, size_slot,
+        positions_slot, offsets_slot;
     size_t classes_slot, members_slot, indices_slot, ids_slot, addresses_slot, gathered_slot;
     size_t worker_bytes;
     struct ulp_budget *scratch; /* what workers' memory is charged to */
@@ -149,6 +152,10 @@ enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan
                                     struct ulp_error *error);
 /* Rows [first, last) in tiles; context is the plan. */
 ulp_work_fn ulp_evaluate_tiles;
+/* `count` positions from `first` on of a scan of row_count rows side by side. */
+void ulp_evaluate_scan(const struct worker *worker, const struct step *step, void *out,
+                       const void *values, size_t row_count, size_t first, size_t count,
+                       struct ulp_strip_place place);
 /* n results of a fold (values of the accumulator's carrier, overwritten) as values to compute
  * with. */
 void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n,

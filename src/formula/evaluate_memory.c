@@ -76,6 +76,8 @@ static void lay_worker(struct plan *plan)
                  rows = plan->tiles ? plan->tile_rows : plan->rows_ahead;
     for (int i = 0; i < plan->step_count; i++) {
         struct step *step = &plan->steps[i];
+        if (step->needed && step->kind == ULP_TAPE_SCAN)
+            step->fold = take_slot(plan, rows * plan->element_bytes);
         if (!step->needed || step->reach == REACH_ELEMENT)
             continue;
         if (step->reach == REACH_ROW)
@@ -89,6 +91,7 @@ static void lay_worker(struct plan *plan)
                 take_slot(plan, plan->tiles ? rows * (size_t)plan->order.parts * plan->sum_bytes
                                             : ulp_fold_bytes(&plan->sum_rule, plan->order));
     }
+    plan->partial_slot = take_slot(plan, rows * plan->partial.element_bytes);
     plan->size_slot = take_slot(plan, plan->element_bytes);
     const size_t offset_count = plan->fold_windows && plan->rows->row_length > plan->width
                                     ? plan->rows->row_length

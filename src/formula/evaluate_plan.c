@@ -39,6 +39,17 @@ static bool choose_integers(struct plan *plan, const struct ulp_operand *operand
     return true;
 }
 
+/* Scans compute in the compute format; what the accumulator does not hold of it is rounded. */
+static void describe_partial(struct plan *plan, const struct ulp_format *accumulator,
+                             const struct ulp_format *compute)
+{
+    if (ulp_format_holds(accumulator, compute))
+        return;
+    plan->partial_format = *accumulator;
+    (void)ulp_tensor_describe(&plan->partial, ULP_TYPE_FLOAT, ulp_storage_element(accumulator),
+                              accumulator->precision, 0, NULL, NULL);
+}
+
 static void choose_rules(struct plan *plan, const struct ulp_arithmetic *arithmetic,
                          const struct ulp_operand *operands, int operand_count)
 {
@@ -53,6 +64,7 @@ static void choose_rules(struct plan *plan, const struct ulp_arithmetic *arithme
         plan->narrow_rule = plan->sum_rule;
         plan->narrow_rule.each_step = true;
         plan->narrow_rule.format = arithmetic->compute;
+        describe_partial(plan, &arithmetic->accumulator, &arithmetic->compute);
     }
     plan->same_carrier =
         plan->rule.carrier == plan->sum_rule.carrier &&
@@ -158,6 +170,8 @@ static enum reach find_reach(const struct plan *plan, const struct step *step)
     enum reach reach = REACH_RUN;
     if (step->kind == ULP_TAPE_FOLD)
         return REACH_ROW;
+    if (step->kind == ULP_TAPE_SCAN)
+        return REACH_ELEMENT;
     if (step->kind == ULP_TAPE_ROW_SIZE)
         return plan->rows->window ? REACH_ROW : REACH_RUN;
     if (step->kind == ULP_TAPE_OPERAND)
@@ -204,8 +218,9 @@ static enum ulp_status make_steps(struct plan *plan, const struct ulp_tape *tape
                 return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                                 "formula:%d: '%s' has no meaning for integers", instruction->column,
                                 ulp_primitive_rows[instruction->primitive].name);
-        } else if (step->kind == ULP_TAPE_FOLD) {
+        } else if (step->kind == ULP_TAPE_FOLD || step->kind == ULP_TAPE_SCAN) {
             plan->has_folds = true;
+            step->function = plan->table->primitive[ulp_fold_rows[step->fold_kind].combine];
         }
         step->reach = find_reach(plan, step);
         if (step->phase >= plan->phase_count)
@@ -295,15 +310,16 @@ static bool can_tile(const struct plan *plan)
 {
     const struct ulp_rows *rows = plan->rows;
     const enum ulp_order order = plan->order.order;
+    const bool wide =
+        plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR;
     if (!plan->has_folds || rows->row_count < TILE_ROWS_MIN || rows->row_length == 0 ||
-        plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR ||
         plan->rule.rounding == ULP_ROUND_STOCHASTIC || (rows->window && !rows->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {
         const struct step *step = &plan->steps[i];
-        if (step->needed && step->kind == ULP_TAPE_FOLD && order != ULP_ORDER_SEQUENTIAL &&
-            order != ULP_ORDER_WARP &&
-            (step->fold_kind == ULP_FOLD_SUM || step->fold_kind == ULP_FOLD_PRODUCT))
+        const bool ordered = step->fold_kind == ULP_FOLD_SUM || step->fold_kind == ULP_FOLD_PRODUCT;
+        if (step->needed && step->kind == ULP_TAPE_FOLD &&
+            (wide || (ordered && order != ULP_ORDER_SEQUENTIAL && order != ULP_ORDER_WARP)))
             return false;
     }
     return true;

@@ -123,10 +123,12 @@ static void load_span(const struct tile *tile, int index, void *out, struct span
     const struct ulp_operand *operand = step->operand;
     const struct row_address *address = &tile->addresses[index];
     const size_t n = tile->row_count;
-    if (!step->carried) {
-        const int64_t *offsets = find_offsets(tile, operand, address, span);
-        plan->table->load(&plan->rule, out, operand->tensor, address->base, offsets, 0,
-                          n * span.count);
+    if (!step->carried || plan->element_bytes > sizeof(uint64_t)) {
+        const bool strided = span.count == 1 && !address->offsets;
+        const int64_t *offsets = strided ? NULL : find_offsets(tile, operand, address, span);
+        plan->table->load(&plan->rule, out, operand->tensor,
+                          address->base + (strided ? position_base(tile, operand, span.first) : 0),
+                          offsets, address->stride, n * span.count);
         return;
     }
     for (size_t t = 0; t < span.count; t++) {
@@ -148,10 +150,13 @@ static void store_span(const struct tile *tile, int number, const void *values, 
     const struct row_address *address = &tile->addresses[plan->step_count + number];
     const size_t n = tile->row_count;
     struct ulp_tensor tensor = output->tensor;
-    if (!output->carried || output->storage) {
-        const int64_t *offsets = find_offsets(tile, operand, address, span);
-        plan->table->store(&plan->rule, output->storage, &tensor, address->base, offsets, 0, values,
-                           n * span.count, (struct ulp_strip_place){.stream = output->stream});
+    if (!output->carried || output->storage || plan->element_bytes > sizeof(uint64_t)) {
+        const bool strided = span.count == 1 && !address->offsets;
+        const int64_t *offsets = strided ? NULL : find_offsets(tile, operand, address, span);
+        plan->table->store(&plan->rule, output->storage, &tensor,
+                           address->base + (strided ? position_base(tile, operand, span.first) : 0),
+                           offsets, address->stride, values, n * span.count,
+                           (struct ulp_strip_place){.stream = output->stream});
         return;
     }
     for (size_t t = 0; t < span.count; t++) {
@@ -187,7 +192,10 @@ static void run_element(const struct tile *tile, int index, struct span span)
     for (int k = 0; k < 3; k++)
         if (step->arguments[k] >= 0)
             arguments[k] = tile->worker->values[step->arguments[k]];
-    if (step->chain)
+    if (step->kind == ULP_TAPE_SCAN)
+        ulp_evaluate_scan(tile->worker, step, out, arguments[0], tile->row_count, span.first,
+                          span.count, (struct ulp_strip_place){.stream = step->stream});
+    else if (step->chain)
         ulp_evaluate_chain(tile->worker, step, out, tile->row_count * span.count);
     else
         step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2],
@@ -230,23 +238,12 @@ static void run_row_value(const struct tile *tile, int index)
     spread_rows(tile, step);
 }
 
-static const char *const empty_folds[ULP_FOLD_COUNT] = {[ULP_FOLD_SUM] = "0",
-                                                        [ULP_FOLD_MAX] = "-inf",
-                                                        [ULP_FOLD_MIN] = "inf",
-                                                        [ULP_FOLD_PRODUCT] = "1"};
-
 /* A sequential fold has one part. */
 static void add_fold(const struct tile *tile, const struct step *step, struct span span)
 {
-    static const enum ulp_primitive combine[ULP_FOLD_COUNT] = {
-        [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD,
-        [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
-        [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
-        [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
-    };
     const struct plan *plan = tile->plan;
     const size_t n = tile->row_count;
-    ulp_strip_fn *function = plan->sum_table->primitive[combine[step->fold_kind]];
+    ulp_strip_fn *function = plan->sum_table->primitive[ulp_fold_rows[step->fold_kind].combine];
     const struct ulp_strip_place place = {.stream = step->stream};
     void *sums = slot_of(tile->worker, step->fold);
     const char *values =
@@ -283,7 +280,8 @@ static void fold_windows(const struct tile *tile, const struct step *step)
             plan->fold_windows(step->fold_kind, sums, element_at(operand->tensor, bases[0]),
                                offsets, count, n > 1 ? (size_t)(bases[1] - bases[0]) : 0, n);
         else
-            plan->sum_table->constant(&plan->sum_rule, sums, empty_folds[step->fold_kind], n);
+            plan->sum_table->constant(&plan->sum_rule, sums, ulp_fold_rows[step->fold_kind].empty,
+                                      n);
     }
 }
 
@@ -292,7 +290,7 @@ static void end_fold(const struct tile *tile, const struct step *step)
     const struct plan *plan = tile->plan;
     void *sums = slot_of(tile->worker, step->fold);
     if (tile->position_count == 0)
-        plan->sum_table->constant(&plan->sum_rule, sums, empty_folds[step->fold_kind],
+        plan->sum_table->constant(&plan->sum_rule, sums, ulp_fold_rows[step->fold_kind].empty,
                                   tile->row_count);
     else if (plan->order.parts > 1)
         ulp_fold_join(&plan->sum_rule, step->fold_kind, plan->order, sums, tile->row_count,

@@ -3,6 +3,7 @@
 #include "formula/evaluate.h"
 
 #include <stdalign.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -84,6 +85,31 @@ void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, siz
                                                       place);
     const struct ulp_tensor view = view_strip(&plan->sum_rule, sums, n);
     plan->table->load(&plan->rule, out, &view, 0, NULL, 1, n);
+}
+
+void ulp_evaluate_scan(const struct worker *worker, const struct step *step, void *out,
+                       const void *values, size_t row_count, size_t first, size_t count,
+                       struct ulp_strip_place place)
+{
+    const struct plan *plan = worker->plan;
+    const size_t bytes = row_count * plan->element_bytes;
+    void *sums = slot_of(worker, step->fold);
+    struct ulp_tensor partial = plan->partial;
+    partial.data = slot_of(worker, plan->partial_slot);
+    if (first == 0)
+        plan->table->constant(&plan->rule, sums, ulp_fold_rows[step->fold_kind].empty, row_count);
+    for (size_t t = 0; t < count; t++, place.first++) {
+        step->function(&plan->rule, sums, sums, (const char *)values + t * bytes, NULL, row_count,
+                       place);
+        if (partial.type != ULP_TYPE_UNDEFINED) {
+            plan->table->store(&plan->rule, &plan->partial_format, &partial, 0, NULL, 1, sums,
+                               row_count,
+                               (struct ulp_strip_place){.stream = ~place.stream,
+                                                        .first = place.first});
+            plan->table->load(&plan->rule, sums, &partial, 0, NULL, 1, row_count);
+        }
+        memcpy((char *)out + t * bytes, sums, bytes);
+    }
 }
 
 /* Values that never change: computed here, and spread over a strip. */

@@ -10,7 +10,9 @@
  * Numbers stay decimal text until the arithmetic is known, then are rounded once. A name is an
  * operand (tensor input or attribute), a local, or a primitive's spelling in primitive.def. Row
  * functions reduce a row to one value in the arithmetic's accumulator and order: row_sum, row_mean,
- * row_max, row_min, row_product, and row_size() is the number of elements of the row. The last
+ * row_max, row_min, row_product, and row_size() is the number of elements of the row.
+ * running_sum and running_product give every position the fold of the row's elements up to it, in
+ * order from 0 or 1 on; each partial result is rounded to the accumulator's format. The last
  * expression is the first output; a local whose name is that of a further output is that output.
  * Common subexpressions are evaluated once.
  *
@@ -28,6 +30,7 @@ enum ulp_tape_kind {
     ULP_TAPE_CONSTANT,  /* constants[index], text */
     ULP_TAPE_PRIMITIVE, /* primitive(arguments) */
     ULP_TAPE_FOLD,      /* fold of argument 0 over the row */
+    ULP_TAPE_SCAN,      /* fold of argument 0 over the row up to the position */
     ULP_TAPE_ROW_SIZE,
 };
 

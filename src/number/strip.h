@@ -93,6 +93,10 @@ struct ulp_strip_rule ulp_strip_rule_integer(enum ulp_type type);
 
 /* A running reduction in the arithmetic's accumulator and order. Kinds as in formulas. */
 enum ulp_fold { ULP_FOLD_SUM, ULP_FOLD_MAX, ULP_FOLD_MIN, ULP_FOLD_PRODUCT, ULP_FOLD_COUNT };
+extern const struct ulp_fold_row {
+    enum ulp_primitive combine;
+    const char *empty; /* of floats */
+} ulp_fold_rows[ULP_FOLD_COUNT];
 
 /* The order of one fold. WARP: `parts` (a power of two) partial results, element i in number i mod
  * parts; each `group` neighbours of them join in order, then halves join: j with j + half, until

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "number/round/round.h"
+#include "tensor/lower.h"
 
 /* Slots, one run of them for each arithmetic. */
 static size_t count_values(const struct ulp_lane *lane)
@@ -202,6 +203,26 @@ static enum ulp_status read_across(struct ulp_lane *lane, int slot, size_t reade
     return status;
 }
 
+/* As a converter to the arithmetic does; a constant that needs no conversion stays the model's. */
+static enum ulp_status lower_constant(struct ulp_tensor *out, const struct ulp_tensor *constant,
+                                      const struct ulp_arithmetic *arithmetic, bool mixed,
+                                      struct ulp_lane *lane, struct ulp_error *error)
+{
+    struct ulp_format from, storage;
+    struct ulp_tensor bounded = {0};
+    enum ulp_status status = ulp_format_find(ulp_type_rows[constant->type].format, &from, error);
+    if (status == ULP_OK)
+        status = ulp_lane_format(arithmetic, constant->type, &storage, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_lower(&bounded, constant, &storage, arithmetic->constants, lane->budget,
+                                  error);
+    if (status == ULP_OK)
+        status =
+            ulp_adapt(out, &bounded, &from, arithmetic, mixed, lane->budget, lane->pool, error);
+    ulp_tensor_free(&bounded);
+    return status;
+}
+
 /* The constant in an arithmetic of the lane. */
 static enum ulp_status read_constant(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
                                      const struct ulp_tensor **out, struct ulp_error *error)
@@ -209,15 +230,11 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, size_t rea
     const struct ulp_plan_slot *planned = &lane->block->slots[slot];
     const size_t at = reader * lane->block->slot_count + (size_t)slot;
     struct ulp_tensor *value = &lane->values[at];
-    struct ulp_format from;
-    enum ulp_status status = ULP_OK;
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
     if (*out == value || !ulp_element_is_float(planned->constant->element))
         return ULP_OK;
-    status = ulp_format_find(ulp_type_rows[planned->constant->type].format, &from, error);
-    if (status == ULP_OK)
-        status = ulp_adapt(value, planned->constant, &from, &lane->mix->items[reader], mixed,
-                           lane->budget, lane->pool, error);
+    enum ulp_status status =
+        lower_constant(value, planned->constant, &lane->mix->items[reader], mixed, lane, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "constant '%s'", planned->name);
     if (value->owned)

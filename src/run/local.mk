@@ -1,6 +1,7 @@
 libcore_la_SOURCES += \
 	%D%/block.c \
 	%D%/border.c \
+	%D%/constants.c \
 	%D%/replay.c %D%/replay.h \
 	%D%/rounds.c \
 	%D%/sweep.c %D%/sweep.h \

@@ -47,7 +47,7 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     if (status == ULP_OK)
         status = ulp_plan_expand(plan, error);
     if (status == ULP_OK && options->inputs)
-        status = ulp_plan_check_inputs(plan, options->inputs, error);
+        status = ulp_model_check_inputs(plan->model, options->inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_fold(plan, options, error);
     for (size_t l = 0; l < lane_count && options->keeps && status == ULP_OK; l++)
@@ -126,91 +126,4 @@ const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index)
 const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index)
 {
     return plan->nodes[index].step->bound.node->op_type;
-}
-
-/* "FLOAT[batch,3,224,224]" as the model declares it. */
-static const char *declared_text(const struct ulp_value_info *info, char *buffer, size_t size)
-{
-    struct ulp_text text = {0};
-    ulp_text_add(&text, "%s[", ulp_type_name(info->type));
-    for (int d = 0; d < info->rank; d++) {
-        if (info->dims[d] >= 0)
-            ulp_text_add(&text, d ? ",%lld" : "%lld", (long long)info->dims[d]);
-        else
-            ulp_text_add(&text, d ? ",%s" : "%s", info->dim_names[d] ? info->dim_names[d] : "?");
-    }
-    ulp_text_add(&text, info->rank < 0 ? "...]" : "]");
-    size_t length = text.failed ? 0 : text.length < size - 1 ? text.length : size - 1;
-    memcpy(buffer, text.data ? text.data : "", length);
-    buffer[length] = '\0';
-    ulp_text_free(&text);
-    return buffer;
-}
-
-static enum ulp_status check_input(const struct ulp_plan_slot *slot,
-                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
-{
-    const struct ulp_value_info *info = slot->info;
-    const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
-    char declared[400], found[200];
-    declared_text(info, declared, sizeof declared);
-    if (!given) {
-        struct ulp_text names = {0};
-        for (size_t i = 0; i < inputs->count; i++)
-            ulp_text_add(&names, "%s'%s'", i ? ", " : "", inputs->items[i].name);
-        enum ulp_status status =
-            ulp_fail(error, ULP_ERROR_INPUT, "input '%s' (%s) is not among the arrays given: %s",
-                     slot->name, declared, names.length ? names.data : "none");
-        ulp_text_free(&names);
-        return status;
-    }
-    ulp_tensor_describe_text(given, found, sizeof found);
-    if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type &&
-        !(ulp_type_is_float(given->type) && ulp_type_is_float(info->type)))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "input '%s': the model declares %s, the array is %s; convert it first",
-                        slot->name, declared, found);
-    if (info->rank >= 0 && given->rank != info->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "input '%s': the model declares %s, the array is %s", slot->name, declared,
-                        found);
-    for (int d = 0; d < info->rank; d++)
-        if (info->dims[d] >= 0 && given->dims[d] != info->dims[d])
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "input '%s': the model declares %s, the array is %s (dimension %d)",
-                            slot->name, declared, found, d);
-    return ULP_OK;
-}
-
-/* An array that is no input; inputs and arrays both have each name once, and every input is among
- * the arrays. */
-static enum ulp_status refuse_other(const struct ulp_plan *plan,
-                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
-{
-    const struct ulp_block *block = plan->main;
-    struct ulp_names names = {.budget = ulp_arena_budget(plan->arena)};
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < block->input_count && status == ULP_OK; i++)
-        if (!ulp_names_add(&names, block->slots[block->inputs[i]].name, (int)i))
-            status = ulp_fail_memory(error, "out of memory");
-    for (size_t n = 0; n < inputs->count && status == ULP_OK; n++)
-        if (ulp_names_find(&names, inputs->items[n].name) < 0)
-            status = ulp_fail(error, ULP_ERROR_INPUT,
-                              "array '%s' is not an input of the model (its first input is '%s')",
-                              inputs->items[n].name,
-                              block->input_count ? block->slots[block->inputs[0]].name
-                                                 : "none: it has no inputs");
-    ulp_names_free(&names);
-    return status;
-}
-
-enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,
-                                      const struct ulp_tensor_set *inputs, struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < plan->main->input_count && status == ULP_OK; i++)
-        status = check_input(&plan->main->slots[plan->main->inputs[i]], inputs, error);
-    if (status == ULP_OK && inputs->count != plan->main->input_count)
-        status = refuse_other(plan, inputs, error);
-    return status;
 }

@@ -245,8 +245,5 @@ enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturb
  * given, scratch, and shapes unknown before the run come on top, and are charged as they come. */
 enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
                                       struct ulp_error *error);
-/* plan.c: check given inputs against the model's declarations; bind symbolic dimensions by name. */
-enum ulp_status ulp_plan_check_inputs(const struct ulp_plan *plan,
-                                      const struct ulp_tensor_set *inputs, struct ulp_error *error);
 
 #endif

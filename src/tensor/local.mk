@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/broadcast.c \
 	%D%/convert.c \
+	%D%/lower.c %D%/lower.h \
 	%D%/perturb.c \
 	%D%/tensor.c %D%/tensor.h

@@ -118,10 +118,14 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
 enum ulp_status ulp_tensor_allocate(struct ulp_tensor *tensor, struct ulp_budget *budget,
                                     struct ulp_error *error)
 {
-    char what[200];
+    /* the message takes longer to write than most tensors take to allocate */
     enum ulp_status status =
-        ulp_allocate(&tensor->data, tensor->count, tensor->element_bytes, budget,
-                     ulp_tensor_describe_text(tensor, what, sizeof what), error);
+        ulp_allocate(&tensor->data, tensor->count, tensor->element_bytes, budget, "", NULL);
+    if (status != ULP_OK) {
+        char what[200];
+        status = ulp_allocate(&tensor->data, tensor->count, tensor->element_bytes, budget,
+                              ulp_tensor_describe_text(tensor, what, sizeof what), error);
+    }
     tensor->owned = status == ULP_OK;
     return status;
 }

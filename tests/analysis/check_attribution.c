@@ -36,8 +36,8 @@ static enum ulp_status attribute(const struct text_graph *text, const char *outp
         const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
                                                  ulp_attributor_observer(attributor)};
         ck_ulp_ok(ulp_auditor_sample(auditor, "sample", error), *error);
-        ulp_attributor_sample(attributor);
-        ulp_attributor_verify(attributor, &inputs[s], verify);
+        ck_ulp_ok(ulp_attributor_sample(attributor, &inputs[s], error), *error);
+        ulp_attributor_verify(attributor, verify);
         ck_ulp_ok(ulp_plan_run(plan, &inputs[s], &run, observers, 2, NULL, NULL, error), *error);
         status = ulp_attributor_sweep(attributor, error);
     }

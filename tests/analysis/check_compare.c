@@ -160,7 +160,9 @@ START_TEST(other_inputs)
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set other;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_random_inputs(model, NULL, 0, -1, 1, 9, &other, &error), error);
+    const struct ulp_input_range range = {NULL, -1, 1};
+    const struct ulp_random_options random = {.seed = 9, .ranges = &range, .range_count = 1};
+    ck_ulp_ok(ulp_model_random_inputs(model, &random, &other, &error), error);
     struct ulp_recording recording = picture_record(model, &other, "fp32", false);
     if (_i)
         picture_add(&recording.tensors, "x", &other.items[0].tensor);

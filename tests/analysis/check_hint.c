@@ -29,6 +29,8 @@ static char *hint_of(const struct hinted *rows, size_t count, const char *format
                                            .name = (char *)(uintptr_t)rows[n].name,
                                            .op = (char *)(uintptr_t) "Mul",
                                            .kept = -1,
+                                           .overflow = -1,
+                                           .constant = -1,
                                            .output_count = 1,
                                            .outputs = &outputs[n],
                                            .born = rows[n].born,

@@ -45,6 +45,32 @@ shows out "logits FLOAT[4,10]" "run prints"
 expect 0 "random inputs" "$program" run "$model" --dim batch=3 --seed 5 --val-range 0,255
 shows out "logits FLOAT[3,10]" "random inputs"
 
+expect 0 "a range of one input" "$program" audit "$model" --val-range patches=-2,2 --val-range 0,9 -a fp32
+shows err "patches in [-2, 2]" "a range of one input"
+expect 2 "a range of no input" "$program" run "$model" --val-range patch=0,1
+shows err "there are: patches" "a range of no input"
+expect 2 "a bad range" "$program" run "$model" --val-range patches=1,0
+expect 0 "a shape" "$program" run "$model" --shape patches=5x16x4 --quiet
+shows out "logits FLOAT[5,10]" "a shape"
+expect 0 "several shapes" "$program" audit "$model" --shape patches=1x16x4 --shape patches=7x16x4 -a fp32,bf16 -q -o shapes
+shows out "fp32 by shape, worst output of each:" "several shapes"
+shows out "patches 7x16x4" "several shapes"
+grep -c "(the worst shape)" out | grep -qx 2 || fail "several shapes: no worst one"
+[ -s shapes/shape-1/report.json ] && [ -s shapes/shape-2/layers.csv ] || fail "several shapes: no reports"
+expect 2 "a shape of no input" "$program" run "$model" --shape patch=1x16x4
+expect 2 "a shape of another rank" "$program" run "$model" --shape patches=16x4
+expect 2 "no shape" "$program" run "$model" --shape patches=1x16xx4
+expect 2 "several shapes for run" "$program" run "$model" --shape patches=1x16x4 --shape patches=2x16x4
+expect 2 "a shape of given inputs" "$program" run "$model" -i "$inputs" --shape patches=1x16x4
+expect 3 "a shape that the graph does not take" "$program" run "$model" --shape patches=1x15x4
+lines err 1 "a shape that the graph does not take"
+if command -v python3 >/dev/null; then
+    python3 -c 'import sys, zipfile
+zipfile.ZipFile("other_name.npz", "w").writestr("patch.npy", zipfile.ZipFile(sys.argv[1]).read("patches.npy"))' "$inputs"
+    expect 3 "an array of another name" "$program" run "$model" -i other_name.npz
+    shows err "other_name.npz: input 'patches'" "an array of another name"
+fi
+
 cases=$source/tests/data/microsoft
 case=$(dirname "$(find "$cases" -name model.onnx | sort | head -1)")
 expect 0 "a folder of cases" "$program" conformance "$cases"
@@ -83,6 +109,13 @@ if [ "$(awk '{ if (length($0) > 100) print }' report/summary.txt | wc -l)" -ne 0
 shows out "Try --keep 'block/norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32'" "what to try"
 shows report/report.json "Try --keep 'block/norm1/Sum=fp32'" "what to try in report.json"
 expect 0 "what was to try" "$program" audit "$model" -i "$inputs" -a fp16 --keep '...norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32' --fail-above nonfinite=0 --fail-above sqnr_db=40
+expect 0 "shares of the error" "$program" audit "$model" -i "$inputs" -a tf32,fp16 --attribute --verify 2 -o shares
+shows out "what causes the error of the outputs" "the table of shares"
+shows out "no shares of the error: a value is not finite" "why there are no shares"
+shows shares/report.json '"residual":' "the sum of shares in report.json"
+shows shares/report.json '"held":' "what was verified in report.json"
+expect 2 "an output there is not" "$program" audit "$model" -i "$inputs" --attribute --output nothing
+expect 2 "--output without --attribute" "$program" audit "$model" -i "$inputs" --output logits
 expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0
 shows out "limit crossed: nonfinite=0: fp16, output" "where a limit is crossed"
 shows out " of node block/norm1/Sum: nonfinite " "where a limit is crossed"
@@ -152,6 +185,32 @@ expect 3 "no such plan" "$program" audit "$model" -i "$inputs" --plan nowhere.js
 echo '{"keep": []}' >no.json
 expect 3 "a plan without an arithmetic" "$program" audit "$model" -i "$inputs" --plan no.json
 shows err no.json "a plan without an arithmetic"
+
+# Masks of finfo.min: finite constants saturate, and a Softmax absorbs them.
+regressions=${ULPSCOPE_TEST_DATA:-/nowhere}/regressions
+if [ -d "$regressions" ]; then
+    for name in mask-times-finfo-min-nan-in-fp16 fully-masked-row-nan-in-fp16; do
+        expect 0 "$name" "$program" audit "$regressions/$name.onnx" -i "$regressions/$name.npz" -a fp16,bf16 -o mask_report --fail-above nonfinite=0 --fail-above sqnr_db=45
+        shows out "overflow, absorbed: node" "$name"
+        shows out "(Softmax)" "$name"
+        shows out "constant that reaches 3.4e+38: min" "$name"
+        shows out "1 constant changed: 1 value beyond the largest became the largest, first: min" "$name"
+        shows mask_report/report.json '"fate": "absorbed"' "$name"
+        grep -q "overflows at" out && fail "$name: the verdict speaks of an overflow"
+        expect 1 "$name in ieee" "$program" audit "$regressions/$name.onnx" -i "$regressions/$name.npz" -a fp16,constants=ieee --fail-above nonfinite=0
+        shows out "by a constant that reaches 3.4e+38: min" "$name in ieee"
+        shows out "reaches an output" "$name in ieee"
+    done
+    expect 0 "a mask of infinity" "$program" audit "$regressions/mask-fill-first-nonfinite.onnx" -a fp16,constants=ieee -q
+    shows out "became infinite, first: neg" "a mask of infinity"
+    shows out "overflow, absorbed: node 0" "a mask of infinity"
+    grep -q "first non-finite" out && fail "a mask that is absorbed is the first non-finite value"
+fi
+for rule in saturated ieee tensorrt onnxcommon-converter onnxconverter-common; do
+    code=0; [ $rule != onnxcommon-converter ] || code=2
+    expect $code "constants=$rule" "$program" audit "$model" -i "$inputs" -a "fp16,constants=$rule" -q
+done
+shows <("$program" arith bf16,constants=onnxconverter-common 2>&1) "makes FP16 and no bf16" "onnxconverter-common of bf16"
 
 expect 0 "schedules" "$program" audit "$model" -i "$inputs" --arith fp32,tf32,fp16 --schedules --out report2
 shows out "schedules of tf32" "schedules"

@@ -227,6 +227,8 @@ static const char *const formulas[] = {
     "row_product(x) * y",
     "row_sum(row_max(x) * 2)",
     "row_product(row_mean(x))",
+    "x * running_sum(x * y)",
+    "running_product(x) * y + running_sum(row_max(x))",
     "row_max(row_sum(x)) + y",
     "e = exp(x - row_max(x)); e / row_sum(e)",
     "d = x - row_max(x); d - log(row_sum(exp(d)))",

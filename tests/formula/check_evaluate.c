@@ -61,6 +61,8 @@ static const char *const row_formulas[] = {
     "d = x - row_mean(x); v = row_mean(d * d); d / sqrt(v + 0.001) * w + z",
     "row_sum(z) + row_sum(s) + row_sum(1)",
     "row_sum(x) / row_size() * c",
+    "running_sum(x)",
+    "r = running_product(x / 2); r - row_max(r) * running_sum(s) + running_sum(r * y)",
 };
 
 /* Few long rows go through strips, many short ones through columns: both with each order and

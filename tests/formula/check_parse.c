@@ -35,6 +35,9 @@ static void print_instruction(char *out, size_t size, const struct ulp_tape *tap
     case ULP_TAPE_FOLD:
         used = (size_t)snprintf(out, size, "%s(", fold_names[instruction->fold]);
         break;
+    case ULP_TAPE_SCAN:
+        used = (size_t)snprintf(out, size, "running_%s(", fold_names[instruction->fold] + 4);
+        break;
     }
     for (int k = 0; k < 3 && instruction->arguments[k] >= 0; k++) {
         ck_assert_int_lt(instruction->arguments[k], i);
@@ -91,6 +94,9 @@ static const struct {
     {"e = exp(x - row_max(x)); e / row_sum(e)",
      "div(exp(sub(x,row_max(x))),row_sum(exp(sub(x,row_max(x)))))", 6, 3},
     {"row_min(row_sum(x) * 2)", "row_min(mul(row_sum(x),2))", 5, 2},
+    {"running_sum(x - row_max(x))", "running_sum(sub(x,row_max(x)))", 4, 2},
+    {"running_product(2) * row_sum(running_sum(x))",
+     "mul(running_product(2),row_sum(running_sum(x)))", 6, 2},
     {"\n\tx\r +  y ", "add(x,y)", 3, 1},
 };
 

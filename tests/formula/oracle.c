@@ -186,6 +186,40 @@ static void find_fold(struct oracle *oracle, mpfr_t out, const struct ulp_instru
     free(values);
 }
 
+/* What earlier instructions gave for this row. */
+static void forget_other_rows(struct oracle *oracle, size_t row)
+{
+    for (int i = 0; i < 64 && oracle->folded_row != row; i++) {
+        oracle->known[i] = false;
+        oracle->scanned[i] = 0;
+    }
+    oracle->folded_row = row;
+}
+
+static void find_scan(struct oracle *oracle, mpfr_t out, int index, size_t row, size_t position)
+{
+    const struct ulp_instruction *instruction = &oracle->tape->instructions[index];
+    const bool product = instruction->fold == ULP_FOLD_PRODUCT;
+    mpfr_t value;
+    forget_other_rows(oracle, row);
+    ck_assert_int_lt(index, 64);
+    mpfr_init2(value, WORK_BITS);
+    if (oracle->scanned[index] > position)
+        oracle->scanned[index] = 0;
+    if (oracle->scanned[index] == 0)
+        mpfr_set_si(oracle->folded[index], product, MPFR_RNDZ);
+    for (; oracle->scanned[index] <= position; oracle->scanned[index]++) {
+        find_value(oracle, value, instruction->arguments[0], row, oracle->scanned[index]);
+        apply(product ? ULP_PRIMITIVE_MUL : ULP_PRIMITIVE_ADD, out, oracle->folded[index], value,
+              NULL);
+        round_in_place(oracle, &oracle->arithmetic->compute, out);
+        round_in_place(oracle, &oracle->arithmetic->accumulator, out);
+        mpfr_set(oracle->folded[index], out, MPFR_RNDZ);
+    }
+    mpfr_set(out, oracle->folded[index], MPFR_RNDZ);
+    mpfr_clear(value);
+}
+
 static void find_constant(const struct oracle *oracle, mpfr_t out, const char *text)
 {
     make_odd(out, mpfr_strtofr(out, text, NULL, 0, MPFR_RNDZ));
@@ -221,10 +255,7 @@ static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row,
         round_in_place(oracle, &oracle->arithmetic->compute, out);
         return;
     case ULP_TAPE_FOLD:
-        if (oracle->folded_row != row)
-            for (int i = 0; i < 64; i++)
-                oracle->known[i] = false;
-        oracle->folded_row = row;
+        forget_other_rows(oracle, row);
         ck_assert_int_lt(index, 64);
         if (!oracle->known[index]) {
             mpfr_t folded;
@@ -236,6 +267,7 @@ static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row,
         }
         mpfr_set(out, oracle->folded[index], MPFR_RNDZ);
         return;
+    case ULP_TAPE_SCAN: find_scan(oracle, out, index, row, position); return;
     case ULP_TAPE_PRIMITIVE:
         for (int k = 0; k < 3; k++) {
             mpfr_init2(arguments[k], WORK_BITS);

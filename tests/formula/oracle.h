@@ -19,6 +19,7 @@ struct oracle {
     bool contiguous;   /* rows lie in memory element by element: ULP_ORDER_WARP depends on it */
     size_t folded_row; /* the row that `folded` holds; set to SIZE_MAX before the first call */
     bool known[64];
+    size_t scanned[64]; /* so many positions of a scan are in `folded` */
     mpfr_t folded[64];
 };
 

@@ -200,10 +200,12 @@ static void make_expression(struct maker *maker, int depth)
                                          "1e-3", "pi", "inf", "nan", "row_size()", "d"};
     static const char *const binaries[] = {"+",    "-",    "*",    "/",    " < ", " >= ",
                                            " == ", " != ", " && ", " || ", " - "};
-    static const char *const unaries[] = {"-",           "!",       "abs",     "sqrt",
-                                          "exp",         "tanh",    "floor",   "sigmoid",
-                                          "row_sum",     "row_max", "row_min", "row_mean",
-                                          "row_product", "log",     "is_nan",  "sign"};
+    static const char *const unaries[] = {"-",           "!",           "abs",
+                                          "sqrt",        "exp",         "tanh",
+                                          "floor",       "sigmoid",     "row_sum",
+                                          "row_max",     "row_min",     "row_mean",
+                                          "row_product", "log",         "is_nan",
+                                          "sign",        "running_sum", "running_product"};
     static const char *const pairs[] = {"min", "max", "pow", "mod", "fmod", "xor"};
     const size_t kind = depth <= 0 ? 0 : draw(maker, 8);
     if (kind < 2) {

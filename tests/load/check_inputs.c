@@ -100,7 +100,9 @@ static struct ulp_tensor_set random_set(const struct ulp_model *model, double lo
     static const struct ulp_dim_value dims[1] = {{"N", 500}};
     struct ulp_tensor_set set;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_random_inputs(model, dims, 1, low, high, seed, &set, &error), error);
+    const struct ulp_input_range range = {NULL, low, high};
+    const struct ulp_random_options options = {seed, dims, 1, &range, 1};
+    ck_ulp_ok(ulp_model_random_inputs(model, &options, &set, &error), error);
     ck_assert_uint_eq(set.count, 7);
     return set;
 }
@@ -179,33 +181,141 @@ START_TEST(random_inputs_fill_their_range)
 }
 END_TEST
 
+static enum ulp_status make(const struct ulp_model *model, const struct ulp_dim_value *dims,
+                            size_t dim_count, double low, double high, struct ulp_tensor_set *set,
+                            struct ulp_error *error)
+{
+    const struct ulp_input_range range = {NULL, low, high};
+    const struct ulp_random_options options = {1, dims, dim_count, &range, 1};
+    return ulp_model_random_inputs(model, &options, set, error);
+}
+
 START_TEST(random_inputs_refuse)
 {
     struct ulp_model *model = load_two_inputs();
     struct ulp_tensor_set set;
     struct ulp_error error;
     const struct ulp_dim_value wrong[1] = {{"M", 2}}, negative[1] = {{"N", -2}};
-    ck_assert_int_eq(ulp_model_random_inputs(model, wrong, 1, 0, 1, 1, &set, &error),
-                     ULP_ERROR_USAGE);
+    ck_assert_int_eq(make(model, wrong, 1, 0, 1, &set, &error), ULP_ERROR_USAGE);
     ck_assert_msg(strstr(error.message, "no input has a dimension named 'M'; named ones: N") !=
                       NULL,
                   "%s", error.message);
-    ck_assert_int_eq(ulp_model_random_inputs(model, negative, 1, 0, 1, 1, &set, &error),
-                     ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 1, 0, 1, &set, &error),
-                     ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0, INFINITY, 1, &set, &error),
-                     ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, NAN, 1, 1, &set, &error),
-                     ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 0.25, 0.75, 1, &set, &error),
-                     ULP_ERROR_USAGE);
+    ck_assert_int_eq(make(model, negative, 1, 0, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(make(model, NULL, 0, 1, 0, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(make(model, NULL, 0, 0, INFINITY, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(make(model, NULL, 0, NAN, 1, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(make(model, NULL, 0, 0.25, 0.75, &set, &error), ULP_ERROR_USAGE);
     ck_assert_msg(strstr(error.message,
                          "input 'ids': no integer of type INT8 lies in [0.25, 0.75]") != NULL,
                   "%s", error.message);
-    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, 0, 200, 300, 1, &set, &error),
-                     ULP_ERROR_USAGE);
+    ck_assert_int_eq(make(model, NULL, 0, 200, 300, &set, &error), ULP_ERROR_USAGE);
     ck_assert(set.count == 0 && set.items == NULL);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ids -> Unsqueeze -> Gather of 11 rows, also Gather of 7 by a negative axis; classes -> OneHot of
+ * 5; mask -> Cast -> Mul with free; bins -> Equal 0..8. */
+START_TEST(integers_take_the_range_of_their_readers)
+{
+    static const int64_t two[1] = {2}, table[2] = {11, 3}, turned[2] = {3, 7}, nine[2] = {1, 9};
+    static const struct {
+        const char *name;
+        double high;
+        const char *why;
+    } rows[] = {{"ids", 6, "Gather turned picks one of 7"},
+                {"classes", 4, "OneHot hot picks one of 5"},
+                {"mask", 1, "Mul masked reads a mask"},
+                {"bins", 8, "Equal compared picks one of 9"},
+                {"free", 1, "Mul masked reads a mask"},
+                {"x", 1, ""}};
+    struct proto graph = {0}, tensor, attribute = {0},
+                 by_axis = proto_node("Gather", "turned", "other ids", "b");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        proto_value(&graph, GRAPH_INPUT, rows[i].name, i < 5 ? ULP_TYPE_INT64 : ULP_TYPE_FLOAT, 1,
+                    two);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, -1, NULL);
+    const int64_t numbers[] = {5, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+    const struct {
+        const char *name;
+        int type, rank;
+        const int64_t *dims;
+        size_t count, from;
+    } constants[] = {{"table", ULP_TYPE_FLOAT, 2, table, 33, 0},
+                     {"other", ULP_TYPE_FLOAT, 2, turned, 21, 0},
+                     {"depth", ULP_TYPE_INT64, 0, NULL, 1, 0},
+                     {"axes", ULP_TYPE_INT64, 1, (const int64_t[]){1}, 1, 1},
+                     {"values", ULP_TYPE_INT64, 1, two, 2, 1},
+                     {"iota", ULP_TYPE_INT64, 2, nine, 9, 1}};
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
+        static const float zeros[33];
+        tensor = proto_tensor(constants[i].name, constants[i].type, constants[i].rank,
+                              constants[i].dims);
+        if (constants[i].type == ULP_TYPE_FLOAT)
+            proto_bytes(&tensor, TENSOR_RAW, zeros, constants[i].count * sizeof *zeros);
+        else
+            proto_bytes(&tensor, TENSOR_RAW, numbers + constants[i].from,
+                        constants[i].count * sizeof *numbers);
+        proto_message(&graph, GRAPH_INITIALIZER, &tensor);
+    }
+    struct proto nodes[] = {proto_node("Unsqueeze", "", "ids axes", "ids2"),
+                            proto_node("Gather", "emb", "table ids2", "a"),
+                            proto_node("OneHot", "hot", "classes depth values", "c"),
+                            proto_node("Unsqueeze", "", "bins axes", "bins2"),
+                            proto_node("Equal", "compared", "bins2 iota", "e"),
+                            proto_node("Cast", "", "mask", "f"),
+                            proto_node("Mul", "masked", "f free", "y")};
+    proto_text(&attribute, ATTRIBUTE_NAME, "axis");
+    proto_int(&attribute, ATTRIBUTE_TYPE, 2);
+    proto_int(&attribute, ATTRIBUTE_I, -1);
+    proto_message(&by_axis, NODE_ATTRIBUTE, &attribute);
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        proto_message(&graph, GRAPH_NODE, &nodes[i]);
+    proto_message(&graph, GRAPH_NODE, &by_axis);
+    struct proto message = proto_model(8, 13, &graph);
+    struct ulp_model *model;
+    struct ulp_error error;
+    struct ulp_random_options options = {0};
+    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &error),
+              error);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct ulp_chosen_range range = ulp_model_input_range(model, i, &options);
+        ck_assert_msg(range.low == 0 && range.high == rows[i].high && strcmp(range.why, rows[i].why) == 0,
+                      "%s: [%g, %g] %s", rows[i].name, range.low, range.high, range.why);
+    }
+    const struct ulp_input_range ranges[] = {{"ids", 2, 3}, {NULL, -4, 4}};
+    options.ranges = ranges;
+    options.range_count = 2;
+    ck_assert(ulp_model_input_range(model, 0, &options).low == 2);
+    ck_assert(ulp_model_input_range(model, 1, &options).low == -4);
+    struct ulp_tensor_set set;
+    const struct ulp_input_range unknown = {"idz", 2, 3};
+    options.ranges = &unknown;
+    options.range_count = 1;
+    ck_assert_int_eq(ulp_model_random_inputs(model, &options, &set, &error), ULP_ERROR_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.message, "there are: ids, classes"));
+    proto_free(&message);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* A shape other than the declared one, of the same rank; arrays are then held against it. */
+START_TEST(shapes_are_set)
+{
+    struct ulp_model *model = load_two_inputs();
+    struct ulp_tensor_set set;
+    struct ulp_error error;
+    const int64_t one[1] = {4}, negative[1] = {-1};
+    ck_ulp_ok(ulp_model_set_shape(model, "ids", 1, one, &error), error);
+    ck_ulp_ok(ulp_model_random_inputs(model, NULL, &set, &error), error);
+    ck_assert_uint_eq(ulp_tensor_set_find(&set, "ids")->count, 4);
+    ck_ulp_ok(ulp_model_check_inputs(model, &set, &error), error);
+    ck_assert_int_eq(ulp_model_set_shape(model, "ids", 0, one, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_set_shape(model, "ids", 1, negative, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_model_set_shape(model, "id", 1, one, &error), ULP_ERROR_USAGE);
+    ck_ulp_ok(ulp_model_set_shape(model, "ids", 1, (const int64_t[]){5}, &error), error);
+    ck_assert_int_eq(ulp_model_check_inputs(model, &set, &error), ULP_ERROR_INPUT);
+    ulp_tensor_set_free(&set);
     ulp_model_free(model);
 }
 END_TEST
@@ -256,6 +366,8 @@ int main(void)
     tcase_add_test(tests, random_inputs_are_reproducible);
     tcase_add_test(tests, random_inputs_fill_their_range);
     tcase_add_test(tests, random_inputs_refuse);
+    tcase_add_test(tests, integers_take_the_range_of_their_readers);
+    tcase_add_test(tests, shapes_are_set);
     tcase_add_test(tests, real_data_reads);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

@@ -33,7 +33,7 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
            s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
-           a->cuda_functions == b->cuda_functions;
+           a->cuda_functions == b->cuda_functions && a->constants == b->constants;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -101,6 +101,7 @@ static const char *const part_lists[][8] = {
     {"", ",subnormals=flush", ",overflow=saturate,subnormals=keep", ",overflow=nan"},
     {"", ",operands=rz", ",operands=rna"},
     {"", ",functions=cuda", ",functions=rounded"},
+    {"", ",constants=ieee", ",constants=onnxconverter-common"},
     {"", ",promote=128", ",split-k=8,epilogue=rounded", ",promote=1073741824,split-k=1"},
 };
 enum { LIST_COUNT = sizeof part_lists / sizeof part_lists[0] };
@@ -178,6 +179,8 @@ START_TEST(canonical_names)
         {"fp32,qdq=float", "fp32"},
         {"fp16,functions=cuda", "fp16"},
         {"fp32,functions=rounded", "fp32"},
+        {"fp16,constants=saturated", "fp16"},
+        {"fp16,constants=ieee,split-k=4", "fp16,split-k=4,constants=ieee"},
         {"fp16-strict,functions=rounded", "fp16-strict"},
         {"fp32,fma", "fp32"},
         {"fp8-e4m3,unit=wgmma", "fp8-e4m3"},
@@ -219,6 +222,9 @@ START_TEST(canonical_names)
                                              "fp16,subnormals=flush",
                                              "fp16,overflow=saturate",
                                              "fp16,functions=rounded",
+                                             "fp16,constants=tensorrt",
+                                             "bf16,constants=ieee",
+                                             "fp16-strict,constants=onnxconverter-common",
                                              "tf32,functions=rounded",
                                              "fp32,functions=cuda",
                                              "fp16,unit=none,functions=cuda",

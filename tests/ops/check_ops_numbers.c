@@ -454,6 +454,25 @@ START_TEST(wrong_nodes_are_refused)
 }
 END_TEST
 
+/* ONNX's perm counts from the front alone. */
+START_TEST(transpose_refuses_negative_perm)
+{
+    static const int64_t dims[] = {2, 3, 4}, wrong[][3] = {{0, -1, 1}, {0, 3, 1}, {0, 1, 1}};
+    struct ulp_arithmetic lane;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find("fp32", &lane, &error), error);
+    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+        struct node node = {.op = "Transpose", .opset = 13};
+        struct ulp_tensor out;
+        struct ulp_tensor *in = give_input(&node, &lane, 3, dims);
+        give_ints(&node, "perm", wrong[w], 3);
+        ck_assert_int_eq(run_node(&node, &lane, &out, &error), ULP_ERROR_INPUT);
+        ck_assert_msg(strstr(error.message, "perm") != NULL, "%s", error.message);
+        ulp_tensor_free(in);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ops_numbers");
@@ -466,6 +485,7 @@ int main(void)
     tcase_add_loop_test(tests, matmul_broadcasts_batches, 0, count);
     tcase_add_loop_test(tests, top_k_is_its_definition, 0, count);
     tcase_add_test(tests, wrong_nodes_are_refused);
+    tcase_add_test(tests, transpose_refuses_negative_perm);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

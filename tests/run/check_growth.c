@@ -76,7 +76,7 @@ static double measure(const struct growth_model *which, size_t count)
     enum ulp_status status =
         ulp_model_load_bytes("growth.onnx", bytes.data, bytes.count, NULL, &model, &error);
     if (status == ULP_OK) {
-        status = ulp_model_random_inputs(model, NULL, 0, 0, 1, 1, &inputs, &error);
+        status = ulp_model_random_inputs(model, NULL, &inputs, &error);
         if (status == ULP_OK)
             status = plan_and_run(which, model, &inputs, &error);
         ulp_tensor_set_free(&inputs);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "number/mpfr_record.h"
-#include "tensor/tensor.h"
+#include "tensor/lower.h"
 
 START_TEST(hostile_shapes_are_refused)
 {
@@ -280,6 +280,90 @@ START_TEST(perturbed_tensors_are_close)
 }
 END_TEST
 
+/* onnxconverter-common's convert_np_to_float16 written again: its bounds in FP32, signs kept. */
+static float converter_value(float x)
+{
+    if (0 < x && x < 1e-7f)
+        return 1e-7f;
+    if (-1e-7f < x && x < 0)
+        return -1e-7f;
+    if (1e4f < x && x < INFINITY)
+        return 1e4f;
+    return -INFINITY < x && x < -1e4f ? -1e4f : x;
+}
+
+START_TEST(constants_are_lowered_by_rule)
+{
+    static const float x[] = {0,     -0.0f,    1.5f,      65504,    65505,     -65519.9f,
+                              65520, 1e5f,     -3.4e38f,  5e-8f,    -5.97e-8f, 2.98e-8f,
+                              2e-8f, -1e-40f,  1e4f,      10001,    2e4f,      -9e-8f,
+                              1e-7f, INFINITY, -INFINITY, 0x1p-24f, 0x1p-25f,  NAN};
+    enum { COUNT = sizeof x / sizeof *x };
+    const int64_t dims[] = {COUNT};
+    struct ulp_format fp16;
+    struct ulp_tensor in, out;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp16", &fp16, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, &error), error);
+    memcpy(in.data, x, sizeof x);
+    for (int rule = ULP_CONSTANTS_SATURATED; rule <= ULP_CONSTANTS_ONNXCONVERTER; rule++) {
+        size_t overflowed = 0, underflowed = 0;
+        ck_ulp_ok(ulp_tensor_lower(&out, &in, &fp16, (enum ulp_constants)rule, NULL, &error),
+                  error);
+        for (size_t i = 0; i < COUNT; i++) {
+            const bool finite = isfinite(x[i]);
+            const float magnitude = fabsf(x[i]),
+                        high = rule == ULP_CONSTANTS_ONNXCONVERTER ? 1e4f : 65504;
+            float expected = x[i];
+            overflowed += finite && magnitude > high;
+            if (rule == ULP_CONSTANTS_ONNXCONVERTER) {
+                expected = converter_value(x[i]);
+                underflowed += x[i] != 0 && magnitude < 1e-7f;
+            } else if (rule != ULP_CONSTANTS_IEEE && finite && magnitude > 65504) {
+                expected = copysignf(65504, x[i]);
+            } else if (rule == ULP_CONSTANTS_TENSORRT && x[i] != 0 && magnitude < 0x1p-24f) {
+                expected = copysignf(0x1p-24f, x[i]);
+            }
+            if (rule == ULP_CONSTANTS_TENSORRT)
+                underflowed += x[i] != 0 && magnitude < 0x1p-24f;
+            else if (rule != ULP_CONSTANTS_ONNXCONVERTER)
+                underflowed += x[i] != 0 && magnitude <= 0x1p-25f; /* a tie goes to zero */
+            ck_assert_msg(memcmp(&((float *)out.data)[i], &expected, sizeof expected) == 0,
+                          "rule %d: %g becomes %g, expected %g", rule, (double)x[i],
+                          (double)((float *)out.data)[i], (double)expected);
+        }
+        const struct ulp_lowered counts =
+            ulp_tensor_count_lowered(&in, &fp16, (enum ulp_constants)rule, ULP_ROUND_NEAREST_EVEN);
+        ck_assert_uint_eq(counts.overflowed, overflowed);
+        ck_assert_uint_eq(counts.underflowed, underflowed);
+        ck_assert(counts.largest == (double)3.4e38f);
+        ulp_tensor_free(&out);
+    }
+    ulp_tensor_free(&in);
+}
+END_TEST
+
+/* Nothing is copied where the storage holds every value of the type. */
+START_TEST(constants_that_fit_stay)
+{
+    const int64_t dims[] = {2};
+    static const char *const formats[] = {"fp32", "fp64", "mpfr:128"};
+    struct ulp_tensor in, out;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, &error), error);
+    memcpy(in.data, (const float[]){3.4e38f, 1e-45f}, 2 * sizeof(float));
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        struct ulp_format format;
+        ck_ulp_ok(ulp_format_find(formats[f], &format, &error), error);
+        ck_ulp_ok(ulp_tensor_lower(&out, &in, &format, ULP_CONSTANTS_TENSORRT, NULL, &error),
+                  error);
+        ck_assert_ptr_eq(out.data, in.data);
+        ck_assert(!out.owned);
+    }
+    ulp_tensor_free(&in);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tensor");
@@ -293,6 +377,8 @@ int main(void)
     tcase_add_test(tests, big_integers_round_once);
     tcase_add_test(tests, floats_to_integers_saturate);
     tcase_add_test(tests, perturbed_tensors_are_close);
+    tcase_add_test(tests, constants_are_lowered_by_rule);
+    tcase_add_test(tests, constants_that_fit_stay);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

@@ -275,6 +275,20 @@ static enum ulp_status resolve_functions(struct ulp_arithmetic *out,
     return ULP_OK;
 }
 
+static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
+                                         const struct ulp_request *request, struct ulp_error *error)
+{
+    out->constants = request->given[PART_CONSTANTS]
+                         ? (enum ulp_constants)request->choice[PART_CONSTANTS]
+                         : ULP_CONSTANTS_SATURATED;
+    if (out->constants == ULP_CONSTANTS_ONNXCONVERTER && !is_named(&out->storage, "fp16"))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "constants=onnxconverter-common: that converter makes FP16 and no %s; take "
+                        "constants=saturated, ieee or tensorrt",
+                        out->storage.name);
+    return ULP_OK;
+}
+
 static enum ulp_status resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
                                struct ulp_error *error)
 {
@@ -315,7 +329,9 @@ static enum ulp_status resolve(struct ulp_arithmetic *out, const struct ulp_requ
         status = resolve_sums(out, request, &base, error);
     if (status == ULP_OK)
         status = resolve_range(out, request, error);
-    return status == ULP_OK ? resolve_functions(out, request, error) : status;
+    if (status == ULP_OK)
+        status = resolve_functions(out, request, error);
+    return status == ULP_OK ? resolve_constants(out, request, error) : status;
 }
 
 /* Every part of an arithmetic, said explicitly on top of a base. */
@@ -351,6 +367,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[PART_EPILOGUE] = a->schedule.epilogue_rounded;
     choice[PART_QDQ] = a->schedule.qdq_integer;
     choice[PART_FUNCTIONS] = a->cuda_functions;
+    choice[PART_CONSTANTS] = a->constants;
     for (int part = 0; part < PART_COUNT; part++)
         request.given[part] = true;
     request.given[PART_GPU] = unit;

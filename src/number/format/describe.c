@@ -142,6 +142,23 @@ static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
         put_paragraph(page, "rounding", "Results are rounded %s.", rounding_texts[a->rounding]);
 }
 
+static void describe_constants(struct page *page, const struct ulp_arithmetic *a)
+{
+    static const char *const rules[] = {
+        [ULP_CONSTANTS_SATURATED] =
+            "Finite constants of the model beyond the largest finite value become that value.",
+        [ULP_CONSTANTS_IEEE] =
+            "Constants of the model are rounded like any value: beyond the largest they overflow.",
+        [ULP_CONSTANTS_TENSORRT] =
+            "Finite constants of the model beyond the largest finite value become that value, and "
+            "those below the least subnormal, zero apart, become that, as TensorRT's warnings say.",
+        [ULP_CONSTANTS_ONNXCONVERTER] =
+            "Finite constants of the model, zero apart, are put between 1e-7 and 1e4 in magnitude, "
+            "as onnxconverter-common's convert_float_to_float16 does, and rounded.",
+    };
+    put_paragraph(page, "constants", "%s", rules[a->constants]);
+}
+
 static void describe_functions(struct page *page, const struct ulp_arithmetic *a)
 {
     if (a->cuda_functions)
@@ -280,6 +297,7 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
         describe_storage(&page, arithmetic);
         describe_steps(&page, arithmetic);
         describe_functions(&page, arithmetic);
+        describe_constants(&page, arithmetic);
         describe_products(&page, arithmetic);
         describe_order(&page, arithmetic);
     }

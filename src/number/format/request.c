@@ -20,6 +20,8 @@ static const char *const fused_names[] = {"nofma", "fma", NULL};
 static const char *const epilogue_names[] = {"fused", "rounded", NULL};
 static const char *const qdq_names[] = {"float", "integer", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
+static const char *const constants_names[] = {"saturated", "ieee", "tensorrt",
+                                              "onnxconverter-common", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
 const char *const ulp_gpu_names[] = {
 #define GPU(NAME, name, formats, class, other) name,
@@ -54,6 +56,7 @@ static const struct part_row {
     [PART_EPILOGUE] = {"epilogue=", epilogue_names},
     [PART_QDQ] = {"qdq=", qdq_names},
     [PART_FUNCTIONS] = {"functions=", functions_names},
+    [PART_CONSTANTS] = {"constants=", constants_names},
 };
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */

@@ -25,6 +25,7 @@ enum ulp_part {
     PART_EPILOGUE,
     PART_QDQ,
     PART_FUNCTIONS,
+    PART_CONSTANTS,
     PART_COUNT
 };
 

@@ -33,11 +33,11 @@ struct ulp_fold_state {
     alignas(64) unsigned char values[];
 };
 
-static const enum ulp_primitive combinations[ULP_FOLD_COUNT] = {
-    [ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD,
-    [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
-    [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
-    [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL,
+const struct ulp_fold_row ulp_fold_rows[ULP_FOLD_COUNT] = {
+    [ULP_FOLD_SUM] = {ULP_PRIMITIVE_ADD, "0"},
+    [ULP_FOLD_MAX] = {ULP_PRIMITIVE_MAX, "-inf"},
+    [ULP_FOLD_MIN] = {ULP_PRIMITIVE_MIN, "inf"},
+    [ULP_FOLD_PRODUCT] = {ULP_PRIMITIVE_MUL, "1"},
 };
 
 size_t ulp_fold_bytes(const struct ulp_strip_rule *rule, struct ulp_fold_order order)
@@ -52,7 +52,7 @@ void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *r
                     enum ulp_fold kind, struct ulp_fold_order order)
 {
     state->rule = rule;
-    state->combine = ulp_strip_tables[rule->carrier]->primitive[combinations[kind]];
+    state->combine = ulp_strip_tables[rule->carrier]->primitive[ulp_fold_rows[kind].combine];
     state->kind = kind;
     state->order = order.order;
     state->parts = order;
@@ -265,7 +265,8 @@ void ulp_fold_join(const struct ulp_strip_rule *rule, enum ulp_fold kind,
                    struct ulp_strip_place place)
 {
     const size_t bytes = n * ulp_strip_element_bytes(rule->carrier, rule->precision);
-    ulp_strip_fn *const add = ulp_strip_tables[rule->carrier]->primitive[combinations[kind]];
+    ulp_strip_fn *const add =
+        ulp_strip_tables[rule->carrier]->primitive[ulp_fold_rows[kind].combine];
     const size_t group = (size_t)order.group, threads = (size_t)order.parts / group;
     unsigned char *const values = parts;
     uint64_t level = 0;

@@ -1,6 +1,6 @@
-/* CumSum and CumProd: one accumulator a line, stepped along the axis; results are rounded to
- * storage, the accumulator is not. Where rows are added as a GPU does (reduce=warp): as PyTorch's
- * scan kernels, in storage. Col2Im: sums of the blocks that overlap in a pixel. */
+/* CumSum and CumProd: running folds of the lines along the axis; results are rounded to storage,
+ * the accumulator is not. Where rows are added as a GPU does (reduce=warp): as PyTorch's scan
+ * kernels, in storage. Col2Im: sums of the blocks that overlap in a pixel. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,16 +8,14 @@
 #include "ops/move.h"
 #include "ops/window.h"
 
-/* Values of in's type as sums hold them (`wide`; else as tensors do), and the arithmetic that
- * rounds to that. */
-static enum ulp_status make_accumulator(struct ulp_call *call, bool wide, enum ulp_type type,
-                                        int rank, const int64_t *dims, struct ulp_tensor *out,
+/* Values of the input's type as sums hold them, and the arithmetic that rounds to that. */
+static enum ulp_status make_accumulator(struct ulp_call *call, enum ulp_type type, int rank,
+                                        const int64_t *dims, struct ulp_tensor *out,
                                         struct ulp_arithmetic *arithmetic, struct ulp_error *error)
 {
     *arithmetic = *call->arithmetic;
     if (ulp_type_is_float(type)) {
-        if (wide)
-            arithmetic->storage = arithmetic->accumulator;
+        arithmetic->storage = arithmetic->accumulator;
         return ulp_call_temporary_in(call, out, &arithmetic->storage, rank, dims, error);
     }
     enum ulp_status status =
@@ -44,14 +42,29 @@ static enum ulp_status fill_from(struct ulp_call *call, struct ulp_tensor *out, 
     return status;
 }
 
-/* Step t of all lines: rows and positions cover them whichever way is longer. */
-static struct ulp_operand line_operand(const struct ulp_tensor *view, const struct ulp_split *split,
-                                       bool stepped)
+/* Lines along the axis are the rows of x and y, their positions in the order of the sum. */
+static enum ulp_status lay_lines(struct ulp_call *call, const struct ulp_split *split, bool reverse,
+                                 struct ulp_operand *x, struct ulp_operand *y,
+                                 struct ulp_error *error)
 {
-    const int64_t step = stepped ? (int64_t)(split->size * split->inner) : (int64_t)split->inner;
-    return split->inner == 1
-               ? (struct ulp_operand){.tensor = view, .position_stride = step}
-               : (struct ulp_operand){.tensor = view, .row_stride = step, .position_stride = 1};
+    const size_t size = split->size, inner = split->inner, count = split->outer * inner;
+    int64_t *lines = NULL, *positions = NULL;
+    enum ulp_status status = ULP_OK;
+    if (inner > 1 && split->outer > 1)
+        status = ulp_call_take(call, count, sizeof *lines, &lines, error);
+    if (reverse && status == ULP_OK)
+        status = ulp_call_take(call, size, sizeof *positions, &positions, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t i = 0; lines && i < count; i++)
+        lines[i] = (int64_t)(i / inner * inner * size + i % inner);
+    for (size_t i = 0; positions && i < size; i++)
+        positions[i] = (int64_t)((size - 1 - i) * inner);
+    x->row_offset = y->row_offset = lines;
+    x->row_stride = y->row_stride = inner == 1 ? (int64_t)size : 1;
+    x->position_offset = y->position_offset = positions;
+    x->position_stride = y->position_stride = (int64_t)inner;
+    return ULP_OK;
 }
 
 /* Threads of PyTorch's scan along the last axis (get_log_num_threads_x_inner_scan in
@@ -82,6 +95,9 @@ static size_t list_scan(int64_t *to, int64_t *from, size_t first, size_t last, s
     return count;
 }
 
+static const struct ulp_formula scan_sum = {"a b", "a", "a + b"},
+                                scan_product = {"a b", "a", "a * b"};
+
 /* Sklansky's prefix sum in blocks of two positions a thread, the total of those before added to a
  * block's first. Bits of an H200: tests/compare_h200.py, layer cumsum. */
 static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split *split,
@@ -89,7 +105,7 @@ static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split 
 {
     const size_t size = split->size, block = 2 * count_scan_threads(split->outer, size);
     const bool reverse = ulp_call_int(call, "reverse");
-    const char *const combine = product ? "a * b" : "a + b";
+    const struct ulp_formula *const combine = product ? &scan_product : &scan_sum;
     struct ulp_rows rows = {.row_count = split->outer, .row_length = size};
     struct ulp_named_operand x = {
         "a", {.tensor = call->in[0], .row_stride = (int64_t)size, .position_stride = 1}};
@@ -122,11 +138,14 @@ static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split 
     return status;
 }
 
+static const struct ulp_formula running_sum = {"x", "y", "running_sum(x)"},
+                                running_product = {"x", "y", "running_product(x)"};
+
 static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     const bool product = call->bound->op->parameter == 1,
-               exclusive = ulp_call_int(call, "exclusive");
+               exclusive = ulp_call_int(call, "exclusive"), reverse = ulp_call_int(call, "reverse");
     int64_t wanted;
     int axis;
     bool known;
@@ -139,33 +158,25 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
     const bool as_gpu = call->arithmetic->reduce == ULP_ORDER_WARP && ulp_type_is_float(in->type);
     if (as_gpu && split.inner == 1 && !exclusive)
         return scan_lines(call, &split, product, error);
-    const int64_t lines[2] = {(int64_t)split.outer, (int64_t)split.inner};
-    struct ulp_tensor sums;
-    struct ulp_arithmetic inner;
-    if ((status = make_accumulator(call, !as_gpu, in->type, 2, lines, &sums, &inner, error)) !=
-            ULP_OK ||
-        (status = fill_from(call, &sums, product, error)) != ULP_OK)
-        return status;
-    const struct ulp_rows rows = {.row_count = split.inner == 1 ? 1 : split.outer,
-                                  .row_length = split.inner == 1 ? split.outer : split.inner};
-    const struct ulp_named_operand acc = {"acc", line_operand(&sums, &split, false)};
-    for (size_t step = 0; step < split.size && status == ULP_OK; step++) {
-        const size_t t = ulp_call_int(call, "reverse") ? split.size - 1 - step : step;
-        const struct ulp_tensor x = ulp_tensor_view_from(in, t * split.inner);
-        const struct ulp_tensor y = ulp_tensor_view_from(&call->out[0], t * split.inner);
-        const struct ulp_named_operand operands[2] = {acc, {"x", line_operand(&x, &split, true)}};
-        const struct ulp_named_operand result = {"y", line_operand(&y, &split, true)};
-        if (exclusive)
-            status = ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, operands, 1,
-                                      &result, error);
-        if (status == ULP_OK)
-            status = ulp_call_formula(call, product ? "acc * x" : "acc + x", &inner, &rows, 2,
-                                      operands, 1, &acc, error);
-        if (status == ULP_OK && !exclusive)
-            status = ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, operands, 1,
-                                      &result, error);
+    struct ulp_arithmetic arithmetic = *call->arithmetic;
+    if (as_gpu)
+        arithmetic.accumulator = arithmetic.storage;
+    const struct ulp_rows rows = {.row_count = split.outer * split.inner,
+                                  .row_length = split.size - exclusive};
+    const struct ulp_tensor behind = ulp_tensor_view_from(&call->out[0], split.inner);
+    struct ulp_named_operand x = {"x", {.tensor = in}}, y = {"y", {.tensor = &call->out[0]}};
+    status = lay_lines(call, &split, reverse, &x.operand, &y.operand, error);
+    if (exclusive && status == ULP_OK) {
+        status = fill_from(call, &call->out[0], product, error);
+        if (reverse)
+            y.operand.position_offset++;
+        else
+            y.operand.tensor = &behind;
     }
-    return status;
+    return status == ULP_OK && rows.row_length
+               ? ulp_call_formula(call, product ? &running_product : &running_sum, &arithmetic,
+                                  &rows, 1, &x, 1, &y, error)
+               : status;
 }
 
 /* ---- Col2Im ---- */
@@ -258,6 +269,9 @@ static int64_t find_pixel(const struct blocks *b, int64_t tap, int64_t step)
     return place;
 }
 
+static const struct ulp_formula joined = {"old update", "new", "old + update"},
+                                stored = {"acc", "y", "copy(acc)"};
+
 static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -268,8 +282,8 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
     enum ulp_status status = read_blocks(call, &b, error);
     if (status != ULP_OK || out->count == 0 ||
         (status = ulp_call_take(call, in->count, sizeof *places, &places, error)) != ULP_OK ||
-        (status = make_accumulator(call, true, in->type, out->rank, out->dims, &sums, &inner,
-                                   error)) != ULP_OK ||
+        (status = make_accumulator(call, in->type, out->rank, out->dims, &sums, &inner, error)) !=
+            ULP_OK ||
         (status = fill_from(call, &sums, 0, error)) != ULP_OK)
         return status;
     const int64_t steps = in->dims[2], taps = ulp_product(b.block, b.rank),
@@ -278,12 +292,12 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
         int64_t pixel = find_pixel(&b, i / steps % taps, i % steps);
         places[i] = pixel < 0 ? -1 : i / (steps * taps) * pixels + pixel;
     }
-    status = ulp_combine(call, "old + update", &inner, &sums, in, places, in->count, 1, error);
+    status = ulp_combine(call, &joined, &inner, &sums, in, places, in->count, 1, error);
     const struct ulp_rows rows = {.row_count = 1, .row_length = out->count};
     const struct ulp_named_operand acc = {"acc", {.tensor = &sums, .position_stride = 1}};
     const struct ulp_named_operand result = {"y", {.tensor = out, .position_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, &acc,
-                                               1, &result, error)
+    return status == ULP_OK ? ulp_call_formula(call, &stored, call->arithmetic, &rows, 1, &acc, 1,
+                                               &result, error)
                             : status;
 }
 
@@ -296,9 +310,11 @@ const struct ulp_operator ulp_ops_cumulate[] = {
     {.name = "Col2Im", .since = 18, .inputs = "input image_shape:i block_shape:i",
      .outputs = "output",
      .attributes = "dilations:ints; pads:ints; strides:ints", .infer = infer_col2im,
-     .run = run_col2im},
-    {.name = "CumProd", .since = 26, CUMULATE, .parameter = 1},
-    {.name = "CumSum", .since = 11, CUMULATE},
+     .run = run_col2im, .formulas = ULP_FORMULAS(&joined, &stored)},
+    {.name = "CumProd", .since = 26, CUMULATE, .parameter = 1,
+     .formulas = ULP_FORMULAS(&running_product, &scan_product)},
+    {.name = "CumSum", .since = 11, CUMULATE,
+     .formulas = ULP_FORMULAS(&running_sum, &scan_sum)},
     {0},
 };
 /* clang-format on */

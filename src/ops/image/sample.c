@@ -83,10 +83,10 @@ static enum ulp_status grid_coordinates(struct ulp_call *call,
         {"low", {.constant = low}},
         {"high", {.constant = high}},
     };
-    return status == ULP_OK ? ulp_call_formula(call, text, arithmetic, &rows, 4, operands, 1,
-                                               (struct ulp_named_operand[]){
-                                                   {"x", {.tensor = out, .position_stride = 1}}},
-                                               error)
+    return status == ULP_OK ? ulp_call_text(call, text, arithmetic, &rows, 4, operands, 1,
+                                            (struct ulp_named_operand[]){
+                                                {"x", {.tensor = out, .position_stride = 1}}},
+                                            error)
                             : status;
 }
 
@@ -216,8 +216,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
                                        .row_stride = (int64_t)g->points,
                                        .position_stride = 1};
     return status == ULP_OK
-               ? ulp_call_formula(call, formula, call->arithmetic, &rows, g->combinations + count,
-                                  operands, 1, (struct ulp_named_operand[]){{"y", result}}, error)
+               ? ulp_call_text(call, formula, call->arithmetic, &rows, g->combinations + count,
+                               operands, 1, (struct ulp_named_operand[]){{"y", result}}, error)
                : status;
 }
 

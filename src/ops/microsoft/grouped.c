@@ -249,7 +249,7 @@ const struct ulp_operator ulp_ops_microsoft_grouped[] = {
                    "sliding_window_cache:int=0; "
                    "smooth_softmax:int=0; softcap:float=0; v_quant_type:string=NONE",
      .infer = infer_grouped, .run = run_grouped, .work = ULP_WORK_CONTRACTION, .mixed = true,
-     .check = check_grouped},
+     .formulas = ULP_FORMULAS(&ulp_attend_average, &ulp_rotate_pairs), .check = check_grouped},
     {0},
 };
 /* clang-format on */

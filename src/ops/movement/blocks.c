@@ -20,8 +20,10 @@ static enum ulp_status read_perm(const struct ulp_call *call, int *perm, struct 
         return ulp_fail(error, ULP_ERROR_INPUT, "perm has %zu entries for a tensor of rank %d",
                         list.count, rank);
     for (int d = 0; d < rank; d++) {
-        if ((status = ulp_call_axis(list.values[d], rank, &perm[d], error)) != ULP_OK)
-            return status;
+        if (list.values[d] < 0 || list.values[d] >= rank) /* ONNX's perm counts from 0 alone */
+            return ulp_fail(error, ULP_ERROR_INPUT, "perm[%d] is %lld, expected 0 to %d", d,
+                            (long long)list.values[d], rank - 1);
+        perm[d] = (int)list.values[d];
         if (seen[perm[d]])
             return ulp_fail(error, ULP_ERROR_INPUT, "perm names axis %d twice", perm[d]);
         seen[perm[d]] = true;

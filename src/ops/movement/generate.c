@@ -64,7 +64,7 @@ static enum ulp_status run_constant(struct ulp_call *call, struct ulp_error *err
 {
     struct ulp_tensor value;
     enum ulp_status status = read_constant(call, &value, error);
-    return status == ULP_OK ? ulp_call_convert(call, &call->out[0], &value, error) : status;
+    return status == ULP_OK ? ulp_call_lower(call, &call->out[0], &value, error) : status;
 }
 
 static enum ulp_status infer_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
@@ -90,7 +90,7 @@ static enum ulp_status run_constant_of_shape(struct ulp_call *call, struct ulp_e
     struct ulp_tensor element;
     enum ulp_status status = ulp_call_scalar(call, &element, call->out[0].type, 0, error);
     if (status == ULP_OK && value->tensor)
-        status = ulp_call_convert(call, &element, value->tensor, error);
+        status = ulp_call_lower(call, &element, value->tensor, error);
     if (status == ULP_OK)
         ulp_move_fill(&call->out[0], 0, call->out[0].count, element.data);
     return status;
@@ -279,6 +279,9 @@ static enum ulp_status infer_multinomial(struct ulp_call *call, struct ulp_error
                : status;
 }
 
+static const struct ulp_formula shares_of_classes = {"x", "y",
+                                                     "e = exp(x - row_max(x)); e / row_sum(e)"};
+
 static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -294,8 +297,7 @@ static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *
     const struct ulp_named_operand y = {
         "y", {.tensor = &shares, .row_stride = (int64_t)classes, .position_stride = 1}};
     if (status == ULP_OK && in->count)
-        status = ulp_call_formula(call, "e = exp(x - row_max(x)); e / row_sum(e)", &exact, &rows, 1,
-                                  &x, 1, &y, error);
+        status = ulp_call_formula(call, &shares_of_classes, &exact, &rows, 1, &x, 1, &y, error);
     for (size_t i = 0; status == ULP_OK && i < call->out[0].count; i++) {
         const double *share = (const double *)shares.data + i / samples * classes;
         double left = ulp_random_uniform(read_key(call), i);
@@ -365,7 +367,7 @@ const struct ulp_operator ulp_ops_generate[] = {
     {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
     {.name = "Multinomial", .since = 7, .inputs = "input:f", .outputs = "output",
      .attributes = "dtype:int=6; sample_size:int=1; seed:float", .infer = infer_multinomial,
-     .run = run_multinomial, .stops = "*"},
+     .run = run_multinomial, .formulas = ULP_FORMULAS(&shares_of_classes), .stops = "*"},
     {.name = "OneHot", .since = 9, ONE_HOT, .attributes = "axis:int=-1"},
     {.name = "RandomNormal", .since = 1, .inputs = "", .outputs = "output",
      .attributes = NORMAL "; shape:!ints",

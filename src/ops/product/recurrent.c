@@ -219,8 +219,8 @@ static enum ulp_status run_cell(struct ulp_call *call, const struct recurrent *s
         {"y", {.tensor = result, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
         {"n", {.tensor = second, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
     };
-    return ulp_call_formula(call, formula, call->arithmetic, &rows, operands->count,
-                            operands->items, second ? 2 : 1, outputs, error);
+    return ulp_call_text(call, formula, call->arithmetic, &rows, operands->count, operands->items,
+                         second ? 2 : 1, outputs, error);
 }
 
 /* ---- the steps ---- */

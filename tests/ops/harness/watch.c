@@ -204,6 +204,23 @@ static void fold(const struct evaluation *e, const struct ulp_instruction *instr
     free(values);
 }
 
+static void scan(const struct evaluation *e, const struct ulp_instruction *instruction,
+                 size_t position, struct interval *out)
+{
+    const int index = (int)(instruction - e->tape->instructions);
+    struct interval before;
+    interval_init(&before);
+    if (position == 0)
+        load_text(e, instruction->fold == ULP_FOLD_PRODUCT ? "1" : "0", &before);
+    else
+        interval_copy(&before, value_at(e, index, position - 1));
+    interval_compute(fold_steps[instruction->fold], out, &before,
+                     value_at(e, instruction->arguments[0], position), NULL);
+    interval_round(out, &e->arithmetic->compute, e->rounding);
+    interval_round(out, &e->arithmetic->accumulator, e->rounding);
+    interval_clear(&before);
+}
+
 /* How many ulps of FP32 CUDA's functions err (check_function_cuda); an ulp is at most 2^-23 |x|.
  * Their sigmoid is 0 where exp overflows. */
 static const double cuda_ulps[ULP_PRIMITIVE_COUNT] = {
@@ -276,6 +293,7 @@ static void evaluate_row(struct evaluation *e)
                 break;
             case ULP_TAPE_ROW_SIZE: load_size(e, out); break;
             case ULP_TAPE_FOLD: fold(e, instruction, out); break;
+            case ULP_TAPE_SCAN: scan(e, instruction, i, out); break;
             case ULP_TAPE_PRIMITIVE: compute(e, instruction, out, arguments); break;
             }
         }

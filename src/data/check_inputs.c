@@ -1,0 +1,99 @@
+/* Whether arrays are what the model takes. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "data/data.h"
+#include "tensor/tensor.h"
+
+/* "FLOAT[batch,3,224,224]" as the model declares it. */
+static const char *declared_text(const struct ulp_value_info *info, char *buffer, size_t size)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s[", ulp_type_name(info->type));
+    for (int d = 0; d < info->rank; d++) {
+        if (info->dims[d] >= 0)
+            ulp_text_add(&text, d ? ",%lld" : "%lld", (long long)info->dims[d]);
+        else
+            ulp_text_add(&text, d ? ",%s" : "%s", info->dim_names[d] ? info->dim_names[d] : "?");
+    }
+    ulp_text_add(&text, info->rank < 0 ? "...]" : "]");
+    size_t length = text.failed ? 0 : text.length < size - 1 ? text.length : size - 1;
+    memcpy(buffer, text.data ? text.data : "", length);
+    buffer[length] = '\0';
+    ulp_text_free(&text);
+    return buffer;
+}
+
+static enum ulp_status check_input(const struct ulp_value_info *info,
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info->name);
+    char declared[400], found[200];
+    declared_text(info, declared, sizeof declared);
+    if (!given) {
+        struct ulp_text names = {0};
+        for (size_t i = 0; i < inputs->count; i++)
+            ulp_text_add(&names, "%s'%s'", i ? ", " : "", inputs->items[i].name);
+        enum ulp_status status =
+            ulp_fail(error, ULP_ERROR_INPUT, "input '%s' (%s) is not among the arrays given: %s",
+                     info->name, declared, names.length ? names.data : "none");
+        ulp_text_free(&names);
+        return status;
+    }
+    ulp_tensor_describe_text(given, found, sizeof found);
+    if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type &&
+        !(ulp_type_is_float(given->type) && ulp_type_is_float(info->type)))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "input '%s': the model declares %s, the array is %s; convert it first",
+                        info->name, declared, found);
+    if (info->rank >= 0 && given->rank != info->rank)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "input '%s': the model declares %s, the array is %s", info->name, declared,
+                        found);
+    for (int d = 0; d < info->rank; d++)
+        if (info->dims[d] >= 0 && given->dims[d] != info->dims[d])
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input '%s': the model declares %s, the array is %s (dimension %d)",
+                            info->name, declared, found, d);
+    return ULP_OK;
+}
+
+/* An array that is no input; inputs and arrays both have each name once, and every input is among
+ * the arrays. */
+static enum ulp_status refuse_other(const struct ulp_model *model,
+                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    const size_t count = ulp_model_input_count(model);
+    struct ulp_names names = {.budget = ulp_model_budget(model)};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < count && status == ULP_OK; i++)
+        if (!ulp_names_add(&names, ulp_model_input(model, i).name, (int)i))
+            status = ulp_fail_memory(error, "out of memory");
+    for (size_t n = 0; n < inputs->count && status == ULP_OK; n++)
+        if (ulp_names_find(&names, inputs->items[n].name) < 0)
+            status = ulp_fail(error, ULP_ERROR_INPUT,
+                              "array '%s' is not an input of the model (its first input is '%s')",
+                              inputs->items[n].name,
+                              count ? ulp_model_input(model, 0).name : "none: it has no inputs");
+    ulp_names_free(&names);
+    return status;
+}
+
+enum ulp_status ulp_model_check_inputs(const struct ulp_model *model,
+                                       const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < ulp_model_input_count(model) && status == ULP_OK; i++) {
+        const struct ulp_value_info info = ulp_model_input(model, i);
+        status = check_input(&info, inputs, error);
+    }
+    if (status == ULP_OK && inputs->count != ulp_model_input_count(model))
+        status = refuse_other(model, inputs, error);
+    return status;
+}

@@ -1,0 +1,117 @@
+#include "tensor/lower.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "number/round/round.h"
+
+/* The magnitudes that finite constants other than zero are put into. */
+struct bounds {
+    double low, high;
+};
+
+/* onnxconverter-common's min_positive_val and max_finite_val, in the FP32 it computes them in. */
+#define CONVERTER_LOW ((double)1e-7f)
+#define CONVERTER_HIGH 1e4
+
+static double least_number(const struct ulp_format *storage)
+{
+    return storage->subnormals ? ulp_format_ulp(storage, 0) : ldexp(1, storage->emin);
+}
+
+/* False: the storage holds every value of the constant's type, or the type is kept in every lane.
+ */
+static bool find_bounds(const struct ulp_tensor *constant, const struct ulp_format *storage,
+                        enum ulp_constants rule, struct bounds *out)
+{
+    struct ulp_format own;
+    const struct ulp_type_row *row = &ulp_type_rows[constant->type];
+    if (!row->format || row->file_bits <= 8 || constant->element == ULP_ELEMENT_WIDE ||
+        ulp_format_find(row->format, &own, NULL) != ULP_OK || ulp_format_holds(storage, &own))
+        return false;
+    *out = (struct bounds){0, storage->max_finite};
+    if (rule == ULP_CONSTANTS_TENSORRT)
+        out->low = least_number(storage);
+    if (rule == ULP_CONSTANTS_ONNXCONVERTER)
+        *out = (struct bounds){CONVERTER_LOW, CONVERTER_HIGH};
+    return true;
+}
+
+static bool is_above(const struct bounds *bounds, double x)
+{
+    return fabs(x) > bounds->high && isfinite(x);
+}
+
+static bool is_below(const struct bounds *bounds, double x)
+{
+    return fabs(x) < bounds->low && x != 0;
+}
+
+/* Is any element out of the bounds, or perhaps (zeros, infinities) only looks so? */
+static bool any_outside(const struct ulp_tensor *tensor, const struct bounds *bounds)
+{
+    bool any = false;
+    if (tensor->element == ULP_ELEMENT_F64) {
+        const double *x = tensor->data;
+        for (size_t i = 0; i < tensor->count; i++)
+            any |= (fabs(x[i]) > bounds->high) | (fabs(x[i]) < bounds->low);
+        return any;
+    }
+    /* rounded inward, so that nothing outside is missed */
+    float high = (float)bounds->high, low = (float)bounds->low;
+    high = (double)high > bounds->high ? nextafterf(high, 0) : high;
+    low = (double)low < bounds->low ? nextafterf(low, INFINITY) : low;
+    const float *x = tensor->data;
+    for (size_t i = 0; i < tensor->count; i++)
+        any |= (fabsf(x[i]) > high) | (fabsf(x[i]) < low);
+    return any;
+}
+
+static double put_into(const struct bounds *bounds, double x)
+{
+    return is_above(bounds, x)   ? copysign(bounds->high, x)
+           : is_below(bounds, x) ? copysign(bounds->low, x)
+                                 : x;
+}
+
+enum ulp_status ulp_tensor_lower(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                 const struct ulp_format *storage, enum ulp_constants rule,
+                                 struct ulp_budget *budget, struct ulp_error *error)
+{
+    struct bounds bounds;
+    *out = ulp_tensor_view(in);
+    if (rule == ULP_CONSTANTS_IEEE || !find_bounds(in, storage, rule, &bounds) ||
+        !any_outside(in, &bounds))
+        return ULP_OK;
+    enum ulp_status status = ulp_tensor_copy(out, in, budget, error);
+    for (size_t i = 0; i < in->count && status == ULP_OK; i++)
+        if (in->element == ULP_ELEMENT_F64)
+            ((double *)out->data)[i] = put_into(&bounds, ((const double *)in->data)[i]);
+        else
+            ((float *)out->data)[i] = (float)put_into(&bounds, ((const float *)in->data)[i]);
+    return status;
+}
+
+struct ulp_lowered ulp_tensor_count_lowered(const struct ulp_tensor *in,
+                                            const struct ulp_format *storage,
+                                            enum ulp_constants rule, enum ulp_rounding rounding)
+{
+    struct ulp_lowered lowered = {0};
+    struct bounds bounds;
+    if (!find_bounds(in, storage, rule, &bounds))
+        return lowered;
+    /* where no rule raises it, only what is below the least number may become zero */
+    const bool raises = bounds.low > 0;
+    if (!raises)
+        bounds.low = least_number(storage);
+    const size_t count = any_outside(in, &bounds) ? in->count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const double x = ulp_tensor_get(in, i);
+        if (isfinite(x) && fabs(x) > lowered.largest)
+            lowered.largest = fabs(x);
+        lowered.overflowed += is_above(&bounds, x);
+        if (is_below(&bounds, x))
+            lowered.underflowed += raises || ulp_format_round(storage, rounding, x, 0, 0) == 0;
+    }
+    return lowered;
+}

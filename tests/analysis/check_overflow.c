@@ -1,0 +1,175 @@
+/* What becomes of overflows: absorbed, spoiling, reaching an output; by which constant. The lanes
+ * have e4m20, whose largest value is 256 (1 - 2^-21); "big" is 300. */
+#include "text_model.h"
+
+#include <string.h>
+
+static void audit(const struct text_graph *graph, const char *lane, double x0,
+                  struct ulp_audit *out)
+{
+    struct ulp_arithmetic lanes[2];
+    struct ulp_error error;
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_model *model = text_load(graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, x0, true);
+    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &lanes[0], &error), error);
+    ck_ulp_ok(ulp_arithmetic_find(lane, &lanes[1], &error), error);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_run_options run = {.thread_count = 1, .audit = true};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
+    const struct ulp_observer observer = ulp_auditor_observer(auditor);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_auditor_finish(auditor, out, &error), error);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+
+/* What the audit says of the overflow that begins at the node; names are NULL where there is
+ * none. */
+struct fate {
+    const char *node, *constant, *absorbed_by, *spoils;
+    bool reaches_output;
+};
+
+static const char *name_of(const struct ulp_audit_lane *lane, ptrdiff_t node)
+{
+    return node < 0 ? "-" : lane->nodes[node].name;
+}
+
+static void expect_fates(const struct text_graph *graph, const char *lane_name, double x0,
+                         const struct fate *fates, size_t count, const char *first_born)
+{
+    struct ulp_audit audited;
+    audit(graph, lane_name, x0, &audited);
+    const struct ulp_audit_lane *lane = &audited.lanes[0];
+    size_t roots = 0;
+    for (size_t i = 0; i < lane->overflow_count; i++) {
+        const struct ulp_audit_overflow *got = &lane->overflows[i];
+        if (got->joins >= 0)
+            continue;
+        ck_assert_uint_lt(roots, count);
+        const struct fate *fate = &fates[roots++];
+        ck_assert_str_eq(lane->nodes[got->node].name, fate->node);
+        ck_assert_str_eq(got->constant < 0 ? "-" : lane->constants[got->constant].name,
+                         fate->constant ? fate->constant : "-");
+        ck_assert_str_eq(name_of(lane, got->absorbed_by),
+                         fate->absorbed_by ? fate->absorbed_by : "-");
+        ck_assert_str_eq(name_of(lane, got->spoils), fate->spoils ? fate->spoils : "-");
+        ck_assert_int_eq(got->reaches_output, fate->reaches_output);
+    }
+    ck_assert_uint_eq(roots, count);
+    ck_assert_str_eq(name_of(lane, lane->first_born), first_born ? first_born : "-");
+    ulp_audit_free(&audited);
+}
+#define EXPECT(graph, lane, x0, first_born, ...)                      \
+    expect_fates(graph, lane, x0, (const struct fate[]){__VA_ARGS__}, \
+                 sizeof(const struct fate[]){__VA_ARGS__} / sizeof(struct fate), first_born)
+
+/* 2 - 300 is 2 - 256 here, or -Inf; all elements are alike. */
+START_TEST(a_constant_is_absorbed)
+{
+    const struct text_graph graph = {
+        "x", "s", {NODE("Sub", "shift", "x big", "m"), NODE("Softmax", "soft", "m", "s")}};
+    EXPECT(&graph, "e4m20", 2, NULL, {.node = "shift", .constant = "big", .absorbed_by = "soft"});
+    /* exp(-inf - -inf) */
+    EXPECT(&graph, "e4m20,constants=ieee", 2, "shift",
+           {.node = "shift", .constant = "big", .reaches_output = true});
+}
+END_TEST
+
+START_TEST(a_constant_reaches_an_output)
+{
+    const struct text_graph graph = {
+        "x", "m s", {NODE("Sub", "shift", "x big", "m"), NODE("Softmax", "soft", "m", "s")}};
+    EXPECT(&graph, "e4m20", 2, NULL,
+           {.node = "shift", .constant = "big", .absorbed_by = "soft", .reaches_output = true});
+}
+END_TEST
+
+/* x / 256 for x / 300, and x / inf. */
+START_TEST(a_constant_spoils)
+{
+    const struct text_graph graph = {"x", "q", {NODE("Div", "ratio", "x big", "q")}};
+    EXPECT(&graph, "e4m20", 0, NULL, {.node = "ratio", .constant = "big", .spoils = "ratio"});
+    EXPECT(&graph, "e4m20,constants=ieee", 0, NULL,
+           {.node = "ratio", .constant = "big", .spoils = "ratio"});
+}
+END_TEST
+
+/* x * x is 400; 1 / Inf is 0, not 1/20. */
+START_TEST(a_computed_overflow_is_absorbed_or_spoils)
+{
+    const struct text_graph absorbed = {
+        "x", "t", {NODE("Mul", "square", "x x", "a"), NODE("Tanh", "tanh", "a", "t")}};
+    const struct text_graph spoiled = {"x",
+                                       "r",
+                                       {NODE("Mul", "square", "x x", "a"),
+                                        NODE("Sqrt", "root", "a", "b"),
+                                        NODE("Reciprocal", "inverse", "b", "r")}};
+    const struct text_graph both = {"x",
+                                    "t r",
+                                    {NODE("Mul", "square", "x x", "a"),
+                                     NODE("Tanh", "tanh", "a", "t"),
+                                     NODE("Reciprocal", "inverse", "a", "r")}};
+    EXPECT(&absorbed, "e4m20", 20, NULL, {.node = "square", .absorbed_by = "tanh"});
+    EXPECT(&spoiled, "e4m20", 20, "square", {.node = "square", .spoils = "inverse"});
+    EXPECT(&both, "e4m20", 20, "square",
+           {.node = "square", .absorbed_by = "tanh", .spoils = "inverse"});
+}
+END_TEST
+
+START_TEST(two_that_meet_are_one)
+{
+    const struct text_graph graph = {"x",
+                                     "t",
+                                     {NODE("Mul", "square", "x x", "a"),
+                                      NODE("Mul", "cube", "x x", "b"),
+                                      NODE("Add", "sum", "a b", "c"),
+                                      NODE("Tanh", "tanh", "c", "t")}};
+    EXPECT(&graph, "e4m20", 20, NULL, {.node = "square", .absorbed_by = "tanh"});
+}
+END_TEST
+
+/* A bound that nothing reaches is no overflow, but the constant is counted. */
+START_TEST(changed_constants_are_counted)
+{
+    const struct text_graph graph = {
+        "x", "y", {NODE("Min", "bound", "x big", "a"), NODE("Min", "again", "a big", "y")}};
+    struct ulp_audit audited;
+    audit(&graph, "e4m20", 0, &audited);
+    const struct ulp_audit_lane *lane = &audited.lanes[0];
+    ck_assert_uint_eq(lane->overflow_count, 0);
+    ck_assert_uint_eq(lane->constant_count, 1);
+    ck_assert_str_eq(lane->constants[0].name, "big");
+    ck_assert_str_eq(lane->constants[0].in, "e4m20");
+    ck_assert_uint_eq(lane->constants[0].elements, 1);
+    ck_assert_uint_eq(lane->constants[0].overflowed, 1);
+    ck_assert_uint_eq(lane->constants[0].underflowed, 0);
+    ck_assert(lane->constants[0].largest == 300);
+    ck_assert_uint_eq(lane->constants[0].reader_count, 2);
+    ck_assert_str_eq(lane->nodes[lane->constants[0].first_reader].name, "bound");
+    ulp_audit_free(&audited);
+    audit(&graph, "fp16", 0, &audited);
+    ck_assert_uint_eq(audited.lanes[0].constant_count, 0);
+    ulp_audit_free(&audited);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("overflow");
+    TCase *tests = tcase_create("fates");
+    tcase_add_test(tests, a_constant_is_absorbed);
+    tcase_add_test(tests, a_constant_reaches_an_output);
+    tcase_add_test(tests, a_constant_spoils);
+    tcase_add_test(tests, a_computed_overflow_is_absorbed_or_spoils);
+    tcase_add_test(tests, two_that_meet_are_one);
+    tcase_add_test(tests, changed_constants_are_counted);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
