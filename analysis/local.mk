@@ -19,6 +19,7 @@ libcore_la_SOURCES += \
 	%D%/compare/suspects.c \
 	%D%/compare/tail.c \
 	%D%/compare/trials.c \
+	%D%/divergence.c %D%/divergence.h \
 	%D%/given.c %D%/given.h \
 	%D%/hint.c \
 	%D%/junit.c \

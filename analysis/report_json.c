@@ -124,6 +124,36 @@ static json_t *make_metrics(const struct ulp_metrics *m)
     return object;
 }
 
+static json_t *make_divergence(const struct ulp_divergence *divergence)
+{
+    json_t *object = json_object(), *matched = json_object();
+    if (divergence->reshaped)
+        ulp_json_set(&object, "reshaped", json_true());
+    if (divergence->count) {
+        ulp_json_set(&object, "differing", json_integer((json_int_t)divergence->differing));
+        ulp_json_set(&object, "count", json_integer((json_int_t)divergence->count));
+        ulp_json_set(&object, "first",
+                     divergence->differing ? json_integer((json_int_t)divergence->first)
+                                           : json_null());
+    }
+    if (!isnan(divergence->margin)) {
+        ulp_json_set(&object, "margin", ulp_json_number(divergence->margin));
+        ulp_json_set(&object, "margin_error", ulp_json_number(divergence->margin_error));
+    }
+    if (divergence->followed.given)
+        ulp_json_set(&object, "followed", make_metrics(&divergence->followed.metrics));
+    ulp_json_set(&matched, "rms", ulp_json_number(divergence->matched.rms));
+    ulp_json_set(&matched, "max_abs", ulp_json_number(divergence->matched.max_abs));
+    ulp_json_set(&matched, "rows", json_integer((json_int_t)divergence->matched.rows));
+    ulp_json_set(&matched, "moved", json_integer((json_int_t)divergence->matched.moved));
+    ulp_json_set(&matched, "differing", json_integer((json_int_t)divergence->matched.differing));
+    if (divergence->matched.given)
+        ulp_json_set(&object, "matched", matched);
+    else
+        json_decref(matched);
+    return object;
+}
+
 static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
 {
     json_t *object = json_object(), *shape = json_array(), *range = json_object();
@@ -136,6 +166,8 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
         ulp_json_set(&object, "unpaired", json_true());
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
         ulp_json_set(&object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
+    if (output->divergence)
+        ulp_json_set(&object, "divergence", make_divergence(output->divergence));
     SET_FIGURES(&range, &output->range, range_figures);
     ulp_json_set(&object, "range", range);
     if (audit->sample_count > 1) {

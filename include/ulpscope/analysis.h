@@ -43,6 +43,31 @@ struct ulp_audit_samples {
     struct ulp_metrics single_limit, entire_limit, introduced_limit, carried_limit;
 };
 
+/* An output that has diverged: it is, or follows, an index, a decision or a shape that the
+ * reference has otherwise. Of the first sample in which it did, but for `followed`. */
+struct ulp_divergence {
+    bool reshaped; /* its shape is another, and the rest but `followed` is not known */
+    /* of integers: how many elements differ, of how many, and the first of them */
+    size_t differing, count, first;
+    /* where the node itself decided (TopK, ArgMax, ArgMin, comparisons, Cast to integers), at that
+     * element: how far the reference's choice is ahead of the lane's (Cast: from a whole number),
+     * and the lane's error of that; NaN: not known */
+    double margin, margin_error;
+    /* with every decision taken as the reference takes it (ulp_auditor_follower): its figures, of
+     * the worst sample; count 0 and diverged when it differs in kind even so */
+    struct ulp_followed {
+        bool given;
+        struct ulp_metrics metrics;
+    } followed;
+    /* of the graph's outputs: as a list, each row beside the nearest that is left. moved: rows
+     * that are in another place; differing: rows that are not equal */
+    struct ulp_matched {
+        bool given;
+        double rms, max_abs;
+        size_t rows, moved, differing;
+    } matched;
+};
+
 struct ulp_audit_output {
     char *name;
     enum ulp_type type;
@@ -52,7 +77,8 @@ struct ulp_audit_output {
     struct ulp_metrics single, entire, introduced, carried;
     /* NULL: the node ran in one sample, whose figures are the means and the limits, too */
     struct ulp_audit_samples *samples;
-    struct ulp_range range; /* over all samples: rms of rms, max of max, min of min */
+    struct ulp_divergence *divergence; /* NULL: it has not diverged in any sample */
+    struct ulp_range range;            /* over all samples: rms of rms, max of max, min of min */
     size_t worst_sample;
     /* with a reference model (ulp_auditor_truth): it computes no value of this name and shape, so
      * entire and carried are not defined (count 0); single and introduced are of this model */
@@ -259,6 +285,12 @@ ULP_API enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thr
                                             struct ulp_error *error);
 ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
 
+/* Whether something has diverged in the current sample. If so, a second run of it with
+ * ulp_run_options.follow (and without audit) and this observer gives every output that diverged
+ * figures with the reference's decisions. */
+ULP_API bool ulp_auditor_has_diverged(const struct ulp_auditor *auditor);
+ULP_API struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor);
+
 /* The values of another model as the truth: what a graph that was rewritten (converted to FP16,
  * quantised, fused) is measured against is then the original's value of the same name and shape,
  * computed in the reference arithmetic from the same inputs. For a value with a partner r,
@@ -375,7 +407,8 @@ struct ulp_crossing_list {
  * after "ARITH:", "OUTPUT:" or "ARITH:OUTPUT:", of those alone ("fp16:logits:sqnr_db=40").
  *
  * What cannot be compared does not meet it, nor does an audit of inputs that are not finite, unless
- * allow_nonfinite_inputs. An output that has diverged is not compared: it meets every limit but
+ * allow_nonfinite_inputs. Of an output that has diverged the figures with the reference's decisions
+ * count (ulp_divergence.followed); without such it is not compared: it meets every limit but
  * `diverged`, unless no other output is left. Met by all: an empty list. Unknown metric, arithmetic
  * or output: ULP_ERROR_USAGE with those there are. */
 ULP_API enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,

@@ -205,6 +205,9 @@ struct ulp_run_options {
     /* instead: lanes 1.. compute only contractions, each on the reference's inputs; events show
      * that P(r) as entire, and NULL for other nodes */
     bool isolated;
+    /* lanes 1.. decide as the reference does: integers that a node makes of floats (indices,
+     * comparisons, but not quantised amounts) are the reference's, and TopK picks by them */
+    bool follow;
 };
 
 /* What a run cost. */

@@ -8,7 +8,7 @@ libcore_la_SOURCES += \
 	%D%/evaluate.c \
 	%D%/execute.c \
 	%D%/expand.c \
-	%D%/fold.c \
+	%D%/fold.c %D%/follow.c \
 	%D%/fuse.c \
 	%D%/grow.c \
 	%D%/info.c \

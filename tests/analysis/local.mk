@@ -1,5 +1,5 @@
-check_PROGRAMS += check_analysis check_compare check_compare_parts check_limits check_truth
-TESTS += check_analysis check_compare check_compare_parts check_limits check_truth
+check_PROGRAMS += check_analysis check_compare check_compare_parts check_divergence check_limits check_truth
+TESTS += check_analysis check_compare check_compare_parts check_divergence check_limits check_truth
 check_analysis_SOURCES = %D%/check_analysis.c
 check_analysis_CPPFLAGS = $(test_cppflags)
 check_analysis_LDADD = $(test_libs)
@@ -35,3 +35,6 @@ TESTS += check_attribution
 check_attribution_SOURCES = %D%/check_attribution.c tests/support/text_model.c tests/support/text_model.h
 check_attribution_CPPFLAGS = $(test_cppflags)
 check_attribution_LDADD = $(test_libs)
+check_divergence_SOURCES = %D%/check_divergence.c
+check_divergence_CPPFLAGS = $(test_cppflags)
+check_divergence_LDADD = $(test_libs)

@@ -4,8 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "ops/contraction.h"
 #include "ops/move.h"
@@ -84,10 +82,9 @@ static enum ulp_status join_past(struct ulp_call *call, const struct ulp_tensor 
         int64_t row = i / total, at = i % total;
         int64_t from = row / h->heads * h->batch_step + row % h->heads * h->head_step +
                        (at - past_length) * h->step;
-        memcpy(ulp_element_at(out, (size_t)(i * h->size)),
-               at < past_length ? ulp_element_at(past, (size_t)((row * past_length + at) * h->size))
-                                : ulp_element_at(now, (size_t)from),
-               (size_t)h->size * out->element_bytes);
+        const bool old = at < past_length;
+        ulp_move_run(out, (size_t)(i * h->size), old ? past : now,
+                     (size_t)(old ? (row * past_length + at) * h->size : from), (size_t)h->size);
     }
     *h = ulp_heads_first(h->batch, h->heads, total, h->size);
     return status;
@@ -539,8 +536,7 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
             return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %lld",
                             (long long)id, (long long)caches);
         cache_row[r] = id * half;
-        memcpy(ulp_element_at(out, (size_t)out_row[r]), ulp_element_at(in, (size_t)in_row[r]),
-               (size_t)h->size * out->element_bytes);
+        ulp_move_run(out, (size_t)out_row[r], in, (size_t)in_row[r], (size_t)h->size);
     }
     if (status != ULP_OK)
         return status;

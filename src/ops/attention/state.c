@@ -1,7 +1,5 @@
 /* Operators that carry a state along a sequence: LinearAttention and CausalConvWithState. */
 #include <stdio.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "ops/attention/attention.h"
 #include "ops/contraction.h"
@@ -239,17 +237,14 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
         return status;
     for (int64_t i = 0; i < lines; i++) {
         if (past && k > 1)
-            memcpy(ulp_element_at(&padded, (size_t)(i * whole)),
-                   ulp_element_at(past, (size_t)(i * (k - 1))), (size_t)(k - 1) * x->element_bytes);
+            ulp_move_run(&padded, (size_t)(i * whole), past, (size_t)(i * (k - 1)),
+                         (size_t)(k - 1));
         else
             ulp_move_fill(&padded, (size_t)(i * whole), (size_t)(k - 1), zero.data);
-        if (length)
-            memcpy(ulp_element_at(&padded, (size_t)(i * whole + k - 1)),
-                   ulp_element_at(x, (size_t)(i * length)), (size_t)length * x->element_bytes);
-        if (ulp_call_wants(call, 1) && k > 1)
-            memcpy(ulp_element_at(&call->out[1], (size_t)(i * (k - 1))),
-                   ulp_element_at(&padded, (size_t)(i * whole + length)),
-                   (size_t)(k - 1) * x->element_bytes);
+        ulp_move_run(&padded, (size_t)(i * whole + k - 1), x, (size_t)(i * length), (size_t)length);
+        if (ulp_call_wants(call, 1))
+            ulp_move_run(&call->out[1], (size_t)(i * (k - 1)), &padded,
+                         (size_t)(i * whole + length), (size_t)(k - 1));
     }
     if (!ulp_call_wants(call, 0) || call->out[0].count == 0)
         return ULP_OK;

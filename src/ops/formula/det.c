@@ -1,6 +1,4 @@
 /* Det: elimination with partial pivoting, each step a formula over the rows below the pivot. */
-#include <string.h>
-
 #include "base/error.h"
 #include "ops/compare.h"
 #include "ops/move.h"
@@ -82,10 +80,9 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
                 ulp_is_zero(&sizes, pivot))
                 break; /* a zero column: the diagonal keeps its 0 */
             if (pivot != k) {
-                const size_t bytes = n * a.element_bytes;
-                memcpy(row.data, ulp_element_at(&a, k * n), bytes);
-                memcpy(ulp_element_at(&a, k * n), ulp_element_at(&a, pivot * n), bytes);
-                memcpy(ulp_element_at(&a, pivot * n), row.data, bytes);
+                ulp_move_run(&row, 0, &a, k * n, n);
+                ulp_move_run(&a, k * n, &a, pivot * n, n);
+                ulp_move_run(&a, pivot * n, &row, 0, n);
                 negative = !negative;
             }
             status = eliminate(call, &inner, &a, n, k, error);

@@ -276,8 +276,7 @@ static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
         (status = ulp_call_temporary(call, &source, error)) != ULP_OK)
         return status;
     for (int64_t i = 0; i < planes; i++) {
-        memcpy(ulp_element_at(&source, (size_t)(i * (plane + 1))),
-               ulp_element_at(in, (size_t)(i * plane)), (size_t)plane * in->element_bytes);
+        ulp_move_run(&source, (size_t)(i * (plane + 1)), in, (size_t)(i * plane), (size_t)plane);
         ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
     }
     struct ulp_text text = {0};

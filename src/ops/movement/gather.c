@@ -254,8 +254,7 @@ static enum ulp_status scatter(struct ulp_call *call, const int64_t *places, siz
         return ulp_combine(call, &reduction->formula, call->arithmetic, out, updates, places,
                            update_count, run, error);
     for (size_t u = 0; updates->count && u < update_count; u++)
-        memcpy(ulp_element_at(out, (size_t)places[u]), ulp_element_at(updates, u * run),
-               run * out->element_bytes);
+        ulp_move_run(out, (size_t)places[u], updates, u * run, run);
     return ULP_OK;
 }
 
@@ -324,9 +323,8 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
                                 "%zu positions from %lld are outside the cache of %zu", from.size,
                                 (long long)first, to.size);
             const size_t at = ((size_t)first + i) % to.size;
-            memcpy(ulp_element_at(out, (o * to.size + at) * to.inner),
-                   ulp_element_at(update, (o * from.size + i) * to.inner),
-                   to.inner * out->element_bytes);
+            ulp_move_run(out, (o * to.size + at) * to.inner, update, (o * from.size + i) * to.inner,
+                         to.inner);
         }
     return ULP_OK;
 }
