@@ -57,8 +57,9 @@ static const struct argp_option option_list[] = {
      "sqnr_db, alone or after single., introduced. or carried.; or nonfinite, outputs.nonfinite or "
      "diverged. ARITH:, OUTPUT: or ARITH:OUTPUT: before it limits only these, as in "
      "fp16:logits:sqnr_db=40. May be repeated. An output that cannot be compared fails too: NaN or "
-     "infinity in an input, no finite element, an empty output. An output that has diverged (its "
-     "shape or integers differ) is checked by diverged alone", 0},
+     "infinity in an input, no finite element, an empty output. Of an output that has "
+     "diverged (its shape or integers differ, or it follows such) the figures with the reference's "
+     "decisions count", 0},
     {"junit", OPTION_JUNIT, "FILE", 0, "Write the limits of --fail-above as JUnit's XML", 0},
     {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
      "NaN and infinities in the inputs are intended: --fail-above does not fail because of them", 0},
@@ -125,7 +126,17 @@ static const char documentation[] =
     "error that it introduces and the error of its inputs that it carries; say which node "
     "overflows "
     "first, and which nodes to keep in FP32."
-    "\vExamples:\n"
+    "\vWords of the report:\n"
+    "  introduced  what the node's own arithmetic adds to the exact result of its inputs\n"
+    "  carried     what exact arithmetic makes of the errors of its inputs; introduced + carried "
+    "=\n"
+    "              entire, the node's whole error\n"
+    "  single      the node's error on the reference's inputs\n"
+    "  diverged    an index, a decision, a branch or a shape differs from the reference's, here "
+    "or\n"
+    "              earlier; figures are then also given with the reference's decisions\n"
+    "  grew        the node's relative error divided by the largest of its inputs'\n\n"
+    "Examples:\n"
     "  ulpscope audit model.onnx\n"
     "      FP16 and TF32 as an H200 computes them, on one random input\n"
     "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,bf16@a100 --out report/\n"
