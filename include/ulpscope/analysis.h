@@ -119,9 +119,41 @@ struct ulp_audit_node {
     bool decided;
     /* index of the node that computes its first non-constant input; -1: none does */
     ptrdiff_t source;
+    /* the node's part in the error of the outputs that ulp_attribution explains, means over
+     * samples; NaN: not known. share: the part that comes from the error introduced here. gain: the
+     * part that would go if this node alone were computed in the reference, with its result rounded
+     * as it is now. condition: the relative change of the outputs, in the direction of their error,
+     * for a relative change of 1 in this value whose elements change independently */
+    double share, gain, condition;
+    double share_worst; /* the share of the sample where it is largest in magnitude */
+    /* derivatives stop here: nodes before it have no share through it */
+    bool stops;
     /* its relative error (entire.rms / ref_rms) divided by the largest of its inputs'; the largest
      * over iterations and samples; NaN: no input has an error */
     double grew;
+};
+
+/* Which nodes the error of the outputs comes from. With e = P - R at the outputs, d the error that
+ * a node introduces and J the derivative of the outputs by it at (P + R) / 2, the node's share is
+ * <e, J d> / <e, e>. All shares and `inputs` add up to 1 except for the residual. With several
+ * outputs, the mean of theirs. */
+struct ulp_attribution {
+    bool given;
+    const char *reason; /* why there is none; NULL: it was not asked for */
+    char *output;       /* the output explained, as it was asked for; NULL: all float outputs */
+    size_t sample_count;
+    double sum, residual; /* means over samples; residual = 1 - sum */
+    double worst;         /* the residual of the sample where it is largest in magnitude */
+    double inputs;        /* share of rounding the model's inputs */
+    /* nodes of the main graph that were tried in the first sample; figures are shares of its error.
+     * share: predicted. held: what the error of the outputs loses when this node alone makes none
+     * and all others make exactly theirs. gain: predicted. kept: what it loses in a run with the
+     * node kept in the reference, in which every later rounding is drawn anew */
+    size_t verified_count;
+    struct ulp_verified {
+        size_t node;
+        double share, held, gain, kept;
+    } * verified;
 };
 
 /* One audited arithmetic. */
@@ -163,6 +195,7 @@ struct ulp_audit_lane {
     size_t node_count;
     struct ulp_audit_node *nodes;
     struct ulp_audit_node outputs; /* the graph's outputs */
+    struct ulp_attribution attribution;
     /* index of the first node that is `born` and whose overflow is not absorbed; -1: none */
     ptrdiff_t first_born;
     ptrdiff_t first_decided; /* index of the first node that is `decided`; -1: none */
@@ -299,6 +332,31 @@ ULP_API enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor,
 ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                            struct ulp_error *error);
 ULP_API void ulp_audit_free(struct ulp_audit *audit);
+
+/* Attributing the error of the outputs to the nodes: an observer beside the auditor's in the same
+ * runs. output: "NAME" of a float value of the main graph, "NAME[i,j]" of one element, or
+ * "NAME[a]-NAME[b]" of a difference (a margin between classes); NULL: every float output of the
+ * graph, each divided by its own error. For each sample: ulp_attributor_sample with its inputs,
+ * which must stay valid until the sweep; the run; ulp_attributor_sweep, which goes back through the
+ * graph. At the end ulp_attributor_finish writes into the audit. Values are kept from the run to
+ * the sweep, in FP32, within a third of the memory limit. Where they do not fit there are no
+ * shares, and ulp_attribution.reason says so. Free with ulp_attributor_free. */
+struct ulp_attributor;
+ULP_API enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
+                                              int thread_count, struct ulp_attributor **out,
+                                              struct ulp_error *error);
+ULP_API void ulp_attributor_free(struct ulp_attributor *attributor);
+ULP_API struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
+ULP_API enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
+                                              const struct ulp_tensor_set *inputs,
+                                              struct ulp_error *error);
+/* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
+ * random ones, each in runs of its own (struct ulp_verified). */
+ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);
+ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
+                                             struct ulp_error *error);
+ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,
+                                              struct ulp_audit *audit, struct ulp_error *error);
 
 /* Certify the reference: recompute mpfr:P at mpfr:2P on one sample, and count the decimal digits on
  * which they agree. *certificate, zeros before the first sample, keeps the worst over samples; free

@@ -1,4 +1,4 @@
-/* Hints for misspelt words. */
+/* Suggestions for misspelt names. */
 #ifndef ULP_BASE_SUGGEST_H
 #define ULP_BASE_SUGGEST_H
 

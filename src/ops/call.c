@@ -1,5 +1,4 @@
-/* What operators are written with: their attributes and inputs, memory, contractions and
- * formulas. */
+/* What operators are written with: attributes and inputs, memory, contractions and formulas. */
 #include "ops/call.h"
 
 #include <string.h>
@@ -281,6 +280,12 @@ enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
         status = ulp_call_convert(call, out, &bounded, error);
     ulp_tensor_free(&bounded);
     return status;
+}
+
+enum ulp_status ulp_call_numbers_of(const struct ulp_call *call, const struct ulp_tensor **tensor,
+                                    struct ulp_error *error)
+{
+    return call->trace && *tensor ? ulp_trace_numbers(call->trace, tensor, error) : ULP_OK;
 }
 
 enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **tensor,

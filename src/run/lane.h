@@ -1,4 +1,4 @@
-/* A lane: what its nodes are computed in, and its values of one block. */
+/* A lane: the arithmetics of its nodes, and its values of one block. */
 #ifndef ULP_RUN_LANE_H
 #define ULP_RUN_LANE_H
 
@@ -17,9 +17,9 @@ struct ulp_lane {
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     struct ulp_trace *trace; /* of its calls (ops/trace.h); NULL: none */
-    /* Packed forms of factors, shared by the walk's lanes and their bodies; NULL: none. Constants
-     * of the lane are among them until their last use when it meets them more than once (repeats),
-     * those of a step's bodies until the step is done. */
+    /* The cache of packed factors, shared by the walk's lanes and their bodies; NULL: none. A
+     * constant that is read more than once (repeats) stays in it until its last use; constants of a
+     * body stay until its If, Loop or Scan is done. */
     struct ulp_packed *packed;
     bool repeats;
     bool *kept;                       /* per slot: its constant is */
@@ -109,6 +109,12 @@ static inline bool ulp_takes_mixed(const struct ulp_step *step, size_t i)
     const struct ulp_bound *bound = &step->bound;
     return bound->op->formula || bound->op->mixed || ulp_is_weight(bound, i);
 }
+
+/* An array of another float type than the model declares, rounded once to the declared one; else a
+ * view. Freed with ulp_tensor_free. */
+enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *given,
+                              enum ulp_type declared, struct ulp_budget *budget,
+                              struct ulp_pool *pool, struct ulp_error *error);
 
 /* For the time until the step is dropped, the constants of its bodies stay as they are. */
 enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,

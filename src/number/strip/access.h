@@ -1,4 +1,4 @@
-/* Between strips and tensors: what the carriers' load and store share. */
+/* What the carriers' load and store have in common. */
 #ifndef ULP_NUMBER_STRIP_ACCESS_H
 #define ULP_NUMBER_STRIP_ACCESS_H
 
