@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "analysis/divergence.h"
 #include "analysis/given.h"
 #include "analysis/figure.h"
 #include "analysis/metrics.h"
@@ -38,6 +39,7 @@ struct ulp_auditor {
     struct sampled ***sampled;
     struct ulp_pool *pool;
     size_t sample; /* the current one */
+    bool diverged; /* something has, in it */
     struct ulp_given given;
     const struct ulp_truth *truth; /* NULL: the model's own */
 };
@@ -71,6 +73,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         node->index = n;
         node->source = -1;
         node->grew = NAN;
+        node->share = node->gain = node->condition = node->share_worst = NAN;
         ulp_plan_node_types(plan, index, n, &node->types);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name
                                : copy_text(audit, ulp_plan_node_name(plan, n));
@@ -295,6 +298,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
         !(audit->sample_names[audit->sample_count] = copy_text(audit, name)))
         return out_of_memory(error);
     auditor->sample = audit->sample_count++;
+    auditor->diverged = false;
     for (size_t l = 0; l < audit->lane_count; l++)
         ulp_taint_clear(&auditor->taints[l]);
     ulp_given_start(&auditor->given);
@@ -507,9 +511,13 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         look_at_output(&look, &from, &taint, &ranges[o], views);
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
+        if (taint.diverged)
+            status = ulp_divergence_look(&node->outputs[o], auditor->plan, event, l, o,
+                                         !from.diverged, auditor->audit.memory, error);
+        auditor->diverged |= taint.diverged;
         if (from.relative > 0)
             node->grew = fmax(node->grew, relative / from.relative);
-        if (!ulp_taint_add(taints, taint))
+        if (status == ULP_OK && !ulp_taint_add(taints, taint))
             status = out_of_memory(error);
         node->outputs[o].unpaired |= !truth;
         if (!truth)
@@ -576,6 +584,47 @@ static void count_pairs(struct ulp_audit *audit)
 struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor)
 {
     return (struct ulp_observer){.context = auditor, .node_done = audit_node};
+}
+
+bool ulp_auditor_has_diverged(const struct ulp_auditor *auditor)
+{
+    return auditor->diverged;
+}
+
+/* One output in one lane of the run that follows the reference. */
+static enum ulp_status follow_output(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                     size_t l, size_t o, struct ulp_error *error)
+{
+    const struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[event->index];
+    const struct ulp_tensor *value = event->values[(l + 1) * event->output_count + o].entire,
+                            *truth = find_truth(auditor, event, o);
+    struct ulp_format format = event->arithmetics[l + 1].storage;
+    enum ulp_status status = ULP_OK;
+    if (!value || !truth || o >= node->output_count || !node->outputs[o].divergence)
+        return ULP_OK;
+    if (ulp_type_is_float(value->type))
+        status = ulp_lane_format(&event->arithmetics[l + 1], value->type, &format, error);
+    return status == ULP_OK ? ulp_divergence_follow(&node->outputs[o], value, truth, &format,
+                                                    auditor->pool, error)
+                            : status;
+}
+
+static enum ulp_status follow_node(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_auditor *auditor = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < auditor->audit.lane_count; l++)
+        for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
+            status = follow_output(auditor, event, l, o, error);
+    return status;
+}
+
+struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor)
+{
+    return (struct ulp_observer){.context = auditor, .node_done = follow_node};
 }
 
 /* The figures of a value of the main graph; NULL: no node computes it. */

@@ -85,12 +85,27 @@ static bool is_meant(const char *wanted, const char *name)
     return !wanted || strcmp(wanted, name) == 0;
 }
 
+/* An output that has diverged may have figures with the reference's decisions. */
+static bool is_followed(const struct check *check, const struct ulp_audit_output *output)
+{
+    return check->figure != DIVERGED && check->view == ULP_VIEW_ENTIRE && output->divergence &&
+           output->divergence->followed.given && !output->divergence->followed.metrics.diverged &&
+           ulp_view_limit_get(output, check->view)->diverged;
+}
+
+static const struct ulp_metrics *find_metrics(const struct check *check,
+                                              const struct ulp_audit_output *output)
+{
+    return is_followed(check, output) ? &output->divergence->followed.metrics
+                                      : ulp_view_limit_get(output, check->view);
+}
+
 /* One output. values false: figures have been checked among the nodes'. False: there was nothing to
  * compare. */
 static bool check_output(struct check *check, const struct ulp_audit_lane *lane,
                          const struct ulp_audit_output *output, bool values)
 {
-    const struct ulp_metrics *metrics = ulp_view_limit_get(output, check->view);
+    const struct ulp_metrics *metrics = find_metrics(check, output);
     const double value = read_value(metrics, check->figure);
     const bool has_figures = check->figure == DIVERGED || metrics->count || metrics->nonfinite;
     const bool is_other_model = check->view == ULP_VIEW_ENTIRE || check->view == ULP_VIEW_CARRIED;
@@ -105,9 +120,9 @@ static bool check_output(struct check *check, const struct ulp_audit_lane *lane,
     return has_figures || kind != ULP_CROSSED_VALUE;
 }
 
-/* Whether there was anything to compare in the graph's outputs. One that has diverged has no
- * figures: it is what `diverged` limits, and fails another limit only where nothing else is left.
- */
+/* Whether there was anything to compare in the graph's outputs. One that has diverged, also with
+ * the reference's decisions, has no figures: it is what `diverged` limits, and fails another limit
+ * only where nothing else is left. */
 static bool check_outputs(struct check *check, const struct ulp_audit_lane *lane, bool values)
 {
     const struct ulp_audit_output *diverged = NULL;
@@ -116,7 +131,7 @@ static bool check_outputs(struct check *check, const struct ulp_audit_lane *lane
         const struct ulp_audit_output *output = &lane->outputs.outputs[o];
         if (!is_meant(check->output, output->name))
             continue;
-        if (check->figure != DIVERGED && ulp_view_limit_get(output, check->view)->diverged)
+        if (check->figure != DIVERGED && find_metrics(check, output)->diverged)
             diverged = output;
         else
             any |= check_output(check, lane, output, values);

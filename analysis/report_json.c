@@ -124,6 +124,36 @@ static json_t *make_metrics(const struct ulp_metrics *m)
     return object;
 }
 
+static json_t *make_divergence(const struct ulp_divergence *divergence)
+{
+    json_t *object = json_object(), *matched = json_object();
+    if (divergence->reshaped)
+        ulp_json_set(&object, "reshaped", json_true());
+    if (divergence->count) {
+        ulp_json_set(&object, "differing", json_integer((json_int_t)divergence->differing));
+        ulp_json_set(&object, "count", json_integer((json_int_t)divergence->count));
+        ulp_json_set(&object, "first",
+                     divergence->differing ? json_integer((json_int_t)divergence->first)
+                                           : json_null());
+    }
+    if (!isnan(divergence->margin)) {
+        ulp_json_set(&object, "margin", ulp_json_number(divergence->margin));
+        ulp_json_set(&object, "margin_error", ulp_json_number(divergence->margin_error));
+    }
+    if (divergence->followed.given)
+        ulp_json_set(&object, "followed", make_metrics(&divergence->followed.metrics));
+    ulp_json_set(&matched, "rms", ulp_json_number(divergence->matched.rms));
+    ulp_json_set(&matched, "max_abs", ulp_json_number(divergence->matched.max_abs));
+    ulp_json_set(&matched, "rows", json_integer((json_int_t)divergence->matched.rows));
+    ulp_json_set(&matched, "moved", json_integer((json_int_t)divergence->matched.moved));
+    ulp_json_set(&matched, "differing", json_integer((json_int_t)divergence->matched.differing));
+    if (divergence->matched.given)
+        ulp_json_set(&object, "matched", matched);
+    else
+        json_decref(matched);
+    return object;
+}
+
 static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
 {
     json_t *object = json_object(), *shape = json_array(), *range = json_object();
@@ -136,6 +166,8 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
         ulp_json_set(&object, "unpaired", json_true());
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
         ulp_json_set(&object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
+    if (output->divergence)
+        ulp_json_set(&object, "divergence", make_divergence(output->divergence));
     SET_FIGURES(&range, &output->range, range_figures);
     ulp_json_set(&object, "range", range);
     if (audit->sample_count > 1) {
@@ -183,6 +215,15 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
         ulp_json_set(&entry, "nonfinite_poisoned", json_true());
     if (isfinite(node->grew))
         ulp_json_set(&entry, "grew", ulp_json_number(node->grew));
+    if (lane->attribution.given) {
+        ulp_json_set(&entry, "share", ulp_json_number(node->share));
+        ulp_json_set(&entry, "gain", ulp_json_number(node->gain));
+        ulp_json_set(&entry, "condition", ulp_json_number(node->condition));
+        if (lane->attribution.sample_count > 1)
+            ulp_json_set(&entry, "share_worst", ulp_json_number(node->share_worst));
+        if (node->stops)
+            ulp_json_set(&entry, "derivative_stops", json_true());
+    }
     ulp_json_set(&entry, "outputs", make_outputs(audit, node));
     return entry;
 }
@@ -269,6 +310,37 @@ static void put_kept(struct writer *writer, const struct ulp_audit_lane *lane)
     close_value(writer, ']');
 }
 
+/* Null where it was asked for and there is none: the reason is beside it. */
+static json_t *make_attribution(const struct ulp_attribution *attribution)
+{
+    json_t *object = json_object();
+    ulp_json_set(&object, "output",
+                 attribution->output ? ulp_json_text(attribution->output) : json_null());
+    if (!attribution->given) {
+        ulp_json_set(&object, "reason", ulp_json_text(attribution->reason));
+        return object;
+    }
+    ulp_json_set(&object, "sum", ulp_json_number(attribution->sum));
+    ulp_json_set(&object, "residual", ulp_json_number(attribution->residual));
+    ulp_json_set(&object, "inputs", ulp_json_number(attribution->inputs));
+    ulp_json_set(&object, "samples", json_integer((json_int_t)attribution->sample_count));
+    if (attribution->sample_count > 1)
+        ulp_json_set(&object, "residual_worst", ulp_json_number(attribution->worst));
+    json_t *verified = attribution->verified_count ? json_array() : NULL;
+    for (size_t i = 0; i < attribution->verified_count; i++) {
+        json_t *entry = json_object();
+        ulp_json_set(&entry, "node", json_integer((json_int_t)attribution->verified[i].node));
+        ulp_json_set(&entry, "share", ulp_json_number(attribution->verified[i].share));
+        ulp_json_set(&entry, "held", ulp_json_number(attribution->verified[i].held));
+        ulp_json_set(&entry, "gain", ulp_json_number(attribution->verified[i].gain));
+        ulp_json_set(&entry, "kept", ulp_json_number(attribution->verified[i].kept));
+        ulp_json_append(&verified, entry);
+    }
+    if (attribution->verified_count)
+        ulp_json_set(&object, "verified", verified);
+    return object;
+}
+
 static json_t *make_constant(const struct ulp_audit_lane *lane,
                              const struct ulp_audit_constant *constant)
 {
@@ -331,6 +403,8 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
     put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
     if (lane->parting.other >= 0)
         put(writer, "parts", make_parting(audit, lane));
+    if (lane->attribution.given || lane->attribution.reason)
+        put(writer, "attribution", make_attribution(&lane->attribution));
     put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
     open_value(writer, "nodes", '[');
     for (size_t n = 0; n < lane->node_count; n++)

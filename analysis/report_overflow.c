@@ -4,6 +4,8 @@
 
 #include "analysis/mixed.h"
 #include "analysis/overflow.h"
+#include <math.h>
+
 #include "analysis/page.h"
 
 /* "node N NAME (OP)" after `used` columns of a line. */
@@ -40,7 +42,8 @@ static void add_fate(const struct ulp_page *page, const struct ulp_audit_lane *l
                      overflow->absorber_count - 1);
     }
     if (overflow->spoils >= 0)
-        add_line(page, "", "  first finite result that is wrong by it", &lane->nodes[overflow->spoils]);
+        add_line(page, "", "  first finite result that is wrong by it",
+                 &lane->nodes[overflow->spoils]);
     if (overflow->reaches_output)
         ulp_text_add(page->out, "    reaches an output\n");
 }
@@ -142,6 +145,19 @@ static void add_tight(const struct ulp_page *page, const struct ulp_audit_lane *
         add_line(page, page->yellow, count, &lane->nodes[first]);
 }
 
+/* How near the decision was. */
+static void add_margin(const struct ulp_page *page, const struct ulp_audit_node *node)
+{
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_divergence *divergence = node->outputs[o].divergence;
+        if (divergence && !isnan(divergence->margin))
+            ulp_text_add(page->out,
+                         "    at element %zu what the reference decides is ahead by %.3g, and the "
+                         "error of that is %.3g\n",
+                         divergence->first, divergence->margin, divergence->margin_error);
+    }
+}
+
 void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane)
 {
     if (lane->first_born >= 0)
@@ -150,9 +166,11 @@ void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane 
         ulp_text_add(page->out,
                      "  no overflow: every value that is finite in the reference stays finite\n");
     add_fates(page, lane);
-    if (lane->first_decided >= 0)
+    if (lane->first_decided >= 0) {
         add_line(page, page->yellow, "first to diverge from the reference",
                  &lane->nodes[lane->first_decided]);
+        add_margin(page, &lane->nodes[lane->first_decided]);
+    }
     add_tight(page, lane);
     add_constants(page, lane, true);
     add_constants(page, lane, false);

@@ -47,6 +47,36 @@ static const char *find_remark(const struct ulp_audit_output *output)
     return ulp_is_float_output(output) ? NULL : "equals the reference";
 }
 
+/* Under an output that has diverged: how, and what it is when decisions are the reference's. */
+static void add_divergence(const struct ulp_page *page, const struct ulp_divergence *divergence)
+{
+    const struct ulp_metrics *followed = &divergence->followed.metrics;
+    const struct ulp_matched *matched = &divergence->matched;
+    struct ulp_text *out = page->out;
+    if (divergence->reshaped)
+        ulp_text_add(out, "      its shape differs\n");
+    else if (divergence->differing)
+        ulp_text_add(out, "      %zu of %zu differ, first at element %zu\n", divergence->differing,
+                     divergence->count, divergence->first);
+    if (divergence->followed.given && followed->diverged)
+        ulp_text_add(out, "      it differs with the reference's decisions, too\n");
+    else if (divergence->followed.given && followed->nonfinite)
+        ulp_text_add(out, "      with the reference's decisions: %zu values are not finite\n",
+                     followed->nonfinite);
+    else if (divergence->followed.given && !(followed->rms > 0))
+        ulp_text_add(out, "      with the reference's decisions: equal\n");
+    else if (divergence->followed.given)
+        ulp_text_add(out, "      with the reference's decisions: rms %.2e, max abs %.2e, %.1f dB\n",
+                     followed->rms, followed->max_abs, followed->sqnr_db);
+    if (matched->given && matched->differing)
+        ulp_text_add(out,
+                     "      as a list: %zu of %zu rows in another place; rms %.2e, max abs %.2e\n",
+                     matched->moved, matched->rows, matched->rms, matched->max_abs);
+    else if (matched->given)
+        ulp_text_add(out, "      as a list: the same %zu rows, %zu in another place\n",
+                     matched->rows, matched->moved);
+}
+
 void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *lane)
 {
     ulp_text_add(page->out, "  %s%10s%10s%10s%10s%9s%10s  %s%s\n", page->dim, "ref rms", "rms",
@@ -64,6 +94,8 @@ void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *
                          m->nonfinite);
         ulp_page_name(page, output->name, 63);
         ulp_text_add(page->out, "%s\n", m->nonfinite || m->diverged ? page->off : "");
+        if (m->diverged && output->divergence)
+            add_divergence(page, output->divergence);
     }
 }
 

@@ -88,6 +88,28 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
         ulp_text_add(out, "No output can be compared");
 }
 
+/* Of outputs that have diverged the one that is worst with the reference's decisions. */
+static void add_followed(struct ulp_text *out, const struct ulp_audit_node *outputs)
+{
+    const struct ulp_metrics *worst = NULL;
+    const char *name = NULL;
+    for (size_t o = 0; o < outputs->output_count; o++) {
+        const struct ulp_divergence *divergence = outputs->outputs[o].divergence;
+        if (!divergence || !divergence->followed.given || divergence->followed.metrics.diverged ||
+            (worst && !(divergence->followed.metrics.sqnr_db < worst->sqnr_db)))
+            continue;
+        worst = &divergence->followed.metrics;
+        name = outputs->outputs[o].name;
+    }
+    if (!worst)
+        return;
+    if (worst->rms > 0)
+        ulp_text_show(out, "; with the reference's decisions %s is at %.1f dB", name,
+                      worst->sqnr_db);
+    else if (worst->count && !worst->nonfinite)
+        ulp_text_add(out, "; with the reference's decisions they are equal");
+}
+
 void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
 {
     const struct ulp_audit_output *worst = find_worst(&lane->outputs),
@@ -101,6 +123,7 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
                       "diverges from the reference at node %zu %s (%s): output %s "
                       "follows other indices or branches",
                       decided->index, decided->name, decided->op, diverged->name);
+        add_followed(out, &lane->outputs);
         if (worst) {
             ulp_text_add(out, "; ");
             add_error(out, worst);

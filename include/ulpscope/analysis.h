@@ -43,6 +43,31 @@ struct ulp_audit_samples {
     struct ulp_metrics single_limit, entire_limit, introduced_limit, carried_limit;
 };
 
+/* An output that has diverged: it is, or follows, an index, a decision or a shape that the
+ * reference has otherwise. Of the first sample in which it did, but for `followed`. */
+struct ulp_divergence {
+    bool reshaped; /* its shape is another, and the rest but `followed` is not known */
+    /* of integers: how many elements differ, of how many, and the first of them */
+    size_t differing, count, first;
+    /* where the node itself decided (TopK, ArgMax, ArgMin, comparisons, Cast to integers), at that
+     * element: how far the reference's choice is ahead of the lane's (Cast: from a whole number),
+     * and the lane's error of that; NaN: not known */
+    double margin, margin_error;
+    /* with every decision taken as the reference takes it (ulp_auditor_follower): its figures, of
+     * the worst sample; count 0 and diverged when it differs in kind even so */
+    struct ulp_followed {
+        bool given;
+        struct ulp_metrics metrics;
+    } followed;
+    /* of the graph's outputs: as a list, each row beside the nearest that is left. moved: rows
+     * that are in another place; differing: rows that are not equal */
+    struct ulp_matched {
+        bool given;
+        double rms, max_abs;
+        size_t rows, moved, differing;
+    } matched;
+};
+
 struct ulp_audit_output {
     char *name;
     enum ulp_type type;
@@ -52,7 +77,8 @@ struct ulp_audit_output {
     struct ulp_metrics single, entire, introduced, carried;
     /* NULL: the node ran in one sample, whose figures are the means and the limits, too */
     struct ulp_audit_samples *samples;
-    struct ulp_range range; /* over all samples: rms of rms, max of max, min of min */
+    struct ulp_divergence *divergence; /* NULL: it has not diverged in any sample */
+    struct ulp_range range;            /* over all samples: rms of rms, max of max, min of min */
     size_t worst_sample;
     /* with a reference model (ulp_auditor_truth): it computes no value of this name and shape, so
      * entire and carried are not defined (count 0); single and introduced are of this model */
@@ -88,9 +114,40 @@ struct ulp_audit_node {
     bool decided;
     /* the node that computes its first non-constant input; -1: none, an input of the graph */
     ptrdiff_t source;
+    /* of the error of the outputs that ulp_attribution explains, means over samples; NaN: not
+     * known. share: what the error introduced here makes of it; gain: what would go if this node
+     * alone were computed in the reference and its result rounded as it is now; condition: the
+     * relative change of the outputs, along their error, by one of this value, its elements
+     * changing independently */
+    double share, gain, condition;
+    double share_worst; /* the share of the sample where it is largest in magnitude */
+    /* derivatives stop here: what is upstream has no share through it */
+    bool stops;
     /* its relative error (entire.rms / ref_rms) over the largest of its inputs', the largest over
      * rounds and samples; NaN: no input has an error */
     double grew;
+};
+
+/* Whose error the error of the outputs is: with e = P - R at the outputs, d what a node introduces
+ * and J the derivative of the outputs by it at (P + R) / 2, its share is <e, J d> / <e, e>. Shares
+ * and `inputs` add up to 1 but for the residual. Of several outputs the mean. */
+struct ulp_attribution {
+    bool given;
+    const char *reason; /* why there is none; NULL: it was not asked for */
+    char *output;       /* what is explained, as it was asked for; NULL: all float outputs */
+    size_t sample_count;
+    double sum, residual; /* means over samples; residual = 1 - sum */
+    double worst;         /* the residual of the sample where it is largest in magnitude */
+    double inputs;        /* share of rounding the model's inputs */
+    /* Nodes of the main graph, tried in the first sample, as shares of its error. share: predicted;
+     * held: what the error of the outputs loses when this node alone makes none and all others make
+     * exactly theirs. gain: predicted; kept: what it loses in a run with the node kept in the
+     * reference, in which every rounding behind it falls anew */
+    size_t verified_count;
+    struct ulp_verified {
+        size_t node;
+        double share, held, gain, kept;
+    } * verified;
 };
 
 struct ulp_audit_lane {
@@ -131,6 +188,7 @@ struct ulp_audit_lane {
     size_t node_count;
     struct ulp_audit_node *nodes;
     struct ulp_audit_node outputs; /* the graph's outputs */
+    struct ulp_attribution attribution;
     /* index into nodes of the first where non-finite values are born that are not absorbed; -1:
      * none */
     ptrdiff_t first_born;
@@ -227,6 +285,12 @@ ULP_API enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thr
                                             struct ulp_error *error);
 ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
 
+/* Whether something has diverged in the current sample. If so, a second run of it with
+ * ulp_run_options.follow (and without audit) and this observer gives every output that diverged
+ * figures with the reference's decisions. */
+ULP_API bool ulp_auditor_has_diverged(const struct ulp_auditor *auditor);
+ULP_API struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor);
+
 /* The values of another model as the truth: what a graph that was rewritten (converted to FP16,
  * quantised, fused) is measured against is then the original's value of the same name and shape,
  * computed in the reference arithmetic from the same inputs. For a value with a partner r,
@@ -255,6 +319,31 @@ ULP_API enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor,
 ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                            struct ulp_error *error);
 ULP_API void ulp_audit_free(struct ulp_audit *audit);
+
+/* Attributes the error of the outputs to the nodes: an observer beside the auditor's in the same
+ * runs. output: "NAME" of a float value of the main graph, "NAME[i,j]" of one element, or
+ * "NAME[a]-NAME[b]" of a difference (a margin between classes); NULL: every float output of the
+ * graph, each divided by its own error. Before each run ulp_attributor_sample with its inputs,
+ * which stay the caller's until ulp_attributor_sweep after it, which goes back through the graph;
+ * at the end ulp_attributor_finish writes into the audit. Values are kept from the run to the
+ * sweep, in FP32, within a third of the memory limit: where they do not fit there are no shares,
+ * and the reason is told. */
+struct ulp_attributor;
+ULP_API enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
+                                              int thread_count, struct ulp_attributor **out,
+                                              struct ulp_error *error);
+ULP_API void ulp_attributor_free(struct ulp_attributor *attributor);
+ULP_API struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
+ULP_API enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
+                                              const struct ulp_tensor_set *inputs,
+                                              struct ulp_error *error);
+/* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
+ * random ones, each in runs of its own (ulp_verified). */
+ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);
+ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
+                                             struct ulp_error *error);
+ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,
+                                              struct ulp_audit *audit, struct ulp_error *error);
 
 /* Recompute the reference mpfr:P of a model at mpfr:2P on one sample and compare: how many digits
  * is it good for? Merges the worse into *certificate (zero-initialise before the first sample; free
@@ -318,7 +407,8 @@ struct ulp_crossing_list {
  * after "ARITH:", "OUTPUT:" or "ARITH:OUTPUT:", of those alone ("fp16:logits:sqnr_db=40").
  *
  * What cannot be compared does not meet it, nor does an audit of inputs that are not finite, unless
- * allow_nonfinite_inputs. An output that has diverged is not compared: it meets every limit but
+ * allow_nonfinite_inputs. Of an output that has diverged the figures with the reference's decisions
+ * count (ulp_divergence.followed); without such it is not compared: it meets every limit but
  * `diverged`, unless no other output is left. Met by all: an empty list. Unknown metric, arithmetic
  * or output: ULP_ERROR_USAGE with those there are. */
 ULP_API enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,

@@ -147,6 +147,9 @@ struct ulp_arithmetic {
      * function is correctly rounded */
     bool cuda_functions;
     enum ulp_constants constants;
+    /* scales of QuantizeLinear and DequantizeLinear are lowered like other constants; false: they
+     * stay as the model declares them, as engines keep them */
+    bool scales_lowered;
     struct ulp_schedule schedule;
 };
 
@@ -163,7 +166,7 @@ struct ulp_arithmetic {
  *   unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N,
  *   epilogue=fused|rounded, qdq=float|integer,
  *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded),
- *   constants=saturated|ieee|tensorrt|onnxconverter-common.
+ *   constants=saturated|ieee|tensorrt|onnxconverter-common, qdq-scales=declared|lowered.
  * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of
  * the same format but a unit's accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes
  * no parts. More in src/number/README.md section 5.

@@ -205,6 +205,9 @@ struct ulp_run_options {
     /* instead: lanes 1.. compute only contractions, each on the reference's inputs; events show
      * that P(r) as entire, and NULL for other nodes */
     bool isolated;
+    /* lanes 1.. decide as the reference does: integers that a node makes of floats (indices,
+     * comparisons, but not quantised amounts) are the reference's, and TopK picks by them */
+    bool follow;
 };
 
 /* What a run cost. */
@@ -233,7 +236,10 @@ struct ulp_operator_info {
     bool formula;     /* defined by a formula */
     const char *work; /* "formulas", "moves elements", "contraction" or "control flow" */
     const char *text; /* the formula or its epilogue, or NULL */
+    size_t index;
 };
 ULP_API bool ulp_operator_info(size_t index, struct ulp_operator_info *out);
+/* Formula number i of those that the computation of row `index` calls, NULL behind the last. */
+ULP_API const char *ulp_operator_info_formula(size_t index, size_t i);
 
 #endif

@@ -20,6 +20,8 @@ static const char documentation[] =
     "  an INT8 kernel does\n"
     "functions=rounded|cuda: every function correctly rounded, or erf, exp and sigmoid as CUDA's\n"
     "  library computes them (the default with a matrix unit)\n"
+    "qdq-scales=declared|lowered: scales of QuantizeLinear and DequantizeLinear as the model\n"
+    "  declares them, or lowered like other constants\n"
     "constants=saturated|ieee|tensorrt|onnxconverter-common: constants beyond the largest value\n"
     "  become that value, or infinite, or what that converter makes of them\n\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"

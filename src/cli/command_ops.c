@@ -8,7 +8,8 @@
 
 static const char documentation[] =
     "List the operators that this version computes: name, opset versions, and the formula that "
-    "defines the operator. Then count how many operators of each opset are covered, and say why "
+    "defines the operator, or the formulas that its computation calls. Then count how many "
+    "operators of each opset are covered, and say why "
     "the others are not."
     "\vExamples:\n"
     "  ulpscope ops              every operator, and the coverage of each opset\n"
@@ -50,6 +51,9 @@ static void print_row(const struct ulp_operator_info *row)
         : row->text  ? "contraction, then "
                      : row->work,
         row->text ? row->text : "");
+    const char *text;
+    for (size_t i = 0; (text = ulp_operator_info_formula(row->index, i)); i++)
+        say(stdout, "%44s with formula: %s\n", "", text);
 }
 
 /* How many of the names are no operator's; each is said. */

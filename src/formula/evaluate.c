@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-static struct ulp_strip_place place_of(const struct worker *worker, uint64_t stream,
+static struct ulp_strip_place place_of(const struct ulp_tape_worker *worker, uint64_t stream,
                                        size_t position)
 {
     return (struct ulp_strip_place){.stream = stream,
@@ -15,12 +15,12 @@ static struct ulp_strip_place place_of(const struct worker *worker, uint64_t str
 
 /* Offsets in the tensor of positions [first, first + n) of the row, or NULL when they are base + i
  * * stride. */
-static const int64_t *find_offsets(const struct worker *worker, const struct ulp_operand *operand,
-                                   size_t first, size_t n)
+static const int64_t *find_offsets(const struct ulp_tape_worker *worker,
+                                   const struct ulp_operand *operand, size_t first, size_t n)
 {
     if (!worker->positions)
         return operand->position_offset ? operand->position_offset + first : NULL;
-    int64_t *offsets = slot_of(worker, worker->plan->offsets_slot);
+    int64_t *offsets = ulp_slot_of(worker, worker->plan->offsets_slot);
     for (size_t i = 0; i < n; i++) {
         const int32_t position = worker->positions[first + i];
         offsets[i] = operand->position_offset ? operand->position_offset[position]
@@ -29,30 +29,30 @@ static const int64_t *find_offsets(const struct worker *worker, const struct ulp
     return offsets;
 }
 
-static void load_element(struct worker *worker, int index, size_t first, size_t n)
+static void load_element(struct ulp_tape_worker *worker, int index, size_t first, size_t n)
 {
-    const struct plan *plan = worker->plan;
-    const struct step *step = &plan->steps[index];
+    const struct ulp_tape_plan *plan = worker->plan;
+    const struct ulp_tape_step *step = &plan->steps[index];
     const struct ulp_operand *operand = step->operand;
-    int64_t base = row_base(operand, worker->row);
+    int64_t base = ulp_row_base(operand, worker->row);
     if (step->direct) {
-        worker->values[index] = element_at(operand->tensor, base + (int64_t)first);
+        worker->values[index] = ulp_tape_element(operand->tensor, base + (int64_t)first);
         return;
     }
     const int64_t *offsets = find_offsets(worker, operand, first, n);
     if (!offsets)
         base += (int64_t)first * operand->position_stride;
-    plan->table->load(&plan->rule, slot_of(worker, step->strip), operand->tensor, base, offsets,
+    plan->table->load(&plan->rule, ulp_slot_of(worker, step->strip), operand->tensor, base, offsets,
                       operand->position_stride, n);
 }
 
-static void store_output(struct worker *worker, const struct output *output, const void *values,
-                         size_t first, size_t n)
+static void store_output(struct ulp_tape_worker *worker, const struct ulp_tape_output *output,
+                         const void *values, size_t first, size_t n)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_operand *operand = output->operand;
     struct ulp_tensor tensor = output->tensor;
-    int64_t base = row_base(operand, worker->row);
+    int64_t base = ulp_row_base(operand, worker->row);
     const int64_t *offsets = output->per_position ? find_offsets(worker, operand, first, n) : NULL;
     if (!offsets)
         base += (int64_t)first * operand->position_stride;
@@ -62,10 +62,10 @@ static void store_output(struct worker *worker, const struct output *output, con
 }
 
 /* One instruction that changes from position to position, on n positions from `first`. */
-static void run_element(struct worker *worker, int index, size_t first, size_t n)
+static void run_element(struct ulp_tape_worker *worker, int index, size_t first, size_t n)
 {
-    const struct plan *plan = worker->plan;
-    const struct step *step = &plan->steps[index];
+    const struct ulp_tape_plan *plan = worker->plan;
+    const struct ulp_tape_step *step = &plan->steps[index];
     const void *arguments[3] = {NULL, NULL, NULL};
     if (step->kind == ULP_TAPE_OPERAND) {
         load_element(worker, index, first, n);
@@ -76,10 +76,11 @@ static void run_element(struct worker *worker, int index, size_t first, size_t n
             arguments[k] = worker->values[step->arguments[k]];
     void *out;
     if (step->direct_output < 0) {
-        out = slot_of(worker, step->strip);
+        out = ulp_slot_of(worker, step->strip);
     } else {
-        const struct output *output = &plan->outputs[step->direct_output];
-        out = element_at(&output->tensor, row_base(output->operand, worker->row) + (int64_t)first);
+        const struct ulp_tape_output *output = &plan->outputs[step->direct_output];
+        out = ulp_tape_element(&output->tensor,
+                               ulp_row_base(output->operand, worker->row) + (int64_t)first);
     }
     if (step->kind == ULP_TAPE_SCAN)
         ulp_evaluate_scan(worker, step, out, arguments[0], 1, first, n,
@@ -91,49 +92,51 @@ static void run_element(struct worker *worker, int index, size_t first, size_t n
                        place_of(worker, step->stream, first));
 }
 
-/* A REACH_ROW value is there: spread it when strips of elements use it. */
-static void spread_row(const struct worker *worker, const struct step *step)
+/* A ULP_REACH_ROW value is there: spread it when strips of elements use it. */
+static void spread_row(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
 {
-    const struct plan *plan = worker->plan;
-    if (step->wide)
-        plan->table->spread(&plan->rule, slot_of(worker, step->strip), row_value(worker, step), 0,
+    const struct ulp_tape_plan *plan = worker->plan;
+    if (step->spread)
+        plan->table->spread(&plan->rule, ulp_slot_of(worker, step->strip),
+                            ulp_row_value(worker, step), 0,
                             worker->length < plan->width ? worker->length : plan->width);
 }
 
 /* The values of n rows from the worker's on; more than one only without folds. */
-static void run_row_values(struct worker *worker, const struct step *step, size_t n)
+static void run_row_values(struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                           size_t n)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_operand *operand = step->operand;
-    void *out = slot_of(worker, step->one);
+    void *out = ulp_slot_of(worker, step->one);
     const void *arguments[3] = {NULL, NULL, NULL};
     if (step->kind == ULP_TAPE_OPERAND) {
         const int64_t *offsets = operand->row_offset ? operand->row_offset + worker->row : NULL;
         plan->table->load(&plan->rule, out, operand->tensor,
-                          offsets ? 0 : row_base(operand, worker->row), offsets,
+                          offsets ? 0 : ulp_row_base(operand, worker->row), offsets,
                           operand->row_stride, n);
     } else if (step->kind == ULP_TAPE_ROW_SIZE) {
         ulp_evaluate_row_size(worker, out, n, place_of(worker, step->stream, 0));
     } else {
         for (int k = 0; k < 3; k++)
             if (step->arguments[k] >= 0)
-                arguments[k] = slot_of(worker, plan->steps[step->arguments[k]].one);
+                arguments[k] = ulp_slot_of(worker, plan->steps[step->arguments[k]].one);
         step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], n,
                        place_of(worker, step->stream, 0));
     }
 }
 
-static void run_row_value(struct worker *worker, const struct step *step)
+static void run_row_value(struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
 {
     run_row_values(worker, step, 1);
     spread_row(worker, step);
 }
 
 /* The worker's row's values, computed for more rows, below `last`, when they are not there. */
-static void prepare_row(struct worker *worker, size_t last)
+static void prepare_row(struct ulp_tape_worker *worker, size_t last)
 {
-    const struct plan *plan = worker->plan;
-    const struct step_list *part = &plan->row_part[0];
+    const struct ulp_tape_plan *plan = worker->plan;
+    const struct ulp_tape_steps *part = &plan->row_part[0];
     if (worker->row - worker->prepared_row >= worker->prepared_count) {
         worker->prepared_row = worker->row;
         worker->prepared_count =
@@ -146,62 +149,63 @@ static void prepare_row(struct worker *worker, size_t last)
         spread_row(worker, &plan->steps[part->items[i]]);
 }
 
-static void begin_fold(const struct worker *worker, const struct step *step)
+static void begin_fold(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
 {
-    const struct plan *plan = worker->plan;
-    ulp_fold_begin(slot_of(worker, step->fold), &plan->sum_rule, step->fold_kind, plan->order);
+    const struct ulp_tape_plan *plan = worker->plan;
+    ulp_fold_begin(ulp_slot_of(worker, step->fold), &plan->sum_rule, step->fold_kind, plan->order);
 }
 
-static void add_fold(const struct worker *worker, const struct step *step, size_t first, size_t n)
+static void add_fold(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                     size_t first, size_t n)
 {
-    ulp_fold_add(slot_of(worker, step->fold),
+    ulp_fold_add(ulp_slot_of(worker, step->fold),
                  ulp_evaluate_widen(worker, worker->values[step->arguments[0]], n), n,
                  place_of(worker, step->stream, first));
 }
 
-static void end_fold(const struct worker *worker, const struct step *step)
+static void end_fold(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
 {
-    const struct plan *plan = worker->plan;
-    void *sum = slot_of(worker, plan->sum_slot);
-    ulp_fold_end(slot_of(worker, step->fold), sum);
-    ulp_evaluate_narrow(worker, slot_of(worker, step->one), sum, 1,
+    const struct ulp_tape_plan *plan = worker->plan;
+    void *sum = ulp_slot_of(worker, plan->sum_slot);
+    ulp_fold_end(ulp_slot_of(worker, step->fold), sum);
+    ulp_evaluate_narrow(worker, ulp_slot_of(worker, step->one), sum, 1,
                         (struct ulp_strip_place){.stream = ~step->stream, .first = worker->row});
     spread_row(worker, step);
 }
 
-static void store_strip(struct worker *worker, size_t first, size_t n)
+static void store_strip(struct ulp_tape_worker *worker, size_t first, size_t n)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     for (int i = 0; i < plan->output_count; i++) {
-        const struct output *output = &plan->outputs[i];
+        const struct ulp_tape_output *output = &plan->outputs[i];
         if (output->per_position && plan->steps[output->step].direct_output < 0)
             store_output(worker, output, worker->values[output->step], first, n);
     }
 }
 
-static void store_row(struct worker *worker)
+static void store_row(struct ulp_tape_worker *worker)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     for (int i = 0; i < plan->output_count; i++)
         if (!plan->outputs[i].per_position)
             store_output(worker, &plan->outputs[i],
-                         row_value(worker, &plan->steps[plan->outputs[i].step]), 0, 1);
+                         ulp_row_value(worker, &plan->steps[plan->outputs[i].step]), 0, 1);
 }
 
 /* A row that fits in a strip: every instruction once, in the tape's order. */
-static void run_short_row(struct worker *worker)
+static void run_short_row(struct ulp_tape_worker *worker)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     const size_t n = worker->length;
     for (int i = 0; i < plan->program.count; i++) {
         const int index = plan->program.items[i];
-        const struct step *step = &plan->steps[index];
+        const struct ulp_tape_step *step = &plan->steps[index];
         if (step->kind == ULP_TAPE_FOLD) {
             begin_fold(worker, step);
             if (n)
                 add_fold(worker, step, 0, n);
             end_fold(worker, step);
-        } else if (step->reach == REACH_ROW) {
+        } else if (step->reach == ULP_REACH_ROW) {
             run_row_value(worker, step);
         } else if (n) {
             run_element(worker, index, 0, n);
@@ -211,12 +215,12 @@ static void run_short_row(struct worker *worker)
         store_strip(worker, 0, n);
 }
 
-static void run_long_row(struct worker *worker)
+static void run_long_row(struct ulp_tape_worker *worker)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     for (int phase = 0; phase < plan->phase_count; phase++) {
-        const struct step_list *row = &plan->row_part[phase], *folds = &plan->fold_part[phase];
-        const struct step_list *elements = &plan->element_part[phase];
+        const struct ulp_tape_steps *row = &plan->row_part[phase], *folds = &plan->fold_part[phase];
+        const struct ulp_tape_steps *elements = &plan->element_part[phase];
         const bool stores = phase == plan->phase_count - 1;
         for (int i = 0; i < row->count; i++)
             run_row_value(worker, &plan->steps[row->items[i]]);
@@ -226,7 +230,7 @@ static void run_long_row(struct worker *worker)
              first += plan->width) {
             const size_t rest = worker->length - first, n = rest < plan->width ? rest : plan->width;
             for (int i = 0; i < elements->count; i++) {
-                const struct step *step = &plan->steps[elements->items[i]];
+                const struct ulp_tape_step *step = &plan->steps[elements->items[i]];
                 if (step->kind == ULP_TAPE_FOLD)
                     add_fold(worker, step, first, n);
                 else
@@ -243,15 +247,15 @@ static void run_long_row(struct worker *worker)
 static enum ulp_status run_rows(void *context, size_t first, size_t last, int number,
                                 struct ulp_error *error)
 {
-    const struct plan *plan = context;
-    struct worker *worker;
+    const struct ulp_tape_plan *plan = context;
+    struct ulp_tape_worker *worker;
     const enum ulp_status status = ulp_evaluate_worker(&worker, plan, number, error);
     if (status != ULP_OK)
         return status;
     for (size_t row = first; row < last; row++) {
         worker->row = row;
         if (plan->rows->window) {
-            int32_t *positions = slot_of(worker, plan->positions_slot);
+            int32_t *positions = ulp_slot_of(worker, plan->positions_slot);
             worker->length = plan->rows->window(plan->rows->window_context, row, positions);
             worker->positions = worker->length < plan->rows->row_length ? positions : NULL;
         }
@@ -265,9 +269,9 @@ static enum ulp_status run_rows(void *context, size_t first, size_t last, int nu
 }
 
 /* Rows [first, last), as many at once as their values are computed ahead. */
-static void run_batches(struct worker *worker, size_t first, size_t last)
+static void run_batches(struct ulp_tape_worker *worker, size_t first, size_t last)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     for (size_t row = first, count; row < last; row += count) {
         worker->row = row;
         prepare_row(worker, last);
@@ -280,9 +284,9 @@ static void run_batches(struct worker *worker, size_t first, size_t last)
 static enum ulp_status run_strips(void *context, size_t first, size_t last, int number,
                                   struct ulp_error *error)
 {
-    const struct plan *plan = context;
+    const struct ulp_tape_plan *plan = context;
     const size_t length = plan->rows->row_length, strips = (length + plan->width - 1) / plan->width;
-    struct worker *worker;
+    struct ulp_tape_worker *worker;
     const enum ulp_status status = ulp_evaluate_worker(&worker, plan, number, error);
     if (status != ULP_OK)
         return status;
@@ -315,7 +319,7 @@ static enum ulp_status run_strips(void *context, size_t first, size_t last, int 
 
 /* Nanoseconds of all instructions on one element, roughly (doc/performance.md): only who works on
  * it depends on them. */
-static double estimate_element(const struct plan *plan, const struct ulp_tape *tape)
+static double estimate_element(const struct ulp_tape_plan *plan, const struct ulp_tape *tape)
 {
     static const struct cost {
         double step, function;
@@ -338,7 +342,7 @@ static double estimate_element(const struct plan *plan, const struct ulp_tape *t
     return sum;
 }
 
-static enum ulp_status run_plan(const struct plan *plan, const struct ulp_tape *tape,
+static enum ulp_status run_plan(const struct ulp_tape_plan *plan, const struct ulp_tape *tape,
                                 struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_rows *rows = plan->rows;
@@ -361,7 +365,7 @@ static enum ulp_status run_plan(const struct plan *plan, const struct ulp_tape *
 enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error)
 {
     struct ulp_arena *arena;
-    struct plan plan;
+    struct ulp_tape_plan plan;
     enum ulp_status status = ulp_arena_create(&arena, ulp_pool_scratch(call->pool), error);
     if (status != ULP_OK)
         return status;

@@ -1,8 +1,8 @@
 /* Running a tape, inside formula/: rows in evaluate.c, and in evaluate_X.c the plan of one run, its
  * memory, a worker's memory, tiles of rows.
  *
- * A value changes never (REACH_RUN: constants, scalar operands and what depends on them only), from
- * row to row, or from position to position. Elements are computed a strip at a time; a fold's
+ * A value changes never (ULP_REACH_RUN: constants, scalar operands and what depends on them only),
+ * from row to row, or from position to position. Elements are computed a strip at a time; a fold's
  * result is known one phase after the strips it sums, so a row longer than a strip is walked once
  * per phase and its elements are computed again: the same instructions on the same operands at the
  * same places of the stochastic stream, hence the same bits. */
@@ -13,59 +13,60 @@
 #include "formula/tape.h"
 #include "number/strip/chain.h"
 
-enum reach { REACH_RUN, REACH_ROW, REACH_ELEMENT };
+enum ulp_reach { ULP_REACH_RUN, ULP_REACH_ROW, ULP_REACH_ELEMENT };
 
 /* Primitives that are run together: the running value is that of `input`, then each link's. */
-#define CHAIN_LINKS_MAX 8
-struct chain {
+#define ULP_TAPE_LINKS_MAX 8
+struct ulp_tape_chain {
     int input, link_count;
-    int arguments[CHAIN_LINKS_MAX];               /* the links' operands; -1: none */
-    struct ulp_chain_link links[CHAIN_LINKS_MAX]; /* without operands */
+    int arguments[ULP_TAPE_LINKS_MAX];               /* the links' operands; -1: none */
+    struct ulp_chain_link links[ULP_TAPE_LINKS_MAX]; /* without operands */
 };
 
 /* One instruction prepared for this run. Slots are byte offsets in a worker's memory. */
-struct step {
+struct ulp_tape_step {
     enum ulp_tape_kind kind;
-    enum reach reach;
+    enum ulp_reach reach;
     int phase, arguments[3];
     bool needed;
-    bool wide;           /* REACH_ROW, and strips of elements use it: it is spread over a strip */
-    bool carried;        /* an operand whose elements are the carrier's, byte for byte */
-    bool direct;         /* and which is always used where it lies in the tensor */
-    bool kept;           /* in tiles: later phases use the values of all positions again */
-    int direct_output;   /* the output whose memory the result is computed into; -1: none */
-    bool inside;         /* a member of the chain that ends with step `head`, which computes it */
-    int head;            /* else this step */
-    struct chain *chain; /* that ends with this step; NULL: the function */
+    bool spread;       /* ULP_REACH_ROW, and strips of elements use it: it is spread over a strip */
+    bool native;       /* an operand whose elements are the carrier's, byte for byte */
+    bool direct;       /* and which is always used where it lies in the tensor */
+    bool kept;         /* in tiles: later phases use the values of all positions again */
+    int direct_output; /* the output whose memory the result is computed into; -1: none */
+    bool inside;       /* a member of the chain that ends with step `head`, which computes it */
+    int head;          /* else this step */
+    struct ulp_tape_chain *chain; /* that ends with this step; NULL: the function */
     enum ulp_fold fold_kind;
     ulp_strip_fn *function;
     const struct ulp_operand *operand;
     const char *constant;
     uint64_t stream;
-    /* REACH_ROW: the value, of rows_ahead rows; in tiles one value for each row */
+    /* ULP_REACH_ROW: the value, of rows_ahead rows; in tiles one value for each row */
     size_t one;
-    /* REACH_ELEMENT: a register, or all positions kept; wide and REACH_RUN: the value spread */
+    /* ULP_REACH_ELEMENT: a register, or all positions kept; spread and ULP_REACH_RUN: the value
+     * spread */
     size_t strip;
     size_t fold; /* of folds: their state; in tiles, and of scans: partial results of the rows */
 };
 
-struct output {
+struct ulp_tape_output {
     const struct ulp_operand *operand;
     struct ulp_tensor tensor;
     const struct ulp_format *storage; /* NULL: the value is stored as it is */
     int step;
     bool per_position; /* one value per position, else one per row */
-    bool carried;      /* the tensor's elements are the carrier's, byte for byte */
+    bool native;       /* the tensor's elements are the carrier's, byte for byte */
     uint64_t stream;
 };
 
 /* Instructions in order of dependency. */
-struct step_list {
+struct ulp_tape_steps {
     int *items;
     int count;
 };
 
-struct plan {
+struct ulp_tape_plan {
     const struct ulp_rows *rows;
     struct ulp_strip_rule rule, sum_rule; /* of the compute format and of the accumulator */
     /* the accumulator's carrier, rounding to the compute format */
@@ -87,109 +88,112 @@ struct plan {
     bool tiles;     /* strips hold positions of several rows, tile_rows at most */
     bool keep;      /* all positions of a tile fit in memory at once */
     size_t tile_rows;
-    size_t rows_ahead; /* without folds REACH_ROW values are computed for so many rows at once */
-    size_t width;      /* values in a strip */
+    size_t
+        rows_ahead; /* without folds ULP_REACH_ROW values are computed for so many rows at once */
+    size_t width;   /* values in a strip */
     int step_count, output_count, phase_count;
-    struct step *steps;
-    struct output *outputs;      /* the wanted ones */
-    struct step_list once;       /* REACH_RUN */
-    struct step_list program;    /* all others, folds among them */
-    struct step_list *row_part;  /* by phase: REACH_ROW except folds */
-    struct step_list *fold_part; /* by phase */
-    /* by phase: folds; REACH_ELEMENT that they, in the last outputs, need */
-    struct step_list *element_part;
+    struct ulp_tape_step *steps;
+    struct ulp_tape_output *outputs;  /* the wanted ones */
+    struct ulp_tape_steps once;       /* ULP_REACH_RUN */
+    struct ulp_tape_steps program;    /* all others, folds among them */
+    struct ulp_tape_steps *row_part;  /* by phase: ULP_REACH_ROW except folds */
+    struct ulp_tape_steps *fold_part; /* by phase */
+    /* by phase: folds; ULP_REACH_ELEMENT that they, in the last outputs, need */
+    struct ulp_tape_steps *element_part;
     size_t values_slot, converted_slot, sum_slot, unit_slot, partial_slot, size_slot,
         positions_slot, offsets_slot;
     size_t classes_slot, members_slot, indices_slot, ids_slot, addresses_slot, gathered_slot;
     size_t worker_bytes;
     struct ulp_budget *scratch; /* what workers' memory is charged to */
     int worker_count;
-    struct worker **workers; /* NULL until used */
+    struct ulp_tape_worker **workers; /* NULL until used */
 };
 
 /* One worker's memory: this, then the slots. */
-struct worker {
-    const struct plan *plan;
+struct ulp_tape_worker {
+    const struct ulp_tape_plan *plan;
     const void **values;      /* by instruction: what strips of elements read */
     size_t row, length;       /* the row and its number of positions */
     const int32_t *positions; /* those that exist; NULL: all of them */
-    /* rows whose REACH_ROW values are there, in a tape without folds */
+    /* rows whose ULP_REACH_ROW values are there, in a tape without folds */
     size_t prepared_row, prepared_count;
     size_t ahead; /* this row's place among them */
 };
 
 /* A tile's rows in a tensor: row i's offset is base + (offsets ? offsets[i] : i * stride). */
-struct row_address {
+struct ulp_row_address {
     int64_t base, stride;
     const int64_t *offsets;
 };
 
 /* Rows of a tile whose windows have the same positions. */
-struct window_class {
+struct ulp_window_class {
     uint64_t id;
     int first_row, last_row; /* a chain through the tile's rows */
 };
 
 /* Check and prepare; everything in the arena. */
-enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape_call *call,
+enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
                                   struct ulp_arena *arena, struct ulp_error *error);
 /* Its second half: memory and orders. False: out of memory. */
-bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena);
+bool ulp_evaluate_lay(struct ulp_tape_plan *plan, struct ulp_arena *arena);
 /* Joins instructions to chains. False: out of memory. */
-bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
+bool ulp_evaluate_find_chains(struct ulp_tape_plan *plan, const struct ulp_tape *tape,
                               struct ulp_arena *arena);
 /* The chain that ends with `step`, on n elements of the worker's row or tile. */
-void ulp_evaluate_chain(const struct worker *worker, const struct step *step, void *out, size_t n);
+void ulp_evaluate_chain(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                        void *out, size_t n);
 /* May the first phase be the fold of an operand's windows, straight from the tensor? Tiles are
  * chosen, the lists not made yet. */
-ulp_windows_fn *ulp_evaluate_find_windows(const struct plan *plan);
+ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan);
 /* May the rows be run in batches? The lists of instructions are made. */
-bool ulp_evaluate_is_batch(const struct plan *plan);
-/* The worker's row and those after it; their REACH_ROW values are there. */
-void ulp_evaluate_batch(const struct worker *worker, size_t row_count);
+bool ulp_evaluate_is_batch(const struct ulp_tape_plan *plan);
+/* The worker's row and those after it; their ULP_REACH_ROW values are there. */
+void ulp_evaluate_batch(const struct ulp_tape_worker *worker, size_t row_count);
 /* The worker of that number, allocated and its constants filled at first use. */
-enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan, int number,
-                                    struct ulp_error *error);
+enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_plan *plan,
+                                    int number, struct ulp_error *error);
 /* Rows [first, last) in tiles; context is the plan. */
 ulp_work_fn ulp_evaluate_tiles;
 /* `count` positions from `first` on of a scan of row_count rows side by side. */
-void ulp_evaluate_scan(const struct worker *worker, const struct step *step, void *out,
-                       const void *values, size_t row_count, size_t first, size_t count,
+void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                       void *out, const void *values, size_t row_count, size_t first, size_t count,
                        struct ulp_strip_place place);
 /* n results of a fold (values of the accumulator's carrier, overwritten) as values to compute
  * with. */
-void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n,
+void ulp_evaluate_narrow(const struct ulp_tape_worker *worker, void *out, void *sums, size_t n,
                          struct ulp_strip_place place);
 /* n values as the accumulator's carrier has them: themselves, or converted into the worker's
  * memory. */
-const void *ulp_evaluate_widen(const struct worker *worker, const void *values, size_t n);
+const void *ulp_evaluate_widen(const struct ulp_tape_worker *worker, const void *values, size_t n);
 /* a * (1 / b): how GPU kernels divide a sum by the count. */
 ulp_strip_fn ulp_evaluate_scale;
 /* n copies of the row's size. */
-void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n,
+void ulp_evaluate_row_size(const struct ulp_tape_worker *worker, void *out, size_t n,
                            struct ulp_strip_place place);
 
-static inline void *slot_of(const struct worker *worker, size_t slot)
+static inline void *ulp_slot_of(const struct ulp_tape_worker *worker, size_t slot)
 {
     return (char *)(uintptr_t)worker + slot;
 }
-static inline void *row_value(const struct worker *worker, const struct step *step)
+static inline void *ulp_row_value(const struct ulp_tape_worker *worker,
+                                  const struct ulp_tape_step *step)
 {
-    return (char *)slot_of(worker, step->one) + worker->ahead * worker->plan->element_bytes;
+    return (char *)ulp_slot_of(worker, step->one) + worker->ahead * worker->plan->element_bytes;
 }
-static inline int64_t row_base(const struct ulp_operand *operand, size_t row)
+static inline int64_t ulp_row_base(const struct ulp_operand *operand, size_t row)
 {
     return operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride;
 }
-static inline bool has_positions(const struct ulp_operand *operand)
+static inline bool ulp_has_positions(const struct ulp_operand *operand)
 {
     return operand->position_offset || operand->position_stride;
 }
-static inline bool has_rows(const struct ulp_operand *operand)
+static inline bool ulp_has_rows(const struct ulp_operand *operand)
 {
     return operand->row_offset || operand->row_stride;
 }
-static inline void *element_at(const struct ulp_tensor *tensor, int64_t index)
+static inline void *ulp_tape_element(const struct ulp_tensor *tensor, int64_t index)
 {
     return (char *)tensor->data + index * (int64_t)tensor->element_bytes;
 }

@@ -7,31 +7,32 @@
 
 /* The step that reads the running value of a chain that ends with `tail`, so that the chain can go
  * on with it. */
-static bool goes_on(const struct plan *plan, int tail, const int *uses)
+static bool goes_on(const struct ulp_tape_plan *plan, int tail, const int *uses)
 {
     return tail >= 0 && plan->steps[tail].chain && uses[tail] == 1 &&
-           plan->steps[tail].chain->link_count < CHAIN_LINKS_MAX;
+           plan->steps[tail].chain->link_count < ULP_TAPE_LINKS_MAX;
 }
 
-static bool is_element(const struct plan *plan, int index)
+static bool is_element(const struct ulp_tape_plan *plan, int index)
 {
-    return index >= 0 && plan->steps[index].reach == REACH_ELEMENT;
+    return index >= 0 && plan->steps[index].reach == ULP_REACH_ELEMENT;
 }
 
-static void add_link(struct plan *plan, struct chain *chain, int index,
+static void add_link(struct ulp_tape_plan *plan, struct ulp_tape_chain *chain, int index,
                      enum ulp_primitive primitive, int place)
 {
-    const struct step *step = &plan->steps[index];
+    const struct ulp_tape_step *step = &plan->steps[index];
     const int operand = step->arguments[1 - place];
-    const enum reach reach = operand < 0 ? REACH_RUN : plan->steps[operand].reach;
+    const enum ulp_reach reach = operand < 0 ? ULP_REACH_RUN : plan->steps[operand].reach;
     chain->arguments[chain->link_count] = operand;
     chain->links[chain->link_count++] =
         (struct ulp_chain_link){.primitive = primitive,
                                 .reversed = place == 1,
-                                .one = reach == REACH_RUN || (reach == REACH_ROW && !plan->tiles)};
+                                .one = reach == ULP_REACH_RUN ||
+                                       (reach == ULP_REACH_ROW && !plan->tiles)};
 }
 
-bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
+bool ulp_evaluate_find_chains(struct ulp_tape_plan *plan, const struct ulp_tape *tape,
                               struct ulp_arena *arena)
 {
     int *uses = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *uses);
@@ -48,9 +49,9 @@ bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
     for (int i = 0; i < plan->output_count; i++)
         uses[plan->outputs[i].step]++;
     for (int i = 0; i < plan->step_count && plan->chain; i++) {
-        struct step *step = &plan->steps[i];
+        struct ulp_tape_step *step = &plan->steps[i];
         const enum ulp_primitive primitive = tape->instructions[i].primitive;
-        if (!step->needed || step->kind != ULP_TAPE_PRIMITIVE || step->reach != REACH_ELEMENT ||
+        if (!step->needed || step->kind != ULP_TAPE_PRIMITIVE || step->reach != ULP_REACH_ELEMENT ||
             !ulp_primitive_rows[primitive].chained)
             continue;
         int place =
@@ -80,17 +81,18 @@ bool ulp_evaluate_find_chains(struct plan *plan, const struct ulp_tape *tape,
     return true;
 }
 
-void ulp_evaluate_chain(const struct worker *worker, const struct step *step, void *out, size_t n)
+void ulp_evaluate_chain(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                        void *out, size_t n)
 {
-    const struct plan *plan = worker->plan;
-    const struct chain *chain = step->chain;
-    struct ulp_chain_link links[CHAIN_LINKS_MAX];
+    const struct ulp_tape_plan *plan = worker->plan;
+    const struct ulp_tape_chain *chain = step->chain;
+    struct ulp_chain_link links[ULP_TAPE_LINKS_MAX];
     for (int i = 0; i < chain->link_count; i++) {
         const int argument = chain->arguments[i];
         links[i] = chain->links[i];
         if (argument >= 0)
-            links[i].operand = plan->steps[argument].reach == REACH_ROW && links[i].one
-                                   ? row_value(worker, &plan->steps[argument])
+            links[i].operand = plan->steps[argument].reach == ULP_REACH_ROW && links[i].one
+                                   ? ulp_row_value(worker, &plan->steps[argument])
                                    : worker->values[argument];
     }
     plan->chain(out, 0, worker->values[chain->input], 0, links, chain->link_count, 1, n);
@@ -99,13 +101,13 @@ void ulp_evaluate_chain(const struct worker *worker, const struct step *step, vo
 /* Shorter runs of windows are faster one position of many rows after the other. */
 #define RUN_MIN 12
 
-ulp_windows_fn *ulp_evaluate_find_windows(const struct plan *plan)
+ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan)
 {
-    const struct step *fold = NULL;
+    const struct ulp_tape_step *fold = NULL;
     if (!plan->tiles || !plan->rows->window_run || !plan->same_carrier || plan->order.parts > 1)
         return NULL;
     for (int i = 0; i < plan->step_count; i++) {
-        const struct step *step = &plan->steps[i];
+        const struct ulp_tape_step *step = &plan->steps[i];
         if (!step->needed)
             continue;
         /* The number of positions is that of the whole window unless all windows have it. */
@@ -115,8 +117,8 @@ ulp_windows_fn *ulp_evaluate_find_windows(const struct plan *plan)
             return NULL;
         if (step->kind == ULP_TAPE_FOLD)
             fold = step;
-        else if (step->reach == REACH_ELEMENT &&
-                 !(step->carried && step->operand->row_offset && step->operand->position_offset))
+        else if (step->reach == ULP_REACH_ELEMENT &&
+                 !(step->native && step->operand->row_offset && step->operand->position_offset))
             return NULL;
     }
     for (int i = 0; i < plan->output_count; i++)
@@ -139,14 +141,14 @@ static bool is_regular(const struct ulp_operand *operand)
     return operand && !operand->row_offset;
 }
 
-bool ulp_evaluate_is_batch(const struct plan *plan)
+bool ulp_evaluate_is_batch(const struct ulp_tape_plan *plan)
 {
-    const struct step_list *elements = &plan->element_part[0];
+    const struct ulp_tape_steps *elements = &plan->element_part[0];
     if (!plan->chain || plan->has_folds || plan->rows->window || plan->output_count != 1 ||
         plan->rows->row_length > plan->width)
         return false;
     for (int i = 0; i < elements->count; i++) {
-        const struct step *step = &plan->steps[elements->items[i]];
+        const struct ulp_tape_step *step = &plan->steps[elements->items[i]];
         if (step->kind == ULP_TAPE_OPERAND
                 ? !step->direct || !is_regular(step->operand)
                 : !step->chain || step->direct_output < 0 || !is_regular(plan->outputs[0].operand))
@@ -155,32 +157,33 @@ bool ulp_evaluate_is_batch(const struct plan *plan)
     return elements->count > 0 && plan->steps[elements->items[elements->count - 1]].chain;
 }
 
-void ulp_evaluate_batch(const struct worker *worker, size_t row_count)
+void ulp_evaluate_batch(const struct ulp_tape_worker *worker, size_t row_count)
 {
-    const struct plan *plan = worker->plan;
-    const struct step_list *elements = &plan->element_part[0];
-    const struct chain *chain = plan->steps[elements->items[elements->count - 1]].chain;
-    const struct output *output = &plan->outputs[0];
-    struct ulp_chain_link links[CHAIN_LINKS_MAX];
+    const struct ulp_tape_plan *plan = worker->plan;
+    const struct ulp_tape_steps *elements = &plan->element_part[0];
+    const struct ulp_tape_chain *chain = plan->steps[elements->items[elements->count - 1]].chain;
+    const struct ulp_tape_output *output = &plan->outputs[0];
+    struct ulp_chain_link links[ULP_TAPE_LINKS_MAX];
     for (int i = 0; i < chain->link_count; i++) {
         const int argument = chain->arguments[i];
         links[i] = chain->links[i];
         if (argument < 0)
             continue;
-        const struct step *step = &plan->steps[argument];
-        if (step->reach == REACH_ELEMENT) {
+        const struct ulp_tape_step *step = &plan->steps[argument];
+        if (step->reach == ULP_REACH_ELEMENT) {
             links[i].operand =
-                element_at(step->operand->tensor, row_base(step->operand, worker->row));
+                ulp_tape_element(step->operand->tensor, ulp_row_base(step->operand, worker->row));
             links[i].row_step = (size_t)step->operand->row_stride;
         } else {
-            links[i].operand =
-                step->reach == REACH_ROW ? row_value(worker, step) : worker->values[argument];
-            links[i].row_step = step->reach == REACH_ROW;
+            links[i].operand = step->reach == ULP_REACH_ROW ? ulp_row_value(worker, step)
+                                                            : worker->values[argument];
+            links[i].row_step = step->reach == ULP_REACH_ROW;
         }
     }
     const struct ulp_operand *input = plan->steps[chain->input].operand;
-    plan->chain(element_at(&output->tensor, row_base(output->operand, worker->row)),
+    plan->chain(ulp_tape_element(&output->tensor, ulp_row_base(output->operand, worker->row)),
                 (size_t)output->operand->row_stride,
-                element_at(input->tensor, row_base(input, worker->row)), (size_t)input->row_stride,
-                links, chain->link_count, row_count, plan->rows->row_length);
+                ulp_tape_element(input->tensor, ulp_row_base(input, worker->row)),
+                (size_t)input->row_stride, links, chain->link_count, row_count,
+                plan->rows->row_length);
 }

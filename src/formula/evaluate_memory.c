@@ -1,7 +1,7 @@
 /* A worker's memory and the orders in which it executes instructions. */
 #include "formula/evaluate.h"
 
-static size_t take_slot(struct plan *plan, size_t bytes)
+static size_t take_slot(struct ulp_tape_plan *plan, size_t bytes)
 {
     const size_t slot = plan->worker_bytes;
     plan->worker_bytes += (bytes + 63) / 64 * 64;
@@ -9,8 +9,8 @@ static size_t take_slot(struct plan *plan, size_t bytes)
 }
 
 /* The registers of operands that step i, or a member of the chain that ends with it, reads last. */
-static void free_registers(const struct plan *plan, int i, int *last_use, size_t *free_slots,
-                           int *free_count)
+static void free_registers(const struct ulp_tape_plan *plan, int i, int *last_use,
+                           size_t *free_slots, int *free_count)
 {
     for (int m = plan->steps[i].chain ? 0 : i; m <= i; m++)
         for (int k = 0; k < 3; k++) {
@@ -19,9 +19,9 @@ static void free_registers(const struct plan *plan, int i, int *last_use, size_t
                                      : -1;
             if (argument < 0 || last_use[argument] != i)
                 continue;
-            const struct step *operand = &plan->steps[argument];
+            const struct ulp_tape_step *operand = &plan->steps[argument];
             last_use[argument] = -1;
-            if (operand->strip && operand->reach == REACH_ELEMENT && !operand->kept)
+            if (operand->strip && operand->reach == ULP_REACH_ELEMENT && !operand->kept)
                 free_slots[(*free_count)++] = operand->strip;
         }
 }
@@ -29,7 +29,7 @@ static void free_registers(const struct plan *plan, int i, int *last_use, size_t
 /* Registers for strips of elements: one is free again after the last instruction that reads it. A
  * result may take the register of its own operand. The order of all phases is that of the tape, so
  * one assignment serves every phase. */
-static void assign_registers(struct plan *plan, int *last_use, size_t *free_slots)
+static void assign_registers(struct ulp_tape_plan *plan, int *last_use, size_t *free_slots)
 {
     const size_t strip_bytes = plan->width * plan->element_bytes;
     int free_count = 0;
@@ -44,47 +44,47 @@ static void assign_registers(struct plan *plan, int *last_use, size_t *free_slot
     for (int i = 0; i < plan->output_count; i++)
         last_use[plan->outputs[i].step] = plan->step_count;
     for (int i = 0; i < plan->step_count; i++) {
-        struct step *step = &plan->steps[i];
+        struct ulp_tape_step *step = &plan->steps[i];
         if (!step->needed || step->inside)
             continue;
         free_registers(plan, i, last_use, free_slots, &free_count);
         if (step->kept)
             step->strip =
                 take_slot(plan, plan->tile_rows * plan->rows->row_length * plan->element_bytes);
-        else if (step->reach == REACH_ELEMENT && !step->direct && step->direct_output < 0)
+        else if (step->reach == ULP_REACH_ELEMENT && !step->direct && step->direct_output < 0)
             step->strip = free_count ? free_slots[--free_count] : take_slot(plan, strip_bytes);
     }
 }
 
 /* What tiles need besides: addresses of every operand and output, classes of windows. */
-static void lay_tiles(struct plan *plan)
+static void lay_tiles(struct ulp_tape_plan *plan)
 {
     const size_t lanes = (size_t)plan->step_count + (size_t)plan->output_count;
-    plan->addresses_slot = take_slot(plan, lanes * sizeof(struct row_address));
+    plan->addresses_slot = take_slot(plan, lanes * sizeof(struct ulp_row_address));
     if (!plan->rows->window)
         return;
     plan->gathered_slot = take_slot(plan, lanes * plan->tile_rows * sizeof(int64_t));
-    plan->classes_slot = take_slot(plan, plan->tile_rows * sizeof(struct window_class));
+    plan->classes_slot = take_slot(plan, plan->tile_rows * sizeof(struct ulp_window_class));
     plan->members_slot = take_slot(plan, plan->tile_rows * sizeof(int));
     plan->ids_slot = take_slot(plan, plan->tile_rows * sizeof(uint64_t));
     plan->indices_slot = take_slot(plan, plan->tile_rows * sizeof(size_t));
 }
 
-static void lay_worker(struct plan *plan)
+static void lay_worker(struct ulp_tape_plan *plan)
 {
     const size_t strip_bytes = plan->width * plan->element_bytes,
                  rows = plan->tiles ? plan->tile_rows : plan->rows_ahead;
     for (int i = 0; i < plan->step_count; i++) {
-        struct step *step = &plan->steps[i];
+        struct ulp_tape_step *step = &plan->steps[i];
         if (step->needed && step->kind == ULP_TAPE_SCAN)
             step->fold = take_slot(plan, rows * plan->element_bytes);
-        if (!step->needed || step->reach == REACH_ELEMENT)
+        if (!step->needed || step->reach == ULP_REACH_ELEMENT)
             continue;
-        if (step->reach == REACH_ROW)
+        if (step->reach == ULP_REACH_ROW)
             step->one = take_slot(plan, rows * plan->element_bytes);
-        if (step->reach == REACH_RUN || step->wide)
+        if (step->reach == ULP_REACH_RUN || step->spread)
             step->strip = take_slot(plan, strip_bytes);
-        if (step->reach == REACH_RUN)
+        if (step->reach == ULP_REACH_RUN)
             step->one = step->strip;
         if (step->kind == ULP_TAPE_FOLD)
             step->fold =
@@ -108,25 +108,26 @@ static void lay_worker(struct plan *plan)
     plan->unit_slot = plan->narrow ? take_slot(plan, rows * plan->sum_bytes) : 0;
 }
 
-static void mark_wide(struct plan *plan)
+static void mark_spread(struct ulp_tape_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++)
         for (int k = 0; k < 3; k++) {
-            const struct step *step = &plan->steps[i];
+            const struct ulp_tape_step *step = &plan->steps[i];
             const bool in_chain = (step->inside || step->chain) && !plan->tiles;
             if (step->needed && step->arguments[k] >= 0 && !in_chain &&
-                (step->reach == REACH_ELEMENT || step->kind == ULP_TAPE_FOLD))
-                plan->steps[step->arguments[k]].wide = true;
+                (step->reach == ULP_REACH_ELEMENT || step->kind == ULP_TAPE_FOLD))
+                plan->steps[step->arguments[k]].spread = true;
         }
     for (int i = 0; i < plan->output_count; i++)
         if (plan->outputs[i].per_position)
-            plan->steps[plan->outputs[i].step].wide = true;
+            plan->steps[plan->outputs[i].step].spread = true;
 }
 
-static bool list_steps(struct plan *plan, struct step_list *list, struct ulp_arena *arena,
-                       bool (*wanted)(const struct step *step, int phase), int phase)
+static bool list_steps(struct ulp_tape_plan *plan, struct ulp_tape_steps *list,
+                       struct ulp_arena *arena,
+                       bool (*wanted)(const struct ulp_tape_step *step, int phase), int phase)
 {
-    *list = (struct step_list){
+    *list = (struct ulp_tape_steps){
         .items = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *list->items)};
     for (int i = 0; i < plan->step_count && list->items; i++)
         if (plan->steps[i].needed && wanted(&plan->steps[i], phase))
@@ -134,38 +135,39 @@ static bool list_steps(struct plan *plan, struct step_list *list, struct ulp_are
     return list->items != NULL;
 }
 
-static bool is_once(const struct step *step, int phase)
+static bool is_once(const struct ulp_tape_step *step, int phase)
 {
     (void)phase;
-    return step->reach == REACH_RUN;
+    return step->reach == ULP_REACH_RUN;
 }
-static bool is_repeated(const struct step *step, int phase)
+static bool is_repeated(const struct ulp_tape_step *step, int phase)
 {
     (void)phase;
-    return step->reach != REACH_RUN && !step->inside;
+    return step->reach != ULP_REACH_RUN && !step->inside;
 }
-static bool is_row_part(const struct step *step, int phase)
+static bool is_row_part(const struct ulp_tape_step *step, int phase)
 {
-    return step->reach == REACH_ROW && step->kind != ULP_TAPE_FOLD && step->phase == phase;
+    return step->reach == ULP_REACH_ROW && step->kind != ULP_TAPE_FOLD && step->phase == phase;
 }
-static bool is_fold_part(const struct step *step, int phase)
+static bool is_fold_part(const struct ulp_tape_step *step, int phase)
 {
     return step->kind == ULP_TAPE_FOLD && step->phase == phase;
 }
 
 /* Keeping a value spares computing it again, unless it is an operand that whole strips of rows are
  * used of in place. */
-static bool is_kept(const struct plan *plan, const struct step *step)
+static bool is_kept(const struct ulp_tape_plan *plan, const struct ulp_tape_step *step)
 {
-    return plan->keep && !(step->carried && plan->width < 2 * plan->tile_rows);
+    return plan->keep && !(step->native && plan->width < 2 * plan->tile_rows);
 }
 
 /* A phase's folds, and the elements that they and in the last phase the outputs need, directly or
  * through others. All outputs are stored in the last phase, so that one may lie over an operand
  * that earlier phases read again. made: the elements that earlier phases made. */
-static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_arena *arena)
+static bool list_elements(struct ulp_tape_plan *plan, int phase, bool *made,
+                          struct ulp_arena *arena)
 {
-    struct step_list *list = &plan->element_part[phase];
+    struct ulp_tape_steps *list = &plan->element_part[phase];
     bool *marked = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *marked);
     list->items = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *list->items);
     if (!marked || !list->items)
@@ -175,8 +177,8 @@ static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_a
     for (int i = 0; i < plan->output_count && phase == plan->phase_count - 1; i++)
         marked[plan->outputs[i].step] = true;
     for (int i = plan->step_count - 1; i >= 0; i--) {
-        struct step *step = &plan->steps[i];
-        if (!marked[i] || step->reach != REACH_ELEMENT)
+        struct ulp_tape_step *step = &plan->steps[i];
+        if (!marked[i] || step->reach != ULP_REACH_ELEMENT)
             continue;
         if (made[i] && is_kept(plan, step)) {
             step->kept = true;
@@ -188,7 +190,7 @@ static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_a
     }
     for (int i = 0; i < plan->step_count; i++) {
         const bool element =
-            marked[i] && plan->steps[i].reach == REACH_ELEMENT && !plan->steps[i].inside;
+            marked[i] && plan->steps[i].reach == ULP_REACH_ELEMENT && !plan->steps[i].inside;
         if (element || (plan->steps[i].needed && is_fold_part(&plan->steps[i], phase)))
             list->items[list->count++] = i;
         made[i] = made[i] || element;
@@ -196,7 +198,7 @@ static bool list_elements(struct plan *plan, int phase, bool *made, struct ulp_a
     return true;
 }
 
-static bool list_all(struct plan *plan, struct ulp_arena *arena)
+static bool list_all(struct ulp_tape_plan *plan, struct ulp_arena *arena)
 {
     const size_t phases = (size_t)plan->phase_count;
     plan->row_part = ulp_arena_take(arena, phases, sizeof *plan->row_part);
@@ -215,7 +217,7 @@ static bool list_all(struct plan *plan, struct ulp_arena *arena)
     return true;
 }
 
-bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena)
+bool ulp_evaluate_lay(struct ulp_tape_plan *plan, struct ulp_arena *arena)
 {
     const size_t step_count = (size_t)plan->step_count;
     int *last_use = ulp_arena_take(arena, step_count, sizeof *last_use);
@@ -225,8 +227,8 @@ bool ulp_evaluate_lay(struct plan *plan, struct ulp_arena *arena)
     if (!list_all(plan, arena))
         return false;
     plan->batch = ulp_evaluate_is_batch(plan);
-    mark_wide(plan);
-    take_slot(plan, sizeof(struct worker));
+    mark_spread(plan);
+    take_slot(plan, sizeof(struct ulp_tape_worker));
     plan->values_slot = take_slot(plan, step_count * sizeof(void *));
     assign_registers(plan, last_use, free_slots);
     lay_worker(plan);

@@ -15,7 +15,7 @@ static enum ulp_status fail_memory(struct ulp_error *error)
 
 /* Rule and table of the compute format and of the accumulator. Integers when no tensor is a
  * float. */
-static bool choose_integers(struct plan *plan, const struct ulp_operand *operands,
+static bool choose_integers(struct ulp_tape_plan *plan, const struct ulp_operand *operands,
                             int operand_count)
 {
     enum ulp_type type = ULP_TYPE_UNDEFINED;
@@ -40,7 +40,7 @@ static bool choose_integers(struct plan *plan, const struct ulp_operand *operand
 }
 
 /* Scans compute in the compute format; what the accumulator does not hold of it is rounded. */
-static void describe_partial(struct plan *plan, const struct ulp_format *accumulator,
+static void describe_partial(struct ulp_tape_plan *plan, const struct ulp_format *accumulator,
                              const struct ulp_format *compute)
 {
     if (ulp_format_holds(accumulator, compute))
@@ -50,7 +50,7 @@ static void describe_partial(struct plan *plan, const struct ulp_format *accumul
                               accumulator->precision, 0, NULL, NULL);
 }
 
-static void choose_rules(struct plan *plan, const struct ulp_arithmetic *arithmetic,
+static void choose_rules(struct ulp_tape_plan *plan, const struct ulp_arithmetic *arithmetic,
                          const struct ulp_operand *operands, int operand_count)
 {
     plan->order = (struct ulp_fold_order){.order = arithmetic->reduce,
@@ -86,14 +86,14 @@ static enum ulp_element carrier_element(enum ulp_strip_carrier carrier)
 }
 
 /* Elements of the tensor are values of the carrier, byte for byte. */
-static bool is_carried(const struct plan *plan, const struct ulp_tensor *tensor)
+static bool is_native(const struct ulp_tape_plan *plan, const struct ulp_tensor *tensor)
 {
     return tensor->element == carrier_element(plan->rule.carrier) &&
            (tensor->element != ULP_ELEMENT_WIDE || tensor->precision == plan->rule.precision);
 }
 
 /* The carrier's own rounding is the format's. */
-static bool is_native(const struct plan *plan, const struct ulp_format *format)
+static bool rounds_natively(const struct ulp_tape_plan *plan, const struct ulp_format *format)
 {
     if (plan->rule.each_step)
         return false;
@@ -113,13 +113,14 @@ static bool is_same_format(const struct ulp_format *a, const struct ulp_format *
 }
 
 /* What the store must do: nothing when the value is already one of the storage format. */
-static const struct ulp_format *choose_storage(const struct plan *plan, const struct output *output,
+static const struct ulp_format *choose_storage(const struct ulp_tape_plan *plan,
+                                               const struct ulp_tape_output *output,
                                                const struct ulp_arithmetic *arithmetic,
                                                const struct ulp_instruction *instruction)
 {
     const struct ulp_format *storage =
         output->operand->storage ? output->operand->storage : &arithmetic->storage;
-    if (!ulp_element_is_float(output->tensor.element) || is_native(plan, storage))
+    if (!ulp_element_is_float(output->tensor.element) || rounds_natively(plan, storage))
         return NULL;
     if (plan->rule.each_step && instruction->kind == ULP_TAPE_PRIMITIVE &&
         ulp_primitive_rows[instruction->primitive].result != ULP_RESULT_EXACT &&
@@ -134,7 +135,7 @@ static uint64_t make_stream(uint64_t node_key, int number)
     return ulp_mix(node_key + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(number + 1));
 }
 
-static enum ulp_status find_outputs(struct plan *plan, const struct ulp_tape *tape,
+static enum ulp_status find_outputs(struct ulp_tape_plan *plan, const struct ulp_tape *tape,
                                     const struct ulp_operand *outputs, uint64_t node_key,
                                     struct ulp_error *error)
 {
@@ -145,35 +146,35 @@ static enum ulp_status find_outputs(struct plan *plan, const struct ulp_tape *ta
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "formula:1: output %d is wanted, but the formula does not give it", i);
         plan->outputs[plan->output_count++] =
-            (struct output){.operand = &outputs[i],
-                            .tensor = ulp_tensor_view(outputs[i].tensor),
-                            .step = tape->outputs[i],
-                            .per_position = has_positions(&outputs[i]),
-                            .stream = make_stream(node_key, tape->instruction_count + i)};
+            (struct ulp_tape_output){.operand = &outputs[i],
+                                     .tensor = ulp_tensor_view(outputs[i].tensor),
+                                     .step = tape->outputs[i],
+                                     .per_position = ulp_has_positions(&outputs[i]),
+                                     .stream = make_stream(node_key, tape->instruction_count + i)};
     }
     return ULP_OK;
 }
 
 /* How often an operand's value changes. One without elements, beside rows without positions, must
  * not be loaded for a row: it counts as changing from position to position. */
-static enum reach operand_reach(const struct ulp_rows *rows, const struct ulp_operand *operand)
+static enum ulp_reach operand_reach(const struct ulp_rows *rows, const struct ulp_operand *operand)
 {
     if (!operand->tensor)
-        return REACH_RUN;
-    if (has_positions(operand) || (operand->tensor->count == 0 && rows->row_count > 0))
-        return REACH_ELEMENT;
-    return has_rows(operand) && rows->row_count > 1 ? REACH_ROW : REACH_RUN;
+        return ULP_REACH_RUN;
+    if (ulp_has_positions(operand) || (operand->tensor->count == 0 && rows->row_count > 0))
+        return ULP_REACH_ELEMENT;
+    return ulp_has_rows(operand) && rows->row_count > 1 ? ULP_REACH_ROW : ULP_REACH_RUN;
 }
 
-static enum reach find_reach(const struct plan *plan, const struct step *step)
+static enum ulp_reach find_reach(const struct ulp_tape_plan *plan, const struct ulp_tape_step *step)
 {
-    enum reach reach = REACH_RUN;
+    enum ulp_reach reach = ULP_REACH_RUN;
     if (step->kind == ULP_TAPE_FOLD)
-        return REACH_ROW;
+        return ULP_REACH_ROW;
     if (step->kind == ULP_TAPE_SCAN)
-        return REACH_ELEMENT;
+        return ULP_REACH_ELEMENT;
     if (step->kind == ULP_TAPE_ROW_SIZE)
-        return plan->rows->window ? REACH_ROW : REACH_RUN;
+        return plan->rows->window ? ULP_REACH_ROW : ULP_REACH_RUN;
     if (step->kind == ULP_TAPE_OPERAND)
         return operand_reach(plan->rows, step->operand);
     for (int k = 0; k < 3; k++)
@@ -182,7 +183,7 @@ static enum reach find_reach(const struct plan *plan, const struct step *step)
     return reach;
 }
 
-static enum ulp_status make_steps(struct plan *plan, const struct ulp_tape *tape,
+static enum ulp_status make_steps(struct ulp_tape_plan *plan, const struct ulp_tape *tape,
                                   const struct ulp_operand *operands, uint64_t node_key,
                                   struct ulp_error *error)
 {
@@ -194,15 +195,15 @@ static enum ulp_status make_steps(struct plan *plan, const struct ulp_tape *tape
                 plan->steps[tape->instructions[i].arguments[k]].needed = true;
     for (int i = 0; i < tape->instruction_count; i++) {
         const struct ulp_instruction *instruction = &tape->instructions[i];
-        struct step *step = &plan->steps[i];
+        struct ulp_tape_step *step = &plan->steps[i];
         if (!step->needed)
             continue;
-        *step = (struct step){.kind = instruction->kind,
-                              .phase = instruction->phase,
-                              .needed = true,
-                              .direct_output = -1,
-                              .fold_kind = instruction->fold,
-                              .stream = make_stream(node_key, i)};
+        *step = (struct ulp_tape_step){.kind = instruction->kind,
+                                       .phase = instruction->phase,
+                                       .needed = true,
+                                       .direct_output = -1,
+                                       .fold_kind = instruction->fold,
+                                       .stream = make_stream(node_key, i)};
         memcpy(step->arguments, instruction->arguments, sizeof step->arguments);
         if (step->kind == ULP_TAPE_OPERAND) {
             step->operand = &operands[instruction->index];
@@ -229,15 +230,16 @@ static enum ulp_status make_steps(struct plan *plan, const struct ulp_tape *tape
     return ULP_OK;
 }
 
-static enum ulp_status check_addresses(struct plan *plan, const struct ulp_arithmetic *arithmetic,
+static enum ulp_status check_addresses(struct ulp_tape_plan *plan,
+                                       const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_tape *tape, struct ulp_error *error)
 {
     for (int i = 0; i < plan->output_count; i++) {
-        struct output *output = &plan->outputs[i];
-        const struct step *step = &plan->steps[output->step];
+        struct ulp_tape_output *output = &plan->outputs[i];
+        const struct ulp_tape_step *step = &plan->steps[output->step];
         output->storage =
             choose_storage(plan, output, arithmetic, &tape->instructions[output->step]);
-        if (step->reach == REACH_ELEMENT) {
+        if (step->reach == ULP_REACH_ELEMENT) {
             if (!output->per_position && plan->rows->row_length > 1)
                 return ulp_fail(
                     error, ULP_ERROR_USAGE,
@@ -262,11 +264,12 @@ static enum ulp_status check_addresses(struct plan *plan, const struct ulp_arith
 }
 
 /* The rows' elements are neighbours in memory, in an operand at least. */
-static bool is_contiguous(const struct plan *plan)
+static bool is_contiguous(const struct ulp_tape_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_operand *operand = plan->steps[i].needed ? plan->steps[i].operand : NULL;
-        if (!operand || !operand->tensor || !has_positions(operand) || plan->rows->row_length < 2)
+        if (!operand || !operand->tensor || !ulp_has_positions(operand) ||
+            plan->rows->row_length < 2)
             continue;
         if (operand->position_offset
                 ? operand->position_offset[1] - operand->position_offset[0] == 1
@@ -278,7 +281,7 @@ static bool is_contiguous(const struct plan *plan)
 
 /* ULP_ORDER_WARP is of whole rows of floats: a window, also one inside the input everywhere, is
  * summed by one thread, in order. */
-static void choose_order(struct plan *plan, const struct ulp_tape *tape)
+static void choose_order(struct ulp_tape_plan *plan, const struct ulp_tape *tape)
 {
     const bool integers =
         plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
@@ -306,7 +309,7 @@ static void choose_order(struct plan *plan, const struct ulp_tape *tape)
 /* Kept values of one instruction: some of them fit in the second-level cache. */
 #define TILE_ELEMENTS 16384
 
-static bool can_tile(const struct plan *plan)
+static bool can_tile(const struct ulp_tape_plan *plan)
 {
     const struct ulp_rows *rows = plan->rows;
     const enum ulp_order order = plan->order.order;
@@ -316,7 +319,7 @@ static bool can_tile(const struct plan *plan)
         plan->rule.rounding == ULP_ROUND_STOCHASTIC || (rows->window && !rows->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {
-        const struct step *step = &plan->steps[i];
+        const struct ulp_tape_step *step = &plan->steps[i];
         const bool ordered = step->fold_kind == ULP_FOLD_SUM || step->fold_kind == ULP_FOLD_PRODUCT;
         if (step->needed && step->kind == ULP_TAPE_FOLD &&
             (wide || (ordered && order != ULP_ORDER_SEQUENTIAL && order != ULP_ORDER_WARP)))
@@ -328,7 +331,7 @@ static bool can_tile(const struct plan *plan)
 /* How many rows make a tile. Where neighbouring rows are neighbours in memory: as many as a strip
  * holds, fewer when all positions can then be kept. Else so few that the cache lines of all rows
  * stay in the first-level cache while their positions are walked. */
-static void choose_tiles(struct plan *plan)
+static void choose_tiles(struct ulp_tape_plan *plan)
 {
     const struct ulp_rows *rows = plan->rows;
     bool adjacent = rows->window;
@@ -336,9 +339,10 @@ static void choose_tiles(struct plan *plan)
     if (!plan->tiles)
         return;
     for (int i = 0; i < plan->step_count; i++) {
-        const struct step *step = &plan->steps[i];
-        if (step->needed && step->kind == ULP_TAPE_OPERAND && step->reach == REACH_ELEMENT)
-            adjacent = adjacent || row_base(step->operand, 1) - row_base(step->operand, 0) == 1;
+        const struct ulp_tape_step *step = &plan->steps[i];
+        if (step->needed && step->kind == ULP_TAPE_OPERAND && step->reach == ULP_REACH_ELEMENT)
+            adjacent =
+                adjacent || ulp_row_base(step->operand, 1) - ulp_row_base(step->operand, 0) == 1;
     }
     const size_t least = adjacent ? 64 : 16, most = adjacent ? ULP_STRIP : 64;
     const size_t keeping = TILE_ELEMENTS / rows->row_length;
@@ -357,18 +361,18 @@ static void choose_tiles(struct plan *plan)
 
 /* Operands that lie in memory as a strip does, and the one result that can be computed where it
  * belongs. */
-static void choose_direct(struct plan *plan)
+static void choose_direct(struct ulp_tape_plan *plan)
 {
     int last = -1;
     for (int i = 0; i < plan->output_count; i++)
-        plan->outputs[i].carried = is_carried(plan, &plan->outputs[i].tensor);
+        plan->outputs[i].native = is_native(plan, &plan->outputs[i].tensor);
     for (int i = 0; i < plan->step_count; i++) {
-        struct step *step = &plan->steps[i];
-        if (!step->needed || step->reach != REACH_ELEMENT)
+        struct ulp_tape_step *step = &plan->steps[i];
+        if (!step->needed || step->reach != ULP_REACH_ELEMENT)
             continue;
         last = i;
-        step->carried = step->kind == ULP_TAPE_OPERAND && is_carried(plan, step->operand->tensor);
-        step->direct = step->carried && !plan->tiles && !plan->rows->window &&
+        step->native = step->kind == ULP_TAPE_OPERAND && is_native(plan, step->operand->tensor);
+        step->direct = step->native && !plan->tiles && !plan->rows->window &&
                        step->operand->position_stride == 1 && !step->operand->position_offset;
     }
     if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || plan->tiles ||
@@ -384,21 +388,21 @@ static void choose_direct(struct plan *plan)
             users++;
             found = i;
         }
-    const struct output *output = found < 0 ? NULL : &plan->outputs[found];
-    if (users == 1 && !output->storage && output->carried &&
-        output->operand->position_stride == 1 && !output->operand->position_offset)
+    const struct ulp_tape_output *output = found < 0 ? NULL : &plan->outputs[found];
+    if (users == 1 && !output->storage && output->native && output->operand->position_stride == 1 &&
+        !output->operand->position_offset)
         plan->steps[last].direct_output = found;
 }
 
-enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape_call *call,
+enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
                                   struct ulp_arena *arena, struct ulp_error *error)
 {
     const struct ulp_tape *tape = call->tape;
     const struct ulp_rows *rows = call->rows;
     const size_t step_count = (size_t)tape->instruction_count;
-    *plan = (struct plan){.rows = rows,
-                          .step_count = tape->instruction_count,
-                          .worker_count = ulp_pool_thread_count(call->pool)};
+    *plan = (struct ulp_tape_plan){.rows = rows,
+                                   .step_count = tape->instruction_count,
+                                   .worker_count = ulp_pool_thread_count(call->pool)};
     plan->steps = ulp_arena_take(arena, step_count, sizeof *plan->steps);
     plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
     plan->workers = ulp_arena_take(arena, (size_t)plan->worker_count, sizeof *plan->workers);
@@ -422,7 +426,7 @@ enum ulp_status ulp_evaluate_plan(struct plan *plan, const struct ulp_tape_call 
         plan->width = rows->row_length < ULP_STRIP / plan->tile_rows
                           ? plan->tile_rows * rows->row_length
                           : ULP_STRIP / plan->tile_rows * plan->tile_rows;
-    /* Strips of REACH_RUN values, their operands, are as long as the width. */
+    /* Strips of ULP_REACH_RUN values, their operands, are as long as the width. */
     plan->rows_ahead =
         plan->has_folds || rows->window || plan->rule.rounding == ULP_ROUND_STOCHASTIC ? 1
         : plan->width < ROWS_AHEAD                                                     ? plan->width

@@ -8,9 +8,9 @@
 #include <string.h>
 
 struct tile {
-    struct worker *worker;
-    const struct plan *plan;
-    struct row_address *addresses; /* by instruction, then by output */
+    struct ulp_tape_worker *worker;
+    const struct ulp_tape_plan *plan;
+    struct ulp_row_address *addresses; /* by instruction, then by output */
     /* rows first_row .. first_row + row_count - 1, or those of indices */
     size_t first_row, row_count;
     const size_t *indices; /* NULL: consecutive */
@@ -35,29 +35,30 @@ static bool is_progression(const int64_t *offsets, size_t n)
     return different == 0;
 }
 
-static struct row_address address_rows(const struct tile *tile, const struct ulp_operand *operand,
-                                       int64_t *gathered)
+static struct ulp_row_address address_rows(const struct tile *tile,
+                                           const struct ulp_operand *operand, int64_t *gathered)
 {
     const int64_t *offsets = operand->row_offset ? operand->row_offset + tile->first_row : NULL;
     if (tile->indices) {
         for (size_t i = 0; i < tile->row_count; i++)
-            gathered[i] = row_base(operand, tile->indices[i]);
+            gathered[i] = ulp_row_base(operand, tile->indices[i]);
         offsets = gathered;
     }
     if (!offsets)
-        return (struct row_address){.base = (int64_t)tile->first_row * operand->row_stride,
-                                    .stride = operand->row_stride};
+        return (struct ulp_row_address){.base = (int64_t)tile->first_row * operand->row_stride,
+                                        .stride = operand->row_stride};
     if (is_progression(offsets, tile->row_count))
-        return (struct row_address){.base = offsets[0],
-                                    .stride = tile->row_count > 1 ? offsets[1] - offsets[0] : 0};
-    return (struct row_address){.offsets = offsets};
+        return (struct ulp_row_address){.base = offsets[0],
+                                        .stride =
+                                            tile->row_count > 1 ? offsets[1] - offsets[0] : 0};
+    return (struct ulp_row_address){.offsets = offsets};
 }
 
 static void address_tile(struct tile *tile)
 {
-    const struct plan *plan = tile->plan;
-    int64_t *gathered = slot_of(tile->worker, plan->gathered_slot);
-    tile->addresses = slot_of(tile->worker, plan->addresses_slot);
+    const struct ulp_tape_plan *plan = tile->plan;
+    int64_t *gathered = ulp_slot_of(tile->worker, plan->gathered_slot);
+    tile->addresses = ulp_slot_of(tile->worker, plan->addresses_slot);
     for (int i = 0; i < plan->step_count + plan->output_count; i++) {
         const struct ulp_operand *operand = i < plan->step_count
                                                 ? plan->steps[i].operand
@@ -78,9 +79,9 @@ static int64_t position_base(const struct tile *tile, const struct ulp_operand *
 
 /* Offsets of all elements of a span from the address's base. */
 static const int64_t *find_offsets(const struct tile *tile, const struct ulp_operand *operand,
-                                   const struct row_address *address, struct span span)
+                                   const struct ulp_row_address *address, struct span span)
 {
-    int64_t *offsets = slot_of(tile->worker, tile->plan->offsets_slot), *out = offsets;
+    int64_t *offsets = ulp_slot_of(tile->worker, tile->plan->offsets_slot), *out = offsets;
     for (size_t t = 0; t < span.count; t++, out += tile->row_count) {
         const int64_t base = position_base(tile, operand, span.first + t);
         for (size_t r = 0; r < tile->row_count; r++)
@@ -90,40 +91,40 @@ static const int64_t *find_offsets(const struct tile *tile, const struct ulp_ope
 }
 
 /* Elements between a tensor and a strip where both are the same bytes. */
-#define MOVE(TYPE)                                                              \
-    static void move_in_##TYPE(TYPE *restrict strip, const TYPE *restrict from, \
-                               const struct row_address *address, size_t n)     \
-    {                                                                           \
-        if (address->offsets)                                                   \
-            for (size_t r = 0; r < n; r++)                                      \
-                strip[r] = from[address->offsets[r]];                           \
-        else if (address->stride == 1)                                          \
-            memcpy(strip, from, n * sizeof *strip);                             \
-        else                                                                    \
-            for (size_t r = 0; r < n; r++)                                      \
-                strip[r] = from[(int64_t)r * address->stride];                  \
-    }                                                                           \
-    static void move_out_##TYPE(const TYPE *restrict strip, TYPE *restrict to,  \
-                                const struct row_address *address, size_t n)    \
-    {                                                                           \
-        if (address->offsets)                                                   \
-            for (size_t r = 0; r < n; r++)                                      \
-                to[address->offsets[r]] = strip[r];                             \
-        else                                                                    \
-            for (size_t r = 0; r < n; r++)                                      \
-                to[(int64_t)r * address->stride] = strip[r];                    \
+#define MOVE(TYPE)                                                               \
+    static void move_in_##TYPE(TYPE *restrict strip, const TYPE *restrict from,  \
+                               const struct ulp_row_address *address, size_t n)  \
+    {                                                                            \
+        if (address->offsets)                                                    \
+            for (size_t r = 0; r < n; r++)                                       \
+                strip[r] = from[address->offsets[r]];                            \
+        else if (address->stride == 1)                                           \
+            memcpy(strip, from, n * sizeof *strip);                              \
+        else                                                                     \
+            for (size_t r = 0; r < n; r++)                                       \
+                strip[r] = from[(int64_t)r * address->stride];                   \
+    }                                                                            \
+    static void move_out_##TYPE(const TYPE *restrict strip, TYPE *restrict to,   \
+                                const struct ulp_row_address *address, size_t n) \
+    {                                                                            \
+        if (address->offsets)                                                    \
+            for (size_t r = 0; r < n; r++)                                       \
+                to[address->offsets[r]] = strip[r];                              \
+        else                                                                     \
+            for (size_t r = 0; r < n; r++)                                       \
+                to[(int64_t)r * address->stride] = strip[r];                     \
     }
 MOVE(uint32_t)
 MOVE(uint64_t)
 
 static void load_span(const struct tile *tile, int index, void *out, struct span span)
 {
-    const struct plan *plan = tile->plan;
-    const struct step *step = &plan->steps[index];
+    const struct ulp_tape_plan *plan = tile->plan;
+    const struct ulp_tape_step *step = &plan->steps[index];
     const struct ulp_operand *operand = step->operand;
-    const struct row_address *address = &tile->addresses[index];
+    const struct ulp_row_address *address = &tile->addresses[index];
     const size_t n = tile->row_count;
-    if (!step->carried || plan->element_bytes > sizeof(uint64_t)) {
+    if (!step->native || plan->element_bytes > sizeof(uint64_t)) {
         const bool strided = span.count == 1 && !address->offsets;
         const int64_t *offsets = strided ? NULL : find_offsets(tile, operand, address, span);
         plan->table->load(&plan->rule, out, operand->tensor,
@@ -144,13 +145,13 @@ static void load_span(const struct tile *tile, int index, void *out, struct span
 
 static void store_span(const struct tile *tile, int number, const void *values, struct span span)
 {
-    const struct plan *plan = tile->plan;
-    const struct output *output = &plan->outputs[number];
+    const struct ulp_tape_plan *plan = tile->plan;
+    const struct ulp_tape_output *output = &plan->outputs[number];
     const struct ulp_operand *operand = output->operand;
-    const struct row_address *address = &tile->addresses[plan->step_count + number];
+    const struct ulp_row_address *address = &tile->addresses[plan->step_count + number];
     const size_t n = tile->row_count;
     struct ulp_tensor tensor = output->tensor;
-    if (!output->carried || output->storage || plan->element_bytes > sizeof(uint64_t)) {
+    if (!output->native || output->storage || plan->element_bytes > sizeof(uint64_t)) {
         const bool strided = span.count == 1 && !address->offsets;
         const int64_t *offsets = strided ? NULL : find_offsets(tile, operand, address, span);
         plan->table->store(&plan->rule, output->storage, &tensor,
@@ -172,16 +173,17 @@ static void store_span(const struct tile *tile, int number, const void *values, 
 
 static void run_element(const struct tile *tile, int index, struct span span)
 {
-    const struct plan *plan = tile->plan;
-    const struct step *step = &plan->steps[index];
+    const struct ulp_tape_plan *plan = tile->plan;
+    const struct ulp_tape_step *step = &plan->steps[index];
     const void *arguments[3] = {NULL, NULL, NULL};
-    char *out = slot_of(tile->worker, step->strip);
+    char *out = ulp_slot_of(tile->worker, step->strip);
     if (step->kept)
         out += span.first * tile->row_count * plan->element_bytes;
-    if (step->carried && !step->kept && span.count == 1 && tile->addresses[index].stride == 1) {
+    if (step->native && !step->kept && span.count == 1 && tile->addresses[index].stride == 1) {
         tile->worker->values[index] =
-            element_at(step->operand->tensor, tile->addresses[index].base +
-                                                  position_base(tile, step->operand, span.first));
+            ulp_tape_element(step->operand->tensor,
+                             tile->addresses[index].base +
+                                 position_base(tile, step->operand, span.first));
         return;
     }
     tile->worker->values[index] = out;
@@ -205,24 +207,24 @@ static void run_element(const struct tile *tile, int index, struct span span)
 
 /* One value a row is there: repeat it for every position of a strip when strips of elements use
  * it. */
-static void spread_rows(const struct tile *tile, const struct step *step)
+static void spread_rows(const struct tile *tile, const struct ulp_tape_step *step)
 {
     const size_t bytes = tile->row_count * tile->plan->element_bytes;
-    const char *one = slot_of(tile->worker, step->one);
-    char *strip = slot_of(tile->worker, step->strip);
-    for (size_t t = 0; step->wide && t < tile->span_count; t++)
+    const char *one = ulp_slot_of(tile->worker, step->one);
+    char *strip = ulp_slot_of(tile->worker, step->strip);
+    for (size_t t = 0; step->spread && t < tile->span_count; t++)
         memcpy(strip + t * bytes, one, bytes);
 }
 
 static void run_row_value(const struct tile *tile, int index)
 {
-    const struct plan *plan = tile->plan;
-    const struct step *step = &plan->steps[index];
+    const struct ulp_tape_plan *plan = tile->plan;
+    const struct ulp_tape_step *step = &plan->steps[index];
     const void *arguments[3] = {NULL, NULL, NULL};
     const struct ulp_strip_place place = {.stream = step->stream};
-    void *out = slot_of(tile->worker, step->one);
+    void *out = ulp_slot_of(tile->worker, step->one);
     if (step->kind == ULP_TAPE_OPERAND) {
-        const struct row_address *address = &tile->addresses[index];
+        const struct ulp_row_address *address = &tile->addresses[index];
         plan->table->load(&plan->rule, out, step->operand->tensor, address->base, address->offsets,
                           address->stride, tile->row_count);
     } else if (step->kind == ULP_TAPE_ROW_SIZE) {
@@ -231,7 +233,7 @@ static void run_row_value(const struct tile *tile, int index)
     } else {
         for (int k = 0; k < 3; k++)
             if (step->arguments[k] >= 0)
-                arguments[k] = slot_of(tile->worker, plan->steps[step->arguments[k]].one);
+                arguments[k] = ulp_slot_of(tile->worker, plan->steps[step->arguments[k]].one);
         step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], tile->row_count,
                        place);
     }
@@ -239,13 +241,13 @@ static void run_row_value(const struct tile *tile, int index)
 }
 
 /* A sequential fold has one part. */
-static void add_fold(const struct tile *tile, const struct step *step, struct span span)
+static void add_fold(const struct tile *tile, const struct ulp_tape_step *step, struct span span)
 {
-    const struct plan *plan = tile->plan;
+    const struct ulp_tape_plan *plan = tile->plan;
     const size_t n = tile->row_count;
     ulp_strip_fn *function = plan->sum_table->primitive[ulp_fold_rows[step->fold_kind].combine];
     const struct ulp_strip_place place = {.stream = step->stream};
-    void *sums = slot_of(tile->worker, step->fold);
+    void *sums = ulp_slot_of(tile->worker, step->fold);
     const char *values =
         ulp_evaluate_widen(tile->worker, tile->worker->values[step->arguments[0]], n * span.count);
     const size_t parts = (size_t)plan->order.parts, bytes = n * plan->sum_bytes;
@@ -259,14 +261,14 @@ static void add_fold(const struct tile *tile, const struct step *step, struct sp
 }
 
 /* The fold of all rows of a tile, windows of the same positions side by side at once. */
-static void fold_windows(const struct tile *tile, const struct step *step)
+static void fold_windows(const struct tile *tile, const struct ulp_tape_step *step)
 {
-    const struct plan *plan = tile->plan;
+    const struct ulp_tape_plan *plan = tile->plan;
     const struct ulp_rows *rows = plan->rows;
     const struct ulp_operand *operand = plan->steps[step->arguments[0]].operand;
-    int32_t *positions = rows->window ? slot_of(tile->worker, plan->positions_slot) : NULL;
-    int64_t *offsets = slot_of(tile->worker, plan->offsets_slot);
-    char *sums = slot_of(tile->worker, step->fold);
+    int32_t *positions = rows->window ? ulp_slot_of(tile->worker, plan->positions_slot) : NULL;
+    int64_t *offsets = ulp_slot_of(tile->worker, plan->offsets_slot);
+    char *sums = ulp_slot_of(tile->worker, step->fold);
     const size_t last = tile->first_row + tile->row_count;
     for (size_t row = tile->first_row, n; row < last; row += n, sums += n * plan->sum_bytes) {
         const size_t run = rows->window_run(rows->window_context, row);
@@ -277,7 +279,7 @@ static void fold_windows(const struct tile *tile, const struct step *step)
         for (size_t t = 0; t < count; t++)
             offsets[t] = operand->position_offset[positions ? positions[t] : (int32_t)t];
         if (count)
-            plan->fold_windows(step->fold_kind, sums, element_at(operand->tensor, bases[0]),
+            plan->fold_windows(step->fold_kind, sums, ulp_tape_element(operand->tensor, bases[0]),
                                offsets, count, n > 1 ? (size_t)(bases[1] - bases[0]) : 0, n);
         else
             plan->sum_table->constant(&plan->sum_rule, sums, ulp_fold_rows[step->fold_kind].empty,
@@ -285,26 +287,26 @@ static void fold_windows(const struct tile *tile, const struct step *step)
     }
 }
 
-static void end_fold(const struct tile *tile, const struct step *step)
+static void end_fold(const struct tile *tile, const struct ulp_tape_step *step)
 {
-    const struct plan *plan = tile->plan;
-    void *sums = slot_of(tile->worker, step->fold);
+    const struct ulp_tape_plan *plan = tile->plan;
+    void *sums = ulp_slot_of(tile->worker, step->fold);
     if (tile->position_count == 0)
         plan->sum_table->constant(&plan->sum_rule, sums, ulp_fold_rows[step->fold_kind].empty,
                                   tile->row_count);
     else if (plan->order.parts > 1)
         ulp_fold_join(&plan->sum_rule, step->fold_kind, plan->order, sums, tile->row_count,
                       tile->position_count, (struct ulp_strip_place){.stream = step->stream});
-    ulp_evaluate_narrow(tile->worker, slot_of(tile->worker, step->one), sums, tile->row_count,
+    ulp_evaluate_narrow(tile->worker, ulp_slot_of(tile->worker, step->one), sums, tile->row_count,
                         (struct ulp_strip_place){.stream = step->stream});
     spread_rows(tile, step);
 }
 
 static void run_phase(const struct tile *tile, int phase)
 {
-    const struct plan *plan = tile->plan;
-    const struct step_list *row = &plan->row_part[phase], *folds = &plan->fold_part[phase];
-    const struct step_list *elements = &plan->element_part[phase];
+    const struct ulp_tape_plan *plan = tile->plan;
+    const struct ulp_tape_steps *row = &plan->row_part[phase], *folds = &plan->fold_part[phase];
+    const struct ulp_tape_steps *elements = &plan->element_part[phase];
     const bool stores = phase == plan->phase_count - 1;
     for (int i = 0; i < row->count; i++)
         run_row_value(tile, row->items[i]);
@@ -319,10 +321,11 @@ static void run_phase(const struct tile *tile, int phase)
         if (phase) /* what an earlier phase kept */
             for (int i = 0; i < plan->step_count; i++)
                 if (plan->steps[i].kept)
-                    tile->worker->values[i] = (char *)slot_of(tile->worker, plan->steps[i].strip) +
-                                              span.first * tile->row_count * plan->element_bytes;
+                    tile->worker->values[i] =
+                        (char *)ulp_slot_of(tile->worker, plan->steps[i].strip) +
+                        span.first * tile->row_count * plan->element_bytes;
         for (int i = 0; i < elements->count; i++) {
-            const struct step *step = &plan->steps[elements->items[i]];
+            const struct ulp_tape_step *step = &plan->steps[elements->items[i]];
             if (step->kind == ULP_TAPE_FOLD)
                 add_fold(tile, step, span);
             else
@@ -338,7 +341,7 @@ static void run_phase(const struct tile *tile, int phase)
 
 static void run_tile(struct tile *tile)
 {
-    const struct plan *plan = tile->plan;
+    const struct ulp_tape_plan *plan = tile->plan;
     tile->span_count = plan->width / tile->row_count;
     if (tile->span_count > tile->position_count)
         tile->span_count = tile->position_count;
@@ -346,24 +349,24 @@ static void run_tile(struct tile *tile)
     for (int phase = 0; phase < plan->phase_count; phase++)
         run_phase(tile, phase);
     for (int i = 0; i < plan->output_count; i++) {
-        const struct output *output = &plan->outputs[i];
-        const struct row_address *address = &tile->addresses[plan->step_count + i];
+        const struct ulp_tape_output *output = &plan->outputs[i];
+        const struct ulp_row_address *address = &tile->addresses[plan->step_count + i];
         struct ulp_tensor tensor = output->tensor;
         if (!output->per_position)
             plan->table->store(&plan->rule, output->storage, &tensor, address->base,
                                address->offsets, address->stride,
-                               slot_of(tile->worker, plan->steps[output->step].one),
+                               ulp_slot_of(tile->worker, plan->steps[output->step].one),
                                tile->row_count, (struct ulp_strip_place){.stream = output->stream});
     }
 }
 
 /* Put each of `count` rows into the class of its window; returns the number of classes. members[i]
  * is the next row of row i's class. */
-static int classify_rows(struct worker *worker, size_t first, size_t count,
-                         struct window_class *classes, int *members)
+static int classify_rows(struct ulp_tape_worker *worker, size_t first, size_t count,
+                         struct ulp_window_class *classes, int *members)
 {
     const struct ulp_rows *rows = worker->plan->rows;
-    uint64_t *ids = slot_of(worker, worker->plan->ids_slot);
+    uint64_t *ids = ulp_slot_of(worker, worker->plan->ids_slot);
     int class_count = 0, found = 0;
     rows->window_classes(rows->window_context, first, count, ids);
     for (size_t i = 0; i < count; i++) {
@@ -374,7 +377,7 @@ static int classify_rows(struct worker *worker, size_t first, size_t count,
         if (found < 0) {
             found = class_count++;
             classes[found] =
-                (struct window_class){.id = ids[i], .first_row = (int)i, .last_row = (int)i};
+                (struct ulp_window_class){.id = ids[i], .first_row = (int)i, .last_row = (int)i};
         } else {
             members[classes[found].last_row] = (int)i;
             classes[found].last_row = (int)i;
@@ -383,14 +386,14 @@ static int classify_rows(struct worker *worker, size_t first, size_t count,
     return class_count;
 }
 
-static void run_classes(struct worker *worker, size_t first, size_t count)
+static void run_classes(struct ulp_tape_worker *worker, size_t first, size_t count)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_rows *rows = plan->rows;
-    struct window_class *classes = slot_of(worker, plan->classes_slot);
-    int *members = slot_of(worker, plan->members_slot);
-    size_t *indices = slot_of(worker, plan->indices_slot);
-    int32_t *positions = slot_of(worker, plan->positions_slot);
+    struct ulp_window_class *classes = ulp_slot_of(worker, plan->classes_slot);
+    int *members = ulp_slot_of(worker, plan->members_slot);
+    size_t *indices = ulp_slot_of(worker, plan->indices_slot);
+    int32_t *positions = ulp_slot_of(worker, plan->positions_slot);
     const int class_count = classify_rows(worker, first, count, classes, members);
     for (int k = 0; k < class_count; k++) {
         struct tile tile = {.worker = worker,
@@ -409,8 +412,8 @@ static void run_classes(struct worker *worker, size_t first, size_t count)
 enum ulp_status ulp_evaluate_tiles(void *context, size_t first, size_t last, int number,
                                    struct ulp_error *error)
 {
-    const struct plan *plan = context;
-    struct worker *worker;
+    const struct ulp_tape_plan *plan = context;
+    struct ulp_tape_worker *worker;
     const enum ulp_status status = ulp_evaluate_worker(&worker, plan, number, error);
     if (status != ULP_OK)
         return status;

@@ -31,10 +31,10 @@ static struct ulp_tensor view_strip(const struct ulp_strip_rule *rule, const voi
                                .data = (void *)(uintptr_t)strip};
 }
 
-void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n,
+void ulp_evaluate_row_size(const struct ulp_tape_worker *worker, void *out, size_t n,
                            struct ulp_strip_place place)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     const int64_t length = (int64_t)worker->length;
     const struct ulp_tensor size = {.type = ULP_TYPE_INT64,
                                     .element = ULP_ELEMENT_I64,
@@ -45,7 +45,7 @@ void ulp_evaluate_row_size(const struct worker *worker, void *out, size_t n,
     /* An integer that the carrier holds is loaded as it is; the product with 1 rounds it to the
      * format. */
     if (plan->rule.each_step) {
-        void *unit = slot_of(worker, plan->size_slot);
+        void *unit = ulp_slot_of(worker, plan->size_slot);
         plan->table->constant(&plan->rule, unit, "1", 1);
         plan->table->primitive[ULP_PRIMITIVE_MUL](&plan->rule, out, out, unit, NULL, 1, place);
     }
@@ -64,38 +64,38 @@ void ulp_evaluate_scale(const struct ulp_strip_rule *rule, void *out, const void
     table->primitive[ULP_PRIMITIVE_MUL](rule, out, a, factor, c, n, place);
 }
 
-const void *ulp_evaluate_widen(const struct worker *worker, const void *values, size_t n)
+const void *ulp_evaluate_widen(const struct ulp_tape_worker *worker, const void *values, size_t n)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     if (plan->same_carrier)
         return values;
-    void *converted = slot_of(worker, plan->converted_slot);
+    void *converted = ulp_slot_of(worker, plan->converted_slot);
     const struct ulp_tensor view = view_strip(&plan->rule, values, n);
     plan->sum_table->load(&plan->sum_rule, converted, &view, 0, NULL, 1, n);
     return converted;
 }
 
-void ulp_evaluate_narrow(const struct worker *worker, void *out, void *sums, size_t n,
+void ulp_evaluate_narrow(const struct ulp_tape_worker *worker, void *out, void *sums, size_t n,
                          struct ulp_strip_place place)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     if (plan->narrow)
         plan->sum_table->primitive[ULP_PRIMITIVE_MUL](&plan->narrow_rule, sums, sums,
-                                                      slot_of(worker, plan->unit_slot), NULL, n,
+                                                      ulp_slot_of(worker, plan->unit_slot), NULL, n,
                                                       place);
     const struct ulp_tensor view = view_strip(&plan->sum_rule, sums, n);
     plan->table->load(&plan->rule, out, &view, 0, NULL, 1, n);
 }
 
-void ulp_evaluate_scan(const struct worker *worker, const struct step *step, void *out,
-                       const void *values, size_t row_count, size_t first, size_t count,
+void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                       void *out, const void *values, size_t row_count, size_t first, size_t count,
                        struct ulp_strip_place place)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     const size_t bytes = row_count * plan->element_bytes;
-    void *sums = slot_of(worker, step->fold);
+    void *sums = ulp_slot_of(worker, step->fold);
     struct ulp_tensor partial = plan->partial;
-    partial.data = slot_of(worker, plan->partial_slot);
+    partial.data = ulp_slot_of(worker, plan->partial_slot);
     if (first == 0)
         plan->table->constant(&plan->rule, sums, ulp_fold_rows[step->fold_kind].empty, row_count);
     for (size_t t = 0; t < count; t++, place.first++) {
@@ -113,54 +113,55 @@ void ulp_evaluate_scan(const struct worker *worker, const struct step *step, voi
 }
 
 /* Values that never change: computed here, and spread over a strip. */
-static void fill_once(struct worker *worker)
+static void fill_once(struct ulp_tape_worker *worker)
 {
-    const struct plan *plan = worker->plan;
+    const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_strip_rule *rule = &plan->rule;
     for (int i = 0; i < plan->once.count; i++) {
-        const struct step *step = &plan->steps[plan->once.items[i]];
-        void *out = slot_of(worker, step->strip);
+        const struct ulp_tape_step *step = &plan->steps[plan->once.items[i]];
+        void *out = ulp_slot_of(worker, step->strip);
         const void *arguments[3] = {NULL};
         const struct ulp_strip_place place = {.stream = step->stream};
         for (int k = 0; k < 3; k++)
             if (step->arguments[k] >= 0)
-                arguments[k] = slot_of(worker, plan->steps[step->arguments[k]].strip);
+                arguments[k] = ulp_slot_of(worker, plan->steps[step->arguments[k]].strip);
         if (step->constant)
             plan->table->constant(rule, out, step->constant, 1);
         else if (step->kind == ULP_TAPE_OPERAND)
-            plan->table->load(rule, out, step->operand->tensor, row_base(step->operand, 0), NULL, 0,
-                              1);
+            plan->table->load(rule, out, step->operand->tensor, ulp_row_base(step->operand, 0),
+                              NULL, 0, 1);
         else if (step->kind == ULP_TAPE_ROW_SIZE)
             ulp_evaluate_row_size(worker, out, 1, place);
         else
             step->function(rule, out, arguments[0], arguments[1], arguments[2], 1, place);
     }
     for (int i = 0; i < plan->once.count; i++) {
-        void *out = slot_of(worker, plan->steps[plan->once.items[i]].strip);
+        void *out = ulp_slot_of(worker, plan->steps[plan->once.items[i]].strip);
         if (plan->width > 1)
             plan->table->spread(rule, out, out, 0, plan->width);
     }
 }
 
-enum ulp_status ulp_evaluate_worker(struct worker **out, const struct plan *plan, int number,
-                                    struct ulp_error *error)
+enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_plan *plan,
+                                    int number, struct ulp_error *error)
 {
     /* Work that runs inside another pool's worker comes with that worker's number, and alone. */
-    struct worker **place = &plan->workers[number < plan->worker_count ? number : 0];
+    struct ulp_tape_worker **place = &plan->workers[number < plan->worker_count ? number : 0];
     if (!*place) {
         void *memory;
         const enum ulp_status status = ulp_allocate(&memory, plan->worker_bytes, 1, plan->scratch,
                                                     "scratch memory of a formula", error);
         if (status != ULP_OK)
             return status;
-        struct worker *worker = memory;
-        *worker = (struct worker){.plan = plan,
-                                  .values = slot_of(memory, plan->values_slot),
-                                  .length = plan->rows->row_length};
+        struct ulp_tape_worker *worker = memory;
+        *worker = (struct ulp_tape_worker){.plan = plan,
+                                           .values = ulp_slot_of(memory, plan->values_slot),
+                                           .length = plan->rows->row_length};
         for (int i = 0; i < plan->step_count; i++)
-            worker->values[i] = plan->steps[i].strip ? slot_of(worker, plan->steps[i].strip) : NULL;
+            worker->values[i] =
+                plan->steps[i].strip ? ulp_slot_of(worker, plan->steps[i].strip) : NULL;
         if (plan->narrow && plan->has_folds)
-            plan->sum_table->constant(&plan->sum_rule, slot_of(worker, plan->unit_slot), "1",
+            plan->sum_table->constant(&plan->sum_rule, ulp_slot_of(worker, plan->unit_slot), "1",
                                       plan->tiles ? plan->tile_rows : 1);
         fill_once(worker);
         *place = worker;

@@ -45,7 +45,7 @@ static inline enum ulp_element ulp_accumulator_element(const struct ulp_arithmet
 /* Compute the contraction. Factors are in arithmetic->storage; they are rounded to
  * arithmetic->factor by the schedule's operand rounding while packing. Results depend only on
  * (arithmetic, problem): not on threads or instruction set. Integer tensors: exact sums modulo
- * 2^bits of out's type. mpfr:P: |error| <= 2^-P * sum |a_k b_k|, specials exact. */
+ * 2^bits of out's type. mpfr:P: the exact sum, rounded once in arithmetic->rounding. */
 enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic,
                              const struct ulp_contraction *problem, struct ulp_pool *pool,
                              struct ulp_error *error);

@@ -479,6 +479,46 @@ static enum ulp_status make_tape(const struct binding *b, const struct ulp_slot 
     return status;
 }
 
+/* The tape of a formula of the run function. */
+static enum ulp_status parse_formula(const struct binding *b, const struct ulp_formula *formula,
+                                     struct ulp_tape **out)
+{
+    const struct binding passing = {b->bound, b->scratch, b->scratch, b->error};
+    const struct ulp_slot *operands, *outputs;
+    size_t operand_count = 0, output_count = 0;
+    enum ulp_status status = read_slots(&passing, formula->operands, 0, &operands, &operand_count);
+    if (status == ULP_OK)
+        status = read_slots(&passing, formula->outputs, 0, &outputs, &output_count);
+    if (status != ULP_OK)
+        return status;
+    const char **names =
+        ulp_arena_take(b->scratch, operand_count + output_count + 1, sizeof *names);
+    if (!names)
+        return fail_memory(b);
+    collect_names(names, 0, operands, operand_count);
+    collect_names(names, operand_count, outputs, output_count);
+    return ulp_tape_create(out, formula->text, names, (int)operand_count, names + operand_count,
+                           (int)output_count, ulp_arena_budget(b->arena), b->error);
+}
+
+static enum ulp_status parse_formulas(const struct binding *b)
+{
+    struct ulp_bound *bound = b->bound;
+    const struct ulp_formula *const *formulas = bound->op->formulas;
+    size_t count = 0;
+    while (formulas && formulas[count])
+        count++;
+    if (!count)
+        return ULP_OK;
+    bound->formulas = ulp_arena_take(b->arena, count, sizeof *bound->formulas);
+    if (!bound->formulas)
+        return fail_memory(b);
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < count && status == ULP_OK; i++)
+        status = parse_formula(b, formulas[i], &bound->formulas[i]);
+    return status;
+}
+
 enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset,
                          struct ulp_arena *arena, struct ulp_error *error)
 {
@@ -508,23 +548,33 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
         status = read_outputs(&b, &outputs, &output_count);
     if (status == ULP_OK)
         status = make_tape(&b, outputs, output_count);
+    if (status == ULP_OK)
+        status = parse_formulas(&b);
+    if (status != ULP_OK)
+        ulp_unbind(out);
     ulp_arena_free(scratch);
     return status == ULP_OK ? ULP_OK
                             : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
 }
 
 /* Names of operands and outputs are the row's, their numbers the nodes'. */
+static bool is_same_tape(const struct ulp_bound *a, const struct ulp_bound *b)
+{
+    if (!a->tape || !b->tape)
+        return a->tape == b->tape;
+    return a->tape->operand_count == b->tape->operand_count &&
+           a->tape->output_count == b->tape->output_count &&
+           a->input_slot_count == b->input_slot_count && strcmp(a->tape->text, b->tape->text) == 0;
+}
+
 bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other)
 {
-    if (!bound->tape || !other->tape || bound->op != other->op ||
-        bound->tape->operand_count != other->tape->operand_count ||
-        bound->tape->output_count != other->tape->output_count ||
-        bound->input_slot_count != other->input_slot_count ||
-        strcmp(bound->tape->text, other->tape->text) != 0)
+    if (bound->op != other->op || (!bound->tape && !bound->formulas) || !is_same_tape(bound, other))
         return false;
     ulp_unbind(bound);
     bound->tape = other->tape;
-    bound->shares_tape = true;
+    bound->formulas = other->formulas;
+    bound->shares_tapes = true;
     return true;
 }
 
@@ -532,7 +582,10 @@ void ulp_unbind(struct ulp_bound *bound)
 {
     if (!bound)
         return;
-    if (!bound->shares_tape)
+    if (!bound->shares_tapes)
         ulp_tape_free(bound->tape);
+    for (size_t i = 0; !bound->shares_tapes && bound->formulas && bound->op->formulas[i]; i++)
+        ulp_tape_free(bound->formulas[i]);
     bound->tape = NULL;
+    bound->formulas = NULL;
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "ops/bounds.h"
 #include "ops/trace.h"
 #include "tensor/lower.h"
@@ -187,28 +188,53 @@ enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t 
                   : ulp_fail_memory(error, "out of memory for %zu elements of scratch", count);
 }
 
+/* A tensor, or the tape of a text. Its memory is not the scratch's, which may be a step's alone. */
 struct ulp_temporary {
     struct ulp_tensor tensor;
+    struct ulp_tape *tape;
+    char *key; /* of the tape: names and text, behind this struct */
     struct ulp_temporary *next;
 };
+
+static enum ulp_status add_temporary(struct ulp_call *call, const struct ulp_temporary *made,
+                                     const char *key, struct ulp_error *error)
+{
+    void *memory;
+    const size_t length = key ? strlen(key) + 1 : 0;
+    const enum ulp_status status = ulp_allocate(&memory, 1, sizeof *made + length, call->budget,
+                                                "what a node keeps while it runs", error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_temporary *temporary = memory;
+    *temporary = *made;
+    temporary->next = *call->temporaries;
+    if (key)
+        temporary->key = memcpy(temporary + 1, key, length);
+    *call->temporaries = temporary;
+    return ULP_OK;
+}
 
 enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
                                    struct ulp_error *error)
 {
-    struct ulp_temporary *temporary;
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *temporary, &temporary, error);
-    if (status != ULP_OK || (status = ulp_tensor_allocate(tensor, call->budget, error)) != ULP_OK)
+    enum ulp_status status = ulp_tensor_allocate(tensor, call->budget, error);
+    if (status != ULP_OK)
         return status;
-    *temporary = (struct ulp_temporary){*tensor, *call->temporaries};
-    *call->temporaries = temporary;
+    status = add_temporary(call, &(struct ulp_temporary){.tensor = *tensor}, NULL, error);
+    if (status != ULP_OK)
+        ulp_tensor_free(tensor);
     tensor->owned = false;
-    return ULP_OK;
+    return status;
 }
 
 void ulp_call_free_temporaries(struct ulp_temporary *list)
 {
-    for (; list; list = list->next)
+    for (struct ulp_temporary *next; list; list = next) {
+        next = list->next;
         ulp_tensor_free(&list->tensor);
+        ulp_tape_free(list->tape);
+        ulp_free(list);
+    }
 }
 
 enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor,
@@ -339,33 +365,118 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
     return call->trace ? ulp_trace_tape(call->trace, &run, error) : ulp_tape_run(&run, error);
 }
 
-enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text,
+/* Is `name` word number `i` of the text? */
+static bool is_word(const char *text, size_t i, const char *name)
+{
+    const size_t length = strlen(name);
+    text += strspn(text, " ");
+    for (; i && *text; i--) {
+        text += strcspn(text, " ");
+        text += strspn(text, " ");
+    }
+    return strcspn(text, " ") == length && strncmp(text, name, length) == 0;
+}
+
+static struct ulp_tape *find_formula(const struct ulp_call *call, const struct ulp_formula *formula)
+{
+    const struct ulp_formula *const *formulas = call->bound->op->formulas;
+    for (size_t i = 0; formulas && formulas[i]; i++)
+        if (formulas[i] == formula)
+            return call->bound->formulas[i];
+    return NULL;
+}
+
+/* Operands, then all outputs of the tape, those that are not given without a tensor. */
+static enum ulp_status lay_named(const struct ulp_call *call, const struct ulp_tape *tape,
+                                 const struct ulp_named_operand *operands, size_t output_count,
+                                 const struct ulp_named_operand *outputs, struct ulp_operand **out,
+                                 struct ulp_error *error)
+{
+    const size_t count = (size_t)tape->operand_count;
+    const enum ulp_status status =
+        ulp_call_take(call, count + (size_t)tape->output_count, sizeof **out, out, error);
+    for (size_t i = 0; status == ULP_OK && i < count; i++)
+        (*out)[i] = operands[i].operand;
+    for (size_t i = 0; status == ULP_OK && i < output_count; i++)
+        (*out)[count + i] = outputs[i].operand;
+    return status;
+}
+
+enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula *formula,
                                  const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_rows *rows, size_t operand_count,
                                  const struct ulp_named_operand *operands, size_t output_count,
                                  const struct ulp_named_operand *outputs, struct ulp_error *error)
 {
+    struct ulp_operand *laid;
+    const struct ulp_tape *tape = find_formula(call, formula);
+    bool fits = tape && (size_t)tape->operand_count == operand_count &&
+                (size_t)tape->output_count >= output_count;
+    for (size_t i = 0; fits && i < operand_count; i++)
+        fits = is_word(formula->operands, i, operands[i].name);
+    for (size_t i = 1; fits && i < output_count; i++)
+        fits = is_word(formula->outputs, i, outputs[i].name);
+    if (!fits)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "the row does not list the formula \"%s\", or not with these operands",
+                        formula->text);
+    const enum ulp_status status =
+        lay_named(call, tape, operands, output_count, outputs, &laid, error);
+    return status == ULP_OK
+               ? run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error)
+               : status;
+}
+
+/* The tape of a text that this call has met before with the same names, or one more. */
+static enum ulp_status find_text(struct ulp_call *call, const char *text, const char *const *names,
+                                 size_t operand_count, size_t output_count,
+                                 const struct ulp_tape **out, struct ulp_error *error)
+{
+    struct ulp_text key = {0};
+    for (size_t i = 0; i < operand_count + output_count; i++)
+        ulp_text_add(&key, i == operand_count ? "> %s " : "%s ", names[i]);
+    ulp_text_add(&key, ": %s", text);
+    enum ulp_status status =
+        key.failed ? ulp_fail_memory(error, "out of memory for a formula's names") : ULP_OK;
+    struct ulp_temporary *found = *call->temporaries;
+    while (status == ULP_OK && found && !(found->key && strcmp(found->key, key.data) == 0))
+        found = found->next;
+    if (status == ULP_OK && !found) {
+        struct ulp_temporary made = {.tape = NULL};
+        status = ulp_tape_create(&made.tape, text, names, (int)operand_count, names + operand_count,
+                                 (int)output_count, call->budget, error);
+        if (status == ULP_OK)
+            status = add_temporary(call, &made, key.data, error);
+        if (status != ULP_OK)
+            ulp_tape_free(made.tape);
+        found = *call->temporaries;
+    }
+    *out = status == ULP_OK ? found->tape : NULL;
+    ulp_text_free(&key);
+    return status;
+}
+
+enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
+                              const struct ulp_arithmetic *arithmetic, const struct ulp_rows *rows,
+                              size_t operand_count, const struct ulp_named_operand *operands,
+                              size_t output_count, const struct ulp_named_operand *outputs,
+                              struct ulp_error *error)
+{
     const char **names;
     struct ulp_operand *laid;
-    struct ulp_tape *tape = NULL;
-    size_t count = operand_count + output_count;
-    enum ulp_status status = ulp_call_take(call, count, sizeof *names, &names, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, count, sizeof *laid, &laid, error);
+    const struct ulp_tape *tape;
+    enum ulp_status status =
+        ulp_call_take(call, operand_count + output_count, sizeof *names, &names, error);
     if (status != ULP_OK)
         return status;
-    for (size_t i = 0; i < count; i++) {
-        const struct ulp_named_operand *named =
-            i < operand_count ? &operands[i] : &outputs[i - operand_count];
-        names[i] = named->name;
-        laid[i] = named->operand;
-    }
-    status = ulp_tape_create(&tape, text, names, (int)operand_count, names + operand_count,
-                             (int)output_count, call->budget, error);
+    for (size_t i = 0; i < operand_count + output_count; i++)
+        names[i] = i < operand_count ? operands[i].name : outputs[i - operand_count].name;
+    status = find_text(call, text, names, operand_count, output_count, &tape, error);
     if (status == ULP_OK)
-        status = run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error);
-    ulp_tape_free(tape);
-    return status;
+        status = lay_named(call, tape, operands, output_count, outputs, &laid, error);
+    return status == ULP_OK
+               ? run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error)
+               : status;
 }
 
 void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands)

@@ -110,13 +110,20 @@ struct ulp_named_operand {
     const char *name;
     struct ulp_operand operand;
 };
-/* Evaluate text over rows. Operands are named; outputs are the formula's in order, then its locals
- * named in outputs[i].name. */
-enum ulp_status ulp_call_formula(struct ulp_call *call, const char *text,
+/* Evaluate one of the row's `formulas` over rows. Operands and outputs are given in its order,
+ * under its names; the last outputs may be left out. */
+enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula *formula,
                                  const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_rows *rows, size_t operand_count,
                                  const struct ulp_named_operand *operands, size_t output_count,
                                  const struct ulp_named_operand *outputs, struct ulp_error *error);
+/* Evaluate a text that depends on shapes or attributes, parsed once a call. Outputs are the
+ * formula's in order, then its locals named in outputs[i].name. */
+enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
+                              const struct ulp_arithmetic *arithmetic, const struct ulp_rows *rows,
+                              size_t operand_count, const struct ulp_named_operand *operands,
+                              size_t output_count, const struct ulp_named_operand *outputs,
+                              struct ulp_error *error);
 /* The arithmetic with results kept in its compute (or accumulator) format instead of being rounded
  * to storage. */
 struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call);

@@ -42,7 +42,7 @@ static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places,
 }
 
 /* One tape run a round: rows are updates, positions the elements of a block. */
-enum ulp_status ulp_combine(struct ulp_call *call, const char *formula,
+enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *formula,
                             const struct ulp_arithmetic *arithmetic, struct ulp_tensor *out,
                             const struct ulp_tensor *updates, const int64_t *places,
                             size_t update_count, size_t run, struct ulp_error *error)

@@ -5,9 +5,9 @@
 #include "ops/call.h"
 
 /* For each update u, a block of `run` elements of `updates`, in order: the block of out that starts
- * at places[u] becomes formula(old, update), rounded to arithmetic->storage; a negative place is
- * skipped. */
-enum ulp_status ulp_combine(struct ulp_call *call, const char *formula,
+ * at places[u] becomes the formula of the operands "old update", rounded to arithmetic->storage; a
+ * negative place is skipped. */
+enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *formula,
                             const struct ulp_arithmetic *arithmetic, struct ulp_tensor *out,
                             const struct ulp_tensor *updates, const int64_t *places,
                             size_t update_count, size_t run, struct ulp_error *error);

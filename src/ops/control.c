@@ -89,9 +89,9 @@ static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out,
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "a scan output changes its shape between iterations");
         }
-        for (size_t o = 0; o < split.outer && split.inner; o++)
-            memcpy(ulp_element_at(out, (o * split.size + i) * split.inner),
-                   ulp_element_at(part, o * split.inner), split.inner * out->element_bytes);
+        for (size_t o = 0; o < split.outer; o++)
+            ulp_move_run(out, (o * split.size + i) * split.inner, part, o * split.inner,
+                         split.inner);
     }
     return ULP_OK;
 }

@@ -106,9 +106,9 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
         {"stretch", {.constant = stretch}},
         {"a", {.constant = a}},
     };
-    return ulp_call_formula(call, text, arithmetic, &rows, sizeof operands / sizeof *operands,
-                            operands, 1,
-                            (struct ulp_named_operand[]){
-                                {"w", {.tensor = &w, .row_stride = row, .position_stride = next}}},
-                            error);
+    return ulp_call_text(call, text, arithmetic, &rows, sizeof operands / sizeof *operands,
+                         operands, 1,
+                         (struct ulp_named_operand[]){
+                             {"w", {.tensor = &w, .row_stride = row, .position_stride = next}}},
+                         error);
 }

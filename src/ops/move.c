@@ -8,10 +8,16 @@
 /* Work is split so that a task moves at least this many elements. */
 #define GRAIN 32768
 
+void ulp_move_run(struct ulp_tensor *out, size_t to, const struct ulp_tensor *in, size_t from,
+                  size_t count)
+{
+    if (count)
+        memcpy(ulp_element_at(out, to), ulp_element_at(in, from), count * out->element_bytes);
+}
+
 void ulp_move_all(struct ulp_tensor *out, const struct ulp_tensor *in)
 {
-    if (out->count)
-        memcpy(out->data, in->data, out->count * out->element_bytes);
+    ulp_move_run(out, 0, in, 0, out->count);
 }
 
 void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const void *element)

@@ -27,6 +27,10 @@ enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor 
 /* All elements in order; the counts are equal. */
 void ulp_move_all(struct ulp_tensor *out, const struct ulp_tensor *in);
 
+/* `count` neighbours, from element `from` of in on to element `to` of out on. */
+void ulp_move_run(struct ulp_tensor *out, size_t to, const struct ulp_tensor *in, size_t from,
+                  size_t count);
+
 /* count copies of one element from `first` on. */
 void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const void *element);
 

@@ -56,6 +56,17 @@ struct ulp_slot {
     const char *text; /* of the default, NULL when there is none */
 };
 
+/* A formula that a run function evaluates over rows of its own, by address (ulp_call_formula). */
+struct ulp_formula {
+    const char *operands, *outputs; /* names in order; the last expression is the first output */
+    const char *text;
+};
+#define ULP_FORMULAS(...)               \
+    (const struct ulp_formula *const[]) \
+    {                                   \
+        __VA_ARGS__, NULL               \
+    }
+
 /* A row bound to a node by the planner: immutable, shared by lanes and threads. */
 struct ulp_bound {
     const struct ulp_operator *op;
@@ -73,8 +84,9 @@ struct ulp_bound {
     const struct ulp_attribute_value *attributes; /* parallel to attribute_slots */
     /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
     struct ulp_tape *tape;
-    bool shares_tape; /* another's, which is freed with that one */
-    uint64_t key;     /* of the node's stochastic stream */
+    struct ulp_tape **formulas; /* parallel to op->formulas */
+    bool shares_tapes;          /* another's, which are freed with that one */
+    uint64_t key;               /* of the node's stochastic stream */
     /* planned bodies of graph attributes, in attribute order; NULL when there are none */
     struct ulp_block *const *blocks;
 };
@@ -156,6 +168,9 @@ struct ulp_operator {
     const char *formula;
     ulp_run_fn *run;
     const char *epilogue; /* with run = a contraction: formula over "acc", inputs and attributes */
+    /* with run: formulas that it evaluates, closed by NULL, parsed when the row is bound. Those
+     * whose text depends on shapes are not among them (ulp_call_text) */
+    const struct ulp_formula *const *formulas;
     enum ulp_work work;
     /* of a contraction: the inputs that are its second factors and nothing else, "w r". Where they
      * are constants they are its weights. NULL: both factors are activations */
@@ -202,8 +217,8 @@ enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int
 enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *row,
                              const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
                              struct ulp_error *error);
-/* Give up the own tape for the equal one of another node, which is unbound no sooner. False: they
- * are not equal. */
+/* Give up the own tapes for the equal ones of another node, which is unbound no sooner. False: they
+ * are not equal, or there are none. */
 bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other);
 void ulp_unbind(struct ulp_bound *bound);
 /* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure

@@ -45,7 +45,7 @@ static enum ulp_status add_node(struct readings *readings, const struct ulp_plan
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->own_input_count && !step->folded && status == ULP_OK; i++) {
         const int slot = step->inputs[i];
-        if (slot >= 0 && block->slots[slot].constant && !ulp_is_parameter(step, i))
+        if (slot >= 0 && block->slots[slot].constant && !ulp_reads_declared(step, i, in))
             status = add_reading(readings,
                                  (struct reading){block->slots[slot].constant,
                                                   block->slots[slot].name, in, node},

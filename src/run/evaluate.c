@@ -160,8 +160,8 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
 enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
                              const struct ulp_step *step, size_t lane_index,
                              const struct ulp_tensor *const *reference_inputs,
-                             struct ulp_evaluation *out, struct ulp_arena *arena,
-                             struct ulp_error *error)
+                             const struct ulp_tensor *results, struct ulp_evaluation *out,
+                             struct ulp_arena *arena, struct ulp_error *error)
 {
     struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];
     struct ulp_inputs own = {0};
@@ -179,6 +179,9 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
         status = ulp_lane_inputs(lane, step, &own, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, lane, own.at, out->entire, error);
+    if (status == ULP_OK && lane != reference && walk->options->follow &&
+        any_float_computed(step, own.at, frame->block))
+        status = ulp_follow(step, lane, own.at, results, out->entire, error);
     if (status == ULP_OK && lane != reference && walk->options->audit)
         status = evaluate_views(lane, reference, reference_inputs, own.at, step, temporaries,
                                 foreign, out, error);

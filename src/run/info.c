@@ -24,6 +24,18 @@ bool ulp_operator_info(size_t index, struct ulp_operator_info *out)
                                       .until = row->until,
                                       .formula = row->formula != NULL,
                                       .work = works[row->work],
-                                      .text = row->formula ? row->formula : row->epilogue};
+                                      .text = row->formula ? row->formula : row->epilogue,
+                                      .index = index};
     return true;
+}
+
+const char *ulp_operator_info_formula(size_t index, size_t i)
+{
+    const struct ulp_operator *row = ulp_operator_row(index);
+    if (!row || !row->formulas)
+        return NULL;
+    for (size_t k = 0; k < i; k++)
+        if (!row->formulas[k])
+            return NULL;
+    return row->formulas[i] ? row->formulas[i]->text : NULL;
 }

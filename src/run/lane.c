@@ -308,7 +308,9 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
 {
     const int slot = step->inputs[i];
     const struct ulp_tensor *constant =
-        slot >= 0 && ulp_is_parameter(step, i) ? lane->block->slots[slot].constant : NULL;
+        slot >= 0 && ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step))
+            ? lane->block->slots[slot].constant
+            : NULL;
     if (slot >= 0 && ulp_is_captured(step, i))
         return read_held(lane, slot, out, error);
     if (!constant)

@@ -22,6 +22,75 @@ static bool uses_data(const struct ulp_step *step, size_t i)
     return true;
 }
 
+/* Are the step's results constants that it only moves? Not those of a Cast, which may round. */
+static bool moves_constants(const struct ulp_block *block, const struct ulp_step *step,
+                            const bool *moved)
+{
+    if (step->folded || step->bound.op->work != ULP_WORK_MOVE ||
+        strcmp(step->bound.op->name, "Cast") == 0)
+        return false;
+    for (size_t i = 0; i < step->input_count; i++)
+        if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant &&
+            !moved[step->inputs[i]])
+            return false;
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0 && !block->slots[step->outputs[o]].known)
+            return false;
+    return true;
+}
+
+static bool any_is(const struct ulp_step *step, const bool *flags)
+{
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0 && flags[step->outputs[o]])
+            return true;
+    return false;
+}
+
+static bool is_data(const struct ulp_block *block, const struct ulp_step *step)
+{
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0 && block->slots[step->outputs[o]].data)
+            return true;
+    return false;
+}
+
+/* A scale behind an Identity or Reshape is a parameter like one that is read at once: what is made
+ * by moving constants, and used as parameters alone, is a constant of all lanes. Not what bodies
+ * capture, which lanes hold. */
+static enum ulp_status fold_parameters(struct ulp_plan *plan, struct ulp_block *block,
+                                       struct ulp_error *error)
+{
+    bool *moved = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *moved);
+    bool *captured = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *captured);
+    if (!moved || !captured)
+        return ulp_fail_memory(error, "out of memory while planning");
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        const bool moves = moves_constants(block, step, moved);
+        for (size_t o = 0; o < step->output_count; o++)
+            if (step->outputs[o] >= 0)
+                moved[step->outputs[o]] = moves;
+    }
+    for (size_t i = 0; i < block->output_count; i++)
+        block->slots[block->outputs[i]].data = true;
+    for (size_t s = block->step_count; s-- > 0;) {
+        struct ulp_step *step = &block->steps[s];
+        const bool folds =
+            moves_constants(block, step, moved) && !is_data(block, step) && !any_is(step, captured);
+        for (size_t o = 0; o < step->output_count && folds; o++)
+            if (step->outputs[o] >= 0)
+                block->slots[step->outputs[o]].constant = block->slots[step->outputs[o]].known;
+        step->folded |= folds;
+        for (size_t i = 0; i < step->input_count && !folds; i++)
+            if (step->inputs[i] >= 0) {
+                block->slots[step->inputs[i]].data |= uses_data(step, i);
+                captured[step->inputs[i]] |= step->bound.blocks && i >= step->own_input_count;
+            }
+    }
+    return ULP_OK;
+}
+
 static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block,
                                      struct ulp_error *error)
 {
@@ -32,18 +101,14 @@ static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *bl
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         for (size_t i = 0; i < step->input_count; i++)
-            if (step->inputs[i] >= 0) {
+            if (step->inputs[i] >= 0)
                 block->slots[step->inputs[i]].last_use = (int)s;
-                block->slots[step->inputs[i]].data |= uses_data(step, i);
-            }
         for (size_t i = 0; i < step->output_count; i++)
             if (step->outputs[i] >= 0)
                 block->slots[step->outputs[i]].last_use = (int)s; /* until a later step uses it */
     }
-    for (size_t i = 0; i < block->output_count; i++) {
+    for (size_t i = 0; i < block->output_count; i++)
         block->slots[block->outputs[i]].last_use = INT_MAX;
-        block->slots[block->outputs[i]].data = true;
-    }
     for (size_t v = 0; v < block->slot_count; v++)
         if (block->slots[v].last_use >= 0 && block->slots[v].last_use != INT_MAX)
             dead_counts[block->slots[v].last_use]++;
@@ -132,6 +197,9 @@ static double estimate_bodies(const struct ulp_block *block, const struct ulp_st
 enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
                                struct ulp_error *error)
 {
+    const enum ulp_status status = fold_parameters(plan, block, error);
+    if (status != ULP_OK)
+        return status;
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         step->cost = step->folded ? 0 : estimate_node(block, step) + estimate_bodies(block, step);

@@ -4,6 +4,7 @@
 #ifndef ULP_RUN_PLAN_H
 #define ULP_RUN_PLAN_H
 
+#include <string.h>
 #include <ulpscope/run.h>
 
 #include "base/alloc.h"
@@ -115,6 +116,17 @@ static inline bool ulp_is_parameter(const struct ulp_step *step, size_t i)
     return (i < step->bound.input_slot_count && i < step->own_input_count &&
             step->bound.inputs[i].kind == 'p') ||
            (i >= step->own_input_count && !step->bound.blocks);
+}
+
+/* Does the arithmetic take the step's input i, when it is a constant, as the model declares it? */
+static inline bool ulp_reads_declared(const struct ulp_step *step, size_t i,
+                                      const struct ulp_arithmetic *arithmetic)
+{
+    const char *op = step->bound.op->name;
+    return ulp_is_parameter(step, i) &&
+           !(arithmetic->scales_lowered &&
+             (i >= step->own_input_count || strcmp(op, "QuantizeLinear") == 0 ||
+              strcmp(op, "DequantizeLinear") == 0));
 }
 
 /* Where a node of the plan is. */

@@ -184,8 +184,8 @@ static enum ulp_status end_lanes(struct rounds *r, const struct ulp_tensor *cons
             if (status == ULP_OK && l && r->walk->options->audit)
                 status = hand_on(r, l, &evaluations[0], &evaluations[l], error);
         } else if (r->absent[l]) {
-            status = ulp_evaluate(r->walk, r->frame, r->step, l, reference_inputs, &evaluations[l],
-                                  r->arena, error);
+            status = ulp_evaluate(r->walk, r->frame, r->step, l, reference_inputs,
+                                  evaluations[0].entire, &evaluations[l], r->arena, error);
         }
         if (status != ULP_OK)
             ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(r->walk->plan, l));

@@ -85,7 +85,8 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
         status = ulp_evaluation_create(&evaluations[l], step, arena, error);
         if (status != ULP_OK)
             break;
-        status = ulp_evaluate(walk, frame, step, l, reference.at, &evaluations[l], arena, error);
+        status = ulp_evaluate(walk, frame, step, l, reference.at, evaluations[0].entire,
+                              &evaluations[l], arena, error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
     }

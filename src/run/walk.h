@@ -51,12 +51,18 @@ enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct u
                                       struct ulp_arena *arena, struct ulp_error *error);
 
 /* evaluate.c. Entire, single and here of one lane, in which the step is one node. The reference's
- * inputs and results are known. */
+ * inputs and results are known (of the reference itself these are not used). */
 enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
                              const struct ulp_step *step, size_t lane,
                              const struct ulp_tensor *const *reference_inputs,
-                             struct ulp_evaluation *out, struct ulp_arena *arena,
-                             struct ulp_error *error);
+                             const struct ulp_tensor *results, struct ulp_evaluation *out,
+                             struct ulp_arena *arena, struct ulp_error *error);
+/* follow.c: integers that the step made of floats (it reads some) become the reference's, and what
+ * TopK picks is picked by them. */
+enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *lane,
+                           const struct ulp_tensor *const *inputs,
+                           const struct ulp_tensor *reference, struct ulp_tensor *outputs,
+                           struct ulp_error *error);
 
 /* What observers are told of a node's inputs: values[lane * count + input]. */
 struct ulp_told_inputs {

@@ -33,7 +33,8 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
            s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
-           a->cuda_functions == b->cuda_functions && a->constants == b->constants;
+           a->cuda_functions == b->cuda_functions && a->constants == b->constants &&
+           a->scales_lowered == b->scales_lowered;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -102,6 +103,7 @@ static const char *const part_lists[][8] = {
     {"", ",operands=rz", ",operands=rna"},
     {"", ",functions=cuda", ",functions=rounded"},
     {"", ",constants=ieee", ",constants=onnxconverter-common"},
+    {"", ",qdq-scales=lowered"},
     {"", ",promote=128", ",split-k=8,epilogue=rounded", ",promote=1073741824,split-k=1"},
 };
 enum { LIST_COUNT = sizeof part_lists / sizeof part_lists[0] };
@@ -180,6 +182,8 @@ START_TEST(canonical_names)
         {"fp16,functions=cuda", "fp16"},
         {"fp32,functions=rounded", "fp32"},
         {"fp16,constants=saturated", "fp16"},
+        {"fp16,qdq-scales=declared", "fp16"},
+        {"fp16,qdq-scales=lowered,qdq=integer", "fp16,qdq=integer,qdq-scales=lowered"},
         {"fp16,constants=ieee,split-k=4", "fp16,split-k=4,constants=ieee"},
         {"fp16-strict,functions=rounded", "fp16-strict"},
         {"fp32,fma", "fp32"},

@@ -281,6 +281,7 @@ static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
     out->constants = request->given[PART_CONSTANTS]
                          ? (enum ulp_constants)request->choice[PART_CONSTANTS]
                          : ULP_CONSTANTS_SATURATED;
+    out->scales_lowered = request->given[PART_SCALES] && request->choice[PART_SCALES];
     if (out->constants == ULP_CONSTANTS_ONNXCONVERTER && !is_named(&out->storage, "fp16"))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "constants=onnxconverter-common: that converter makes FP16 and no %s; take "
@@ -368,6 +369,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[PART_QDQ] = a->schedule.qdq_integer;
     choice[PART_FUNCTIONS] = a->cuda_functions;
     choice[PART_CONSTANTS] = a->constants;
+    choice[PART_SCALES] = a->scales_lowered;
     for (int part = 0; part < PART_COUNT; part++)
         request.given[part] = true;
     request.given[PART_GPU] = unit;

@@ -156,7 +156,11 @@ static void describe_constants(struct page *page, const struct ulp_arithmetic *a
             "Finite constants of the model, zero apart, are put between 1e-7 and 1e4 in magnitude, "
             "as onnxconverter-common's convert_float_to_float16 does, and rounded.",
     };
-    put_paragraph(page, "constants", "%s", rules[a->constants]);
+    put_paragraph(
+        page, "constants", "%s%s", rules[a->constants],
+        a->scales_lowered
+            ? " Scales of QuantizeLinear and DequantizeLinear are lowered, too."
+            : " Scales of QuantizeLinear and DequantizeLinear stay as they are declared.");
 }
 
 static void describe_functions(struct page *page, const struct ulp_arithmetic *a)

@@ -19,6 +19,7 @@ static const char *const place_names[] = {"result-only", "each-step", NULL};
 static const char *const fused_names[] = {"nofma", "fma", NULL};
 static const char *const epilogue_names[] = {"fused", "rounded", NULL};
 static const char *const qdq_names[] = {"float", "integer", NULL};
+static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
 static const char *const constants_names[] = {"saturated", "ieee", "tensorrt",
                                               "onnxconverter-common", NULL};
@@ -57,6 +58,7 @@ static const struct part_row {
     [PART_QDQ] = {"qdq=", qdq_names},
     [PART_FUNCTIONS] = {"functions=", functions_names},
     [PART_CONSTANTS] = {"constants=", constants_names},
+    [PART_SCALES] = {"qdq-scales=", scales_names},
 };
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */

@@ -26,6 +26,7 @@ enum ulp_part {
     PART_QDQ,
     PART_FUNCTIONS,
     PART_CONSTANTS,
+    PART_SCALES,
     PART_COUNT
 };
 

@@ -4,8 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "ops/contraction.h"
 #include "ops/move.h"
@@ -84,10 +82,9 @@ static enum ulp_status join_past(struct ulp_call *call, const struct ulp_tensor 
         int64_t row = i / total, at = i % total;
         int64_t from = row / h->heads * h->batch_step + row % h->heads * h->head_step +
                        (at - past_length) * h->step;
-        memcpy(ulp_element_at(out, (size_t)(i * h->size)),
-               at < past_length ? ulp_element_at(past, (size_t)((row * past_length + at) * h->size))
-                                : ulp_element_at(now, (size_t)from),
-               (size_t)h->size * out->element_bytes);
+        const bool old = at < past_length;
+        ulp_move_run(out, (size_t)(i * h->size), old ? past : now,
+                     (size_t)(old ? (row * past_length + at) * h->size : from), (size_t)h->size);
     }
     *h = ulp_heads_first(h->batch, h->heads, total, h->size);
     return status;
@@ -311,9 +308,11 @@ static enum ulp_status softmax_scores(struct ulp_call *call, const struct ulp_at
         {a->show, full}};
     outputs[0].operand.tensor = probabilities;
     outputs[2].operand.tensor = a->shown;
-    return ulp_call_formula(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands,
-                            operands, a->shown ? 3 : 2, outputs, error);
+    return ulp_call_text(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands,
+                         operands, a->shown ? 3 : 2, outputs, error);
 }
+
+const struct ulp_formula ulp_attend_average = {"acc all", "y", "all == 0 ? 0 : acc / all"};
 
 /* The second product, in acc, divided: one sum a row. */
 static enum ulp_status divide_by_sums(struct ulp_call *call, const struct ulp_tensor *acc,
@@ -329,8 +328,8 @@ static enum ulp_status divide_by_sums(struct ulp_call *call, const struct ulp_te
         {"all", {.tensor = sums, .row_stride = 1}}};
     const struct ulp_named_operand result = {
         "y", {.tensor = out, .row_offset = places, .position_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, "all == 0 ? 0 : acc / all", call->arithmetic,
-                                               &rows, 2, operands, 1, &result, error)
+    return status == ULP_OK ? ulp_call_formula(call, &ulp_attend_average, call->arithmetic, &rows,
+                                               2, operands, 1, &result, error)
                             : status;
 }
 
@@ -503,6 +502,9 @@ static enum ulp_status run_attention(struct ulp_call *call, struct ulp_error *er
 
 /* ---- RotaryEmbedding ---- */
 
+const struct ulp_formula ulp_rotate_pairs = {
+    "x1 x2 cos sin", "real imaginary", "imaginary = sin * x1 + cos * x2; cos * x1 - sin * x2"};
+
 enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rotation,
                            struct ulp_tensor *out, const struct ulp_heads *out_heads,
                            const struct ulp_tensor *in, const struct ulp_heads *h,
@@ -534,8 +536,7 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
             return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %lld",
                             (long long)id, (long long)caches);
         cache_row[r] = id * half;
-        memcpy(ulp_element_at(out, (size_t)out_row[r]), ulp_element_at(in, (size_t)in_row[r]),
-               (size_t)h->size * out->element_bytes);
+        ulp_move_run(out, (size_t)out_row[r], in, (size_t)in_row[r], (size_t)h->size);
     }
     if (status != ULP_OK)
         return status;
@@ -554,8 +555,8 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
         {"real", {.tensor = out, .row_offset = out_row, .position_stride = step}},
         {"imaginary", {.tensor = &y2, .row_offset = out_row, .position_stride = step}},
     };
-    return ulp_call_formula(call, "imaginary = sin * x1 + cos * x2; cos * x1 - sin * x2",
-                            call->arithmetic, &rows, 4, operands, 2, outputs, error);
+    return ulp_call_formula(call, &ulp_rotate_pairs, call->arithmetic, &rows, 4, operands, 2,
+                            outputs, error);
 }
 
 static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error)
@@ -575,7 +576,8 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
 
 #define ATTENTION                                                                            \
     .outputs = "y? present_key? present_value? qk_matmul_output?", .infer = infer_attention, \
-    .run = run_attention, .work = ULP_WORK_CONTRACTION
+    .run = run_attention, .work = ULP_WORK_CONTRACTION,                                      \
+    .formulas = ULP_FORMULAS(&ulp_attend_average)
 #define INPUTS "q k v:f attn_mask:*? past_key? past_value:f?"
 #define OPTIONS                                                                         \
     "is_causal:int=0; kv_num_heads:int; q_num_heads:int; qk_matmul_output_mode:int=0; " \
@@ -593,7 +595,7 @@ const struct ulp_operator ulp_ops_attention[] = {
      .outputs = "y",
      .attributes = "interleaved:int=0; num_heads:int; rotary_embedding_dim:int=0",
      .infer = ulp_infer_first,
-     .run = run_rotary},
+     .run = run_rotary, .formulas = ULP_FORMULAS(&ulp_rotate_pairs)},
     {0},
 };
 /* clang-format on */

@@ -53,6 +53,9 @@ struct ulp_attention {
     const char *show;
 };
 
+/* What rows with ulp_attend, and with ulp_rotate, list. */
+extern const struct ulp_formula ulp_attend_average, ulp_rotate_pairs;
+
 /* Do query, key, value and past fit each other? */
 enum ulp_status ulp_attention_check(const struct ulp_attention *a, struct ulp_error *error);
 enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,

@@ -1,7 +1,5 @@
 /* Operators that carry a state along a sequence: LinearAttention and CausalConvWithState. */
 #include <stdio.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "ops/attention/attention.h"
 #include "ops/contraction.h"
@@ -115,8 +113,13 @@ static enum ulp_status step_state(struct ulp_call *call, const struct linear *l,
           .position_stride = per_key}},
         {"beta", {.tensor = beta, .constant = beta ? NULL : "0", .row_offset = tables[3]}},
     };
-    return ulp_call_formula(call, text, inner, &rows, 5, operands, 1, operands, error);
+    return ulp_call_text(call, text, inner, &rows, 5, operands, 1, operands, error);
 }
+
+static const struct ulp_formula read_scaled = {"q state number", "y",
+                                               "number * row_sum(q * state)"},
+                                read_by_size = {"q state number", "y",
+                                                "1 / sqrt(number) * row_sum(q * state)"};
 
 static enum ulp_status read_state(struct ulp_call *call, const struct linear *l, int64_t t,
                                   int64_t *tables[4], const struct ulp_tensor *state,
@@ -143,11 +146,11 @@ static enum ulp_status read_state(struct ulp_call *call, const struct linear *l,
     };
     const struct ulp_named_operand result = {"y",
                                              {.tensor = &call->out[0], .row_offset = tables[1]}};
-    return ulp_call_formula(call,
-                            given ? "number * row_sum(q * state)"
-                                  : "1 / sqrt(number) * row_sum(q * state)",
-                            call->arithmetic, &rows, 3, operands, 1, &result, error);
+    return ulp_call_formula(call, given ? &read_scaled : &read_by_size, call->arithmetic, &rows, 3,
+                            operands, 1, &result, error);
 }
+
+static const struct ulp_formula copy = {"x", "y", "copy(x)"};
 
 /* The state as rows of keys (batch, head, value, key), unrounded, from or to the tensor's (batch,
  * head, key, value). */
@@ -169,9 +172,8 @@ static enum ulp_status turn_state(struct ulp_call *call, const struct linear *l,
     x.operand.tensor = from;
     x.operand.constant = from ? NULL : "0";
     y.operand.tensor = to;
-    return status == ULP_OK
-               ? ulp_call_formula(call, "copy(x)", arithmetic, &rows, 1, &x, 1, &y, error)
-               : status;
+    return status == ULP_OK ? ulp_call_formula(call, &copy, arithmetic, &rows, 1, &x, 1, &y, error)
+                            : status;
 }
 
 static enum ulp_status run_linear(struct ulp_call *call, struct ulp_error *error)
@@ -235,17 +237,14 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
         return status;
     for (int64_t i = 0; i < lines; i++) {
         if (past && k > 1)
-            memcpy(ulp_element_at(&padded, (size_t)(i * whole)),
-                   ulp_element_at(past, (size_t)(i * (k - 1))), (size_t)(k - 1) * x->element_bytes);
+            ulp_move_run(&padded, (size_t)(i * whole), past, (size_t)(i * (k - 1)),
+                         (size_t)(k - 1));
         else
             ulp_move_fill(&padded, (size_t)(i * whole), (size_t)(k - 1), zero.data);
-        if (length)
-            memcpy(ulp_element_at(&padded, (size_t)(i * whole + k - 1)),
-                   ulp_element_at(x, (size_t)(i * length)), (size_t)length * x->element_bytes);
-        if (ulp_call_wants(call, 1) && k > 1)
-            memcpy(ulp_element_at(&call->out[1], (size_t)(i * (k - 1))),
-                   ulp_element_at(&padded, (size_t)(i * whole + length)),
-                   (size_t)(k - 1) * x->element_bytes);
+        ulp_move_run(&padded, (size_t)(i * whole + k - 1), x, (size_t)(i * length), (size_t)length);
+        if (ulp_call_wants(call, 1))
+            ulp_move_run(&call->out[1], (size_t)(i * (k - 1)), &padded,
+                         (size_t)(i * whole + length), (size_t)(k - 1));
     }
     if (!ulp_call_wants(call, 0) || call->out[0].count == 0)
         return ULP_OK;
@@ -293,7 +292,8 @@ const struct ulp_operator ulp_ops_state[] = {
     {.name = "LinearAttention", .since = 27, .inputs = "query key value past_state:f? decay? beta?",
      .outputs = "output present_state",
      .attributes = "chunk_size:int=64; kv_num_heads:!int; q_num_heads:!int; scale:float=0; "
-                   "update_rule:string=gated_delta", .infer = infer_linear, .run = run_linear},
+                   "update_rule:string=gated_delta", .infer = infer_linear, .run = run_linear,
+     .formulas = ULP_FORMULAS(&read_scaled, &read_by_size, &copy)},
     {0},
 };
 /* clang-format on */

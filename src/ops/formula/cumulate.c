@@ -95,6 +95,9 @@ static size_t list_scan(int64_t *to, int64_t *from, size_t first, size_t last, s
     return count;
 }
 
+static const struct ulp_formula scan_sum = {"a b", "a", "a + b"},
+                                scan_product = {"a b", "a", "a * b"};
+
 /* Sklansky's prefix sum in blocks of two positions a thread, the total of those before added to a
  * block's first. Bits of an H200: tests/compare_h200.py, layer cumsum. */
 static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split *split,
@@ -102,7 +105,7 @@ static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split 
 {
     const size_t size = split->size, block = 2 * count_scan_threads(split->outer, size);
     const bool reverse = ulp_call_int(call, "reverse");
-    const char *const combine = product ? "a * b" : "a + b";
+    const struct ulp_formula *const combine = product ? &scan_product : &scan_sum;
     struct ulp_rows rows = {.row_count = split->outer, .row_length = size};
     struct ulp_named_operand x = {
         "a", {.tensor = call->in[0], .row_stride = (int64_t)size, .position_stride = 1}};
@@ -134,6 +137,9 @@ static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split 
     }
     return status;
 }
+
+static const struct ulp_formula running_sum = {"x", "y", "running_sum(x)"},
+                                running_product = {"x", "y", "running_product(x)"};
 
 static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *error)
 {
@@ -168,8 +174,8 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
             y.operand.tensor = &behind;
     }
     return status == ULP_OK && rows.row_length
-               ? ulp_call_formula(call, product ? "running_product(x)" : "running_sum(x)",
-                                  &arithmetic, &rows, 1, &x, 1, &y, error)
+               ? ulp_call_formula(call, product ? &running_product : &running_sum, &arithmetic,
+                                  &rows, 1, &x, 1, &y, error)
                : status;
 }
 
@@ -263,6 +269,9 @@ static int64_t find_pixel(const struct blocks *b, int64_t tap, int64_t step)
     return place;
 }
 
+static const struct ulp_formula joined = {"old update", "new", "old + update"},
+                                stored = {"acc", "y", "copy(acc)"};
+
 static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -283,12 +292,12 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
         int64_t pixel = find_pixel(&b, i / steps % taps, i % steps);
         places[i] = pixel < 0 ? -1 : i / (steps * taps) * pixels + pixel;
     }
-    status = ulp_combine(call, "old + update", &inner, &sums, in, places, in->count, 1, error);
+    status = ulp_combine(call, &joined, &inner, &sums, in, places, in->count, 1, error);
     const struct ulp_rows rows = {.row_count = 1, .row_length = out->count};
     const struct ulp_named_operand acc = {"acc", {.tensor = &sums, .position_stride = 1}};
     const struct ulp_named_operand result = {"y", {.tensor = out, .position_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, "copy(acc)", call->arithmetic, &rows, 1, &acc,
-                                               1, &result, error)
+    return status == ULP_OK ? ulp_call_formula(call, &stored, call->arithmetic, &rows, 1, &acc, 1,
+                                               &result, error)
                             : status;
 }
 
@@ -301,9 +310,11 @@ const struct ulp_operator ulp_ops_cumulate[] = {
     {.name = "Col2Im", .since = 18, .inputs = "input image_shape:i block_shape:i",
      .outputs = "output",
      .attributes = "dilations:ints; pads:ints; strides:ints", .infer = infer_col2im,
-     .run = run_col2im},
-    {.name = "CumProd", .since = 26, CUMULATE, .parameter = 1},
-    {.name = "CumSum", .since = 11, CUMULATE},
+     .run = run_col2im, .formulas = ULP_FORMULAS(&joined, &stored)},
+    {.name = "CumProd", .since = 26, CUMULATE, .parameter = 1,
+     .formulas = ULP_FORMULAS(&running_product, &scan_product)},
+    {.name = "CumSum", .since = 11, CUMULATE,
+     .formulas = ULP_FORMULAS(&running_sum, &scan_sum)},
     {0},
 };
 /* clang-format on */

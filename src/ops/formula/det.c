@@ -1,6 +1,4 @@
 /* Det: elimination with partial pivoting, each step a formula over the rows below the pivot. */
-#include <string.h>
-
 #include "base/error.h"
 #include "ops/compare.h"
 #include "ops/move.h"
@@ -13,6 +11,11 @@ static enum ulp_status infer_det(struct ulp_call *call, struct ulp_error *error)
     return ulp_call_describe(call, 0, in->type, in->rank - 2, in->dims, error);
 }
 
+static const struct ulp_formula magnitude = {"x", "y", "abs(x)"},
+                                eliminated = {"x first top pivot", "x", "x - first / pivot * top"},
+                                product = {"x", "y", "row_product(x)"},
+                                negated = {"x", "y", "-row_product(x)"};
+
 /* The row at or below k whose element in column k is largest; `sizes` holds the column's
  * magnitudes. */
 static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithmetic *inner,
@@ -23,7 +26,7 @@ static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithm
     const struct ulp_rows rows = {.row_count = 1, .row_length = n};
     const struct ulp_named_operand x = {"x", {.tensor = &column, .position_stride = (int64_t)n}};
     const struct ulp_named_operand y = {"y", {.tensor = sizes, .position_stride = 1}};
-    enum ulp_status status = ulp_call_formula(call, "abs(x)", inner, &rows, 1, &x, 1, &y, error);
+    enum ulp_status status = ulp_call_formula(call, &magnitude, inner, &rows, 1, &x, 1, &y, error);
     *pivot = k;
     for (size_t i = k + 1; status == ULP_OK && i < n; i++)
         if (ulp_compare(sizes, i, *pivot) > 0)
@@ -46,9 +49,9 @@ static enum ulp_status eliminate(struct ulp_call *call, const struct ulp_arithme
         {"top", {.tensor = &top, .position_stride = 1}},
         {"pivot", {.tensor = &pivot}},
     };
-    return rows.row_count ? ulp_call_formula(call, "x - first / pivot * top", inner, &rows, 4,
-                                             operands, 1, operands, error)
-                          : ULP_OK;
+    return rows.row_count
+               ? ulp_call_formula(call, &eliminated, inner, &rows, 4, operands, 1, operands, error)
+               : ULP_OK;
 }
 
 static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
@@ -77,10 +80,9 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
                 ulp_is_zero(&sizes, pivot))
                 break; /* a zero column: the diagonal keeps its 0 */
             if (pivot != k) {
-                const size_t bytes = n * a.element_bytes;
-                memcpy(row.data, ulp_element_at(&a, k * n), bytes);
-                memcpy(ulp_element_at(&a, k * n), ulp_element_at(&a, pivot * n), bytes);
-                memcpy(ulp_element_at(&a, pivot * n), row.data, bytes);
+                ulp_move_run(&row, 0, &a, k * n, n);
+                ulp_move_run(&a, k * n, &a, pivot * n, n);
+                ulp_move_run(&a, pivot * n, &row, 0, n);
                 negative = !negative;
             }
             status = eliminate(call, &inner, &a, n, k, error);
@@ -89,8 +91,8 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
         const struct ulp_named_operand x = {"x", {.tensor = &a, .position_stride = (int64_t)n + 1}},
                                        y = {"y", {.tensor = &result}};
         if (status == ULP_OK)
-            status = ulp_call_formula(call, negative ? "-row_product(x)" : "row_product(x)",
-                                      call->arithmetic, &rows, 1, &x, 1, &y, error);
+            status = ulp_call_formula(call, negative ? &negated : &product, call->arithmetic, &rows,
+                                      1, &x, 1, &y, error);
     }
     return status;
 }
@@ -98,7 +100,7 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
 /* clang-format off */
 const struct ulp_operator ulp_ops_det[] = {
     {.name = "Det", .since = 11, .inputs = "x", .outputs = "y", .infer = infer_det, .run = run_det,
-     .stops = "*"},
+     .formulas = ULP_FORMULAS(&magnitude, &eliminated, &product, &negated),     .stops = "*"},
     {0},
 };
 /* clang-format on */

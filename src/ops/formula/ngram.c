@@ -69,6 +69,10 @@ static int64_t count_gram(const struct ulp_tensor *in, size_t first, int64_t len
     return found;
 }
 
+static const struct ulp_formula counted = {"count weight", "y", "copy(count)"},
+                                weighted = {"count weight", "y", "count * weight"},
+                                weighted_once = {"count weight", "y", "count > 0 ? weight : 0"};
+
 static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -106,9 +110,9 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
                                    (int64_t)n, skip);
         }
     }
-    const char *formula = ulp_call_is(call, "mode", "TF")    ? "copy(count)"
-                          : ulp_call_is(call, "mode", "IDF") ? "count > 0 ? weight : 0"
-                                                             : "count * weight";
+    const struct ulp_formula *formula = ulp_call_is(call, "mode", "TF")    ? &counted
+                                        : ulp_call_is(call, "mode", "IDF") ? &weighted_once
+                                                                           : &weighted;
     const struct ulp_rows rows = {.row_count = (size_t)lines, .row_length = (size_t)p.size};
     const struct ulp_named_operand operands[] = {
         {"count", {.tensor = &counts, .row_stride = p.size, .position_stride = 1}},
@@ -134,7 +138,8 @@ const struct ulp_operator ulp_ops_ngram[] = {
                    "ngram_counts:!ints; "
                    "ngram_indexes:!ints; pool_int64s:ints; pool_strings:strings; weights:floats",
                    .infer = infer_ngram,
-     .run = run_ngram, .check = check_ngram},
+     .run = run_ngram, .check = check_ngram,
+     .formulas = ULP_FORMULAS(&counted, &weighted, &weighted_once)},
     {0},
 };
 /* clang-format on */

@@ -216,7 +216,7 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "index %lld at position %zu is outside the output",
                             (long long)ulp_tensor_get_int(indices, i), i);
-        memcpy(ulp_element_at(out, (size_t)place), ulp_element_at(in, i), in->element_bytes);
+        ulp_move_run(out, (size_t)place, in, i, 1);
     }
     return ULP_OK;
 }

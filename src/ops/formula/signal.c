@@ -19,6 +19,9 @@ struct roots {
     struct ulp_tensor cosines, sines;
 };
 
+static const struct ulp_formula circle_points = {"i length", "c s",
+                                                 "a = 2 * pi * i / length; s = sin(a); cos(a)"};
+
 static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size_t columns,
                                   int64_t length, struct roots *out, struct ulp_error *error)
 {
@@ -59,8 +62,7 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
     const struct ulp_named_operand outputs[] = {{"c", {.tensor = &circle[0], .position_stride = 1}},
                                                 {"s",
                                                  {.tensor = &circle[1], .position_stride = 1}}};
-    status = ulp_call_formula(call, "a = 2 * pi * i / length; s = sin(a); cos(a)", &wide, &rows, 2,
-                              operands, 2, outputs, error);
+    status = ulp_call_formula(call, &circle_points, &wide, &rows, 2, operands, 2, outputs, error);
     for (int i = 0; status == ULP_OK && i < 2; i++)
         status = ulp_tensor_convert(&rounded[i], &circle[i], &inner.storage, ULP_ROUND_NEAREST_EVEN,
                                     0, call->pool, error);
@@ -120,8 +122,8 @@ static enum ulp_status run_transform(struct ulp_call *call, const struct transfo
     const struct ulp_named_operand outputs[] = {
         {"re", {.tensor = &call->out[0], .row_offset = t->out_row}},
         {"im", {.tensor = &second, .row_offset = t->out_row}}};
-    return ulp_call_formula(call, text, call->arithmetic, &t->rows, 7, operands,
-                            t->real_output ? 1 : 2, outputs, error);
+    return ulp_call_text(call, text, call->arithmetic, &t->rows, 7, operands,
+                         t->real_output ? 1 : 2, outputs, error);
 }
 
 /* ---- DFT ---- */
@@ -343,6 +345,13 @@ static enum ulp_status infer_mel(struct ulp_call *call, struct ulp_error *error)
                              error);
 }
 
+static const struct ulp_formula mel_edges = {"bands dft_length rate low high i", "edge",
+                                             "from = 2595 * log1p(low / 700) / log(10); to = "
+                                             "2595 * log1p(high / 700) / log(10); "
+                                             "mel = i * ((to - from) / (bands + 2)) + from; "
+                                             "hertz = 700 * expm1(mel / 2595 * log(10)); "
+                                             "floor((dft_length + 1) * hertz / rate)"};
+
 static enum ulp_status find_edges(struct ulp_call *call, size_t count, struct ulp_tensor *edges,
                                   struct ulp_error *error)
 {
@@ -360,14 +369,9 @@ static enum ulp_status find_edges(struct ulp_call *call, size_t count, struct ul
     operands[5] = (struct ulp_named_operand){"i", {.tensor = &positions, .position_stride = 1}};
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
     const struct ulp_named_operand result = {"edge", {.tensor = edges, .position_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call,
-                                               "from = 2595 * log1p(low / 700) / log(10); to = "
-                                               "2595 * log1p(high / 700) / log(10); "
-                                               "mel = i * ((to - from) / (bands + 2)) + from; "
-                                               "hertz = 700 * expm1(mel / 2595 * log(10)); "
-                                               "floor((dft_length + 1) * hertz / rate)",
-                                               &exact, &rows, 6, operands, 1, &result, error)
-                            : status;
+    return status == ULP_OK
+               ? ulp_call_formula(call, &mel_edges, &exact, &rows, 6, operands, 1, &result, error)
+               : status;
 }
 
 static enum ulp_status run_mel(struct ulp_call *call, struct ulp_error *error)
@@ -398,16 +402,20 @@ static enum ulp_status run_mel(struct ulp_call *call, struct ulp_error *error)
 /* clang-format off */
 const struct ulp_operator ulp_ops_signal[] = {
     {.name = "DFT", .since = 17, .inputs = "input dft_length:i?", .outputs = "output",
-     .attributes = "axis:int=1; inverse:int=0; onesided:int=0", .infer = infer_dft, .run = run_dft},
+     .attributes = "axis:int=1; inverse:int=0; onesided:int=0", .infer = infer_dft, .run = run_dft,
+     .formulas = ULP_FORMULAS(&circle_points)},
     {.name = "DFT", .since = 20, .inputs = "input dft_length:i? axis:i?", .outputs = "output",
-     .attributes = "inverse:int=0; onesided:int=0", .infer = infer_dft, .run = run_dft},
+     .attributes = "inverse:int=0; onesided:int=0", .infer = infer_dft, .run = run_dft,
+     .formulas = ULP_FORMULAS(&circle_points)},
     {.name = "MelWeightMatrix", .since = 17,
      .inputs = "num_mel_bins:i dft_length:i sample_rate:i lower_edge_hertz:p upper_edge_hertz:p",
      .outputs = "output",
-     .attributes = "output_datatype:int=1", .infer = infer_mel, .run = run_mel},
+     .attributes = "output_datatype:int=1", .infer = infer_mel, .run = run_mel,
+     .formulas = ULP_FORMULAS(&mel_edges)},
     {.name = "STFT", .since = 17, .inputs = "signal frame_step:i window? frame_length:i?",
      .outputs = "output",
-     .attributes = "onesided:int=1", .infer = infer_stft, .run = run_stft},
+     .attributes = "onesided:int=1", .infer = infer_stft, .run = run_stft,
+     .formulas = ULP_FORMULAS(&circle_points)},
     {0},
 };
 /* clang-format on */

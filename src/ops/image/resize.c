@@ -233,10 +233,9 @@ static enum ulp_status make_coordinates(struct ulp_call *call,
     snprintf(formula, sizeof formula, "scale = numerator / denominator; %s",
              find_transformation(call)->formula);
     const struct ulp_rows rows = {.row_count = 1, .row_length = (size_t)axis->out};
-    return ulp_call_formula(call, formula, arithmetic, &rows, COUNT + 1, operands, 1,
-                            (struct ulp_named_operand[]){
-                                {"x", {.tensor = out, .position_stride = 1}}},
-                            error);
+    return ulp_call_text(call, formula, arithmetic, &rows, COUNT + 1, operands, 1,
+                         (struct ulp_named_operand[]){{"x", {.tensor = out, .position_stride = 1}}},
+                         error);
 }
 
 /* ---- nearest: positions in FP64 in every lane, so that all lanes move the same elements ---- */
@@ -341,10 +340,10 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
                                        .row_stride = (int64_t)rows.row_length,
                                        .position_stride = 1};
     if (status == ULP_OK)
-        status = text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
-                             : ulp_call_formula(call, text.data, arithmetic, &rows, 2 * taps->count,
-                                                operands, 1,
-                                                (struct ulp_named_operand[]){{"y", result}}, error);
+        status = text.failed
+                     ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+                     : ulp_call_text(call, text.data, arithmetic, &rows, 2 * taps->count, operands,
+                                     1, (struct ulp_named_operand[]){{"y", result}}, error);
     ulp_text_free(&text);
     return status;
 }

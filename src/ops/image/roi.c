@@ -119,11 +119,22 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
         "p = first + bin * step + (point + 0.5) * step / points; inside = p >= -1 && p <= length; "
         "place = min(max(p, 0), length - 1); high = place - floor(place); low = 1 - high; place",
         half ? "whole" : "max(whole, 1)");
-    status = ulp_call_formula(call, text, &arithmetic, &rows, 9, operands, 4, outputs, error);
+    status = ulp_call_text(call, text, &arithmetic, &rows, 9, operands, 4, outputs, error);
     for (size_t i = 0; status == ULP_OK && i < count; i++)
         axis->at[i] = ulp_clamp(ulp_coordinate_floor(&place, i), 0, axis->length - 1);
     return status;
 }
+
+#define CORNERS "v00 v01 v10 v11 ly hy lx hx iny inx"
+static const struct ulp_formula interpolated = {CORNERS, "v",
+                                                "iny && inx ? ly * lx * v00 + ly * hx * v01 + hy * "
+                                                "lx * v10 + hy * hx * v11 : 0"},
+                                largest_corner = {CORNERS, "v",
+                                                  "iny && inx ? max(max(ly * lx * v00, ly * hx * "
+                                                  "v01), max(hy * lx * v10, hy * hx "
+                                                  "* v11)) : 0"},
+                                mean_of_points = {"v", "y", "row_mean(v)"},
+                                largest_point = {"v", "y", "row_max(v)"};
 
 /* Values at all points of a region (rows: channels), then bins of points (rows: channel and
  * bin). */
@@ -178,13 +189,8 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
     const struct ulp_named_operand result = {"y", {.tensor = &to, .row_stride = 1}};
     /* max takes the largest of the four weighted elements, as ONNX's definition of the mode does */
     if (count)
-        status = ulp_call_formula(
-            call,
-            average
-                ? "iny && inx ? ly * lx * v00 + ly * hx * v01 + hy * lx * v10 + hy * hx * v11 : 0"
-                : "iny && inx ? max(max(ly * lx * v00, ly * hx * v01), max(hy * lx * v10, hy * hx "
-                  "* v11)) : 0",
-            &inner, &points, 10, operands, 1, &value, error);
+        status = ulp_call_formula(call, average ? &interpolated : &largest_corner, &inner, &points,
+                                  10, operands, 1, &value, error);
     if (count == 0) {
         struct ulp_tensor zero;
         status = ulp_call_scalar(call, &zero, to.type, 0, error);
@@ -193,8 +199,8 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
         return status;
     }
     return status == ULP_OK
-               ? ulp_call_formula(call, average ? "row_mean(v)" : "row_max(v)", call->arithmetic,
-                                  &pools, 1, &pooled, 1, &result, error)
+               ? ulp_call_formula(call, average ? &mean_of_points : &largest_point,
+                                  call->arithmetic, &pools, 1, &pooled, 1, &result, error)
                : status;
 }
 
@@ -283,9 +289,10 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
                : status;
 }
 
-#define ROI_ALIGN                                                                   \
-    .inputs = "x rois:f batch_indices:i", .outputs = "y", .infer = infer_roi_align, \
-    .check = check_roi_align, .run = run_roi_align, .compares = true, .stops = "rois"
+#define ROI_ALIGN                                                                      \
+    .inputs = "x rois:f batch_indices:i", .outputs = "y", .infer = infer_roi_align,    \
+    .check = check_roi_align, .run = run_roi_align, .compares = true, .stops = "rois", \
+    .formulas = ULP_FORMULAS(&interpolated, &largest_corner, &mean_of_points, &largest_point)
 #define OPTIONS                                                                        \
     "mode:string=avg; output_height:int=1; output_width:int=1; sampling_ratio:int=0; " \
     "spatial_scale:float=1"

@@ -83,10 +83,10 @@ static enum ulp_status grid_coordinates(struct ulp_call *call,
         {"low", {.constant = low}},
         {"high", {.constant = high}},
     };
-    return status == ULP_OK ? ulp_call_formula(call, text, arithmetic, &rows, 4, operands, 1,
-                                               (struct ulp_named_operand[]){
-                                                   {"x", {.tensor = out, .position_stride = 1}}},
-                                               error)
+    return status == ULP_OK ? ulp_call_text(call, text, arithmetic, &rows, 4, operands, 1,
+                                            (struct ulp_named_operand[]){
+                                                {"x", {.tensor = out, .position_stride = 1}}},
+                                            error)
                             : status;
 }
 
@@ -216,8 +216,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
                                        .row_stride = (int64_t)g->points,
                                        .position_stride = 1};
     return status == ULP_OK
-               ? ulp_call_formula(call, formula, call->arithmetic, &rows, g->combinations + count,
-                                  operands, 1, (struct ulp_named_operand[]){{"y", result}}, error)
+               ? ulp_call_text(call, formula, call->arithmetic, &rows, g->combinations + count,
+                               operands, 1, (struct ulp_named_operand[]){{"y", result}}, error)
                : status;
 }
 
@@ -276,8 +276,7 @@ static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
         (status = ulp_call_temporary(call, &source, error)) != ULP_OK)
         return status;
     for (int64_t i = 0; i < planes; i++) {
-        memcpy(ulp_element_at(&source, (size_t)(i * (plane + 1))),
-               ulp_element_at(in, (size_t)(i * plane)), (size_t)plane * in->element_bytes);
+        ulp_move_run(&source, (size_t)(i * (plane + 1)), in, (size_t)(i * plane), (size_t)plane);
         ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
     }
     struct ulp_text text = {0};

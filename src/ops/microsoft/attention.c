@@ -160,6 +160,8 @@ static enum ulp_status check_multi_head(struct ulp_call *call, struct ulp_error 
     return ulp_microsoft_refuse(call, 8, (const char *const[]){NULL}, error);
 }
 
+static const struct ulp_formula biased = {"x bias", "y", "x + bias"};
+
 /* *in plus the part of the bias from `first` on, for each position the same; *in and *h become
  * those of the sum. */
 static enum ulp_status add_bias(struct ulp_call *call, const struct ulp_tensor *bias, int64_t first,
@@ -202,8 +204,7 @@ static enum ulp_status add_bias(struct ulp_call *call, const struct ulp_tensor *
         "y", {.tensor = out, .row_stride = from.size, .position_stride = 1}};
     *in = out;
     *h = to;
-    return ulp_call_formula(call, "x + bias", call->arithmetic, &rows, 2, operands, 1, &result,
-                            error);
+    return ulp_call_formula(call, &biased, call->arithmetic, &rows, 2, operands, 1, &result, error);
 }
 
 static enum ulp_status run_multi_head(struct ulp_call *call, struct ulp_error *error)
@@ -417,7 +418,7 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
 #define MS .domain = "com.microsoft", .since = 1
 #define PROJECTED                                                                                \
     .infer = infer_projected, .run = run_projected, .work = ULP_WORK_CONTRACTION, .mixed = true, \
-    .check = check_projected
+    .formulas = ULP_FORMULAS(&ulp_attend_average), .check = check_projected
 #define MASKED                                                          \
     "do_rotary:int=0; mask_filter_value:float=-10000; num_heads:!int; " \
     "past_present_share_buffer:int=0; "                                 \
@@ -437,7 +438,8 @@ const struct ulp_operator ulp_ops_microsoft_attention[] = {
      .attributes = "mask_filter_value:float=-10000; num_heads:!int; scale:float=0; "
                    "unidirectional:int=0",
      .infer = infer_multi_head, .run = run_multi_head, .work = ULP_WORK_CONTRACTION,
-     .mixed = true, .check = check_multi_head},
+     .mixed = true, .formulas = ULP_FORMULAS(&ulp_attend_average, &biased),
+     .check = check_multi_head},
     {.name = "QAttention", MS,
      .inputs = "input:i weight:i bias:f input_scale:p weight_scale:p mask_index:i? "
                "input_zero_point:i? "
@@ -450,7 +452,8 @@ const struct ulp_operator ulp_ops_microsoft_attention[] = {
      .attributes = "interleaved:int=0; is_packed_batching:int=0; num_heads:int=0; "
                    "rotary_embedding_dim:int=0; "
                    "scale:float=1",
-     .infer = ulp_infer_first, .run = run_rotary, .mixed = true, .check = check_rotary},
+     .infer = ulp_infer_first, .run = run_rotary, .mixed = true,
+     .formulas = ULP_FORMULAS(&ulp_rotate_pairs), .check = check_rotary},
     {0},
 };
 /* clang-format on */

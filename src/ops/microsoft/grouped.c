@@ -1,7 +1,5 @@
 /* Domain com.microsoft: GroupQueryAttention. Past and new keys share a buffer in which every batch
  * has its own end; query and key may be turned on the way in. */
-#include <string.h>
-
 #include "base/error.h"
 #include "ops/microsoft/attention.h"
 #include "ops/move.h"
@@ -136,17 +134,15 @@ static enum ulp_status join_buffer(struct ulp_call *call, const struct ulp_tenso
     for (int64_t i = 0; status == ULP_OK && i < h->batch * h->heads * buffer && h->size; i++) {
         const int64_t row = i / buffer, b = row / h->heads, head = row % h->heads, at = i % buffer;
         const int64_t fresh = at - starts[b];
-        const size_t bytes = (size_t)h->size * present->element_bytes;
-        void *to = ulp_element_at(present, (size_t)(i * h->size));
+        const size_t to = (size_t)(i * h->size), size = (size_t)h->size;
         if (fresh >= 0 && fresh < h->length)
-            memcpy(to,
-                   ulp_element_at(*now, (size_t)(b * from.batch_step + head * from.head_step +
-                                                 fresh * from.step)),
-                   bytes);
+            ulp_move_run(present, to, *now,
+                         (size_t)(b * from.batch_step + head * from.head_step + fresh * from.step),
+                         size);
         else if (fresh < 0 && at < past_length)
-            memcpy(to, ulp_element_at(past, (size_t)((row * past_length + at) * h->size)), bytes);
+            ulp_move_run(present, to, past, (size_t)((row * past_length + at) * h->size), size);
         else
-            ulp_move_fill(present, (size_t)(i * h->size), (size_t)h->size, zero.data);
+            ulp_move_fill(present, to, size, zero.data);
     }
     *now = present;
     *h = ulp_heads_first(from.batch, from.heads, buffer, from.size);
@@ -249,7 +245,7 @@ const struct ulp_operator ulp_ops_microsoft_grouped[] = {
                    "sliding_window_cache:int=0; "
                    "smooth_softmax:int=0; softcap:float=0; v_quant_type:string=NONE",
      .infer = infer_grouped, .run = run_grouped, .work = ULP_WORK_CONTRACTION, .mixed = true,
-     .check = check_grouped},
+     .formulas = ULP_FORMULAS(&ulp_attend_average, &ulp_rotate_pairs), .check = check_grouped},
     {0},
 };
 /* clang-format on */

@@ -270,6 +270,8 @@ static enum ulp_status unpack(struct ulp_call *call, const struct ulp_tensor *in
     return status;
 }
 
+static const struct ulp_formula unpacked = {"q scale zero", "y", "(q - zero) * scale"};
+
 /* B as a K x N matrix of the lane's storage: (q - zero) * scale, rounded once. */
 static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p,
                                   struct ulp_tensor *out, struct ulp_error *error)
@@ -311,8 +313,8 @@ static enum ulp_status dequantize(struct ulp_call *call, const struct packed *p,
     operands[1].operand.tensor = call->in[2];
     operands[2].operand = given ? blocks : (struct ulp_operand){.constant = middle[p->bits]};
     operands[2].operand.tensor = given;
-    return ulp_call_formula(call, "(q - zero) * scale", call->arithmetic, &rows, 3, operands, 1,
-                            &result, error);
+    return ulp_call_formula(call, &unpacked, call->arithmetic, &rows, 3, operands, 1, &result,
+                            error);
 }
 
 static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)
@@ -370,7 +372,7 @@ const struct ulp_operator ulp_ops_microsoft[] = {
      .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; "
                    "weight_prepacked:int=0",
      .infer = infer_packed, .run = run_packed, .work = ULP_WORK_CONTRACTION, .weights = "b",
-     .mixed = true, .epilogue = "acc + bias"},
+     .mixed = true, .formulas = ULP_FORMULAS(&unpacked), .epilogue = "acc + bias"},
     {.name = "QuickGelu", MS, UNARY, .attributes = "alpha:float=1.702",
      .formula = "x * sigmoid(alpha * x)"},
     {.name = "SimplifiedLayerNormalization", .since = 1, .inputs = "x scale:f",

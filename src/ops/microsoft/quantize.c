@@ -236,6 +236,11 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
     return ulp_call_describe(call, 0, call->in[1]->type, first->rank, dims, error);
 }
 
+static const struct ulp_formula requantized = {
+    "x x_scale x_zero_point y_scale y_zero_point low high", "y",
+    "q = round((x - x_zero_point) * x_scale / y_scale) + "
+    "y_zero_point; min(max(q, low), high)"};
+
 static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_tensor *out = &call->out[0];
@@ -267,11 +272,9 @@ static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error
                                                   .row_stride = (int64_t)(whole.size * whole.inner),
                                                   .position_stride = 1}};
         if (in->count)
-            status = ulp_call_formula(call,
-                                      "q = round((x - x_zero_point) * x_scale / y_scale) + "
-                                      "y_zero_point; min(max(q, low), high)",
-                                      call->arithmetic, &rows, sizeof operands / sizeof *operands,
-                                      operands, 1, &result, error);
+            status =
+                ulp_call_formula(call, &requantized, call->arithmetic, &rows,
+                                 sizeof operands / sizeof *operands, operands, 1, &result, error);
     }
     return status;
 }
@@ -297,6 +300,13 @@ static enum ulp_status infer_dynamic_matmul(struct ulp_call *call, struct ulp_er
     return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
 }
 
+static const struct ulp_formula quantized = {
+    "x", "y scale zero",
+    "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
+    "scale = (top == bottom ? 1 : top - bottom) / 255; "
+    "zero = round(min(max(0 - bottom / scale, 0), 255)); "
+    "min(max(round(x / scale) + zero, 0), 255)"};
+
 static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *a = call->in[0], **in;
@@ -319,12 +329,8 @@ static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_erro
     const struct ulp_named_operand outputs[] = {{"", {.tensor = &values, .position_stride = 1}},
                                                 {"scale", {.tensor = &scale}},
                                                 {"zero", {.tensor = &zero}}};
-    status = ulp_call_formula(call,
-                              "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
-                              "scale = (top == bottom ? 1 : top - bottom) / 255; "
-                              "zero = round(min(max(0 - bottom / scale, 0), 255)); "
-                              "min(max(round(x / scale) + zero, 0), 255)",
-                              call->arithmetic, &rows, 1, &operand, 3, outputs, error);
+    status =
+        ulp_call_formula(call, &quantized, call->arithmetic, &rows, 1, &operand, 3, outputs, error);
     if (status != ULP_OK)
         return status;
     memcpy(in, call->in, call->input_count * sizeof *in);
@@ -351,7 +357,7 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
     {.name = "DynamicQuantizeMatMul", Q, .inputs = "a b:i b_scale:p b_zero_point:i? bias?=-0",
      .outputs = "y",
      .infer = infer_dynamic_matmul, .run = run_dynamic_matmul, .work = ULP_WORK_CONTRACTION,
-     .weights = "b", .integer_sums = true,
+     .weights = "b", .integer_sums = true, .formulas = ULP_FORMULAS(&quantized),
      .epilogue = "acc * (a * b_scale) + bias"},
     {.name = "MatMulIntegerToFloat", Q,
      .inputs = "a:i b:i a_scale:p b_scale:p a_zero_point:i? b_zero_point:i? bias?=-0",
@@ -375,7 +381,7 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
                                        "high)"},
     {.name = "QLinearConcat", Q, .inputs = "y_scale:p y_zero_point:i x:**", .outputs = "y",
      .attributes = "axis:!int",
-     .infer = infer_concat, .run = run_concat},
+     .infer = infer_concat, .run = run_concat, .formulas = ULP_FORMULAS(&requantized)},
     {.name = "QLinearGlobalAveragePool", Q, .inputs = UNARY, .outputs = "y",
      .attributes = "channels_last:int=0",
      .derived = "low high", .infer = infer_global, .rows = rows_global,

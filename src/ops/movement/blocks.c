@@ -214,11 +214,8 @@ static void copy_blocks(struct ulp_tensor *to, size_t to_first, size_t to_step,
                         const struct ulp_tensor *from, size_t from_first, size_t from_step,
                         size_t outer, size_t run)
 {
-    if (run == 0)
-        return;
     for (size_t o = 0; o < outer; o++)
-        memcpy(ulp_element_at(to, to_first + o * to_step),
-               ulp_element_at(from, from_first + o * from_step), run * to->element_bytes);
+        ulp_move_run(to, to_first + o * to_step, from, from_first + o * from_step, run);
 }
 
 static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error)

@@ -213,14 +213,18 @@ static enum ulp_status run_gather_nd(struct ulp_call *call, struct ulp_error *er
 /* ---- Scatter: updates combined into a copy of data, in the order of indices ---- */
 
 static const struct reduction {
-    const char *name, *formula; /* formula NULL: the last update stays */
+    const char *name;
+    struct ulp_formula formula; /* text NULL: the last update stays */
 } reductions[] = {
-    {"none", NULL},
-    {"add", "old + update"},
-    {"mul", "old * update"},
-    {"max", "max(old, update)"},
-    {"min", "min(old, update)"},
+    {"none", {NULL}},
+    {"add", {"old update", "new", "old + update"}},
+    {"mul", {"old update", "new", "old * update"}},
+    {"max", {"old update", "new", "max(old, update)"}},
+    {"min", {"old update", "new", "min(old, update)"}},
 };
+#define REDUCTIONS                                                                       \
+    ULP_FORMULAS(&reductions[1].formula, &reductions[2].formula, &reductions[3].formula, \
+                 &reductions[4].formula)
 
 static const struct reduction *find_reduction(const struct ulp_call *call)
 {
@@ -246,12 +250,11 @@ static enum ulp_status scatter(struct ulp_call *call, const int64_t *places, siz
     const struct ulp_tensor *updates = call->in[2];
     struct ulp_tensor *out = &call->out[0];
     ulp_move_all(out, call->in[0]);
-    if (updates->count && reduction->formula)
-        return ulp_combine(call, reduction->formula, call->arithmetic, out, updates, places,
+    if (updates->count && reduction->formula.text)
+        return ulp_combine(call, &reduction->formula, call->arithmetic, out, updates, places,
                            update_count, run, error);
     for (size_t u = 0; updates->count && u < update_count; u++)
-        memcpy(ulp_element_at(out, (size_t)places[u]), ulp_element_at(updates, u * run),
-               run * out->element_bytes);
+        ulp_move_run(out, (size_t)places[u], updates, u * run, run);
     return ULP_OK;
 }
 
@@ -320,19 +323,18 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
                                 "%zu positions from %lld are outside the cache of %zu", from.size,
                                 (long long)first, to.size);
             const size_t at = ((size_t)first + i) % to.size;
-            memcpy(ulp_element_at(out, (o * to.size + at) * to.inner),
-                   ulp_element_at(update, (o * from.size + i) * to.inner),
-                   to.inner * out->element_bytes);
+            ulp_move_run(out, (o * to.size + at) * to.inner, update, (o * from.size + i) * to.inner,
+                         to.inner);
         }
     return ULP_OK;
 }
 
 #define SCATTER_ELEMENTS                                                               \
     .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
-    .check = check_scatter, .run = run_scatter_elements
+    .check = check_scatter, .run = run_scatter_elements, .formulas = REDUCTIONS
 #define SCATTER_ND                                                                     \
     .inputs = "data indices:i updates", .outputs = "output", .infer = ulp_infer_first, \
-    .check = check_scatter, .run = run_scatter_nd
+    .check = check_scatter, .run = run_scatter_nd, .formulas = REDUCTIONS
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_gather[] = {

@@ -279,6 +279,9 @@ static enum ulp_status infer_multinomial(struct ulp_call *call, struct ulp_error
                : status;
 }
 
+static const struct ulp_formula shares_of_classes = {"x", "y",
+                                                     "e = exp(x - row_max(x)); e / row_sum(e)"};
+
 static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -294,8 +297,7 @@ static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *
     const struct ulp_named_operand y = {
         "y", {.tensor = &shares, .row_stride = (int64_t)classes, .position_stride = 1}};
     if (status == ULP_OK && in->count)
-        status = ulp_call_formula(call, "e = exp(x - row_max(x)); e / row_sum(e)", &exact, &rows, 1,
-                                  &x, 1, &y, error);
+        status = ulp_call_formula(call, &shares_of_classes, &exact, &rows, 1, &x, 1, &y, error);
     for (size_t i = 0; status == ULP_OK && i < call->out[0].count; i++) {
         const double *share = (const double *)shares.data + i / samples * classes;
         double left = ulp_random_uniform(read_key(call), i);
@@ -365,7 +367,7 @@ const struct ulp_operator ulp_ops_generate[] = {
     {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
     {.name = "Multinomial", .since = 7, .inputs = "input:f", .outputs = "output",
      .attributes = "dtype:int=6; sample_size:int=1; seed:float", .infer = infer_multinomial,
-     .run = run_multinomial, .stops = "*"},
+     .run = run_multinomial, .formulas = ULP_FORMULAS(&shares_of_classes), .stops = "*"},
     {.name = "OneHot", .since = 9, ONE_HOT, .attributes = "axis:int=-1"},
     {.name = "RandomNormal", .since = 1, .inputs = "", .outputs = "output",
      .attributes = NORMAL "; shape:!ints",

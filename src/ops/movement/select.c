@@ -187,8 +187,7 @@ static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
         for (size_t i = 0; i < (size_t)k; i++) {
             size_t to = (outer * (size_t)k + i) * split.inner + inner;
             if (ulp_call_wants(call, 0))
-                memcpy(ulp_element_at(&call->out[0], to),
-                       ulp_element_at(in, line.base + order[i] * line.step), in->element_bytes);
+                ulp_move_run(&call->out[0], to, in, line.base + order[i] * line.step, 1);
             if (ulp_call_wants(call, 1))
                 ulp_tensor_set_int(&call->out[1], to, (int64_t)order[i]);
         }

@@ -55,6 +55,8 @@ static enum ulp_status infer_deform(struct ulp_call *call, struct ulp_error *err
     return ulp_call_describe(call, 0, call->in[0]->type, d.w.rank + 2, dims, error);
 }
 
+static const struct ulp_formula place_of_tap = {"base offset", "place", "base + offset"};
+
 /* Taps along an axis at every (image, offset group, kernel element, pixel): its place in the grid
  * plus its offset. */
 static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, int axis,
@@ -93,7 +95,7 @@ static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, 
     const struct ulp_named_operand result = {
         "place", {.tensor = &place, .row_stride = d->pixels, .position_stride = 1}};
     status =
-        ulp_call_formula(call, "base + offset", &arithmetic, &rows, 2, operands, 1, &result, error);
+        ulp_call_formula(call, &place_of_tap, &arithmetic, &rows, 2, operands, 1, &result, error);
     return status == ULP_OK ? ulp_taps_make(call, &arithmetic, &place, &options, out, error)
                             : status;
 }
@@ -160,8 +162,8 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
     const struct ulp_rows rows = {.row_count = (size_t)channels, .row_length = count};
     const struct ulp_named_operand result = {
         "y", {.tensor = &to, .row_stride = (int64_t)count, .position_stride = 1}};
-    return ulp_call_formula(call, formula, call->arithmetic, &rows, used + 1, operands, 1, &result,
-                            error);
+    return ulp_call_text(call, formula, call->arithmetic, &rows, used + 1, operands, 1, &result,
+                         error);
 }
 
 /* "(w0_0 * w1_0 * x0 + ...) * mask" */
@@ -260,7 +262,7 @@ const struct ulp_operator ulp_ops_deform[] = {
      .attributes = "dilations:ints; group:int=1; kernel_shape:ints; offset_group:int=1; "
                    "pads:ints; strides:ints",
      .infer = infer_deform, .run = run_deform, .work = ULP_WORK_CONTRACTION, .weights = "w",
-     .stops = "offset", .epilogue = "acc + bias"},
+     .stops = "offset", .formulas = ULP_FORMULAS(&place_of_tap), .epilogue = "acc + bias"},
     {0},
 };
 /* clang-format on */

@@ -189,6 +189,8 @@ static size_t count_indices(const struct einsum *e, const int *labels, int count
     return total;
 }
 
+static const struct ulp_formula summed_labels = {"x", "y", "row_sum(x)"};
+
 static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e,
                                const struct labelled *in, struct ulp_error *error)
 {
@@ -211,9 +213,9 @@ static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e,
     const struct ulp_named_operand x = {
         "x", {.tensor = in->tensor, .row_offset = row, .position_offset = position}};
     const struct ulp_named_operand y = {"y", {.tensor = &call->out[0], .row_stride = 1}};
-    return status == ULP_OK
-               ? ulp_call_formula(call, "row_sum(x)", call->arithmetic, &rows, 1, &x, 1, &y, error)
-               : status;
+    return status == ULP_OK ? ulp_call_formula(call, &summed_labels, call->arithmetic, &rows, 1, &x,
+                                               1, &y, error)
+                            : status;
 }
 
 /* out = sum of a * b over the labels that out does not have. */
@@ -334,7 +336,8 @@ static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error
 const struct ulp_operator ulp_ops_einsum[] = {
     {.name = "Einsum", .since = 12, .inputs = "inputs*", .outputs = "output",
      .attributes = "equation:!string",
-     .infer = infer_einsum, .run = run_einsum, .work = ULP_WORK_CONTRACTION, .weights = "inputs1"},
+     .infer = infer_einsum, .run = run_einsum, .work = ULP_WORK_CONTRACTION, .weights = "inputs1",
+     .formulas = ULP_FORMULAS(&summed_labels)},
     {0},
 };
 /* clang-format on */

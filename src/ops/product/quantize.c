@@ -184,7 +184,7 @@ enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *ou
         return status;
     const struct ulp_named_operand named[] = {{"x", operands[0]}, {"zero", operands[1]}},
                                    result = {"y", output};
-    return ulp_call_formula(call, text, call->arithmetic, &rows, 2, named, 1, &result, error);
+    return ulp_call_text(call, text, call->arithmetic, &rows, 2, named, 1, &result, error);
 }
 
 enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],

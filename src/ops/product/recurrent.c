@@ -1,7 +1,5 @@
 /* RNN, GRU and LSTM: per step one contraction of the state, and the cell as a formula. States are
  * rounded to the lane's storage after every step, the products' sums are not rounded in between. */
-#include <string.h>
-
 #include "base/error.h"
 #include "kernels/operand/packed.h"
 #include "ops/contraction.h"
@@ -219,8 +217,8 @@ static enum ulp_status run_cell(struct ulp_call *call, const struct recurrent *s
         {"y", {.tensor = result, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
         {"n", {.tensor = second, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
     };
-    return ulp_call_formula(call, formula, call->arithmetic, &rows, operands->count,
-                            operands->items, second ? 2 : 1, outputs, error);
+    return ulp_call_text(call, formula, call->arithmetic, &rows, operands->count, operands->items,
+                         second ? 2 : 1, outputs, error);
 }
 
 /* ---- the steps ---- */
@@ -228,8 +226,7 @@ static enum ulp_status run_cell(struct ulp_call *call, const struct recurrent *s
 static void copy_row(struct ulp_tensor *to, size_t to_row, const struct ulp_tensor *from,
                      size_t from_row, size_t length)
 {
-    memcpy(ulp_element_at(to, to_row * length), ulp_element_at(from, from_row * length),
-           length * to->element_bytes);
+    ulp_move_run(to, to_row * length, from, from_row * length, length);
 }
 
 static enum ulp_status begin_direction(struct ulp_call *call, struct recurrent *s, size_t d,

@@ -1,0 +1,55 @@
+/* Decisions taken as the reference takes them. */
+#include <string.h>
+
+#include "run/walk.h"
+
+#include "tensor/tensor.h"
+
+static bool is_same(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    return ulp_tensor_same_shape(a, b) &&
+           memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
+}
+
+/* What TopK picks from the lane's values by these indices. */
+static void pick(const struct ulp_step *step, const struct ulp_tensor *values,
+                 const struct ulp_tensor *indices, struct ulp_tensor *out)
+{
+    const struct ulp_attribute *attribute = ulp_node_attribute(step->bound.node, "axis");
+    const int64_t given = attribute ? attribute->i : -1;
+    const int axis = (int)(given < 0 ? given + values->rank : given);
+    const size_t bytes = out->element_bytes, from = (size_t)values->dims[axis],
+                 to = (size_t)out->dims[axis];
+    size_t inner = 1;
+    for (int d = axis + 1; d < values->rank; d++)
+        inner *= (size_t)values->dims[d];
+    for (size_t i = 0; i < out->count; i++) {
+        const size_t source = i / (to * inner) * from * inner +
+                              (size_t)ulp_tensor_get_int(indices, i) * inner + i % inner;
+        memcpy((char *)out->data + i * bytes, (const char *)values->data + source * bytes, bytes);
+    }
+}
+
+enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *lane,
+                           const struct ulp_tensor *const *inputs,
+                           const struct ulp_tensor *reference, struct ulp_tensor *outputs,
+                           struct ulp_error *error)
+{
+    bool taken = false;
+    enum ulp_status status = ULP_OK;
+    if (step->bound.op->quantizes)
+        return ULP_OK; /* amounts in steps of a scale are no decisions */
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+        if (!reference[o].data || !outputs[o].data || ulp_element_is_float(reference[o].element) ||
+            is_same(&outputs[o], &reference[o]))
+            continue;
+        ulp_tensor_free(&outputs[o]);
+        status = ulp_tensor_copy(&outputs[o], &reference[o], lane->budget, error);
+        taken = true;
+    }
+    if (status == ULP_OK && taken && strcmp(step->bound.node->op_type, "TopK") == 0 &&
+        outputs[0].data && outputs[1].data && inputs[0]->element == outputs[0].element &&
+        ulp_tensor_same_shape(&outputs[0], &outputs[1]))
+        pick(step, inputs[0], &outputs[1], &outputs[0]);
+    return status;
+}

@@ -1,0 +1,187 @@
+/* analysis: decisions that another rounding turns, and figures behind them. Values are chosen so
+ * that FP16 rounds two of them onto others, and everything below follows by hand. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope.h>
+
+#include "load/load.h"
+#include "proto.h"
+#include "test.h"
+
+#define COUNT 6
+#define TINY 0x1p-12 /* a quarter of FP16's unit at 1, an eighth at 2 */
+
+/* 1 and 1 + TINY are one number in FP16, and 3 - TINY is 3. */
+static const float values[COUNT] = {1, 1 + (float)TINY, 3 - (float)TINY, 2, 5, 4};
+
+static void add_node(struct proto *graph, struct proto node, const char *attribute, int64_t number)
+{
+    if (attribute) {
+        struct proto message = {0};
+        proto_text(&message, ATTRIBUTE_NAME, attribute);
+        proto_int(&message, ATTRIBUTE_TYPE, 2);
+        proto_int(&message, ATTRIBUTE_I, number);
+        proto_message(&node, NODE_ATTRIBUTE, &message);
+    }
+    proto_message(graph, GRAPH_NODE, &node);
+}
+
+/* top: values v and indices i of all, picked again as g; bigger c: x > 1; whole k: x cast. */
+static struct ulp_model *make_model(void)
+{
+    static const int64_t dims[] = {1, COUNT}, one[] = {1}, all = COUNT;
+    static const float threshold = 1;
+    struct proto graph = {0}, k = proto_tensor("all", ULP_TYPE_INT64, 1, one),
+                 t = proto_tensor("one", ULP_TYPE_FLOAT, 0, NULL);
+    struct ulp_model *model;
+    struct ulp_error error;
+    proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, dims);
+    static const char *const outputs[] = {"v", "i", "g", "c", "k"};
+    static const int types[] = {ULP_TYPE_FLOAT, ULP_TYPE_INT64, ULP_TYPE_FLOAT, ULP_TYPE_BOOL,
+                                ULP_TYPE_INT64};
+    for (size_t o = 0; o < 5; o++)
+        proto_value(&graph, GRAPH_OUTPUT, outputs[o], types[o], -1, NULL);
+    proto_bytes(&k, TENSOR_RAW, &all, sizeof all);
+    proto_bytes(&t, TENSOR_RAW, &threshold, sizeof threshold);
+    proto_message(&graph, GRAPH_INITIALIZER, &k);
+    proto_message(&graph, GRAPH_INITIALIZER, &t);
+    add_node(&graph, proto_node("TopK", "top", "x all", "v i"), "axis", -1);
+    add_node(&graph, proto_node("GatherElements", "again", "x i", "g"), "axis", 1);
+    add_node(&graph, proto_node("Greater", "bigger", "x one", "c"), NULL, 0);
+    add_node(&graph, proto_node("Cast", "whole", "x", "k"), "to", ULP_TYPE_INT64);
+    struct proto bytes = proto_model(8, 16, &graph);
+    ck_ulp_ok(ulp_model_load_bytes("top.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
+    proto_free(&bytes);
+    return model;
+}
+
+static struct ulp_audit audit(const struct ulp_model *model)
+{
+    static const int64_t dims[] = {1, COUNT};
+    const struct ulp_run_options run = {.thread_count = 1, .audit = true},
+                                 follow = {.thread_count = 1, .follow = true};
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_tensor x;
+    struct ulp_arithmetic lanes[3];
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_audit out;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &error), error);
+    memcpy(x.data, values, sizeof values);
+    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    for (size_t l = 0; l < 3; l++)
+        ck_ulp_ok(ulp_arithmetic_find((const char *[]){"mpfr:128", "fp16", "fp32"}[l], &lanes[l],
+                                      &error),
+                  error);
+    ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    const struct ulp_observer first = ulp_auditor_observer(auditor),
+                              second = ulp_auditor_follower(auditor);
+    for (int sample = 0; sample < 2; sample++) {
+        ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
+        ck_assert(!ulp_auditor_has_diverged(auditor));
+        ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &first, 1, NULL, NULL, &error), error);
+        ck_assert(ulp_auditor_has_diverged(auditor));
+        ck_ulp_ok(ulp_plan_run(plan, &inputs, &follow, &second, 1, NULL, NULL, &error), error);
+    }
+    ck_ulp_ok(ulp_auditor_finish(auditor, &out, &error), error);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    return out;
+}
+
+static const struct ulp_divergence *find(const struct ulp_audit *audit, const char *name)
+{
+    const struct ulp_audit_node *outputs = &audit->lanes[0].outputs;
+    for (size_t o = 0; o < outputs->output_count; o++)
+        if (strcmp(outputs->outputs[o].name, name) == 0)
+            return outputs->outputs[o].divergence;
+    ck_abort_msg("no output %s", name);
+    return NULL;
+}
+
+START_TEST(decisions)
+{
+    static const struct {
+        const char *name;
+        size_t differing, first;
+    } rows[] = {{"i", 2, 4}, {"c", 1, 1}, {"k", 1, 2}};
+    struct ulp_model *model = make_model();
+    struct ulp_audit result = audit(model);
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const struct ulp_divergence *divergence = find(&result, rows[r].name);
+        ck_assert_msg(divergence && divergence->count == COUNT &&
+                          divergence->differing == rows[r].differing &&
+                          divergence->first == rows[r].first,
+                      "%s", rows[r].name);
+        ck_assert_msg(divergence->margin == TINY && divergence->margin_error == TINY, "%s: %g, %g",
+                      rows[r].name, divergence->margin, divergence->margin_error);
+        ck_assert(divergence->followed.given && divergence->followed.metrics.rms == 0 &&
+                  !divergence->followed.metrics.diverged);
+    }
+    for (size_t o = 0; o < result.lanes[1].outputs.output_count; o++)
+        ck_assert_ptr_null(result.lanes[1].outputs.outputs[o].divergence); /* FP32 holds them */
+    ulp_audit_free(&result);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Values picked by other indices have the figures of what the reference would have picked. */
+START_TEST(what_follows)
+{
+    struct ulp_model *model = make_model();
+    struct ulp_audit result = audit(model);
+    const struct ulp_divergence *again = find(&result, "g"), *indices = find(&result, "i");
+    /* x less what FP16 holds: TINY at two of six places */
+    const double rms = sqrt(2 * TINY * TINY / COUNT);
+    ck_assert(again->followed.given && again->followed.metrics.count == COUNT);
+    ck_assert(fabs(again->followed.metrics.rms / rms - 1) < 1e-12 &&
+              again->followed.metrics.max_abs == TINY);
+    ck_assert(again->differing == 0 && isnan(again->margin));
+    ck_assert(indices->matched.given && indices->matched.rows == COUNT &&
+              indices->matched.moved == 2 && indices->matched.differing == 0 &&
+              indices->matched.rms == 0);
+    ck_assert(again->matched.given && again->matched.differing == 2 &&
+              again->matched.max_abs == TINY);
+    ulp_audit_free(&result);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Limits are of the figures with the reference's decisions; reports hold them. */
+START_TEST(limits_and_reports)
+{
+    struct ulp_model *model = make_model();
+    struct ulp_audit result = audit(model);
+    struct ulp_error error;
+    char *summary;
+    ck_assert(test_crosses(&result, "diverged=0") && !test_crosses(&result, "fp32:diverged=0"));
+    ck_assert(!test_crosses(&result, "max_abs=0.000245") &&
+              test_crosses(&result, "g:max_abs=0.000244"));
+    ck_ulp_ok(ulp_report_summary(&result, 100, false, &summary, &error), error);
+    ck_assert_ptr_nonnull(strstr(summary, "2 of 6 differ, first at element 4"));
+    ck_assert_ptr_nonnull(strstr(summary, "with the reference's decisions: equal"));
+    ck_assert_ptr_nonnull(strstr(summary, "the same 6 rows, 2 in another place"));
+    ck_assert_ptr_nonnull(strstr(summary, "ahead by 0.000244"));
+    free(summary);
+    ulp_audit_free(&result);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("divergence");
+    TCase *tests = tcase_create("divergence");
+    tcase_add_test(tests, decisions);
+    tcase_add_test(tests, what_follows);
+    tcase_add_test(tests, limits_and_reports);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
