@@ -295,5 +295,9 @@ np.savez("in.npz", a=f([-2**13, -.5, -.25, -.125]), b=f([2**10, 1, 1, 1]), c=np.
         expect 0 "mma gives ${row##*:}" python3 -c "import numpy as np; assert np.load('d.npz')['d'].view(np.float32).item() == ${row##*:}"
     done
 fi
+# With shares the verdict names the cause.
+expect 0 "audit --attribute" "$program" audit "$model" -i "$inputs" -a tf32 --attribute -q
+grep -qE "causes [0-9]+ % of" out || fail "the verdict of audit --attribute names no cause"
+
 [ $failed -eq 0 ] && echo "all command line checks passed"
 exit $failed
