@@ -1,7 +1,7 @@
-/* A budget's inside (ulpscope/memory.h is its use). Budgets form two levels: a root, which has the
- * limit, and below it one for each owner (a model, a plan, a run, a pool's scratch), which knows
- * its own use and keeps freed blocks for reuse. A zero-initialised budget is a root without a
- * limit. */
+/* What a budget is made of (ulpscope/memory.h says what it is for). Budgets form two levels: a
+ * root, which has the limit, and below it one for each owner (a model, a plan, a run, a pool's
+ * scratch), so that each knows its own use and can keep freed blocks. Zero-initialised, a budget is
+ * a root without a limit. */
 #ifndef ULP_BASE_BUDGET_H
 #define ULP_BASE_BUDGET_H
 

@@ -1,4 +1,4 @@
-/* Files: read whole, and written so that they are complete or unchanged. */
+/* Files: read whole, and written so that they are whole or untouched. */
 #ifndef ULP_BASE_FILE_H
 #define ULP_BASE_FILE_H
 

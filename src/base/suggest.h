@@ -1,4 +1,4 @@
-/* Suggestions for misspelt names. */
+/* Hints for misspelt words. */
 #ifndef ULP_BASE_SUGGEST_H
 #define ULP_BASE_SUGGEST_H
 

@@ -1,5 +1,5 @@
-/* Named tensors in files: numpy's npy and npz, Polygraphy's JSON, ONNX's test_data_set folders.
- * Everything read, and the memory that reading needs, is charged to `budget` (may be NULL). */
+/* Tensors by name in files: numpy's npy and npz, and ONNX's test_data_set folders. What is read,
+ * and what reading needs, is charged to `budget` (may be NULL). */
 #ifndef ULP_DATA_DATA_H
 #define ULP_DATA_DATA_H
 

@@ -1,5 +1,5 @@
-/* The model in memory: made by the loader, read by everything else; it knows nothing of protobuf.
- * The model's arena owns everything (tensor data: the model); const after loading. */
+/* Our own model in memory: what the loader makes and everything else sees. No protobuf.
+ * Everything is owned by the model's arena (tensor data by the model); const after loading. */
 #ifndef ULP_GRAPH_GRAPH_H
 #define ULP_GRAPH_GRAPH_H
 

@@ -1,4 +1,4 @@
-/* Bases: the first word of an arithmetic's name and what it sets. */
+/* What the first word of an arithmetic's name means. */
 #ifndef ULP_NUMBER_FORMAT_BASE_H
 #define ULP_NUMBER_FORMAT_BASE_H
 

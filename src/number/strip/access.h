@@ -1,4 +1,4 @@
-/* What the carriers' load and store have in common. */
+/* Between strips and tensors: what the carriers' load and store share. */
 #ifndef ULP_NUMBER_STRIP_ACCESS_H
 #define ULP_NUMBER_STRIP_ACCESS_H
 
