@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/attribution.c %D%/attribution_collect.c %D%/attribution_target.c %D%/attribution_verify.c %D%/attribution.h \
 	%D%/audit.c \
 	%D%/certify.c %D%/figure.c %D%/figure.h %D%/metric.def %D%/view.def \
 	%D%/compare/cause.c %D%/compare/cause_format.c %D%/compare/cause_input.c \
@@ -36,6 +37,7 @@ libcore_la_SOURCES += \
 	%D%/report_kept.c \
 	%D%/report_overflow.c \
 	%D%/report_json.c \
+	%D%/report_shares.c \
 	%D%/report_tables.c \
 	%D%/report_text.c \
 	%D%/report.c %D%/report_internal.h \

@@ -215,6 +215,15 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
         ulp_json_set(&entry, "nonfinite_poisoned", json_true());
     if (isfinite(node->grew))
         ulp_json_set(&entry, "grew", ulp_json_number(node->grew));
+    if (lane->attribution.given) {
+        ulp_json_set(&entry, "share", ulp_json_number(node->share));
+        ulp_json_set(&entry, "gain", ulp_json_number(node->gain));
+        ulp_json_set(&entry, "condition", ulp_json_number(node->condition));
+        if (lane->attribution.sample_count > 1)
+            ulp_json_set(&entry, "share_worst", ulp_json_number(node->share_worst));
+        if (node->stops)
+            ulp_json_set(&entry, "derivative_stops", json_true());
+    }
     ulp_json_set(&entry, "outputs", make_outputs(audit, node));
     return entry;
 }
@@ -301,6 +310,37 @@ static void put_kept(struct writer *writer, const struct ulp_audit_lane *lane)
     close_value(writer, ']');
 }
 
+/* Null where it was asked for and there is none: the reason is beside it. */
+static json_t *make_attribution(const struct ulp_attribution *attribution)
+{
+    json_t *object = json_object();
+    ulp_json_set(&object, "output",
+                 attribution->output ? ulp_json_text(attribution->output) : json_null());
+    if (!attribution->given) {
+        ulp_json_set(&object, "reason", ulp_json_text(attribution->reason));
+        return object;
+    }
+    ulp_json_set(&object, "sum", ulp_json_number(attribution->sum));
+    ulp_json_set(&object, "residual", ulp_json_number(attribution->residual));
+    ulp_json_set(&object, "inputs", ulp_json_number(attribution->inputs));
+    ulp_json_set(&object, "samples", json_integer((json_int_t)attribution->sample_count));
+    if (attribution->sample_count > 1)
+        ulp_json_set(&object, "residual_worst", ulp_json_number(attribution->worst));
+    json_t *verified = attribution->verified_count ? json_array() : NULL;
+    for (size_t i = 0; i < attribution->verified_count; i++) {
+        json_t *entry = json_object();
+        ulp_json_set(&entry, "node", json_integer((json_int_t)attribution->verified[i].node));
+        ulp_json_set(&entry, "share", ulp_json_number(attribution->verified[i].share));
+        ulp_json_set(&entry, "held", ulp_json_number(attribution->verified[i].held));
+        ulp_json_set(&entry, "gain", ulp_json_number(attribution->verified[i].gain));
+        ulp_json_set(&entry, "kept", ulp_json_number(attribution->verified[i].kept));
+        ulp_json_append(&verified, entry);
+    }
+    if (attribution->verified_count)
+        ulp_json_set(&object, "verified", verified);
+    return object;
+}
+
 static json_t *make_constant(const struct ulp_audit_lane *lane,
                              const struct ulp_audit_constant *constant)
 {
@@ -363,6 +403,8 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
     put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
     if (lane->parting.other >= 0)
         put(writer, "parts", make_parting(audit, lane));
+    if (lane->attribution.given || lane->attribution.reason)
+        put(writer, "attribution", make_attribution(&lane->attribution));
     put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
     open_value(writer, "nodes", '[');
     for (size_t n = 0; n < lane->node_count; n++)

@@ -120,11 +120,13 @@ enum ulp_status ulp_explain_order(const struct ulp_comparing *comparing, size_t 
         return status;
     ulp_tensor_describe_text(comparing->work[turned - comparing->out->tensors].recorded[file],
                              recorded, sizeof recorded);
+    const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, turned->name);
+    const bool last = given && ulp_picture_of(given).channels_last;
     ulp_text_show(&text,
-                  "the input '%s' was prepared otherwise: it was recorded as %s, and its elements "
-                  "were taken in that order without being transposed. With them in that order "
-                  "everything that was recorded is explained.",
-                  turned->name, recorded);
+                  "the input '%s' was prepared otherwise: elements in the order %s where the model "
+                  "takes %s. It was recorded as %s, and its elements were taken as they lie, "
+                  "without being transposed; so taken, everything that was recorded is explained.",
+                  turned->name, last ? "NCHW" : "NHWC", last ? "NHWC" : "NCHW", recorded);
     return ulp_cause_set(comparing, cause, ULP_CAUSE_PREPROCESSING, &text, turned->name, error);
 }
 

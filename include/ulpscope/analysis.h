@@ -114,9 +114,40 @@ struct ulp_audit_node {
     bool decided;
     /* the node that computes its first non-constant input; -1: none, an input of the graph */
     ptrdiff_t source;
+    /* of the error of the outputs that ulp_attribution explains, means over samples; NaN: not
+     * known. share: what the error introduced here makes of it; gain: what would go if this node
+     * alone were computed in the reference and its result rounded as it is now; condition: the
+     * relative change of the outputs, along their error, by one of this value, its elements
+     * changing independently */
+    double share, gain, condition;
+    double share_worst; /* the share of the sample where it is largest in magnitude */
+    /* derivatives stop here: what is upstream has no share through it */
+    bool stops;
     /* its relative error (entire.rms / ref_rms) over the largest of its inputs', the largest over
      * rounds and samples; NaN: no input has an error */
     double grew;
+};
+
+/* Whose error the error of the outputs is: with e = P - R at the outputs, d what a node introduces
+ * and J the derivative of the outputs by it at (P + R) / 2, its share is <e, J d> / <e, e>. Shares
+ * and `inputs` add up to 1 but for the residual. Of several outputs the mean. */
+struct ulp_attribution {
+    bool given;
+    const char *reason; /* why there is none; NULL: it was not asked for */
+    char *output;       /* what is explained, as it was asked for; NULL: all float outputs */
+    size_t sample_count;
+    double sum, residual; /* means over samples; residual = 1 - sum */
+    double worst;         /* the residual of the sample where it is largest in magnitude */
+    double inputs;        /* share of rounding the model's inputs */
+    /* Nodes of the main graph, tried in the first sample, as shares of its error. share: predicted;
+     * held: what the error of the outputs loses when this node alone makes none and all others make
+     * exactly theirs. gain: predicted; kept: what it loses in a run with the node kept in the
+     * reference, in which every rounding behind it falls anew */
+    size_t verified_count;
+    struct ulp_verified {
+        size_t node;
+        double share, held, gain, kept;
+    } * verified;
 };
 
 struct ulp_audit_lane {
@@ -157,6 +188,7 @@ struct ulp_audit_lane {
     size_t node_count;
     struct ulp_audit_node *nodes;
     struct ulp_audit_node outputs; /* the graph's outputs */
+    struct ulp_attribution attribution;
     /* index into nodes of the first where non-finite values are born that are not absorbed; -1:
      * none */
     ptrdiff_t first_born;
@@ -287,6 +319,31 @@ ULP_API enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor,
 ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                            struct ulp_error *error);
 ULP_API void ulp_audit_free(struct ulp_audit *audit);
+
+/* Attributes the error of the outputs to the nodes: an observer beside the auditor's in the same
+ * runs. output: "NAME" of a float value of the main graph, "NAME[i,j]" of one element, or
+ * "NAME[a]-NAME[b]" of a difference (a margin between classes); NULL: every float output of the
+ * graph, each divided by its own error. Before each run ulp_attributor_sample with its inputs,
+ * which stay the caller's until ulp_attributor_sweep after it, which goes back through the graph;
+ * at the end ulp_attributor_finish writes into the audit. Values are kept from the run to the
+ * sweep, in FP32, within a third of the memory limit: where they do not fit there are no shares,
+ * and the reason is told. */
+struct ulp_attributor;
+ULP_API enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
+                                              int thread_count, struct ulp_attributor **out,
+                                              struct ulp_error *error);
+ULP_API void ulp_attributor_free(struct ulp_attributor *attributor);
+ULP_API struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
+ULP_API enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
+                                              const struct ulp_tensor_set *inputs,
+                                              struct ulp_error *error);
+/* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
+ * random ones, each in runs of its own (ulp_verified). */
+ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);
+ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
+                                             struct ulp_error *error);
+ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,
+                                              struct ulp_audit *audit, struct ulp_error *error);
 
 /* Recompute the reference mpfr:P of a model at mpfr:2P on one sample and compare: how many digits
  * is it good for? Merges the worse into *certificate (zero-initialise before the first sample; free

@@ -17,7 +17,11 @@ enum {
     OPTION_ALLOW,
     OPTION_SCHEDULES,
     OPTION_REFERENCE_MODEL,
-    OPTION_PAIR
+    OPTION_PAIR,
+    OPTION_ATTRIBUTE,
+    OPTION_NO_ATTRIBUTE,
+    OPTION_OUTPUT,
+    OPTION_VERIFY
 };
 
 struct audit_options {
@@ -26,7 +30,9 @@ struct audit_options {
     const char *arithmetics, *reference, *out, *reference_model, *junit;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
-    bool certify, schedules, allow_nonfinite_inputs;
+    bool certify, schedules, allow_nonfinite_inputs, attribute;
+    const char *output; /* that is attributed; NULL: all */
+    size_t verify;      /* so many of the largest, and random ones */
     const char **limits;
     size_t limit_count;
 };
@@ -44,6 +50,16 @@ static const struct argp_option option_list[] = {
      "MODEL. Values are paired by name", 0},
     {"pair", OPTION_PAIR, "NAME=ORIGINAL", 0,
      "With --reference-model: the value NAME of MODEL is called ORIGINAL there; may be repeated", 0},
+    {"attribute", OPTION_ATTRIBUTE, 0, 0,
+     "Report what causes the error of the outputs: the share of every node in it, from one sweep back "
+     "through the graph", 0},
+    {"no-attribute", OPTION_NO_ATTRIBUTE, 0, 0, "Do not (the default)", 0},
+    {"output", OPTION_OUTPUT, "NAME", 0,
+     "With --attribute: the value whose error is explained (default: all float outputs), NAME, "
+     "NAME[i,j] of one element, or NAME[a]-NAME[b] of a difference", 0},
+    {"verify", OPTION_VERIFY, "K", 0,
+     "With --attribute: compare the shares of the K nodes with the largest ones and of K random nodes "
+     "with runs without their errors", 0},
     {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
     {"certify", OPTION_CERTIFY, 0, 0,
      "Recompute the reference at twice its precision and report how many of its digits are correct", 0},
@@ -90,6 +106,15 @@ static void add_pair(struct argp_state *state, struct audit_options *options, ch
     pairs[options->pair_count++] = text;
 }
 
+static size_t read_count(struct argp_state *state, const char *text)
+{
+    char *end;
+    const long count = strtol(text, &end, 10);
+    if (end == text || *end || count < 1 || count > 1000)
+        refuse(state, "--verify %s: expected a number of nodes from 1 to 1000", text);
+    return (size_t)count;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct audit_options *options = state->input;
@@ -106,11 +131,20 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse(state, "--junit writes the limits of --fail-above: give at least one");
         if (options->junit && count_shapes(&options->common) > 1)
             refuse(state, "--junit is of one audit: give one --shape of each input");
+        if (options->attribute && options->reference_model)
+            refuse(state, "--attribute is of the model's own reference: leave out "
+                          "--reference-model");
+        if ((options->output || options->verify) && !options->attribute)
+            refuse(state, "--output and --verify are of --attribute, which is not given");
         return 0;
     case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_REFERENCE_MODEL: options->reference_model = argument; return 0;
+    case OPTION_ATTRIBUTE: options->attribute = true; return 0;
+    case OPTION_NO_ATTRIBUTE: options->attribute = false; return 0;
+    case OPTION_VERIFY: options->verify = read_count(state, argument); return 0;
+    case OPTION_OUTPUT: options->output = argument; return 0;
     case OPTION_PAIR: add_pair(state, options, argument); return 0;
     case OPTION_CERTIFY: options->certify = true; return 0;
     case OPTION_SCHEDULES: options->schedules = true; return 0;
@@ -152,6 +186,8 @@ static const char documentation[] =
     "      a converted graph compared with the FP32 model it was made from\n"
     "  ulpscope audit model.onnx --arith fp16 --keep 'op:Softmax=fp32' --keep '#12-40=fp32'\n"
     "      FP16 with some nodes in FP32, as a graph with Casts around them computes it\n"
+    "  ulpscope audit model.onnx --arith fp16 --attribute --output 'logits[0,2]-logits[0,5]'\n"
+    "      which nodes cause the error of a margin between two classes\n"
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
     "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB\n"
     "  ulpscope audit model.onnx -a fp16,bf16 --fail-above fp16:logits:sqnr_db=40 --junit out.xml\n"
@@ -216,6 +252,7 @@ static enum ulp_status run_samples(const struct audit_options *options,
                                             .keeps = list->keeps};
     struct ulp_plan *plan = NULL;
     struct ulp_auditor *auditor = NULL;
+    struct ulp_attributor *attributor = NULL;
     struct progress progress;
     struct ulp_certificate certificate = {0};
     struct original original = {0};
@@ -231,13 +268,17 @@ static enum ulp_status run_samples(const struct audit_options *options,
         status = ulp_auditor_create(plan, &auditor, error);
     if (status == ULP_OK)
         status = ulp_auditor_threads(auditor, run.thread_count, error);
+    if (status == ULP_OK && options->attribute)
+        status = ulp_attributor_create(plan, options->output, run.thread_count, &attributor, error);
     if (status == ULP_OK && options->reference_model)
         status = open_original(options, &original, error);
     if (status == ULP_OK && options->reference_model)
         status = ulp_auditor_truth(auditor, original.truth, options->reference_model, error);
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++) {
         struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
-                                           progress_observer(&progress)};
+                                           progress_observer(&progress),
+                                           attributor ? ulp_attributor_observer(attributor)
+                                                      : (struct ulp_observer){0}};
         struct ulp_run_cost cost;
         if (options->reference_model)
             status = run_original(&original, &lanes[0], &samples->items[s].inputs, &run,
@@ -245,9 +286,15 @@ static enum ulp_status run_samples(const struct audit_options *options,
         progress.part += options->reference_model != NULL;
         if (status == ULP_OK)
             status = ulp_auditor_sample(auditor, samples->items[s].name, error);
+        if (status == ULP_OK && attributor)
+            status = ulp_attributor_sample(attributor, &samples->items[s].inputs, error);
+        if (attributor && s == 0)
+            ulp_attributor_verify(attributor, options->verify);
         if (status == ULP_OK)
-            status = ulp_plan_run(plan, &samples->items[s].inputs, &run, observers, 2, NULL, &cost,
-                                  error);
+            status = ulp_plan_run(plan, &samples->items[s].inputs, &run, observers,
+                                  attributor ? 3 : 2, NULL, &cost, error);
+        if (status == ULP_OK && attributor)
+            status = ulp_attributor_sweep(attributor, error);
         if (status == ULP_OK && ulp_auditor_has_diverged(auditor)) {
             observers[0] = ulp_auditor_follower(auditor);
             status = ulp_plan_run(plan, &samples->items[s].inputs, &follow, observers, 2, NULL,
@@ -266,6 +313,8 @@ static enum ulp_status run_samples(const struct audit_options *options,
     progress_clear(&progress);
     if (status == ULP_OK)
         status = ulp_auditor_finish(auditor, audit, error);
+    if (status == ULP_OK && attributor)
+        status = ulp_attributor_finish(attributor, audit, error);
     if (status == ULP_OK) {
         audit->certificate = certificate;
         audit->seconds = seconds;
@@ -273,6 +322,7 @@ static enum ulp_status run_samples(const struct audit_options *options,
     } else {
         free(certificate.node);
     }
+    ulp_attributor_free(attributor);
     ulp_auditor_free(auditor);
     ulp_plan_free(plan);
     close_original(&original);

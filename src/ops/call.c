@@ -283,6 +283,12 @@ enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
     return status;
 }
 
+enum ulp_status ulp_call_numbers_of(const struct ulp_call *call, const struct ulp_tensor **tensor,
+                                    struct ulp_error *error)
+{
+    return call->trace && *tensor ? ulp_trace_numbers(call->trace, tensor, error) : ULP_OK;
+}
+
 enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **tensor,
                             enum ulp_type type, struct ulp_error *error)
 {

@@ -87,6 +87,10 @@ enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *
 /* One element of `type` as the lane holds it, rounded from an exact float. */
 enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor,
                                 enum ulp_type type, float value, struct ulp_error *error);
+/* *tensor (may be NULL) as numbers, for what reads floats by itself: while a trace records
+ * (trace.h) they are names. Derivatives do not pass what is decided by them. */
+enum ulp_status ulp_call_numbers_of(const struct ulp_call *call, const struct ulp_tensor **tensor,
+                                    struct ulp_error *error);
 /* Convert in to the described and allocated out as the lane holds it (Cast). */
 enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
                                  const struct ulp_tensor *in, struct ulp_error *error);

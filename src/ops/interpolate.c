@@ -73,15 +73,18 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
         ulp_positions_make(call, out->coordinate_count * out->count, &position, error);
     if (status == ULP_OK)
         status = ulp_call_temporary_in(call, &out->weights, &arithmetic->storage, 2, dims, error);
+    const struct ulp_tensor *places = coordinates;
     if (status == ULP_OK)
         status = ulp_call_take(call, position.count, sizeof *inside, &inside, error);
+    if (status == ULP_OK)
+        status = ulp_call_numbers_of(call, &places, error);
     if (status != ULP_OK)
         return status;
     out->position = position.data;
     for (size_t p = 0; p < out->coordinate_count; p++)
         for (size_t t = 0; t < out->count; t++) {
             size_t i = p * out->count + t;
-            out->position[i] = ulp_coordinate_floor(coordinates, p) - before + (int64_t)t;
+            out->position[i] = ulp_coordinate_floor(places, p) - before + (int64_t)t;
             inside[i] = options->inside <= 0 ||
                         (out->position[i] >= 0 && out->position[i] < options->inside);
         }

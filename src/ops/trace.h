@@ -42,12 +42,24 @@ enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tens
 enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor **in,
                                 struct ulp_error *error);
 
-/* Go back: cotangents[i] belong to element i of outputs, those of elements without a name are left
- * out. Then ulp_trace_cotangents adds those of a tensor's names to out[]. */
+/* Go back: begin, seed (cotangents[i] is of element i, those of elements without a name are left
+ * out), reverse; then ulp_trace_cotangents adds those of a tensor's names to out[]. */
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, struct ulp_error *error);
 void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
                     const double *cotangents);
 enum ulp_status ulp_trace_reverse(struct ulp_trace *trace, struct ulp_error *error);
+/* Of what the trace was told to remember under a key (a node inside a body, each time it ran): the
+ * first, and then those after it, in the order they were remembered. NULL: no more. */
+struct ulp_trace_mark {
+    size_t key;
+    int position;
+    struct ulp_tensor named;
+    struct ulp_trace_mark *next;
+};
+enum ulp_status ulp_trace_remember(struct ulp_trace *trace, size_t key, int position,
+                                   const struct ulp_tensor *named, struct ulp_error *error);
+const struct ulp_trace_mark *ulp_trace_remembered(const struct ulp_trace *trace);
+
 void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor *named,
                           double *out);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/trace.h"
 #include "run/lane.h"
 
 static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block,
@@ -110,6 +111,9 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
     if (status == ULP_OK)
         status = ulp_step_run(step, lane, inputs.at, outputs, error);
     ulp_inputs_free(&inputs);
+    for (size_t i = 0; i < step->output_count && status == ULP_OK && lane->trace; i++)
+        if (step->outputs[i] >= 0)
+            status = ulp_trace_remember(lane->trace, step->number, (int)i, &outputs[i], error);
     for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
         if (step->outputs[i] >= 0)
             lane->values[step->outputs[i]] = outputs[i];

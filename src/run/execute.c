@@ -24,11 +24,9 @@ static enum ulp_status set_input(struct ulp_lane *lane, int slot, const struct u
                             : status;
 }
 
-/* An array of another float type than the model declares, rounded once to the declared one; else a
- * view. Freed with ulp_tensor_free. */
-static enum ulp_status fit_input(struct ulp_tensor *out, const struct ulp_tensor *given,
-                                 enum ulp_type declared, struct ulp_walk *walk,
-                                 struct ulp_error *error)
+enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *given,
+                              enum ulp_type declared, struct ulp_budget *budget,
+                              struct ulp_pool *pool, struct ulp_error *error)
 {
     struct ulp_format format;
     *out = ulp_tensor_view(given);
@@ -39,10 +37,10 @@ static enum ulp_status fit_input(struct ulp_tensor *out, const struct ulp_tensor
         status = ulp_tensor_describe(out, declared, ULP_ELEMENT_COUNT, 0, given->rank, given->dims,
                                      error);
     if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, &walk->budget, error);
-    return status == ULP_OK ? ulp_tensor_convert(out, given, &format, ULP_ROUND_NEAREST_EVEN, 0,
-                                                 walk->pool, error)
-                            : status;
+        status = ulp_tensor_allocate(out, budget, error);
+    return status == ULP_OK
+               ? ulp_tensor_convert(out, given, &format, ULP_ROUND_NEAREST_EVEN, 0, pool, error)
+               : status;
 }
 
 /* Give the lanes the model's inputs. */
@@ -62,7 +60,8 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
                 slot->name, ulp_tensor_describe_text(given, found, sizeof found),
                 ulp_tensor_describe_text(&slot->shape, planned, sizeof planned));
         }
-        enum ulp_status status = fit_input(&fitted[i], given, slot->shape.type, walk, error);
+        enum ulp_status status =
+            ulp_fit_input(&fitted[i], given, slot->shape.type, &walk->budget, walk->pool, error);
         for (size_t l = 0; l < walk->plan->lane_count && status == ULP_OK; l++)
             status = set_input(&frame->lanes[l], block->inputs[i], &fitted[i], error);
         if (status != ULP_OK)

@@ -110,6 +110,12 @@ static inline bool ulp_takes_mixed(const struct ulp_step *step, size_t i)
     return bound->op->formula || bound->op->mixed || ulp_is_weight(bound, i);
 }
 
+/* An array of another float type than the model declares, rounded once to the declared one; else a
+ * view. Freed with ulp_tensor_free. */
+enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *given,
+                              enum ulp_type declared, struct ulp_budget *budget,
+                              struct ulp_pool *pool, struct ulp_error *error);
+
 /* For the time until the step is dropped, the constants of its bodies stay as they are. */
 enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,
                                      struct ulp_error *error);

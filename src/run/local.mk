@@ -2,7 +2,9 @@ libcore_la_SOURCES += \
 	%D%/block.c \
 	%D%/border.c \
 	%D%/constants.c \
+	%D%/replay.c %D%/replay.h \
 	%D%/rounds.c \
+	%D%/sweep.c %D%/sweep.h \
 	%D%/evaluate.c \
 	%D%/execute.c \
 	%D%/expand.c \

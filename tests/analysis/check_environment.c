@@ -362,6 +362,7 @@ static void digest_audit(struct digest *digest)
     struct ulp_tensor_set outputs[LANE_COUNT];
     struct ulp_plan *plan;
     struct ulp_auditor *auditor;
+    struct ulp_attributor *attributor;
     struct ulp_audit audit;
     struct ulp_metrics metrics;
     size_t told = 0;
@@ -373,12 +374,17 @@ static void digest_audit(struct digest *digest)
     CALL(ulp_auditor_create(plan, &auditor, e));
     CALL(ulp_auditor_threads(auditor, 2, e));
     CALL(ulp_auditor_sample(auditor, "sample", e));
+    CALL(ulp_attributor_create(plan, NULL, 2, &attributor, e));
+    CALL(ulp_attributor_sample(attributor, &inputs, e));
     const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                             ulp_attributor_observer(attributor),
                                              {.context = &told,
                                               .node_done = see_host,
                                               .cancelled = ask_host}};
-    CALL(ulp_plan_run(plan, &inputs, &options, observers, 2, outputs, NULL, e));
+    CALL(ulp_plan_run(plan, &inputs, &options, observers, 3, outputs, NULL, e));
+    CALL(ulp_attributor_sweep(attributor, e));
     CALL(ulp_auditor_finish(auditor, &audit, e));
+    CALL(ulp_attributor_finish(attributor, &audit, e));
     ck_assert_uint_ge(told, 10);
     for (size_t l = 0; l < LANE_COUNT; l++) {
         CALL(ulp_metrics_measure(&outputs[l].items[0].tensor, &outputs[0].items[0].tensor,
@@ -390,6 +396,7 @@ static void digest_audit(struct digest *digest)
         ulp_tensor_set_free(&outputs[l]);
     digest_report(digest, &audit);
     ulp_audit_free(&audit);
+    ulp_attributor_free(attributor);
     ulp_auditor_free(auditor);
     ulp_plan_free(plan);
 }

@@ -109,6 +109,13 @@ if [ "$(awk '{ if (length($0) > 100) print }' report/summary.txt | wc -l)" -ne 0
 shows out "Try --keep 'block/norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32'" "what to try"
 shows report/report.json "Try --keep 'block/norm1/Sum=fp32'" "what to try in report.json"
 expect 0 "what was to try" "$program" audit "$model" -i "$inputs" -a fp16 --keep '...norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32' --fail-above nonfinite=0 --fail-above sqnr_db=40
+expect 0 "shares of the error" "$program" audit "$model" -i "$inputs" -a tf32,fp16 --attribute --verify 2 -o shares
+shows out "what causes the error of the outputs" "the table of shares"
+shows out "no shares of the error: a value is not finite" "why there are no shares"
+shows shares/report.json '"residual":' "the sum of shares in report.json"
+shows shares/report.json '"held":' "what was verified in report.json"
+expect 2 "an output there is not" "$program" audit "$model" -i "$inputs" --attribute --output nothing
+expect 2 "--output without --attribute" "$program" audit "$model" -i "$inputs" --output logits
 expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0
 shows out "limit crossed: nonfinite=0: fp16, output" "where a limit is crossed"
 shows out " of node block/norm1/Sum: nonfinite " "where a limit is crossed"
@@ -288,5 +295,9 @@ np.savez("in.npz", a=f([-2**13, -.5, -.25, -.125]), b=f([2**10, 1, 1, 1]), c=np.
         expect 0 "mma gives ${row##*:}" python3 -c "import numpy as np; assert np.load('d.npz')['d'].view(np.float32).item() == ${row##*:}"
     done
 fi
+# With shares the verdict names the cause.
+expect 0 "audit --attribute" "$program" audit "$model" -i "$inputs" -a tf32 --attribute -q
+grep -qE "causes [0-9]+ % of" out || fail "the verdict of audit --attribute names no cause"
+
 [ $failed -eq 0 ] && echo "all command line checks passed"
 exit $failed

@@ -57,8 +57,12 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
     const bool half = ulp_call_is(call, "coordinate_transformation_mode", "half_pixel");
     const double scale = (double)ulp_call_attribute(call, "spatial_scale")->f,
                  shift = half ? 0.5 : 0;
+    const struct ulp_tensor *ends = rois, *places;
+    enum ulp_status status = ulp_call_numbers_of(call, &ends, error);
+    if (status != ULP_OK)
+        return status;
     double size =
-        (ulp_tensor_get(rois, 4 * r + first + 2) - ulp_tensor_get(rois, 4 * r + first)) * scale;
+        (ulp_tensor_get(ends, 4 * r + first + 2) - ulp_tensor_get(ends, 4 * r + first)) * scale;
     size = !half && size < 1 ? 1 : size;
     axis->points = ulp_call_int(call, "sampling_ratio");
     if (axis->points <= 0) {
@@ -70,7 +74,6 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
     struct ulp_arithmetic arithmetic;
     struct ulp_tensor place, start = *rois, end = *rois, bin, point;
     char numbers[5][40];
-    enum ulp_status status;
     if ((status = ulp_coordinate_arithmetic(call, &arithmetic, error)) != ULP_OK ||
         (status = ulp_coordinates_make(call, &arithmetic, count, &place, error)) != ULP_OK ||
         (status = ulp_coordinates_make(call, &arithmetic, count, &axis->low, error)) != ULP_OK ||
@@ -120,8 +123,11 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
         "place = min(max(p, 0), length - 1); high = place - floor(place); low = 1 - high; place",
         half ? "whole" : "max(whole, 1)");
     status = ulp_call_text(call, text, &arithmetic, &rows, 9, operands, 4, outputs, error);
+    places = &place;
+    if (status == ULP_OK)
+        status = ulp_call_numbers_of(call, &places, error);
     for (size_t i = 0; status == ULP_OK && i < count; i++)
-        axis->at[i] = ulp_clamp(ulp_coordinate_floor(&place, i), 0, axis->length - 1);
+        axis->at[i] = ulp_clamp(ulp_coordinate_floor(places, i), 0, axis->length - 1);
     return status;
 }
 
@@ -291,7 +297,7 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
 
 #define ROI_ALIGN                                                                      \
     .inputs = "x rois:f batch_indices:i", .outputs = "y", .infer = infer_roi_align,    \
-    .check = check_roi_align, .run = run_roi_align, .compares = true, .stops = "rois", \
+    .check = check_roi_align, .run = run_roi_align,                                    \
     .formulas = ULP_FORMULAS(&interpolated, &largest_corner, &mean_of_points, &largest_point)
 #define OPTIONS                                                                        \
     "mode:string=avg; output_height:int=1; output_width:int=1; sampling_ratio:int=0; " \

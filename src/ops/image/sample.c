@@ -150,8 +150,11 @@ static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g
             g->axes[d] = (struct ulp_taps){.coordinate_count = x.count, .count = 1};
             status = ulp_call_take(call, x.count, sizeof *g->axes[d].position, &g->axes[d].position,
                                    error);
+            const struct ulp_tensor *places = &x;
+            if (status == ULP_OK)
+                status = ulp_call_numbers_of(call, &places, error);
             for (size_t i = 0; status == ULP_OK && i < x.count; i++)
-                g->axes[d].position[i] = ulp_coordinate_floor(&x, i);
+                g->axes[d].position[i] = ulp_coordinate_floor(places, i);
         } else if (status == ULP_OK) {
             status = ulp_taps_make(call, &arithmetic, &x, &options, &g->axes[d], error);
         }
@@ -377,11 +380,11 @@ const struct ulp_operator ulp_ops_sample[] = {
     {.name = "GridSample", .since = 16, .inputs = "x grid:f", .outputs = "y",
      .attributes = "align_corners:int=0; mode:string=bilinear; padding_mode:string=zeros",
      .infer = infer_grid,
-     .check = check_grid, .run = run_grid, .stops = "grid"},
+     .check = check_grid, .run = run_grid},
     {.name = "GridSample", .since = 20, .inputs = "x grid:f", .outputs = "y",
      .attributes = "align_corners:int=0; mode:string=linear; padding_mode:string=zeros",
      .infer = infer_grid,
-     .check = check_grid, .run = run_grid, .stops = "grid"},
+     .check = check_grid, .run = run_grid},
     {0},
 };
 /* clang-format on */

@@ -77,6 +77,7 @@ struct ulp_trace {
     struct ulp_pool *pool;
     struct ulp_arena *arena; /* of gates */
     struct gate *last;
+    struct ulp_trace_mark *first_mark, **end_mark;
     double *values, *cotangents;
     size_t count, capacity;
     struct kept_adjoint *kept;

@@ -23,6 +23,8 @@ void ulp_trace_clear(struct ulp_trace *trace)
     ulp_free(trace->cotangents);
     trace->arena = NULL;
     trace->last = NULL;
+    trace->first_mark = NULL;
+    trace->end_mark = NULL;
     trace->values = trace->cotangents = NULL;
     trace->count = trace->capacity = 0;
 }
@@ -90,6 +92,29 @@ enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
         ((double *)out->data)[i] = name_of(trace->count++);
     }
     return status;
+}
+
+enum ulp_status ulp_trace_remember(struct ulp_trace *trace, size_t key, int position,
+                                   const struct ulp_tensor *named, struct ulp_error *error)
+{
+    struct ulp_trace_mark *mark;
+    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *mark, &mark, error);
+    if (status != ULP_OK)
+        return status;
+    *mark = (struct ulp_trace_mark){key, position, ulp_tensor_view(named), NULL};
+    status = ulp_trace_take(trace, named->count, named->element_bytes, &mark->named.data, error);
+    if (status != ULP_OK)
+        return status;
+    if (named->count)
+        memcpy(mark->named.data, named->data, named->count * named->element_bytes);
+    *(trace->first_mark ? trace->end_mark : &trace->first_mark) = mark;
+    trace->end_mark = &mark->next;
+    return ULP_OK;
+}
+
+const struct ulp_trace_mark *ulp_trace_remembered(const struct ulp_trace *trace)
+{
+    return trace->first_mark;
 }
 
 bool ulp_trace_is_named(const struct ulp_tensor *tensor)

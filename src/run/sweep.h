@@ -1,0 +1,32 @@
+/* The reverse sweep: from cotangents of some of the main graph's values to those of every node's
+ * outputs, each node's derivative taken from its own gates (ops/trace.h) in FP64. Nodes inside If,
+ * Loop and Scan are gone through with the node whose bodies they are in. */
+#ifndef ULP_RUN_SWEEP_H
+#define ULP_RUN_SWEEP_H
+
+#include "run/plan.h"
+
+/* The cotangents of one output of a node, the round-th time that it ran. */
+typedef void ulp_sweep_fn(void *context, size_t node, size_t round, int position,
+                          const double *cotangents, size_t count);
+
+struct ulp_sweep {
+    const struct ulp_plan *plan;
+    /* by slot of the main graph: where derivatives are taken. Floats of any element; data NULL:
+     * constants, and what no node needs */
+    const struct ulp_tensor *values;
+    /* by slot: seeded by the caller (ulp_sweep_cotangents), who frees what is left, those of the
+     * model's inputs: the others are freed on the way */
+    double **cotangents;
+    bool *stopped; /* by node: something is owed to it and it hands nothing on */
+    struct ulp_budget *budget;
+    struct ulp_pool *pool;
+    ulp_sweep_fn *node;
+    void *context;
+};
+/* The cotangents of a slot of `count` elements, zero when they are new. */
+enum ulp_status ulp_sweep_cotangents(const struct ulp_sweep *sweep, int slot, size_t count,
+                                     double **out, struct ulp_error *error);
+enum ulp_status ulp_sweep_run(const struct ulp_sweep *sweep, struct ulp_error *error);
+
+#endif

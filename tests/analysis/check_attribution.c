@@ -1,0 +1,245 @@
+/* analysis: shares of the nodes in the error of the outputs. */
+#include <math.h>
+#include <string.h>
+
+#include "text_model.h"
+
+#define LANES 4
+static const char *const lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
+
+static const struct text_graph chain = {
+    "x",
+    "y q",
+    {NODE("MatMul", "first", "x w", "a"), NODE("Add", "sum", "a x", "b"),
+     NODE("Softmax", "soft", "b", "c"), NODE("MatMul", "second", "c w", "d"),
+     NODE("Tanh", "bend", "d", "y"), NODE("Mul", "square", "b b", "q")}};
+
+static enum ulp_status attribute(const struct text_graph *text, const char *output, double x0,
+                                 size_t samples, size_t verify, struct ulp_audit *out,
+                                 struct ulp_error *error)
+{
+    struct ulp_model *model = text_load(text);
+    struct ulp_tensor_set inputs[2] = {text_inputs(model, 5, x0, true),
+                                       text_inputs(model, 6, x0, true)};
+    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_run_options run = {.thread_count = 1, .audit = true};
+    struct ulp_arithmetic arithmetics[LANES];
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_attributor *attributor;
+    for (size_t l = 0; l < LANES; l++)
+        ck_ulp_ok(ulp_arithmetic_find(lanes[l], &arithmetics[l], error), *error);
+    ck_ulp_ok(ulp_plan_create(model, arithmetics, LANES, &options, &plan, error), *error);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, error), *error);
+    enum ulp_status status = ulp_attributor_create(plan, output, 1, &attributor, error);
+    for (size_t s = 0; s < samples && status == ULP_OK; s++) {
+        const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                                 ulp_attributor_observer(attributor)};
+        ck_ulp_ok(ulp_auditor_sample(auditor, "sample", error), *error);
+        ck_ulp_ok(ulp_attributor_sample(attributor, &inputs[s], error), *error);
+        ulp_attributor_verify(attributor, verify);
+        ck_ulp_ok(ulp_plan_run(plan, &inputs[s], &run, observers, 2, NULL, NULL, error), *error);
+        status = ulp_attributor_sweep(attributor, error);
+    }
+    if (status == ULP_OK) {
+        ck_ulp_ok(ulp_auditor_finish(auditor, out, error), *error);
+        ck_ulp_ok(ulp_attributor_finish(attributor, out, error), *error);
+    }
+    ulp_attributor_free(attributor);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs[0]);
+    ulp_tensor_set_free(&inputs[1]);
+    ulp_model_free(model);
+    return status;
+}
+
+/* What is left is of third order in errors of 2^-11 and less: 2 % is the promise. */
+static void expect_whole(const struct ulp_audit *audit)
+{
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        const struct ulp_attribution *a = &audit->lanes[l].attribution;
+        double sum = a->inputs;
+        ck_assert_msg(a->given, "%s: %s", audit->lanes[l].name, a->reason);
+        for (size_t n = 0; n < audit->lanes[l].node_count; n++)
+            sum += audit->lanes[l].nodes[n].share;
+        ck_assert_msg(fabs(a->sum - 1) <= 0.02, "%s: sum %.4f", audit->lanes[l].name, a->sum);
+        ck_assert_msg(fabs(a->sum - sum) <= 1e-12 && fabs(a->residual - (1 - sum)) <= 1e-12,
+                      "%s: the sum is not that of the nodes", audit->lanes[l].name);
+    }
+}
+
+START_TEST(shares_add_up)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    static const char *const outputs[] = {NULL, "y", "c", "y[1,2]", "y[-1,0]-y[0,3]"};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        ck_ulp_ok(attribute(&chain, outputs[i], 0, 1, 0, &audit, &error), error);
+        expect_whole(&audit);
+        const struct ulp_audit_node *square = audit_node(&audit, 0, "square");
+        ck_assert((square->share != 0) == (i == 0)); /* y does not follow it */
+        ck_assert(!square->stops);
+        if (outputs[i])
+            ck_assert_str_eq(audit.lanes[0].attribution.output, outputs[i]);
+        ulp_audit_free(&audit);
+    }
+}
+END_TEST
+
+/* Samples: means, and the share that is largest. */
+START_TEST(samples_are_averaged)
+{
+    struct ulp_audit one, two;
+    struct ulp_error error;
+    ck_ulp_ok(attribute(&chain, "y", 0, 1, 0, &one, &error), error);
+    ck_ulp_ok(attribute(&chain, "y", 0, 2, 0, &two, &error), error);
+    expect_whole(&two);
+    for (size_t l = 0; l < two.lane_count; l++) {
+        ck_assert_uint_eq(two.lanes[l].attribution.sample_count, 2);
+        for (size_t n = 0; n < two.lanes[l].node_count; n++) {
+            const double first = one.lanes[l].nodes[n].share,
+                         second = 2 * two.lanes[l].nodes[n].share - first,
+                         worst = fabs(first) > fabs(second) ? first : second;
+            ck_assert_msg(fabs(two.lanes[l].nodes[n].share_worst - worst) <=
+                              1e-12 * (1 + fabs(worst)),
+                          "the worst share is not of one of the samples");
+        }
+    }
+    ulp_audit_free(&one);
+    ulp_audit_free(&two);
+}
+END_TEST
+
+/* A node's predicted share against runs without its error: exact to second order. */
+START_TEST(predictions_hold)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    ck_ulp_ok(attribute(&chain, NULL, 0, 1, 3, &audit, &error), error);
+    for (size_t l = 0; l < audit.lane_count; l++) {
+        const struct ulp_attribution *a = &audit.lanes[l].attribution;
+        ck_assert_uint_ge(a->verified_count, 3);
+        for (size_t i = 0; i < a->verified_count; i++) {
+            ck_assert_double_eq(a->verified[i].share,
+                                audit.lanes[l].nodes[a->verified[i].node].share);
+            ck_assert_msg(fabs(a->verified[i].share - a->verified[i].held) <= 0.01,
+                          "%s: share %.4f, held %.4f", audit.lanes[l].name, a->verified[i].share,
+                          a->verified[i].held);
+        }
+    }
+    ulp_audit_free(&audit);
+}
+END_TEST
+
+static const struct text_graph loop_body = {"i_n b_c s",
+                                            "b_d t",
+                                            {NODE("MatMul", "step", "s w", "m"),
+                                             NODE("Add", "add", "m x", "a"),
+                                             NODE("Tanh", "bend", "a", "t"),
+                                             NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph looped = {
+    "x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &loop_body)}};
+static const struct text_graph unrolled = {
+    "x i_count",
+    "y",
+    {NODE("MatMul", "0/step", "x w", "m0"), NODE("Add", "0/add", "m0 x", "a0"),
+     NODE("Tanh", "0/bend", "a0", "t0"), NODE("MatMul", "1/step", "t0 w", "m1"),
+     NODE("Add", "1/add", "m1 x", "a1"), NODE("Tanh", "1/bend", "a1", "t1"),
+     NODE("MatMul", "2/step", "t1 w", "m2"), NODE("Add", "2/add", "m2 x", "a2"),
+     NODE("Tanh", "2/bend", "a2", "y")}};
+
+static double find_share(const struct ulp_audit *audit, size_t lane, const char *end)
+{
+    double sum = 0;
+    for (size_t n = 0; n < audit->lanes[lane].node_count; n++) {
+        const char *name = audit->lanes[lane].nodes[n].name;
+        const size_t length = strlen(name), wanted = strlen(end);
+        if (length >= wanted && strcmp(name + length - wanted, end) == 0)
+            sum += audit->lanes[lane].nodes[n].share;
+    }
+    return sum;
+}
+
+/* A node inside a Loop has the shares of its copies. Inside, derivatives are taken where FP64 goes
+ * from the middle of the Loop's inputs, not in the middle of each value: a difference of second
+ * order, 2^-11 times amplifications below 2^4 here. */
+START_TEST(bodies_are_gone_through)
+{
+    struct ulp_audit loop, copies;
+    struct ulp_error error;
+    static const char *const names[] = {"step", "add", "bend"};
+    ck_ulp_ok(attribute(&looped, NULL, 0, 1, 0, &loop, &error), error);
+    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &copies, &error), error);
+    expect_whole(&loop);
+    expect_whole(&copies);
+    for (size_t l = 0; l < loop.lane_count; l++)
+        for (size_t i = 0; i < 3; i++) {
+            const double got = find_share(&loop, l, names[i]),
+                         wanted = find_share(&copies, l, names[i]);
+            ck_assert_msg(fabs(got - wanted) <= 0x1p-7, "%s: %s has %.4f, its copies %.4f",
+                          loop.lanes[l].name, names[i], got, wanted);
+        }
+    ulp_audit_free(&loop);
+    ulp_audit_free(&copies);
+}
+END_TEST
+
+static const struct text_graph large = {"x",
+                                        "y",
+                                        {NODE("Mul", "up", "x big", "a"),
+                                         NODE("Mul", "over", "a big", "b"),
+                                         NODE("Relu", "y", "b", "y")}};
+static const struct text_graph moves = {"x", "y", {NODE("Relu", "relu", "x", "y")}};
+static const struct text_graph decides = {"x",
+                                          "y",
+                                          {NODE("MatMul", "first", "x w", "a"),
+                                           NODE("Floor", "cut", "a", "b"),
+                                           NODE("Add", "sum", "a b", "y")}};
+
+START_TEST(what_has_no_shares_says_why)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    ck_ulp_ok(attribute(&large, NULL, 3, 1, 0, &audit, &error), error); /* 300 * 300 * 3 */
+    ck_assert(!audit.lanes[0].attribution.given);
+    ck_assert_ptr_nonnull(strstr(audit.lanes[0].attribution.reason, "not finite"));
+    ck_assert(isnan(audit.lanes[0].nodes[0].share));
+    ulp_audit_free(&audit);
+    ck_ulp_ok(attribute(&moves, NULL, 0.5, 1, 0, &audit, &error), error);
+    ck_assert(!audit.lanes[0].attribution.given);
+    ck_assert_ptr_nonnull(strstr(audit.lanes[0].attribution.reason, "equal"));
+    ulp_audit_free(&audit);
+    ck_ulp_ok(attribute(&decides, NULL, 0, 1, 0, &audit, &error), error); /* no step is crossed */
+    expect_whole(&audit);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
+START_TEST(unknown_outputs_are_refused)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    static const char *const wrong[] = {"nothing", "y[3,0]",   "y[0]",   "y[0,0,0]",
+                                        "x",       "y[0,1]-c", "y[a,b]", "w"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert_int_eq(attribute(&chain, wrong[i], 0, 1, 0, &audit, &error), ULP_ERROR_USAGE);
+        ck_assert_ptr_nonnull(strstr(error.message, wrong[i]));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("attribution");
+    TCase *tcase = tcase_create("shares");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, shares_add_up);
+    tcase_add_test(tcase, samples_are_averaged);
+    tcase_add_test(tcase, predictions_hold);
+    tcase_add_test(tcase, bodies_are_gone_through);
+    tcase_add_test(tcase, what_has_no_shares_says_why);
+    tcase_add_test(tcase, unknown_outputs_are_refused);
+    suite_add_tcase(suite, tcase);
+    return test_run(suite, NULL);
+}
