@@ -139,6 +139,13 @@ struct ulp_attribution {
     double sum, residual; /* means over samples; residual = 1 - sum */
     double worst;         /* the residual of the sample where it is largest in magnitude */
     double inputs;        /* share of rounding the model's inputs */
+    /* the largest first, when they were asked for (ulp_audit_group_shares) */
+    size_t group_count;
+    struct ulp_share_group {
+        char *name;
+        double share;
+        size_t node_count; /* that have a share */
+    } * groups;
     /* Nodes of the main graph, tried in the first sample, as shares of its error. share: predicted;
      * held: what the error of the outputs loses when this node alone makes none and all others make
      * exactly theirs. gain: predicted; kept: what it loses in a run with the node kept in the
@@ -344,6 +351,11 @@ ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
                                              struct ulp_error *error);
 ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,
                                               struct ulp_audit *audit, struct ulp_error *error);
+
+/* Sums of shares, into attribution.groups: by "op", or "prefix:N", names cut after their N-th part
+ * between '/'. audit NULL: only the text is checked. */
+ULP_API enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
+                                               struct ulp_error *error);
 
 /* Recompute the reference mpfr:P of a model at mpfr:2P on one sample and compare: how many digits
  * is it good for? Merges the worse into *certificate (zero-initialise before the first sample; free
