@@ -511,7 +511,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         look_at_output(&look, &from, &taint, &ranges[o], views);
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
-        if (taint.diverged)
+        if (taint.diverged ||
+            (ulp_rounds_to_whole(event->op) && views[ULP_VIEW_ENTIRE].max_abs >= 0.5))
             status = ulp_divergence_look(&node->outputs[o], auditor->plan, event, l, o,
                                          !from.diverged, auditor->audit.memory, error);
         auditor->diverged |= taint.diverged;

@@ -24,7 +24,9 @@ static void count_differing(struct ulp_divergence *out, const struct ulp_tensor 
 {
     out->count = truth->count;
     for (size_t i = truth->count; i-- > 0;)
-        if (ulp_tensor_get_int(value, i) != ulp_tensor_get_int(truth, i)) {
+        if (ulp_element_is_float(truth->element)
+                ? ulp_tensor_get(value, i) != ulp_tensor_get(truth, i)
+                : ulp_tensor_get_int(value, i) != ulp_tensor_get_int(truth, i)) {
             out->differing++;
             out->first = i;
         }
@@ -109,15 +111,23 @@ static void measure_comparison(struct ulp_divergence *out, const struct ulp_plan
             ulp_tensor_get(a.lane, i), ulp_tensor_get(b.lane, j));
 }
 
-/* A Cast to integers turns where its input is near a whole number. */
-static void measure_cast(struct ulp_divergence *out, const struct ulp_plan *plan,
-                         const struct ulp_event *event, size_t lane)
+bool ulp_rounds_to_whole(const char *op)
+{
+    return strcmp(op, "Round") == 0 || strcmp(op, "Floor") == 0 || strcmp(op, "Ceil") == 0;
+}
+
+/* A Cast to integers, Floor and Ceil turn where their input is near a whole number, Round half way
+ * between two. Of a Cast of whole numbers, what made them decided. */
+static void measure_whole(struct ulp_divergence *out, const struct ulp_plan *plan,
+                          const struct ulp_event *event, size_t lane)
 {
     const struct pair in = find_input(plan, event, lane, 0);
     if (!has_place(&in, out->count) || in.reference->count != out->count)
         return;
-    const double r = ulp_tensor_get(in.reference, out->first);
-    out->margin = fabs(r - nearbyint(r));
+    const double r = ulp_tensor_get(in.reference, out->first), off = fabs(r - nearbyint(r));
+    if (off == 0 && strcmp(event->op, "Cast") == 0)
+        return;
+    out->margin = strcmp(event->op, "Round") == 0 ? 0.5 - off : off;
     out->margin_error = fabs(ulp_tensor_get(in.lane, out->first) - r);
 }
 
@@ -135,8 +145,8 @@ static void measure_margin(struct ulp_divergence *out, const struct ulp_plan *pl
     for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
         if (strcmp(event->op, comparisons[i]) == 0)
             measure_comparison(out, plan, event, lane);
-    if (strcmp(event->op, "Cast") == 0)
-        measure_cast(out, plan, event, lane);
+    if (strcmp(event->op, "Cast") == 0 || ulp_rounds_to_whole(event->op))
+        measure_whole(out, plan, event, lane);
 }
 
 /* ---- lists in another order ---- */
@@ -255,7 +265,7 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struc
     out->reshaped = !ulp_tensor_same_shape(value, truth);
     if (out->reshaped)
         return ULP_OK;
-    if (!ulp_element_is_float(truth->element))
+    if (!ulp_element_is_float(truth->element) || ulp_rounds_to_whole(event->op))
         count_differing(out, value, truth);
     if (decides && out->differing)
         measure_margin(out, plan, event, lane, value, truth);

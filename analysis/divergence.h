@@ -13,6 +13,9 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struc
                                     bool decides, struct ulp_arena *memory,
                                     struct ulp_error *error);
 
+/* Round, Floor or Ceil, whose results decide what a Cast behind them gives. */
+bool ulp_rounds_to_whole(const char *op);
+
 /* Of a run in which lanes decide as the reference does: the figures of an output that has diverged
  * in some sample. */
 enum ulp_status ulp_divergence_follow(struct ulp_audit_output *output,

@@ -145,17 +145,22 @@ static void add_tight(const struct ulp_page *page, const struct ulp_audit_lane *
         add_line(page, page->yellow, count, &lane->nodes[first]);
 }
 
-/* How near the decision was. */
-static void add_margin(const struct ulp_page *page, const struct ulp_audit_node *node)
+/* How near the decision was; false: it is not known. */
+static bool add_margin(const struct ulp_page *page, const struct ulp_audit_node *node)
 {
+    bool any = false;
     for (size_t o = 0; o < node->output_count; o++) {
         const struct ulp_divergence *divergence = node->outputs[o].divergence;
-        if (divergence && !isnan(divergence->margin))
-            ulp_text_add(page->out,
-                         "    at element %zu what the reference decides is ahead by %.3g, and the "
-                         "error of that is %.3g\n",
-                         divergence->first, divergence->margin, divergence->margin_error);
+        if (!divergence || isnan(divergence->margin))
+            continue;
+        ulp_text_add(
+            page->out,
+            "    at element %zu what the reference decides is ahead by %.3g, and the error "
+            "of that is %.3g\n",
+            divergence->first, divergence->margin, divergence->margin_error);
+        any = true;
     }
+    return any;
 }
 
 void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane)
@@ -169,7 +174,10 @@ void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane 
     if (lane->first_decided >= 0) {
         add_line(page, page->yellow, "first to diverge from the reference",
                  &lane->nodes[lane->first_decided]);
-        add_margin(page, &lane->nodes[lane->first_decided]);
+        const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
+        /* a Cast of what a Round gave */
+        if (!add_margin(page, decided) && decided->source >= 0)
+            add_margin(page, &lane->nodes[decided->source]);
     }
     add_tight(page, lane);
     add_constants(page, lane, true);

@@ -53,6 +53,35 @@ static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lan
     return source;
 }
 
+/* Beyond this much that they do not explain, shares are no answer (doc/attribution.md). */
+#define RESIDUAL_MAX 0.25
+
+/* The node of the largest share in the error of the outputs; NULL: shares are not known. */
+static const struct ulp_audit_node *find_cause(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *cause = NULL;
+    if (!lane->attribution.given || !(fabs(lane->attribution.residual) <= RESIDUAL_MAX))
+        return NULL;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].share > (cause ? cause->share : 0))
+            cause = &lane->nodes[n];
+    return cause;
+}
+
+/* "; node 4 fc (Gemm) causes 97 % of it": of what is explained, as --output may ask for. */
+static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane);
+    if (cause)
+        ulp_text_show(out, "; node %zu %s (%s) causes %.0f %% of %s%s", cause->index, cause->name,
+                      cause->op, 100 * cause->share,
+                      lane->attribution.output ? "the error of " : "it",
+                      lane->attribution.output ? lane->attribution.output : "");
+    else if (source)
+        ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
+                      source->op);
+}
+
 /* "logits is off by 1.2 % of its rms (38.4 dB)" */
 static void add_error(struct ulp_text *out, const struct ulp_audit_output *output)
 {
@@ -114,7 +143,6 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
 {
     const struct ulp_audit_output *worst = find_worst(&lane->outputs),
                                   *diverged = find_diverged(&lane->outputs);
-    const struct ulp_audit_node *source = find_source(lane);
     if (lane->first_born >= 0) {
         add_overflow(out, lane, worst);
     } else if (diverged && lane->first_decided >= 0) {
@@ -132,8 +160,7 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
         ulp_text_add(out, "no output can be compared");
     } else {
         add_error(out, worst);
-        if (worst->entire.rms > 0 && source)
-            ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
-                          source->op);
+        if (worst->entire.rms > 0)
+            add_source(out, lane);
     }
 }

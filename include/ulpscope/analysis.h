@@ -49,9 +49,10 @@ struct ulp_divergence {
     bool reshaped; /* its shape is another, and the rest but `followed` is not known */
     /* of integers: how many elements differ, of how many, and the first of them */
     size_t differing, count, first;
-    /* where the node itself decided (TopK, ArgMax, ArgMin, comparisons, Cast to integers), at that
-     * element: how far the reference's choice is ahead of the lane's (Cast: from a whole number),
-     * and the lane's error of that; NaN: not known */
+    /* where the node itself decided (TopK, ArgMax, ArgMin, comparisons, Cast to integers; Round,
+     * Floor and Ceil, which have this without having diverged), at that element: how far the
+     * reference's choice is ahead of the lane's (Cast: from a whole number), and the lane's error
+     * of that; NaN: not known */
     double margin, margin_error;
     /* with every decision taken as the reference takes it (ulp_auditor_follower): its figures, of
      * the worst sample; count 0 and diverged when it differs in kind even so */

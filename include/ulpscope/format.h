@@ -131,6 +131,9 @@ struct ulp_arithmetic {
     bool as_declared; /* "model": every tensor has the format its declared ONNX type names, and each
                          node computes in the arithmetic of its first float input's type (fp32,
                          fp16, bf16, fp64); the rest of this struct is fp32's */
+    /* "ort-cpu": as "model", but FLOAT16 values are FP32 wherever ONNX Runtime's CPU provider
+     * computes and keeps them so */
+    bool half_as_float;
     struct ulp_format storage;     /* of every floating-point tensor */
     struct ulp_format factor;      /* of the operands of products in contractions */
     struct ulp_format accumulator; /* of sums: contractions and row reductions */
@@ -159,7 +162,8 @@ struct ulp_arithmetic {
  *   fp16, bf16, fp8-*, FP32 inside an operator and one rounding at its end, products on a matrix
  *   unit; tf32, FP32 with products' operands rounded to 10 bits; eXmY, every step rounded), or
  *   NAME-strict (every step rounded, accumulator of that format, scalar chains), tf32-trunc,
- *   mpfr:P, or "model" (no parts): the types the model declares.
+ *   mpfr:P, or without parts "model", the types the model declares, and "ort-cpu", what ONNX
+ *   Runtime's CPU provider makes of them: FP16 graphs in FP32.
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,

@@ -25,7 +25,8 @@ static const char documentation[] =
     "constants=saturated|ieee|tensorrt|onnxconverter-common: constants beyond the largest value\n"
     "  become that value, or infinite, or what that converter makes of them\n\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
-    "The arithmetic 'model' uses exactly the types that the model declares.";
+    "The arithmetic 'model' uses exactly the types that the model declares, 'ort-cpu' what ONNX\n"
+    "Runtime's CPU provider makes of them: FP16 graphs in FP32.";
 
 static void describe(const struct ulp_arithmetic *arithmetic)
 {

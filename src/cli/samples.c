@@ -52,11 +52,12 @@ static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
         struct ulp_text name = {0};
         ulp_text_add(&name, recordings.count > 1 ? "%s[%zu]" : "%s", recording->name,
                      recording->iteration);
-        if (name.failed)
+        if (name.failed) {
             status = out_of_memory(error);
-        else
+        } else {
             status = add_sample(list, name.data, &recording->tensors, error);
-        recording->tensors = (struct ulp_tensor_set){0};
+            recording->tensors = (struct ulp_tensor_set){0};
+        }
         ulp_text_free(&name);
     }
     ulp_recording_list_free(&recordings);

@@ -142,7 +142,7 @@ enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type
         *out = call->arithmetic->storage;
         return ULP_OK;
     }
-    enum ulp_status status = ulp_format_find(ulp_type_rows[type].format, out, error);
+    enum ulp_status status = ulp_format_find(ulp_type_format(call->arithmetic, type), out, error);
     if (status == ULP_OK && !narrow)
         return ULP_OK;
     if (status != ULP_OK)

@@ -1,4 +1,5 @@
 /* Running one step, and running a whole body in one lane for If, Loop and Scan. */
+#include <limits.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -21,8 +22,9 @@ static enum ulp_status find_declared(const struct ulp_arithmetic *lane,
             ulp_type_rows[inputs[i]->type].file_bits <= 8)
             continue;
         enum ulp_status status =
-            ulp_arithmetic_find(ulp_type_rows[inputs[i]->type].format, out, error);
+            ulp_arithmetic_find(ulp_type_format(lane, inputs[i]->type), out, error);
         out->as_declared = true;
+        out->half_as_float = lane->half_as_float;
         return status;
     }
     return ULP_OK;
@@ -64,6 +66,20 @@ void ulp_step_close(struct ulp_step_call *call)
     call->call.scratch = NULL;
 }
 
+/* What a graph or a body hands out in FP16 is that, however it was computed. */
+static enum ulp_status round_results(const struct ulp_lane *lane, const struct ulp_step *step,
+                                     struct ulp_tensor *outputs, struct ulp_error *error)
+{
+    struct ulp_format half;
+    enum ulp_status status = ulp_format_find("fp16", &half, error);
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
+        if (step->outputs[o] >= 0 && outputs[o].type == ULP_TYPE_FLOAT16 && outputs[o].owned &&
+            lane->block->slots[step->outputs[o]].last_use == INT_MAX)
+            status = ulp_tensor_convert(&outputs[o], &outputs[o], &half, ULP_ROUND_NEAREST_EVEN, 0,
+                                        lane->pool, error);
+    return status;
+}
+
 enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
                              struct ulp_error *error)
@@ -77,6 +93,8 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
         return status;
     status = ulp_call_run(&call.call, error);
     ulp_step_close(&call);
+    if (status == ULP_OK && ulp_lane_arithmetic(lane, step)->half_as_float)
+        status = round_results(lane, step, outputs, error);
     return status;
 }
 

@@ -78,21 +78,40 @@ static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *kee
     return mix->name ? ULP_OK : out_of_memory(error);
 }
 
+/* In "ort-cpu" some nodes obey the types that are declared. */
+static enum ulp_status keep_halves(const struct ulp_plan *plan, struct ulp_mix *mix, bool *chosen,
+                                   struct ulp_error *error)
+{
+    struct ulp_arithmetic declared;
+    enum ulp_status status = ulp_arithmetic_find("model", &declared, error);
+    if (status == ULP_OK)
+        status = ulp_plan_ort_cpu(plan, chosen, mix->memory, error);
+    if (status != ULP_OK)
+        return status;
+    const size_t arithmetic = add_arithmetic(mix, &declared);
+    for (size_t n = 0; n < plan->node_count; n++)
+        if (chosen[n])
+            mix->of_node[n] = (uint16_t)arithmetic;
+    return ULP_OK;
+}
+
 static enum ulp_status fill_mix(const struct ulp_plan *plan, struct ulp_mix *mix,
                                 const struct ulp_arithmetic *lane, const struct ulp_keeps *keeps,
                                 struct ulp_error *error)
 {
     bool *chosen = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *chosen);
-    mix->items = ulp_arena_take(mix->memory, keeps->count + 1, sizeof *mix->items);
+    mix->items = ulp_arena_take(mix->memory, keeps->count + 2, sizeof *mix->items);
     mix->of_node = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *mix->of_node);
     if (!chosen || !mix->items || !mix->of_node)
         return out_of_memory(error);
-    if (keeps->count >= UINT16_MAX)
+    if (keeps->count >= UINT16_MAX - 1)
         return ulp_fail(error, ULP_ERROR_USAGE, "%zu entries of nodes to be kept: at most %d",
-                        keeps->count, UINT16_MAX - 1);
+                        keeps->count, UINT16_MAX - 2);
     mix->count = 1;
     mix->items[0] = *lane;
     enum ulp_status status = name_mix(mix, keeps, error);
+    if (lane->half_as_float && status == ULP_OK)
+        status = keep_halves(plan, mix, chosen, error);
     for (size_t k = 0; k < keeps->count && status == ULP_OK; k++)
         status = apply_keep(plan, mix, &keeps->items[k], chosen, error);
     return status;
@@ -105,9 +124,10 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
     ulp_environment_enter(&caller);
     struct ulp_mix mix = {.count = 1, .items = &plan->lanes[lane]};
     enum ulp_status status = ULP_OK;
-    if (keeps->count)
+    const bool differs = keeps->count || plan->lanes[lane].half_as_float;
+    if (differs)
         status = ulp_arena_create(&mix.memory, &plan->budget, error);
-    if (keeps->count && status == ULP_OK)
+    if (differs && status == ULP_OK)
         status = fill_mix(plan, &mix, &plan->lanes[lane], keeps, error);
     ulp_arena_free(status == ULP_OK ? plan->mixes[lane].memory : mix.memory);
     if (status == ULP_OK)

@@ -124,7 +124,7 @@ enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ul
                                 struct ulp_format *out, struct ulp_error *error)
 {
     if (arithmetic->as_declared)
-        return ulp_format_find(ulp_type_rows[type].format, out, error);
+        return ulp_format_find(ulp_type_format(arithmetic, type), out, error);
     *out = arithmetic->storage;
     return ULP_OK;
 }

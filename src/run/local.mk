@@ -17,6 +17,7 @@ libcore_la_SOURCES += \
 	%D%/lane.c %D%/lane.h \
 	%D%/memory.c \
 	%D%/order.c \
+	%D%/ort_cpu.c %D%/ort_cpu.def \
 	%D%/pattern.c \
 	%D%/perturb.c \
 	%D%/plan.c %D%/plan.h \

@@ -129,6 +129,11 @@ static inline bool ulp_reads_declared(const struct ulp_step *step, size_t i,
               strcmp(op, "DequantizeLinear") == 0));
 }
 
+/* ort_cpu.c: which nodes the arithmetic "ort-cpu" computes in FP16, by node. */
+struct ulp_plan;
+enum ulp_status ulp_plan_ort_cpu(const struct ulp_plan *plan, bool *half, struct ulp_arena *scratch,
+                                 struct ulp_error *error);
+
 /* Where a node of the plan is. */
 struct ulp_plan_node {
     const struct ulp_block *block;

@@ -47,24 +47,32 @@ static bool is_below(const struct bounds *bounds, double x)
     return fabs(x) < bounds->low && x != 0;
 }
 
-/* Is any element out of the bounds, or perhaps (zeros, infinities) only looks so? */
+/* Is any element out of the bounds, or perhaps (zeros, infinities) only looks so? Every constant is
+ * asked in every run: blocks of a known length are what compilers make vectors of. */
+#define BLOCK 64
+#define ANY_OUTSIDE(NAME, TYPE, ABS)                                   \
+    static bool NAME(const TYPE *x, size_t count, TYPE low, TYPE high) \
+    {                                                                  \
+        int any = 0;                                                   \
+        for (; count >= BLOCK && !any; x += BLOCK, count -= BLOCK)     \
+            for (int i = 0; i < BLOCK; i++)                            \
+                any |= (ABS(x[i]) > high) | (ABS(x[i]) < low);         \
+        for (size_t i = 0; i < count && !any; i++)                     \
+            any |= (ABS(x[i]) > high) | (ABS(x[i]) < low);             \
+        return any;                                                    \
+    }
+ANY_OUTSIDE(any_float_outside, float, fabsf)
+ANY_OUTSIDE(any_double_outside, double, fabs)
+
 static bool any_outside(const struct ulp_tensor *tensor, const struct bounds *bounds)
 {
-    bool any = false;
-    if (tensor->element == ULP_ELEMENT_F64) {
-        const double *x = tensor->data;
-        for (size_t i = 0; i < tensor->count; i++)
-            any |= (fabs(x[i]) > bounds->high) | (fabs(x[i]) < bounds->low);
-        return any;
-    }
+    if (tensor->element == ULP_ELEMENT_F64)
+        return any_double_outside(tensor->data, tensor->count, bounds->low, bounds->high);
     /* rounded inward, so that nothing outside is missed */
     float high = (float)bounds->high, low = (float)bounds->low;
     high = (double)high > bounds->high ? nextafterf(high, 0) : high;
     low = (double)low < bounds->low ? nextafterf(low, INFINITY) : low;
-    const float *x = tensor->data;
-    for (size_t i = 0; i < tensor->count; i++)
-        any |= (fabsf(x[i]) > high) | (fabsf(x[i]) < low);
-    return any;
+    return any_float_outside(tensor->data, tensor->count, low, high);
 }
 
 static double put_into(const struct bounds *bounds, double x)

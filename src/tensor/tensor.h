@@ -16,6 +16,14 @@ struct ulp_type_row {
 };
 extern const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT];
 
+/* The format that an arithmetic as declared gives a float type: "fp16". */
+static inline const char *ulp_type_format(const struct ulp_arithmetic *arithmetic,
+                                          enum ulp_type type)
+{
+    return arithmetic->half_as_float && type == ULP_TYPE_FLOAT16 ? "fp32"
+                                                                 : ulp_type_rows[type].format;
+}
+
 /* Memory size of one element. precision only matters for ULP_ELEMENT_WIDE. */
 size_t ulp_element_bytes(enum ulp_element element, int precision);
 bool ulp_element_is_float(enum ulp_element element);

@@ -38,10 +38,10 @@ static struct ulp_model *make_model(void)
     struct ulp_model *model;
     struct ulp_error error;
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, dims);
-    static const char *const outputs[] = {"v", "i", "g", "c", "k"};
-    static const int types[] = {ULP_TYPE_FLOAT, ULP_TYPE_INT64, ULP_TYPE_FLOAT, ULP_TYPE_BOOL,
-                                ULP_TYPE_INT64};
-    for (size_t o = 0; o < 5; o++)
+    static const char *const outputs[] = {"v", "i", "g", "c", "k", "a"};
+    static const int types[] = {ULP_TYPE_FLOAT, ULP_TYPE_INT64, ULP_TYPE_FLOAT,
+                                ULP_TYPE_BOOL,  ULP_TYPE_INT64, ULP_TYPE_INT64};
+    for (size_t o = 0; o < 6; o++)
         proto_value(&graph, GRAPH_OUTPUT, outputs[o], types[o], -1, NULL);
     proto_bytes(&k, TENSOR_RAW, &all, sizeof all);
     proto_bytes(&t, TENSOR_RAW, &threshold, sizeof threshold);
@@ -51,6 +51,8 @@ static struct ulp_model *make_model(void)
     add_node(&graph, proto_node("GatherElements", "again", "x i", "g"), "axis", 1);
     add_node(&graph, proto_node("Greater", "bigger", "x one", "c"), NULL, 0);
     add_node(&graph, proto_node("Cast", "whole", "x", "k"), "to", ULP_TYPE_INT64);
+    add_node(&graph, proto_node("Floor", "down", "x", "d"), NULL, 0);
+    add_node(&graph, proto_node("Cast", "after", "d", "a"), "to", ULP_TYPE_INT64);
     struct proto bytes = proto_model(8, 16, &graph);
     ck_ulp_ok(ulp_model_load_bytes("top.onnx", bytes.data, bytes.count, NULL, &model, &error),
               error);
@@ -125,6 +127,15 @@ START_TEST(decisions)
         ck_assert(divergence->followed.given && divergence->followed.metrics.rms == 0 &&
                   !divergence->followed.metrics.diverged);
     }
+    /* a Cast of whole numbers decides nothing: the Floor before it does */
+    const struct ulp_divergence *after = find(&result, "a");
+    ck_assert(after->differing == 1 && after->first == 2 && isnan(after->margin));
+    for (size_t n = 0; n < result.lanes[0].node_count; n++)
+        if (strcmp(result.lanes[0].nodes[n].name, "down") == 0) {
+            const struct ulp_divergence *down = result.lanes[0].nodes[n].outputs[0].divergence;
+            ck_assert(down && down->differing == 1 && down->margin == TINY &&
+                      down->margin_error == TINY);
+        }
     for (size_t o = 0; o < result.lanes[1].outputs.output_count; o++)
         ck_assert_ptr_null(result.lanes[1].outputs.outputs[o].divergence); /* FP32 holds them */
     ulp_audit_free(&result);

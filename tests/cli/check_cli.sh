@@ -295,5 +295,18 @@ np.savez("in.npz", a=f([-2**13, -.5, -.25, -.125]), b=f([2**10, 1, 1, 1]), c=np.
         expect 0 "mma gives ${row##*:}" python3 -c "import numpy as np; assert np.load('d.npz')['d'].view(np.float32).item() == ${row##*:}"
     done
 fi
+# With shares the verdict names the cause.
+expect 0 "audit --attribute" "$program" audit "$model" -i "$inputs" -a tf32 --attribute -q
+grep -qE "causes [0-9]+ % of" out || fail "the verdict of audit --attribute names no cause"
+
+# ort-cpu against ONNX Runtime, where a Python has it (ULPSCOPE_TEST_PYTHON names another one than python3).
+python=${ULPSCOPE_TEST_PYTHON:-python3} data=${ULPSCOPE_TEST_DATA:-/nowhere}
+if [ -d "$data/mixed" ] && "$python" -c 'import numpy, onnxruntime' 2>/dev/null; then
+    pairs=()
+    for name in tinybert_1l_fp16 resnet_4b_cifar10_fp16 tinybert_1l_mixed magika_v3_3_mixed cct2_32_opset20_mixed gtcrn_simple_mixed; do
+        pairs+=("$data/mixed/$name/model.onnx=$data/models/${name%_*}/inputs.npz")
+    done
+    expect 0 "ort-cpu is ONNX Runtime" "$python" "$source/tests/compare_ort.py" "$program" "${pairs[@]}" --close 1e-5
+fi
 [ $failed -eq 0 ] && echo "all command line checks passed"
 exit $failed

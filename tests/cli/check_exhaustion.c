@@ -37,6 +37,10 @@ static const char *const commands[][ARGUMENTS_MAX] = {
      "--outputs", "{}/out/out.npz", "--all-values", "-t", "1"},
     {"ulpscope", "run", "{}/model.onnx", "--arith", "fp16", "--outputs", "{}/out/out.json", "-t",
      "3"},
+    {"ulpscope", "compare", "{}/model.onnx", "-i", "{}/inputs.npz", "{}/recorded.npz", "--trials",
+     "2", "--arith", "fp32", "--recorded-inputs", "{}/inputs.json", "--out", "{}/out", "-t", "1"},
+    {"ulpscope", "audit", "{}/model.onnx", "--shape", "x=4x8", "--val-range", "x=-1,1", "-a",
+     "fp16", "--fail-above", "fp16:diverged=0", "--junit", "{}/out/limits.xml", "-t", "1"},
 };
 
 /* ---- files ---- */
@@ -144,11 +148,32 @@ static void write_inputs(void)
     ck_assert_int_eq(mkdir(test_folder("out"), 0777), 0);
 }
 
+/* What FP32 gives. */
+static void write_recording(void)
+{
+    struct ulp_model *model;
+    struct ulp_plan *plan;
+    struct ulp_arithmetic fp32;
+    struct ulp_tensor_set inputs, outputs;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find("fp32", &fp32, &error), error);
+    ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &error), error);
+    ck_ulp_ok(ulp_plan_create(model, &fp32, 1, NULL, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_tensor_set_write_npz(test_folder("recorded.npz"), &outputs, &error), error);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&outputs);
+    ulp_model_free(model);
+}
+
 static void create_files(void)
 {
     test_folder_create();
     write_model();
     write_inputs();
+    write_recording();
 }
 
 /* What a command has written, without what differs from run to run. */
@@ -163,7 +188,8 @@ struct written {
 /* Lines with the run's time, and what depends on memory. */
 static bool differs(const char *line)
 {
-    return strstr(line, "seconds") || strstr(line, " s, ") || strstr(line, "peak");
+    return strstr(line, "seconds") || strstr(line, " s, ") || strstr(line, "peak") ||
+           strstr(line, "time=\"");
 }
 
 static unsigned long long hash_file(const char *path)

@@ -438,13 +438,15 @@ static bool find_name(struct ulp_arithmetic *a)
     return a->name[0] != 0;
 }
 
-/* "model": fp32 where a model declares nothing else. */
-static enum ulp_status find_declared(struct ulp_arithmetic *out, struct ulp_error *error)
+/* "model" and "ort-cpu": fp32 where a model declares nothing else. */
+static enum ulp_status find_declared(struct ulp_arithmetic *out, const char *name,
+                                     struct ulp_error *error)
 {
     enum ulp_status status = ulp_arithmetic_find("fp32", out, error);
     if (status == ULP_OK) {
         out->as_declared = true;
-        memcpy(out->name, "model", sizeof "model");
+        out->half_as_float = strcmp(name, "ort-cpu") == 0;
+        snprintf(out->name, sizeof out->name, "%s", name);
     }
     return status;
 }
@@ -469,8 +471,8 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct ulp_request request;
-    if (strcmp(name, "model") == 0)
-        return find_declared(out, error);
+    if (strcmp(name, "model") == 0 || strcmp(name, "ort-cpu") == 0)
+        return find_declared(out, name, error);
     const enum ulp_status status = ulp_request_read(&request, name, error);
     return status == ULP_OK ? find_requested(&request, name, out, error)
                             : ulp_fail_at(error, status, "arithmetic \"%.200s\"", name);
@@ -481,7 +483,7 @@ enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct u
 {
     struct ulp_request request;
     if (base->as_declared)
-        return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic \"model\" takes no parts");
+        return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic \"%s\" takes no parts", base->name);
     enum ulp_status status = ulp_request_read(&request, base->name, error);
     if (status == ULP_OK)
         status = ulp_request_change(&request, part, error);

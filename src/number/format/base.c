@@ -47,14 +47,14 @@ enum { BASE_COUNT = sizeof bases / sizeof bases[0] };
 
 const char *ulp_arithmetic_preset(size_t index)
 {
-    static const char *const others[] = {"model", "mpfr:128", NULL};
+    static const char *const others[] = {"model", "ort-cpu", "mpfr:128", NULL};
     for (int i = 0; i < BASE_COUNT; i++) {
         if (bases[i].preset && index-- == 0)
             return bases[i].name;
         if (bases[i].strict_preset && index-- == 0)
             return bases[i].strict;
     }
-    return index < 2 ? others[index] : NULL;
+    return index < 3 ? others[index] : NULL;
 }
 
 const char *ulp_base_of_storage(const char *storage, size_t index)

@@ -288,7 +288,17 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
     struct page page = {.buffer = buffer, .size = size};
     put_text(&page, arithmetic->name);
     put(&page, '\n');
-    if (arithmetic->as_declared) {
+    if (arithmetic->half_as_float) {
+        put_paragraph(&page, "storage",
+                      "The types the model declares, as ONNX Runtime's CPU provider computes them: "
+                      "it has few kernels for FP16, computes other nodes of an FP16 graph in FP32, "
+                      "and removes the Casts between two of them.");
+        put_paragraph(&page, "inside",
+                      "FLOAT16 values are FP32 until a node with an FP16 kernel (Reshape, Concat, "
+                      "Gather, LayerNormalization, ...), an output of the graph, or a Cast that is "
+                      "followed by a Cast back rounds them to FP16. The sums of its FP32 kernels "
+                      "have another order.");
+    } else if (arithmetic->as_declared) {
         put_paragraph(&page, "storage",
                       "Every tensor has exactly the type the model declares: FLOAT is FP32, "
                       "FLOAT16 FP16, and so on.");
