@@ -1,5 +1,5 @@
 libcore_la_SOURCES += \
-	%D%/attribution.c %D%/attribution_collect.c %D%/attribution_target.c %D%/attribution_verify.c %D%/attribution.h \
+	%D%/attribution.c %D%/attribution_collect.c %D%/attribution_groups.c %D%/attribution_target.c %D%/attribution_verify.c %D%/attribution.h \
 	%D%/audit.c \
 	%D%/certify.c %D%/figure.c %D%/figure.h %D%/metric.def %D%/view.def \
 	%D%/compare/cause.c %D%/compare/cause_format.c %D%/compare/cause_input.c \

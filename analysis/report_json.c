@@ -326,6 +326,16 @@ static json_t *make_attribution(const struct ulp_attribution *attribution)
     ulp_json_set(&object, "samples", json_integer((json_int_t)attribution->sample_count));
     if (attribution->sample_count > 1)
         ulp_json_set(&object, "residual_worst", ulp_json_number(attribution->worst));
+    json_t *groups = attribution->group_count ? json_array() : NULL;
+    for (size_t i = 0; i < attribution->group_count; i++) {
+        json_t *entry = json_object();
+        ulp_json_set(&entry, "group", ulp_json_text(attribution->groups[i].name));
+        ulp_json_set(&entry, "share", ulp_json_number(attribution->groups[i].share));
+        ulp_json_set(&entry, "nodes", json_integer((json_int_t)attribution->groups[i].node_count));
+        ulp_json_append(&groups, entry);
+    }
+    if (groups)
+        ulp_json_set(&object, "groups", groups);
     json_t *verified = attribution->verified_count ? json_array() : NULL;
     for (size_t i = 0; i < attribution->verified_count; i++) {
         json_t *entry = json_object();

@@ -41,6 +41,19 @@ static void add_stops(const struct ulp_page *page, const struct ulp_audit_lane *
         ulp_text_add(page->out, "    nor %zu more\n", count - ULP_PAGE_RANKED);
 }
 
+static void add_groups(const struct ulp_page *page, const struct ulp_attribution *attribution)
+{
+    for (size_t i = 0; i < attribution->group_count && i < SHARES_SHOWN; i++) {
+        const struct ulp_share_group *group = &attribution->groups[i];
+        if (i == 0)
+            ulp_text_add(page->out, "  %s%10s%8s  %s%s\n", page->dim, "share", "nodes", "group",
+                         page->off);
+        ulp_text_add(page->out, "  %9.1f%%%8zu  ", 100 * group->share, group->node_count);
+        ulp_page_name(page, group->name, 22);
+        ulp_text_add(page->out, "\n");
+    }
+}
+
 static void add_verified(const struct ulp_page *page, const struct ulp_audit_lane *lane)
 {
     const struct ulp_attribution *attribution = &lane->attribution;
@@ -94,6 +107,7 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
                  "  %9.1f%%  rounding the inputs\n  %9.1f%%  sum (what is missing is of second "
                  "order, or lies behind a stop)\n",
                  100 * attribution->inputs, 100 * attribution->sum);
+    add_groups(page, attribution);
     add_verified(page, lane);
     add_stops(page, lane);
     free(order);

@@ -21,7 +21,8 @@ enum {
     OPTION_ATTRIBUTE,
     OPTION_NO_ATTRIBUTE,
     OPTION_OUTPUT,
-    OPTION_VERIFY
+    OPTION_VERIFY,
+    OPTION_GROUP
 };
 
 struct audit_options {
@@ -32,6 +33,7 @@ struct audit_options {
     size_t pair_count;
     bool certify, schedules, allow_nonfinite_inputs, attribute;
     const char *output; /* that is attributed; NULL: all */
+    const char *group;  /* shares by groups; NULL: no groups */
     size_t verify;      /* so many of the largest, and random ones */
     const char **limits;
     size_t limit_count;
@@ -57,6 +59,9 @@ static const struct argp_option option_list[] = {
     {"output", OPTION_OUTPUT, "NAME", 0,
      "With --attribute: the value whose error is explained (default: all float outputs), NAME, "
      "NAME[i,j] of one element, or NAME[a]-NAME[b] of a difference", 0},
+    {"group-by", OPTION_GROUP, "BY", 0,
+     "With --attribute: also the shares of groups of nodes: by op, or prefix:N, names cut after their "
+     "N-th part between slashes", 0},
     {"verify", OPTION_VERIFY, "K", 0,
      "With --attribute: compare the shares of the K nodes with the largest ones and of K random nodes "
      "with runs without their errors", 0},
@@ -115,6 +120,14 @@ static size_t read_count(struct argp_state *state, const char *text)
     return (size_t)count;
 }
 
+static const char *read_group(struct argp_state *state, const char *text)
+{
+    struct ulp_error error;
+    if (ulp_audit_group_shares(NULL, text, &error) != ULP_OK)
+        refuse(state, "--group-by: %s", error.message);
+    return text;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct audit_options *options = state->input;
@@ -134,8 +147,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (options->attribute && options->reference_model)
             refuse(state, "--attribute is of the model's own reference: leave out "
                           "--reference-model");
-        if ((options->output || options->verify) && !options->attribute)
-            refuse(state, "--output and --verify are of --attribute, which is not given");
+        if ((options->output || options->verify || options->group) && !options->attribute)
+            refuse(state, "--output, --group-by and --verify are of --attribute: give it");
         return 0;
     case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
@@ -143,6 +156,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_REFERENCE_MODEL: options->reference_model = argument; return 0;
     case OPTION_ATTRIBUTE: options->attribute = true; return 0;
     case OPTION_NO_ATTRIBUTE: options->attribute = false; return 0;
+    case OPTION_GROUP: options->group = read_group(state, argument); return 0;
     case OPTION_VERIFY: options->verify = read_count(state, argument); return 0;
     case OPTION_OUTPUT: options->output = argument; return 0;
     case OPTION_PAIR: add_pair(state, options, argument); return 0;
@@ -315,6 +329,8 @@ static enum ulp_status run_samples(const struct audit_options *options,
         status = ulp_auditor_finish(auditor, audit, error);
     if (status == ULP_OK && attributor)
         status = ulp_attributor_finish(attributor, audit, error);
+    if (status == ULP_OK && options->group)
+        status = ulp_audit_group_shares(audit, options->group, error);
     if (status == ULP_OK) {
         audit->certificate = certificate;
         audit->seconds = seconds;

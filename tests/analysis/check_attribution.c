@@ -14,6 +14,15 @@ static const struct text_graph chain = {
      NODE("Softmax", "soft", "b", "c"), NODE("MatMul", "second", "c w", "d"),
      NODE("Tanh", "bend", "d", "y"), NODE("Mul", "square", "b b", "q")}};
 
+static const struct text_graph unrolled = {
+    "x i_count",
+    "y",
+    {NODE("MatMul", "0/step", "x w", "m0"), NODE("Add", "0/add", "m0 x", "a0"),
+     NODE("Tanh", "0/bend", "a0", "t0"), NODE("MatMul", "1/step", "t0 w", "m1"),
+     NODE("Add", "1/add", "m1 x", "a1"), NODE("Tanh", "1/bend", "a1", "t1"),
+     NODE("MatMul", "2/step", "t1 w", "m2"), NODE("Add", "2/add", "m2 x", "a2"),
+     NODE("Tanh", "2/bend", "a2", "y")}};
+
 static enum ulp_status attribute(const struct text_graph *text, const char *output, double x0,
                                  size_t samples, size_t verify, struct ulp_audit *out,
                                  struct ulp_error *error)
@@ -87,6 +96,32 @@ START_TEST(shares_add_up)
 }
 END_TEST
 
+/* Groups have the sums of their nodes, whatever they are called. */
+START_TEST(groups_add_up)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
+    static const char *const by[] = {"op", "prefix:1", "prefix:9"};
+    static const size_t counts[] = {3, 3, 3}; /* the last part is the node's own */
+    for (size_t i = 0; i < 3; i++) {
+        ck_ulp_ok(ulp_audit_group_shares(&audit, by[i], &error), error);
+        const struct ulp_attribution *a = &audit.lanes[0].attribution;
+        ck_assert_uint_eq(a->group_count, counts[i]);
+        double sum = a->inputs;
+        for (size_t g = 0; g < a->group_count; g++) {
+            sum += a->groups[g].share;
+            ck_assert(g == 0 || fabs(a->groups[g].share) <= fabs(a->groups[g - 1].share));
+        }
+        ck_assert_double_eq_tol(sum, a->sum, 1e-12);
+    }
+    static const char *const wrong[] = {"", "ops", "prefix:", "prefix:0", "prefix:2x"};
+    for (size_t i = 0; i < 5; i++)
+        ck_assert_int_eq(ulp_audit_group_shares(NULL, wrong[i], &error), ULP_ERROR_USAGE);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
 /* Samples: means, and the share that is largest. */
 START_TEST(samples_are_averaged)
 {
@@ -140,15 +175,6 @@ static const struct text_graph loop_body = {"i_n b_c s",
                                              NODE("Identity", "go", "b_c", "b_d")}};
 static const struct text_graph looped = {
     "x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &loop_body)}};
-static const struct text_graph unrolled = {
-    "x i_count",
-    "y",
-    {NODE("MatMul", "0/step", "x w", "m0"), NODE("Add", "0/add", "m0 x", "a0"),
-     NODE("Tanh", "0/bend", "a0", "t0"), NODE("MatMul", "1/step", "t0 w", "m1"),
-     NODE("Add", "1/add", "m1 x", "a1"), NODE("Tanh", "1/bend", "a1", "t1"),
-     NODE("MatMul", "2/step", "t1 w", "m2"), NODE("Add", "2/add", "m2 x", "a2"),
-     NODE("Tanh", "2/bend", "a2", "y")}};
-
 static double find_share(const struct ulp_audit *audit, size_t lane, const char *end)
 {
     double sum = 0;
@@ -235,6 +261,7 @@ int main(void)
     TCase *tcase = tcase_create("shares");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, shares_add_up);
+    tcase_add_test(tcase, groups_add_up);
     tcase_add_test(tcase, samples_are_averaged);
     tcase_add_test(tcase, predictions_hold);
     tcase_add_test(tcase, bodies_are_gone_through);
