@@ -1,53 +1,53 @@
-/* Recordings of another framework beside the truth: is what was recorded as near to it as the
- * framework's arithmetic can be, and where it is not, why?
+/* Comparing recordings of another framework with the reference: are their errors those of the
+ * framework's arithmetic, and if not, which tensor is the first with a larger error, and why?
  *
  * A recorded tensor is *explained* by an arithmetic when its error, recorded - reference, is no
- * larger than errors of that arithmetic are. How large they are is measured, at this tensor: in the
- * arithmetic itself and under other schedules of its sums, on these inputs; and in trials, in which
- * weights and inputs are changed at random by a few units in the last place, so that every rounding
- * is drawn anew. A smaller error is always explained. doc/compare.md derives the limits. */
+ * larger than errors of that arithmetic at this tensor. How large these are is measured: with the
+ * arithmetic itself and under other schedules of its sums, on these inputs; and in trials, which
+ * change weights and inputs at random by a few units in the last place, so that every rounding is
+ * drawn anew. A smaller error is always explained. doc/compare.md derives the limits. */
 #ifndef ULPSCOPE_COMPARE_H
 #define ULPSCOPE_COMPARE_H
 
 #include <ulpscope/analysis.h>
 #include <ulpscope/recording.h>
 
-/* What errors of an arithmetic at one tensor are like. */
+/* The errors to expect of an arithmetic at one tensor. */
 struct ulp_expected_error {
     double rms, max_abs; /* root of the mean square, and the largest, over schedules and trials */
-    /* How many directions share the error, 1 at least: 1 when it is along one direction in every
-     * trial, so that its size varies as one number's does; large when it averages out */
+    /* how many independent directions share the error, at least 1: with 1 its size varies as that
+     * of a single random number, with many it averages out */
     double freedom;
-    size_t trials; /* rms is the mean of */
-    /* errors up to this are explained anyway: a step of a scale in quantised tensors, 2^-23 in
-     * functions between -1 and 1; 0: there is no such size */
+    size_t trials; /* number of trials that rms is the mean of */
+    /* errors up to this are always explained: one quantisation step of a quantised tensor, 2^-23 of
+     * a function between -1 and 1; 0: there is no floor */
     double floor;
-    size_t nonfinite; /* most elements that became infinite or NaN where the reference did not */
-    /* The tensor follows a decision (an index, a comparison, a rounding to steps) that another
-     * rounding turns: what it would be otherwise counts as error of the arithmetic, too */
+    size_t nonfinite; /* largest number of elements that are not finite where the reference's are */
+    /* the tensor depends on a decision (an index, a comparison, a rounding to steps) that other
+     * roundings change: the change counts as error of the arithmetic */
     bool open;
-    /* ... and has another shape then, so that no size can be given: anything is explained */
+    /* its shape depends on such a decision, so no size can be given: anything is explained */
     bool shapeless;
 };
 
 /* One tensor in one recording. */
 struct ulp_compared_value {
-    bool recorded; /* false: this recording does not have it, and the rest is zero */
-    bool reshaped; /* its shape is not the graph's: nothing was measured, and it is not explained */
+    bool recorded; /* false: this recording does not contain it, and the rest is zero */
+    bool reshaped; /* its shape is not the graph's: not measured and not explained */
     bool turned;   /* recorded with channels last where the graph has them first, or the reverse */
     struct ulp_metrics truth;        /* of recorded - reference */
-    struct ulp_metrics *arithmetics; /* by arithmetic: of recorded - what the arithmetic gives */
-    struct ulp_metrics *others;      /* by recording: of this - that one; count 0 where not both */
+    struct ulp_metrics *arithmetics; /* by arithmetic: of recorded - the arithmetic's value */
+    struct ulp_metrics *others;      /* by recording: of this - the other; count 0: not in both */
     bool explained;
-    /* the first arithmetic that explains it; else the one that comes nearest to it */
+    /* index of the first arithmetic that explains it, else of the one that comes nearest */
     size_t by;
     /* error over expected error of that arithmetic, rms and largest element, and the limits */
     double ratio, limit, max_ratio, max_limit;
 };
 
 struct ulp_compared_tensor {
-    char *name;      /* of round k of a Loop or Scan, 0 being the first, NAME[k] */
-    char *node, *op; /* that computes it; NULL: it is an input of the graph */
+    char *name;      /* in iteration k of a Loop or Scan, from 0: NAME[k] */
+    char *node, *op; /* of the node that computes it; NULL: an input of the graph */
     ptrdiff_t index; /* of the node in the plan; -1: an input */
     enum ulp_type type;
     int rank;
@@ -59,35 +59,38 @@ struct ulp_compared_tensor {
 
 enum ulp_cause_kind {
     ULP_CAUSE_NONE,          /* everything is explained */
-    ULP_CAUSE_PREPROCESSING, /* inputs were prepared otherwise, and it is known how */
-    ULP_CAUSE_INPUTS,        /* inputs differ */
-    ULP_CAUSE_FORMAT,        /* it was computed in another arithmetic */
+    ULP_CAUSE_PREPROCESSING, /* an input was prepared in another way, which is known */
+    ULP_CAUSE_INPUTS,        /* an input differs, the reason is not known */
+    ULP_CAUSE_FORMAT,        /* the framework computed in another arithmetic */
     ULP_CAUSE_NODE,          /* one of the nodes listed computes something else */
     ULP_CAUSE_SHAPE,         /* a recorded tensor has another shape */
 };
 /* "none", "preprocessing", "inputs", "format", "node", "shape". */
 ULP_API const char *ulp_cause_name(enum ulp_cause_kind kind);
 
+/* Why the first unexplained tensor is not explained. */
 struct ulp_cause {
     enum ulp_cause_kind kind;
     char *text;       /* sentences for a reader; never NULL */
-    char *input;      /* of PREPROCESSING and INPUTS: the graph's input; NULL: not known which */
+    char *input;      /* of PREPROCESSING and INPUTS: name of the graph's input; NULL: not known */
     char *arithmetic; /* of FORMAT */
     size_t node_count;
-    char **nodes; /* in graph order, the first unexplained tensor's own the last */
+    char **nodes; /* of NODE, in graph order; the last computes the first unexplained tensor */
 };
 
+/* One recording. */
 struct ulp_compared_file {
     char *name;
     size_t tensor_count;         /* recorded and compared */
-    bool explained;              /* every one of them */
-    ptrdiff_t by;                /* first arithmetic that explains all; -1: none does alone */
+    bool explained;              /* every tensor */
+    ptrdiff_t by;                /* first arithmetic that explains every tensor; -1: none alone */
     ptrdiff_t first_unexplained; /* index into tensors; -1: none */
     size_t unmatched_count;
-    char **unmatched; /* arrays that are no value of the graph, or constants of it */
+    char **unmatched; /* arrays that match no computed value of the graph */
     struct ulp_cause cause;
 };
 
+/* The result of a comparison. */
 struct ulp_comparison {
     char *model_path, *reference;
     size_t arithmetic_count;
@@ -98,27 +101,30 @@ struct ulp_comparison {
     size_t tensor_count;
     struct ulp_compared_tensor *tensors; /* in graph order, inputs first */
     double seconds;
-    struct ulp_arena *memory; /* what the rest lives in */
+    struct ulp_arena *memory; /* private: holds the rest */
 };
 
+/* Initialise with zeros; reference and arithmetics must be set. */
 struct ulp_compare_options {
     struct ulp_arithmetic reference;
     const struct ulp_arithmetic *arithmetics; /* at least one */
     size_t arithmetic_count;
     size_t trials; /* 0: 8 */
-    /* what the framework was given, when it is not among the recordings' tensors; else NULL */
+    /* the inputs that the framework was given, when they are not among the recordings' tensors;
+     * else NULL */
     const struct ulp_tensor_set *recorded_inputs;
-    bool no_cause;              /* judge only, do not look for causes (which takes more runs) */
-    struct ulp_run_options run; /* threads */
-    /* NULL, or told of every run: first that it begins, run `part` of `part_count` known by now */
+    bool no_cause;              /* do not look for causes, which takes more runs */
+    struct ulp_run_options run; /* thread_count */
+    /* NULL; or an observer of every run, with a call before each: run `part` of the `part_count`
+     * known by then */
     const struct ulp_observer *progress;
     void (*begins)(void *progress_context, size_t part, size_t part_count); /* may be NULL */
 };
 
-/* Compare recordings with what the model makes of `inputs`. Arrays are matched to the graph's
- * values by name; where no name is equal, by the one name that is equal when everything but
- * letters and digits is taken as '_'. An array named as a graph input is what that framework was
- * given. ULP_ERROR_INPUT when a recording has nothing that could be compared. Free with
+/* Compare recordings with what the model computes from `inputs`. Arrays are matched to the graph's
+ * values by name; where no name is equal, by the single name that is equal when every character but
+ * letters and digits counts as '_'. An array with the name of a graph input is the input that this
+ * framework was given. ULP_ERROR_INPUT when a recording has nothing to compare. Free *out with
  * ulp_comparison_free. */
 ULP_API enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
                                                const struct ulp_tensor_set *inputs,
@@ -128,11 +134,11 @@ ULP_API enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
                                                struct ulp_comparison *out, struct ulp_error *error);
 ULP_API void ulp_comparison_free(struct ulp_comparison *comparison);
 
-/* compare.json, whose schema is in doc/compare.md, into a folder (made when missing). */
+/* Write compare.json (schema: doc/compare.md) into a folder, made when missing. */
 ULP_API enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,
                                              const char *folder, struct ulp_error *error);
-/* What to do first, then a table; *out is freed with free(). width and colour as in
- * ulp_report_summary. */
+/* The result as text: the verdict on each recording first, then a table. Free *out with free();
+ * width and colour as in ulp_report_summary. */
 ULP_API enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, int width,
                                                bool colour, char **out, struct ulp_error *error);
 

@@ -1,9 +1,10 @@
-/* Number formats and arithmetics: what a value can be, and how an operator computes with it.
+/* Number formats and arithmetics: which values a tensor can hold, and how an operator computes with
+ * them.
  *
  * A format is one row of data; an arithmetic is a set of formats and rules, found by a name in
  * which every part can be set: "fp16", "fp16-strict", "tf32@a100", "mpfr:128", "fp16,acc=fp16",
- * "fp32,order=pairwise", "e5m7,round=rz", "fp16,round=sr,seed=3". Both are plain values: copy them,
- * compare them, keep them; nothing is owned. All functions here are thread-safe. */
+ * "fp32,order=pairwise", "e5m7,round=rz", "fp16,round=sr,seed=3". Both are plain structs that own
+ * nothing: they can be copied and stored. All functions here are thread-safe. */
 #ifndef ULPSCOPE_FORMAT_H
 #define ULPSCOPE_FORMAT_H
 
@@ -12,7 +13,8 @@
 #include <stdint.h>
 #include <ulpscope/status.h>
 
-/* IEEE 754-2019 section 4.3, and stochastic: up with probability equal to the fraction cut off. */
+/* Directions of rounding: those of IEEE 754-2019 section 4.3, and stochastic rounding, which goes
+ * up with a probability equal to the fraction cut off (src/number/README.md section 1). */
 enum ulp_rounding {
     ULP_ROUND_NEAREST_EVEN, /* rne */
     ULP_ROUND_NEAREST_AWAY, /* rna: ties away from zero */
@@ -22,24 +24,25 @@ enum ulp_rounding {
     ULP_ROUND_STOCHASTIC,   /* sr: counter-based stream, equal for any thread count */
 };
 
-/* What a result beyond max_finite becomes (a directed rounding that IEEE 754 section 7.4 sends to
- * the largest finite number stays there in every case). */
+/* The result when a rounded magnitude is larger than max_finite. Where IEEE 754 section 7.4 sends a
+ * directed rounding to the largest finite number, it goes there whatever this says. */
 enum ulp_overflow {
     ULP_OVERFLOW_INFINITY,
     ULP_OVERFLOW_NAN,      /* formats without infinity, such as OCP E4M3 */
     ULP_OVERFLOW_SATURATE, /* the largest finite number, also for an infinite operand */
 };
 
-/* What a format is without, beside infinity. */
+/* Special values that a format lacks, beside infinity. */
 enum ulp_lack {
     ULP_LACKS_NOTHING,
     ULP_LACKS_NAN, /* FP4 E2M1: NaN becomes -0 */
-    /* E8M0: what rounds to zero becomes 2^emin (NaN without saturation), a negative NaN */
+    /* E8M0: a result that rounds to zero becomes 2^emin (NaN without saturation), a negative one
+     * NaN */
     ULP_LACKS_ZERO_AND_SIGN,
 };
 
-/* Which C type carries the format's values: code exists for these three only. A value is always
- * exactly representable in its carrier. */
+/* The carrier of a format: the C type in which its values lie in memory and are computed with.
+ * There is code for these three only. The carrier represents every value of the format exactly. */
 enum ulp_carrier {
     ULP_CARRIER_FLOAT,
     ULP_CARRIER_DOUBLE,
@@ -61,72 +64,78 @@ struct ulp_format {
     bool signed_zero;
     enum ulp_lack lacks;
     enum ulp_carrier carrier; /* the smallest one that holds every value */
-    int storage_bits;         /* of the encoding; 0 when the format has none */
+    int storage_bits;         /* of one encoded value; 0 when the format has no encoding */
 };
 
-/* Find a format: fp64, fp32, fp16, bf16, tf32, fp8-e4m3 (OCP, largest 448), fp8-e5m2, fp8-e4m3fnuz,
- * fp8-e5m2fnuz, fp8-e8m0 (powers of two) and fp4-e2m1 (largest 6), which are for storage only, eXmY
- * (2 <= X <= 11 exponent bits, 1 <= Y <= 52 stored significand bits, IEEE-like: e4m3 ends at 240),
- * mpfr:P. Unknown: ULP_ERROR_USAGE with the list. */
+/* Find a format by name: fp64, fp32, fp16, bf16, tf32, fp8-e4m3 (OCP, largest 448), fp8-e5m2,
+ * fp8-e4m3fnuz, fp8-e5m2fnuz; fp8-e8m0 (powers of two) and fp4-e2m1 (largest 6), which are for
+ * storage only; eXmY (2 <= X <= 11 exponent bits, 1 <= Y <= 52 stored significand bits, IEEE-like:
+ * e4m3 ends at 240); mpfr:P. An unknown name: ULP_ERROR_USAGE, and the message lists all. */
 ULP_API enum ulp_status ulp_format_find(const char *name, struct ulp_format *out,
                                         struct ulp_error *error);
-/* The named rows, in the table's order: index 0, 1, ... until NULL. Static storage. */
+/* The formats that have a name of their own, in the table's order: index 0, 1, ... until NULL.
+ * Static storage. */
 ULP_API const struct ulp_format *ulp_format_row(size_t index);
-/* The distance between neighbours of |x| in the format (one ulp): 2^(max(floor(log2|x|), emin) -
- * precision + 1). x = 0 gives the smallest positive number's; non-finite x gives NaN; mpfr:P's
- * below 2^-1074 gives 0. */
+/* One ulp at x, the distance between neighbouring values of the format there:
+ * 2^(max(floor(log2|x|), emin) - precision + 1). At x = 0 it is that of the smallest positive
+ * number; for x not finite it is NaN; an ulp of mpfr:P below 2^-1074 is returned as 0. */
 ULP_API double ulp_format_ulp(const struct ulp_format *format, double x);
 
+/* Where an operator rounds to the storage format. */
 enum ulp_rounding_place {
-    /* inside an operator the compute format; one rounding when the result is stored */
+    /* once, when the result is stored; steps inside are in the compute format */
     ULP_ROUND_RESULT,
-    ULP_ROUND_EACH_STEP, /* every primitive operation's result is rounded to the storage format */
+    ULP_ROUND_EACH_STEP, /* after every primitive operation */
 };
 
-/* The order of a sum belongs to the arithmetic. */
+/* In which order the terms of a sum are added. It is part of the arithmetic, since it changes the
+ * result. */
 enum ulp_order {
     ULP_ORDER_SEQUENTIAL, /* ((x0 + x1) + x2) + ... in increasing index */
     ULP_ORDER_PAIRWISE,   /* neighbours added level by level; an odd last one moves up unchanged */
     /* sequential inside blocks of order_block, block sums added sequentially */
     ULP_ORDER_BLOCKED,
-    /* of rows only: the partial sums of a GPU's threads, src/number/README.md section 5.1 */
+    /* of rows only: partial sums as a GPU's threads form them, src/number/README.md section 5.1 */
     ULP_ORDER_WARP,
 };
 
-/* How products are summed in MatMul, Gemm, Conv, ...: a chain of scalar operations, or a matrix
- * unit of section 1 of the paper cited in src/kernels/unit/unit.c. */
+/* How products are summed in MatMul, Gemm, Conv, ...: by a chain of scalar operations, or by a
+ * GPU's matrix unit (src/kernels/unit/unit.c states what these compute). */
 struct ulp_schedule {
     char gpu[16];        /* "h200"; "" for scalar chains */
     char unit_class[16]; /* "mma", "wgmma", "tcgen05"; "" for scalar chains */
     bool fused;          /* scalar chains: fused multiply-add (one rounding per step) */
-    enum ulp_rounding operand_rounding; /* of factors, to the factor format, while packing */
-    /* > 0: after so many k the chain's sum is added to an FP32 sum and restarts */
+    enum ulp_rounding operand_rounding; /* how factors are rounded to the factor format */
+    /* > 0: after this many products the chain's sum is added to an FP32 sum, and the chain restarts
+     * from 0 */
     int promote;
-    int split_k; /* > 1: contiguous slices of k, each a chain from 0, added in order */
-    /* DequantizeLinear -> MatMul, Gemm or Conv (-> Relu) -> QuantizeLinear in INT32 sums over the
-     * quantised values, as an INT8 kernel does; false: in floats, as the graph is written */
+    /* > 1: k is cut into this many contiguous slices; each is a chain from 0, and the slices' sums
+     * are added in order */
+    int split_k;
+    /* DequantizeLinear -> MatMul, Gemm or Conv (-> Relu) -> QuantizeLinear is computed as an INT8
+     * kernel does: INT32 sums of the quantised values. false: in floats, as the graph is written */
     bool qdq_integer;
-    /* the sum is rounded to storage before the bias and what else Conv and Gemm add */
+    /* Conv and Gemm round their sum to storage before they add the bias */
     bool epilogue_rounded;
 };
 
-/* What becomes of constants (initializers, Constant nodes, ConstantOfShape's value) that are finite
- * and not zero, but beyond the storage format's largest value or below its least, when they are
- * lowered to it. Infinities and NaN stay what they are, zeros too. */
+/* How constants (initializers, Constant nodes, ConstantOfShape's value) are lowered to the storage
+ * format, when they are finite and not zero, but larger than its largest value or smaller than its
+ * smallest. Infinities, NaN and zeros stay. */
 enum ulp_constants {
-    /* beyond the largest: the largest finite value; below the least: rounded */
+    /* too large: the largest finite value; too small: rounded */
     ULP_CONSTANTS_SATURATED,
-    ULP_CONSTANTS_IEEE, /* rounded, to infinity and to zero, as PyTorch's half() */
-    /* the largest finite value, and the least subnormal, as TensorRT's warnings say */
+    ULP_CONSTANTS_IEEE, /* rounded, to infinity or to zero, as PyTorch's half() */
+    /* the largest finite value, or the smallest subnormal, as TensorRT's warnings say */
     ULP_CONSTANTS_TENSORRT,
-    /* convert_float_to_float16 of onnxconverter-common: magnitudes are put into 1e-7 to 1e4, then
-     * rounded; FP16 alone */
+    /* as convert_float_to_float16 of onnxconverter-common: magnitudes are clamped to 1e-7 to 1e4,
+     * then rounded; FP16 only */
     ULP_CONSTANTS_ONNXCONVERTER,
 };
 
-/* The parts of an arithmetic. */
+/* An arithmetic: how every operator of a model computes. */
 struct ulp_arithmetic {
-    /* canonical: parsing it gives this arithmetic again; equal names, equal arithmetics */
+    /* canonical: finding it by this name gives it again, and equal arithmetics have equal names */
     char name[256];
     bool as_declared; /* "model": every tensor has the format its declared ONNX type names, and each
                          node computes in the arithmetic of its first float input's type (fp32,
@@ -137,33 +146,37 @@ struct ulp_arithmetic {
     struct ulp_format storage;     /* of every floating-point tensor */
     struct ulp_format factor;      /* of the operands of products in contractions */
     struct ulp_format accumulator; /* of sums: contractions and row reductions */
-    /* of steps inside an operator; equals storage when place is EACH_STEP */
+    /* of the steps inside an operator; equals storage when place is EACH_STEP */
     struct ulp_format compute;
     enum ulp_rounding rounding; /* of every rounding to storage, and to accumulator and compute */
     enum ulp_rounding_place place;
-    enum ulp_order order; /* of scalar chains of products; and what reduce is unless it is set */
-    int order_block;
-    enum ulp_order reduce; /* of rows: ReduceSum, Softmax, normalisations, ... */
+    enum ulp_order order;  /* of sums of products in scalar chains */
+    int order_block;       /* elements of a block, for ULP_ORDER_BLOCKED */
+    enum ulp_order reduce; /* of sums of rows: ReduceSum, Softmax, normalisations, ... */
     int reduce_block;
     uint64_t seed; /* of stochastic rounding */
-    /* erf, exp, sigmoid as CUDA's library computes them in FP32, 1 to 3 ulps off; false: every
-     * function is correctly rounded */
+    /* erf, exp and sigmoid are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md section 7.1);
+     * false: every function is correctly rounded */
     bool cuda_functions;
     enum ulp_constants constants;
-    /* scales of QuantizeLinear and DequantizeLinear are lowered like other constants; false: they
-     * stay as the model declares them, as engines keep them */
+    /* scales of QuantizeLinear and DequantizeLinear are lowered to storage like other constants;
+     * false: they stay in their declared type, as in engines */
     bool scales_lowered;
     struct ulp_schedule schedule;
 };
 
 /* Find an arithmetic by name:
  *   BASE[@GPU][,PART]...
- * BASE: a format's name (storage; the meaning of design: fp64, fp32, each step in that format;
- *   fp16, bf16, fp8-*, FP32 inside an operator and one rounding at its end, products on a matrix
- *   unit; tf32, FP32 with products' operands rounded to 10 bits; eXmY, every step rounded), or
- *   NAME-strict (every step rounded, accumulator of that format, scalar chains), tf32-trunc,
- *   mpfr:P, or without parts "model", the types the model declares, and "ort-cpu", what ONNX
- *   Runtime's CPU provider makes of them: FP16 graphs in FP32.
+ * BASE, the storage format and how it is used:
+ *   fp64, fp32          every step in that format
+ *   fp16, bf16, fp8-*   FP32 inside an operator, one rounding when the result is stored, products
+ *                       on a matrix unit
+ *   tf32, tf32-trunc    FP32, with the operands of products rounded or truncated to 10 bits
+ *   eXmY, NAME-strict   every step rounded to that format, also in the accumulator; scalar chains
+ *   mpfr:P              P bits, correctly rounded sums: the reference
+ *   model               the types that the model declares; takes no parts
+ *   ort-cpu             the model's types as ONNX Runtime's CPU provider computes them: FP16 graphs
+ *                       in FP32; takes no parts
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
@@ -171,25 +184,24 @@ struct ulp_arithmetic {
  *   epilogue=fused|rounded, qdq=float|integer,
  *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common, qdq-scales=declared|lowered.
- * compute=F implies result-only; subnormals= and overflow= are storage's and those of every part of
- * the same format but a unit's accumulator; a matrix unit takes neither fma nor nofma; mpfr:P takes
- * no parts. More in src/number/README.md section 5.
- * A contradiction or an unknown part: ULP_ERROR_USAGE with what is known. */
+ * compute=F implies result-only. subnormals= and overflow= apply to storage and to every part that
+ * has the same format, except a unit's accumulator. A matrix unit takes neither fma nor nofma, and
+ * mpfr:P takes no parts. More in src/number/README.md section 5.
+ * A contradiction or an unknown part: ULP_ERROR_USAGE, and the message lists the known ones. */
 ULP_API enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out,
                                             struct ulp_error *error);
 
-/* What the arithmetic means: its name on a line, then sentences in lines of at most 96 columns,
- * written into buffer (truncated to size, always terminated). Returns the length needed without the
- * final zero. */
+/* Describe the arithmetic in English: its name on a line, then sentences in lines of at most 96
+ * columns, written into buffer (truncated to size, always terminated). Returns the length needed,
+ * without the final zero. */
 ULP_API size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer,
                                        size_t size);
 
 /* Preset names shown to users, index 0, 1, ... until NULL. */
 ULP_API const char *ulp_arithmetic_preset(size_t index);
 
-/* Round x once to the format (exact double in, no double rounding). index and seed are the place in
- * the stochastic stream; ignored otherwise. The exhaustively tested scalar form of what strips
- * do. */
+/* Round x to the format, once: x is taken as exact, and the result is the correct rounding. seed
+ * and index select the random number of stochastic rounding; other modes ignore them. */
 ULP_API double ulp_format_round(const struct ulp_format *format, enum ulp_rounding rounding,
                                 double x, uint64_t seed, uint64_t index);
 

@@ -1,5 +1,5 @@
-/* Recordings: what a framework wrote to files while it ran a model: its outputs, inner tensors,
- * perhaps its inputs, by the graph's names. */
+/* Recordings: tensors that a framework wrote to files while it ran a model, under the graph's
+ * names: outputs, inner tensors, perhaps inputs. */
 #ifndef ULPSCOPE_RECORDING_H
 #define ULPSCOPE_RECORDING_H
 
@@ -7,8 +7,8 @@
 
 /* One run of one framework. */
 struct ulp_recording {
-    char *name;       /* the path; of a file with several runners PATH:RUNNER */
-    size_t iteration; /* 0 is the first; files without iterations have one */
+    char *name;       /* the path; PATH:RUNNER in a file with several runners */
+    size_t iteration; /* from 0; a file without iterations has one */
     struct ulp_tensor_set tensors;
 };
 struct ulp_recording_list {
@@ -17,7 +17,7 @@ struct ulp_recording_list {
 };
 ULP_API void ulp_recording_list_free(struct ulp_recording_list *list);
 
-/* Read `path` and add what it holds to *list (zero-initialise before the first):
+/* Read `path` and append its recordings to *list (zeros before the first call):
  *   X.npz      arrays by name
  *   X.json     Polygraphy's: --save-outputs (each runner and iteration is a recording), or
  *              --save-inputs (each iteration is one). Pickled torch tensors are refused
@@ -25,22 +25,22 @@ ULP_API void ulp_recording_list_free(struct ulp_recording_list *list);
  *   a folder   an ONNX test_data_set_N (input_i.pb and output_i.pb, named by the model's inputs and
  *              outputs); or .npy files, each named by its path in the folder without ".npy"
  * Names are not looked up in the graph. model may be NULL: a .pb file's tensor then keeps its own
- * name, or is called input_i or output_i. budget may be NULL. Errors: ULP_ERROR_INPUT with file and
- * member. */
+ * name, or is called input_i or output_i. Charged to budget, which may be NULL. Fails with
+ * ULP_ERROR_INPUT, naming file and member. Free with ulp_recording_list_free. */
 ULP_API enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *model,
                                            struct ulp_budget *budget,
                                            struct ulp_recording_list *list,
                                            struct ulp_error *error);
-/* Write tensors as Polygraphy writes the outputs of one iteration of `runner`, for its
- * --load-outputs. Elements as ulp_tensor_set_write_npz writes them. */
+/* Write tensors as Polygraphy writes the outputs of one iteration of `runner`, so that its
+ * --load-outputs can read them. Element types are those of ulp_tensor_set_write_npz. */
 ULP_API enum ulp_status ulp_recording_write_json(const char *path, const char *runner,
                                                  const struct ulp_tensor_set *tensors,
                                                  struct ulp_error *error);
 
-/* One side of an ONNX test_data_set_N: the files PREFIX_0.pb, PREFIX_1.pb, ... of a folder (prefix
- * "input" or "output"), in order. A tensor whose own name is no input (or output) of the model gets
- * the name of the model's input of the same number. model NULL: it keeps its own name, or without
- * one is called PREFIX_i. */
+/* Read one side of an ONNX test_data_set_N: the files PREFIX_0.pb, PREFIX_1.pb, ... of a folder, in
+ * order; prefix is "input" or "output". A tensor whose own name is no input (or output) of the
+ * model gets the name of the model's input (or output) of the same number. With model NULL it keeps
+ * its own name, and without one it is called PREFIX_i. Charged to budget (may be NULL). */
 ULP_API enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
                                                const struct ulp_model *model,
                                                struct ulp_budget *budget,

@@ -1,4 +1,4 @@
-/* Status codes and the caller-owned error object every function that can fail fills in. */
+/* Status codes, and the error object that every function that can fail fills in. */
 #ifndef ULPSCOPE_STATUS_H
 #define ULPSCOPE_STATUS_H
 
@@ -18,18 +18,19 @@
 /* What a function returns. The values are the program's exit codes. */
 enum ulp_status {
     ULP_OK = 0,
-    ULP_ERROR_LIMIT = 1,       /* done, and a limit the caller gave was crossed */
-    ULP_ERROR_USAGE = 2,       /* the caller asked for something that has no meaning */
+    ULP_ERROR_LIMIT = 1,       /* done, but a limit that the caller gave was crossed */
+    ULP_ERROR_USAGE = 2,       /* an argument has no meaning: an unknown name, a contradiction */
     ULP_ERROR_INPUT = 3,       /* a file is unreadable or malformed */
     ULP_ERROR_UNSUPPORTED = 4, /* a valid model uses something this version does not compute */
     ULP_ERROR_MEMORY = 5,      /* out of memory, or the caller's memory limit was reached */
     ULP_ERROR_CANCELLED = 6,   /* an observer asked to stop */
 };
 
-/* Filled by the callee when a function does not return ULP_OK; owned by the caller; may be NULL
- * everywhere it is taken. The message is one or more complete lines without a final newline:
- * what is wrong, where (file, node, tensor), what was expected, what to do. Of several failures
- * in parallel work the one of the lowest index is kept, so messages do not depend on threads. */
+/* Why a function failed. The caller owns it and passes its address, or NULL; the function fills it
+ * when it does not return ULP_OK. The message is one or more complete lines without a final
+ * newline: what is wrong, where (file, node, tensor), what was expected, what to do. When several
+ * parts of parallel work fail, the one of the lowest index is reported, so messages do not depend
+ * on threads. */
 struct ulp_error {
     enum ulp_status status;
     char message[8192];

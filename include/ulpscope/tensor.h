@@ -1,9 +1,9 @@
 /* Tensors: shape, ONNX element type, and elements in memory.
  *
- * Floating-point elements lie in memory in their carrier (an FP16 value is a float that FP16 can
- * represent; a value of the MPFR reference is a flat record without pointers), so every movement of
- * elements is a byte move whatever the format. Integers lie in their own type; INT4 and UINT4 one
- * per byte. Functions are thread-safe for different tensors; const tensors may be shared. */
+ * Floating-point elements lie in memory in their carrier: an FP16 value is a float that FP16 can
+ * represent, and a value of the MPFR reference is a flat record without pointers. So elements of
+ * any format are moved as bytes. Integers lie in their own type, INT4 and UINT4 one per byte.
+ * Different threads may work on different tensors; a const tensor may be shared. */
 #ifndef ULPSCOPE_TENSOR_H
 #define ULPSCOPE_TENSOR_H
 
@@ -66,66 +66,70 @@ enum ulp_element {
 #define ULP_RANK_MAX 16
 
 struct ulp_tensor {
-    enum ulp_type type;       /* as the model declares it */
-    enum ulp_element element; /* as it lies in memory */
-    int precision;            /* of ULP_ELEMENT_WIDE, else 0 */
+    enum ulp_type type;       /* the type that the model declares */
+    enum ulp_element element; /* how an element lies in memory */
+    int precision;            /* bits of a ULP_ELEMENT_WIDE; else 0 */
     int rank;
     int64_t dims[ULP_RANK_MAX];
     size_t count;         /* product of dims */
     size_t element_bytes; /* of one element in memory */
     void *data;           /* count * element_bytes, row-major; NULL while only the shape is known */
-    bool owned;           /* ulp_tensor_free frees data; a view never owns */
+    bool owned;           /* ulp_tensor_free frees data; false for a view */
 };
 
-/* Allocate a tensor: element is chosen from type when `element` is ULP_ELEMENT_COUNT (floats: the
- * type's own carrier). Data is not cleared. Errors: negative dim, product beyond memory, rank. */
+/* Allocate a tensor. With element ULP_ELEMENT_COUNT the element follows from the type (of a float
+ * type: its own carrier). Data is not cleared. Fails for a negative dim, a rank above ULP_RANK_MAX
+ * and a size beyond memory. Free with ulp_tensor_free. */
 ULP_API enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type,
                                           enum ulp_element element, int precision, int rank,
                                           const int64_t *dims, struct ulp_error *error);
-/* Free owned data and clear *tensor; a cleared (all zero) tensor and NULL are fine. */
+/* Free the data when it is owned, and set *tensor to zero. NULL and a tensor of all zeros are
+ * allowed. */
 ULP_API void ulp_tensor_free(struct ulp_tensor *tensor);
 
-/* A copy with data of its own, of an event's values for instance; charged to budget (may be
- * NULL). */
+/* Copy a tensor and its data, for instance of an event. Charged to budget (may be NULL); free with
+ * ulp_tensor_free. */
 ULP_API enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor *in,
                                         struct ulp_budget *budget, struct ulp_error *error);
 ULP_API bool ulp_tensor_same_shape(const struct ulp_tensor *a, const struct ulp_tensor *b);
-/* "FLOAT[1,3,224,224]" into buffer (truncated to size, always terminated), which is returned. */
+/* Write type and shape, as "FLOAT[1,3,224,224]", into buffer (truncated to size, always
+ * terminated), and return buffer. */
 ULP_API const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buffer,
                                              size_t size);
 
 /* Element i as a double: exact for F32, F64 and integers up to 2^53, else rounded to nearest
  * even. */
 ULP_API double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i);
-/* Element i of an integer or boolean tensor; of floats truncated, 0 where that is beyond int64. */
+/* Element i of an integer or boolean tensor. A float is truncated; beyond int64 it gives 0. */
 ULP_API int64_t ulp_tensor_get_int(const struct ulp_tensor *tensor, size_t i);
 
-/* A set of named tensors: a model's inputs, a run's outputs, the members of an npz file. Owns
- * all. Zero-initialise; filled by ulp_tensor_set_add alone. */
+/* A set of named tensors: a model's inputs, a run's outputs, the members of an npz file. It owns
+ * names and tensors. Initialise it with zeros, and fill it by ulp_tensor_set_add only. */
 struct ulp_tensor_set {
     size_t count;
     struct ulp_named_tensor {
         char *name;
         struct ulp_tensor tensor;
     } * items;
-    struct ulp_names *names; /* the library's: where each name is */
+    struct ulp_names *names; /* private to the library: an index of the names */
 };
 ULP_API void ulp_tensor_set_free(struct ulp_tensor_set *set);
-/* Adds a tensor under a copy of name; the set then owns its data and *tensor is cleared. Of two
- * under one name the first is found. */
+/* Add a tensor under a copy of name. The set takes over its data, and *tensor becomes zeros. When a
+ * name is added twice, the first tensor is found. */
 ULP_API enum ulp_status ulp_tensor_set_add(struct ulp_tensor_set *set, const char *name,
                                            struct ulp_tensor *tensor, struct ulp_error *error);
-/* NULL when there is none of that name. */
+/* The tensor of that name, owned by the set; NULL: there is none. */
 ULP_API const struct ulp_tensor *ulp_tensor_set_find(const struct ulp_tensor_set *set,
                                                      const char *name);
 
-/* Read inputs from `path`, charged to budget (may be NULL): an .npz file, or an ONNX
- * test_data_set_N folder with input_i.pb (whose members are named by the tensor's own name, or
- * "input_i" when it has none). Write an .npz (FP16 as float16 when every value is one, else as
- * float32; wide elements as the nearest double; BF16, FP8 and FP4, which numpy cannot name, as FP32
- * values). Errors: ULP_ERROR_INPUT with file and member. */
+/* Read inputs from `path`: an .npz file, or an ONNX test_data_set_N folder with input_i.pb (a
+ * tensor without a name of its own is called "input_i"). Charged to budget (may be NULL). Fails
+ * with ULP_ERROR_INPUT, naming file and member. */
 ULP_API enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_budget *budget,
                                             struct ulp_tensor_set *out, struct ulp_error *error);
+/* Write an .npz. FP16 is written as float16 when it holds every value, else as float32; WIDE
+ * elements as the nearest double; BF16, FP8 and FP4, for which numpy has no type, as float32. Fails
+ * with ULP_ERROR_INPUT, naming the file. */
 ULP_API enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,
                                                  struct ulp_error *error);
 
