@@ -1,13 +1,27 @@
 /* Adjoints of formulas, made once for all tapes that are equal. */
 #include "ops/trace/gate.h"
 
+static bool is_same(const struct ulp_instruction *a, const struct ulp_instruction *b)
+{
+    return a->kind == b->kind && a->index == b->index && a->primitive == b->primitive &&
+           a->fold == b->fold && a->per_row == b->per_row &&
+           memcmp(a->arguments, b->arguments, sizeof a->arguments) == 0;
+}
+
+static bool are_same(const struct ulp_instruction *a, const struct ulp_instruction *b, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!is_same(&a[i], &b[i]))
+            return false;
+    return true;
+}
+
 static bool is_of(const struct kept_adjoint *kept, const struct ulp_tape *tape, uint64_t spread)
 {
     return kept->spread == spread && kept->instruction_count == tape->instruction_count &&
            kept->operand_count == tape->operand_count && kept->output_count == tape->output_count &&
            strcmp(kept->text, tape->text) == 0 &&
-           memcmp(kept->instructions, tape->instructions,
-                  (size_t)tape->instruction_count * sizeof *tape->instructions) == 0 &&
+           are_same(kept->instructions, tape->instructions, tape->instruction_count) &&
            memcmp(kept->outputs, tape->outputs,
                   (size_t)tape->output_count * sizeof *tape->outputs) == 0;
 }
