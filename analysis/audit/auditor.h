@@ -5,6 +5,8 @@
 #include "analysis/audit/given.h"
 #include "analysis/audit/taint.h"
 #include "analysis/audit/truth.h"
+#include "analysis/measure/figure.h"
+#include "analysis/measure/metrics.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "run/plan.h"

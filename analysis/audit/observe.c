@@ -1,6 +1,7 @@
 /* The auditor's observer: measures every output of every node in every lane, and says what the node
  * did with what its inputs brought along. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/divergence.h"
@@ -66,7 +67,8 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_a
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *tensor = event->values[o].entire;
         struct ulp_audit_output *output = &node->outputs[o];
-        output->name = copy_text(audit, event->output_names[o]);
+        output->name =
+            ulp_arena_text(audit->memory, event->output_names[o], strlen(event->output_names[o]));
         if (!output->name)
             return ulp_auditor_memory(error);
         output->type = tensor->type;
