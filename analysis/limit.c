@@ -1,4 +1,5 @@
-/* Limits for exit codes in CI. */
+/* Limits of --fail-above: parsing "ARITH:OUTPUT:METRIC=VALUE", and the outputs of an audit that
+ * cross one. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Counting NaN and infinities in the graph's inputs, sample by sample. */
 #include "analysis/audit/given.h"
 
 #include <math.h>

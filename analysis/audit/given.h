@@ -1,4 +1,4 @@
-/* Values that are not finite among those the model is given. */
+/* NaN and infinities in the graph's inputs, as opposed to those that the model computes. */
 #ifndef ULP_ANALYSIS_GIVEN_H
 #define ULP_ANALYSIS_GIVEN_H
 

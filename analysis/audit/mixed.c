@@ -1,3 +1,4 @@
+/* Lanes with kept nodes: their arithmetics and borders in the audit. */
 #include "analysis/audit/mixed.h"
 
 #include <string.h>

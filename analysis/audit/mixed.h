@@ -1,4 +1,5 @@
-/* What an audit says of a lane whose nodes differ. */
+/* What the audit records about a lane with kept nodes: which arithmetic each node has, and the
+ * borders. */
 #ifndef ULP_ANALYSIS_MIXED_H
 #define ULP_ANALYSIS_MIXED_H
 

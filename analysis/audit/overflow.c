@@ -1,3 +1,4 @@
+/* Following overflows through the graph: which results come from one, and where it ends. */
 #include "analysis/audit/overflow.h"
 
 #include <string.h>

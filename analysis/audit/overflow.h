@@ -1,4 +1,4 @@
-/* What becomes of an overflow: it reaches an output, spoils finite results, or is absorbed. */
+/* The fate of an overflow: it reaches an output, makes a finite result wrong, or is absorbed. */
 #ifndef ULP_ANALYSIS_OVERFLOW_H
 #define ULP_ANALYSIS_OVERFLOW_H
 

@@ -1,3 +1,4 @@
+/* Finding the first node where an arithmetic with qdq=integer differs from the same without it. */
 #include "analysis/audit/parting.h"
 
 #include <string.h>

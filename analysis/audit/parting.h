@@ -1,4 +1,4 @@
-/* Where an arithmetic with qdq=integer parts from the same without it. */
+/* Where an arithmetic with qdq=integer first differs from the same arithmetic without it. */
 #ifndef ULP_ANALYSIS_PARTING_H
 #define ULP_ANALYSIS_PARTING_H
 

@@ -1,4 +1,5 @@
-/* A hash table by address, with open addressing; nothing is ever removed. */
+/* A hash table of values by the address of their name, with open addressing; entries are never
+ * removed singly. */
 #include "analysis/audit/taint.h"
 
 #include <stdint.h>

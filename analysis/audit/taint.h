@@ -1,5 +1,5 @@
-/* What an audit knows of a lane's values beside their figures: which differ from the reference in
- * kind, not in size. */
+/* What an audit knows of each value in a lane beside its figures: whether it is not finite, comes
+ * from an overflow, or has diverged. */
 #ifndef ULP_ANALYSIS_TAINT_H
 #define ULP_ANALYSIS_TAINT_H
 

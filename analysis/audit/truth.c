@@ -1,5 +1,5 @@
-/* The values of a second model's reference run, kept by name, so that a graph which was rewritten
- * (converted to FP16, quantised) is measured against what it came from. */
+/* The values of a second model's reference run, stored by name: the truth that a rewritten graph
+ * (converted to FP16, quantised) is compared with. */
 #include "analysis/audit/truth.h"
 
 #include <stdlib.h>

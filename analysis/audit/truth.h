@@ -1,4 +1,4 @@
-/* Values of another model as an audit's truth, inside the library. */
+/* The truth of an audit with a reference model, as the auditor uses it. */
 #ifndef ULP_ANALYSIS_TRUTH_H
 #define ULP_ANALYSIS_TRUTH_H
 

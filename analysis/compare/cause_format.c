@@ -1,4 +1,4 @@
-/* Was it computed in another arithmetic than those asked about? */
+/* Cause "format": was the recording computed in another arithmetic than those asked about? */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* An input that was recorded and is not the one given. */
+/* Causes "preprocessing" and "inputs" when the framework's inputs were recorded and differ from
+ * the right ones. */
 #include <string.h>
 
 #include "analysis/compare/change.h"

@@ -1,4 +1,4 @@
-/* Pictures, and what preprocessing does to them. */
+/* Tensors seen as pictures, and the changes that preprocessing makes to them. */
 #include "analysis/compare/change.h"
 
 #include <math.h>

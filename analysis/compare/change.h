@@ -1,5 +1,6 @@
-/* How an input may have been prepared otherwise: a picture's channels, layout, place and scale.
- * Any tensor can be seen as a picture; one without channels has rows and columns only. */
+/* The ways in which an input may have been prepared wrongly: a picture's channels, layout, place
+ * and scale. Any tensor can be seen as a picture; one without channels has rows and columns only.
+ */
 #ifndef ULP_ANALYSIS_COMPARE_CHANGE_H
 #define ULP_ANALYSIS_COMPARE_CHANGE_H
 

@@ -1,5 +1,5 @@
-/* The run on the inputs: the reference, and every arithmetic under several schedules of its sums,
- * side by side; recorded values are measured as it comes to them. */
+/* The run on the inputs: the reference and every arithmetic under several schedules of its sums,
+ * side by side. Recorded values are measured when the run reaches them. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What every part of a comparison uses. */
+/* Helpers shared by all parts of a comparison. */
 #include <stdio.h>
 #include <string.h>
 

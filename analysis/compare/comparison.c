@@ -1,4 +1,4 @@
-/* A comparison from its beginning to its end. */
+/* ulp_compare_recordings: the whole comparison, step by step. */
 #include "analysis/compare/comparing.h"
 #include "base/clock.h"
 #include "base/environment.h"

@@ -1,4 +1,4 @@
-/* A comparison on the terminal: first what to do, then figures. */
+/* A comparison on the terminal: the verdict on each recording, then a table. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

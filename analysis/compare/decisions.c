@@ -1,5 +1,5 @@
-/* Decisions: indices, comparisons, roundings to steps. Where another rounding turns one, what
- * follows is away by the size of the choice and not by the size of roundings; such values are
+/* Decisions: indices, comparisons, roundings to steps. Where another rounding changes one, later
+ * values differ by the size of the choice and not by the size of roundings; such values are called
  * open. */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* How large errors of an arithmetic are at a tensor, and whether a recorded error is one of them.
- * doc/compare.md has the derivation. */
+/* The errors to expect of an arithmetic at a tensor, and whether a recorded error is explained by
+ * them. doc/compare.md has the derivation. */
 #include <math.h>
 
 #include "analysis/compare/comparing.h"

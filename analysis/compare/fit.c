@@ -1,5 +1,5 @@
-/* The change that takes a given input to a recorded one: for every layout and place the best line
- * v = a u + c between channels, by least squares. */
+/* Finding the change that turns the right input into a recorded one: for every layout and place,
+ * the best line v = a u + c for each channel, by least squares. */
 #include <math.h>
 #include <string.h>
 

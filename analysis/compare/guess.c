@@ -1,5 +1,5 @@
-/* How an input may have been prepared when only what came of it was recorded: the usual mistakes
- * are tried one after the other. */
+/* Guessing how an input was prepared when only tensors computed from it were recorded: the usual
+ * mistakes are run one after the other. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Recorded tensors in the graph's layout: TensorFlow and its like keep channels last. */
+/* Bringing recorded tensors into the graph's layout: TensorFlow and others put channels last. */
 #include <string.h>
 
 #include "analysis/compare/comparing.h"

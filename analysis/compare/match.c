@@ -1,4 +1,4 @@
-/* Which value of the graph each recorded array is. */
+/* Finding the value of the graph that each recorded array belongs to. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A comparison but for its causes. */
+/* The measuring part of a comparison: everything but the causes. */
 #include <stdlib.h>
 #include <string.h>
 

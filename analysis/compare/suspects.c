@@ -1,4 +1,4 @@
-/* The nodes between what is explained and what is not. */
+/* The nodes between explained tensors and the first one that is not. */
 #include <string.h>
 
 #include "analysis/compare/comparing.h"

@@ -1,5 +1,5 @@
-/* Trials: the arithmetic on problems close by, whose roundings are drawn anew, against what is
- * exact beside it there. */
+/* Trials: the arithmetic and the reference run on slightly changed problems, so that every
+ * rounding is drawn anew. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* The names of figures and views, from metric.def and view.def. */
 #include "analysis/measure/figure.h"
 
 #include <math.h>

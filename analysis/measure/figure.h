@@ -1,4 +1,5 @@
-/* The figures of an error and the views of an output by number, for whoever treats all alike. */
+/* Access to the figures of struct ulp_metrics and to the four errors (views) of an output by
+ * number, for code that treats all of them alike. */
 #ifndef ULP_ANALYSIS_FIGURE_H
 #define ULP_ANALYSIS_FIGURE_H
 

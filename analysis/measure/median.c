@@ -1,4 +1,5 @@
-/* The bin that holds the median, then its place in the bin. */
+/* The lower median of many numbers in two passes: which bin of a histogram holds it, then its
+ * place in that bin. */
 #include "analysis/measure/median.h"
 
 #include <float.h>

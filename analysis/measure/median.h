@@ -1,5 +1,5 @@
-/* The lower median of many numbers >= 0, found by all threads: numbers are counted in bins as they
- * come, and only those of the median's bin are looked at again. */
+/* The lower median of many numbers >= 0, found by all threads. A first pass counts numbers in
+ * bins; a second looks only at those in the bin that holds the median. */
 #ifndef ULP_ANALYSIS_MEDIAN_H
 #define ULP_ANALYSIS_MEDIAN_H
 

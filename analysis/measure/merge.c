@@ -1,4 +1,5 @@
-/* Figures of several rounds of a Loop, and of several samples, put together. */
+/* Joining the figures of several iterations of a Loop into one tensor's, and those of several
+ * samples into means and worst cases. */
 #include <math.h>
 
 #include "analysis/measure/metrics.h"

@@ -1,4 +1,4 @@
-/* Measuring tensors with a pool. */
+/* Measuring the difference of two tensors on a pool of threads (metrics.c says how). */
 #ifndef ULP_ANALYSIS_METRICS_H
 #define ULP_ANALYSIS_METRICS_H
 

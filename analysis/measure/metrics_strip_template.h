@@ -1,5 +1,6 @@
-/* One instruction set's instance: TARGET its attribute, SUFFIX(name) its names. Loops without
- * branches, which the compiler turns into vectors. */
+/* The loops of metrics_strip.h for one instruction set: TARGET is its function attribute,
+ * SUFFIX(name) makes its names. The loops have no branches, so that the compiler vectorises them.
+ */
 
 static inline TARGET double SUFFIX(from_bits)(int64_t bits)
 {

@@ -1,4 +1,4 @@
-/* Limits as JUnit's XML, and what crosses them in words. */
+/* Limits as JUnit's XML, and a crossing as a line of text. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

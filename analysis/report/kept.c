@@ -1,4 +1,4 @@
-/* A lane whose nodes differ, on the page. */
+/* The part of summary.txt about a lane with kept nodes: arithmetics and borders. */
 #include <string.h>
 
 #include "analysis/report/page.h"

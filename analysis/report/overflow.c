@@ -1,4 +1,5 @@
-/* Overflows on the page: where they begin, what becomes of them, and what constants have become. */
+/* The part of summary.txt about overflows: where they begin, where they end, and which constants
+ * were changed. */
 #include <stdio.h>
 #include <string.h>
 

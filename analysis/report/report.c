@@ -1,4 +1,4 @@
-/* Writing the report's files. */
+/* Writing all files of a report into a folder, together or not at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The writers of one audit; each adds a whole text. Whoever gave the text looks whether it
- * failed. */
+/* The writers of an audit's texts. Each appends a whole text; the caller checks the text for lack
+ * of memory. */
 #ifndef ULP_ANALYSIS_REPORT_H
 #define ULP_ANALYSIS_REPORT_H
 

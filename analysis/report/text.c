@@ -1,4 +1,4 @@
-/* summary.txt and the terminal: what a reader must know first, in at most 100 columns. */
+/* summary.txt and the terminal: the verdicts first, then tables, in at most 100 columns. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

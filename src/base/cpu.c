@@ -1,7 +1,7 @@
-/* Processor features by CPUID, through the compiler's own detection (it also asks whether the
- * operating system saves the wide registers), and by hand where compilers do not know a name: these
- * build on a feature that was asked about. Other processors than x86-64 have none: the portable C
- * is used. */
+/* Detecting processor features: by the compiler's own detection, which also asks whether the
+ * operating system saves the wide registers, and by CPUID for features that compilers have no name
+ * for, which build on features asked about first. Processors other than x86-64 have none of them,
+ * and portable C is used. */
 #include "base/cpu.h"
 
 #include <pthread.h>

@@ -1,3 +1,5 @@
+/* Setting, saving and restoring what a thread's owner may have changed: floating-point modes,
+ * MPFR's defaults, the locale. */
 #define _GNU_SOURCE
 #include "base/environment.h"
 

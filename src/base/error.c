@@ -1,3 +1,4 @@
+/* Formatting error messages. */
 #include "base/error.h"
 
 #include <stdarg.h>

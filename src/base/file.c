@@ -1,3 +1,4 @@
+/* Reading files whole, and replacing files so that they are complete or unchanged. */
 #define _GNU_SOURCE
 #include "base/file.h"
 

@@ -1,5 +1,5 @@
-/* GMP's allocation functions over a reserve. Pieces of the reserve are few and short-lived: a list
- * of the free ones in the order of their addresses is searched from its start. */
+/* GMP's allocation functions over a reserve. Pieces in use are few and short-lived, so free pieces
+ * are a list in order of address that is searched from its start. */
 #include "base/reserve.h"
 
 #include <gmp.h>

@@ -1,3 +1,4 @@
+/* Showing foreign text, character by character. */
 #include "base/shown.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* Finding names that resemble a misspelt one. */
 #include "base/suggest.h"
 
 #include <limits.h>

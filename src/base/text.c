@@ -1,3 +1,4 @@
+/* The growing text buffer. */
 #include "base/text.h"
 
 #include <stdarg.h>

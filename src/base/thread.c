@@ -1,7 +1,8 @@
-/* The pool: every thread has a part of a job's items, the same of every job, so that it meets again
- * what its caches hold; it takes chunks of that part, then of others'. The lowest failed item is
- * reported. The caller works from the start and waits only for workers that came: those asleep are
- * called when the work left is worth it, and may miss the job. */
+/* The pool. Each thread owns a part of a job's items, the same part in every job, so that its
+ * caches still hold what it wrote; it takes chunks of that part, then of others' parts. The
+ * failure of the lowest item is reported. The caller starts at once and waits only for workers
+ * that joined: sleeping ones are woken when the remaining work is worth it, and may miss the job.
+ */
 #define _GNU_SOURCE
 #include "base/thread.h"
 

@@ -1,4 +1,4 @@
-/* ulpscope arith */
+/* ulpscope arith: explaining an arithmetic's name. */
 #include <stdio.h>
 
 #include "command.h"

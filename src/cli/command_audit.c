@@ -1,4 +1,4 @@
-/* ulpscope audit */
+/* ulpscope audit: options, the runs, the report, the limits. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* ulpscope compare */
+/* ulpscope compare: options, recordings, the comparison. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

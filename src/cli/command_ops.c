@@ -1,4 +1,4 @@
-/* ulpscope ops */
+/* ulpscope ops: listing operators and their coverage. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

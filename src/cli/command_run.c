@@ -1,4 +1,4 @@
-/* ulpscope run */
+/* ulpscope run: one arithmetic, its outputs and its timings. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

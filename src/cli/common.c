@@ -24,11 +24,11 @@ static const struct argp_option options[] = {
     {"dim", OPTION_DIM, "NAME=VALUE", 0,
      "Size of a symbolic dimension in random inputs (default 1); may be repeated", 1},
     {"shape", OPTION_SHAPE, "NAME=1x77", 0,
-     "Shape of the input NAME in random inputs, also where the model fixes another. Given again for "
-     "NAME, audit runs each shape by itself and says which is worst", 1},
+     "Shape of input NAME in random inputs, even where the model declares another. Repeated for one "
+     "NAME, audit runs every shape separately and names the worst", 1},
     {"val-range", OPTION_RANGE, "[NAME=]LOW,HIGH", 0,
-     "Range of random inputs, or of the input NAME (default 0,1; integers that index a table: its "
-     "size); may be repeated", 1},
+     "Range of random inputs, or of input NAME (default 0,1; for integers that index a table, the "
+     "size of the table). May be repeated", 1},
     {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
     {"threads", 't', "N", 0, "Number of threads (default: all processors). Results do not depend on it", 2},
     {"max-memory", OPTION_MEMORY, "BYTES", 0,

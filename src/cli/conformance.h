@@ -8,6 +8,7 @@
 #include <ulpscope.h>
 
 #define CONFORMANCE_OPSET_MIN 7
+#define CASE_PATH_ROOM 4352 /* of a case's folder, at most 4200 bytes, and one of its files */
 
 /* ---- scope: decided by these lists, not by what fails ---- */
 
@@ -17,12 +18,20 @@ struct excuse {
 /* Each ends in a row without `what`. */
 extern const struct excuse excused_operators[]; /* by operator name */
 extern const struct excuse excused_types[];     /* by ONNX's name of the type */
-/* by the start of the last part of the path, or of the last few */
-extern const struct excuse excused_cases[];
+extern const struct excuse excused_cases[];     /* by the start of the case's name */
+
+/* A case whose data are wrong: `what` is its name, file one of its files and hash the 64-bit FNV-1a
+ * hash of that file's bytes, so that a corrected version of the case is run. */
+struct wrong_case {
+    struct excuse excuse;
+    const char *file;
+    uint64_t hash;
+};
+extern const struct wrong_case wrong_cases[];
 
 /* The reason, or NULL: it is in scope. */
 const char *find_excuse(const struct excuse *list, const char *what);
-/* For a case: folder is its absolute path; model may be NULL when it could not be loaded. */
+/* For a case: folder is its path; model may be NULL when it could not be loaded. */
 const char *excuse_case(const char *folder, const struct ulp_model *model);
 
 /* ---- one case ---- */

@@ -9,7 +9,6 @@
 #include "cli/conformance.h"
 
 #define SECONDS_PER_CASE 60
-#define PATH_ROOM 4352
 
 static void set_result(struct case_result *result, enum verdict verdict, const char *message)
 {
@@ -118,7 +117,7 @@ static void name_operator(const struct ulp_model *model, const char *folder,
 static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic,
                      const struct tolerance *tolerance, struct case_result *result)
 {
-    char path[PATH_ROOM];
+    char path[CASE_PATH_ROOM];
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     snprintf(path, sizeof path, "%.4200s/model.onnx", folder);

@@ -1,4 +1,4 @@
-/* The arithmetics a command runs in, and what is kept in which: --arith, --keep and --plan. */
+/* The arithmetics that a command runs, and their kept nodes: --arith, --keep and --plan. */
 #include <stdlib.h>
 #include <string.h>
 

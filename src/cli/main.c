@@ -1,4 +1,4 @@
-/* ulpscope: the program. Finds the command and hands over. */
+/* ulpscope: the program. Prepares the process, finds the command and calls it. */
 #include <fenv.h>
 #include <locale.h>
 #include <stdio.h>

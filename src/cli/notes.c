@@ -1,4 +1,4 @@
-/* What the program chose or changed in the inputs, on stderr. */
+/* Notes on stderr: which inputs the program chose or converted. */
 #include <stdlib.h>
 #include <string.h>
 

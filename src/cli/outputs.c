@@ -1,4 +1,4 @@
-/* Places that are written to: they must not be what the command reads. */
+/* Checking that an output path is not one of the files that the command reads. */
 #include "config.h"
 
 #include <libgen.h>

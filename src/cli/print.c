@@ -1,4 +1,4 @@
-/* What the program prints: names come from others' files. */
+/* Printing names from foreign files without their control characters. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

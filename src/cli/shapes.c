@@ -1,4 +1,4 @@
-/* --shape: one audit for each shape, and which is the worst. */
+/* --shape: one audit for each shape, and which of them is the worst. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Whether arrays are what the model takes. */
+/* Checking that arrays have the names, types and shapes that the model takes. */
 #include <string.h>
 
 #include "base/alloc.h"

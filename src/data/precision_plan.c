@@ -1,4 +1,4 @@
-/* Which nodes are kept in which arithmetic, from a file and from "PATTERN=ARITH". */
+/* Kept nodes read from a JSON file (--plan) and from "PATTERN=ARITH" (--keep). */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Reading named tensors from whatever a path names. */
+/* Reading inputs from a path, whatever kind of file it is. */
 #include <sys/stat.h>
 
 #include "base/environment.h"

@@ -1,4 +1,4 @@
-/* Recordings: which kind of file a path is, and folders of .npy files. */
+/* Reading recordings: choosing the reader by the kind of file, and folders of .npy files. */
 #include "config.h"
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* Running a tape, inside formula/: rows in evaluate.c, and in evaluate_X.c the plan of one run, its
  * memory, a worker's memory, tiles of rows.
  *
- * A value changes never (ULP_REACH_RUN: constants, scalar operands and what depends on them only),
- * from row to row, or from position to position. Elements are computed a strip at a time; a fold's
+ * Every value is constant for the run (ULP_REACH_RUN: constants, scalar operands and what depends
+ * on them only), for a row, or for an element. Elements are computed a strip at a time; a fold's
  * result is known one phase after the strips it sums, so a row longer than a strip is walked once
  * per phase and its elements are computed again: the same instructions on the same operands at the
  * same places of the stochastic stream, hence the same bits. */

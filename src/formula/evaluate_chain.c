@@ -1,6 +1,6 @@
-/* Chains in a tape: primitives on strips, each of which only the next one reads, are run together
- * (number/strip_chain.h). Operands that are one value a row need no strip then, and neither do the
- * values between. */
+/* Chains in a tape: primitives on strips whose results only the next one reads are run together,
+ * with the value in a register (number/strip/chain.h). Neither operands that are one value a row
+ * nor the values between need a strip then. */
 #include "formula/evaluate.h"
 
 #include "base/cpu.h"

@@ -154,8 +154,7 @@ static bool is_fold_part(const struct ulp_tape_step *step, int phase)
     return step->kind == ULP_TAPE_FOLD && step->phase == phase;
 }
 
-/* Keeping a value spares computing it again, unless it is an operand that whole strips of rows are
- * used of in place. */
+/* A computed value is kept for later phases, unless it is an operand that can be read in place. */
 static bool is_kept(const struct ulp_tape_plan *plan, const struct ulp_tape_step *step)
 {
     return plan->keep && !(step->native && plan->width < 2 * plan->tile_rows);

@@ -1,5 +1,5 @@
-/* What is decided once per run of a tape: carriers, how often each value changes, which strips
- * share memory, which instructions each phase needs. */
+/* Preparing one run of a tape: carriers, how often each value changes, which strips share memory,
+ * which instructions each phase needs. */
 #include "formula/evaluate.h"
 
 #include <string.h>

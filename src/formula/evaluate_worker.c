@@ -1,4 +1,4 @@
-/* A worker's memory brought to life, and the conversions between the compute format and the
+/* Creating a worker's memory at first use, and conversions between the compute format and the
  * accumulator. */
 #include "formula/evaluate.h"
 

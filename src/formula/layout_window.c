@@ -7,8 +7,8 @@
 #include "base/error.h"
 
 /* Kernel indices [first, last) of one spatial dimension that lie in the input at one output index.
- * Both only fall as the output index grows, so equal spans are neighbours: id counts the unlike
- * ones before, end is the output index behind the like ones. */
+ * first and last never increase with the output index, so equal spans are neighbours: id numbers
+ * the groups of equal spans, end is the output index after the group. */
 struct span {
     int32_t first, last;
     uint32_t id;

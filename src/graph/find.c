@@ -1,5 +1,5 @@
-/* Lists of a model that are looked up by name: in order once they are loaded, and then searched by
- * halves. */
+/* Looking up items of a model by name: its lists are sorted once after loading, then searched by
+ * bisection. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The entry point: checks, and which way a contraction goes. */
+/* The entry point of contractions: checks the operands, and chooses chains, a matrix unit or the
+ * reference. */
 #include "kernels/contract.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Elements as ONNX stores them, to elements in memory. */
+/* Converting elements from ONNX's stored forms to elements in memory. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Attributes of nodes. */
+/* Loading the attributes of nodes. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Graphs: values by name, nodes, captures of enclosing graphs. */
+/* Loading graphs: values by name, nodes, values captured from enclosing graphs. */
 #include <stdio.h>
 #include <string.h>
 

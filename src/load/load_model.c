@@ -1,4 +1,4 @@
-/* The model: reading the file, versions, functions. */
+/* Loading the model: reading the file, checking versions, loading functions and the graph. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
-/* TensorProto to struct ulp_tensor. A shape is believed only after the data that comes with it was
- * found to have exactly that many elements, so that nothing is allocated on a hostile file's
- * word. */
+/* TensorProto to struct ulp_tensor. A declared shape is used only after the file was found to hold
+ * exactly that many elements, so that a hostile file cannot cause a large allocation. */
 #include <stdlib.h>
 #include <string.h>
 

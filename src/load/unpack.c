@@ -1,4 +1,4 @@
-/* The protobuf parser under limits, and its texts. */
+/* Running the protobuf parser under memory limits, and reading its strings. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-/* Binding a row to a node: its texts are parsed, the node's attributes read, its formula made a
- * tape. */
+/* Binding a row of the operator table to a node: its texts are parsed, the node's attributes read,
+ * its formulas made into tapes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Checking that every element of a layout or a contraction lies inside its tensor. */
 #include "ops/bounds.h"
 
 #include "base/error.h"

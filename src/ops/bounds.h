@@ -1,6 +1,6 @@
-/* Before elements are read: every place that a layout or a contraction names lies inside its
- * tensor. Operators check the shapes of their inputs and say what does not fit; this holds whatever
- * they forget. */
+/* A last check before elements are read: every place that a layout or a contraction names lies
+ * inside its tensor. Operators check the shapes of their inputs and report what does not fit; this
+ * check holds even where one forgot to. */
 #ifndef ULP_OPS_BOUNDS_H
 #define ULP_OPS_BOUNDS_H
 

@@ -1,5 +1,4 @@
-/* What operators are written with: their attributes and inputs, memory, contractions and
- * formulas. */
+/* What operators are written with: attributes and inputs, memory, contractions and formulas. */
 #include "ops/call.h"
 
 #include <string.h>

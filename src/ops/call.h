@@ -1,4 +1,4 @@
-/* What the operators' infer, rows and run functions are written with. */
+/* What operators are written with: functions for their infer, rows and run functions. */
 #ifndef ULP_OPS_CALL_H
 #define ULP_OPS_CALL_H
 

@@ -1,4 +1,4 @@
-/* Combining updates into a tensor where several may meet in one place. */
+/* Combining updates into a tensor where several may go to one place. */
 #include "ops/combine.h"
 
 /* Updates of one round name different places: round r holds each place's r-th update. */

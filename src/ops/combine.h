@@ -1,4 +1,5 @@
-/* Combining updates into a tensor where several may meet in one place, in their order. */
+/* Combining updates into a tensor (ScatterElements, ...) where several may go to one place, in
+ * their order. */
 #ifndef ULP_OPS_COMBINE_H
 #define ULP_OPS_COMBINE_H
 

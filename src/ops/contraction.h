@@ -1,4 +1,4 @@
-/* From an operator to ulp_contract and through its row's epilogue. */
+/* Running an operator's contraction: ulp_contract, then the epilogue of its row. */
 #ifndef ULP_OPS_CONTRACTION_H
 #define ULP_OPS_CONTRACTION_H
 

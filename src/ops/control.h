@@ -1,9 +1,10 @@
-/* If, Loop and Scan as a sequence of rounds: which body runs next and on what. Whoever runs the
- * bodies (run/) drives it, so that the lanes of an audit can go through the same rounds side by
- * side:
+/* If, Loop and Scan as a sequence of iterations: which body runs next, on which inputs. The caller
+ * (run/) runs the bodies, so that the lanes of an audit can go through an iteration side by side:
+ *
  *     begin; while (control.body) { run the body on control.inputs into control.results; take; }
  *     end; free
- * The call must stay where it is meanwhile; everything else lives in its scratch. */
+ *
+ * The call must not move meanwhile; everything else is in its scratch memory. */
 #ifndef ULP_OPS_CONTROL_H
 #define ULP_OPS_CONTROL_H
 

@@ -1,5 +1,5 @@
-/* One evaluation of a bound row: inputs checked, outputs described and allocated, temporaries
- * freed. */
+/* One evaluation of a bound row: inputs are checked, outputs described and allocated, the run
+ * function called, temporaries freed. */
 #include <string.h>
 
 #include "base/error.h"

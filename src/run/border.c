@@ -1,5 +1,4 @@
-/* The borders of a lane whose nodes differ: values that are read in another format than they are
- * held in. */
+/* Borders of a lane with kept nodes: values that are stored in one format and read in another. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
-/* One step in one lane: on its own inputs, on the reference's, and in the reference's arithmetic on
- * the lane's. */
+/* Evaluating one step in one lane: P(p), P(r) and R(p) (ulpscope/run.h). */
 #include <string.h>
 
 #include "base/error.h"

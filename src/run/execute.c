@@ -1,4 +1,5 @@
-/* A run: the lanes get the model's inputs, go through its graph, and give its outputs. */
+/* A run from its beginning to its end: inputs are given to the lanes, the main graph is walked,
+ * outputs are taken. */
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/error.h"

@@ -1,6 +1,5 @@
-/* From the model's graph to blocks of bound steps: functions are expanded in place, bodies of
- * control-flow operators become nested blocks, and everything unsupported is collected before the
- * first error is returned. */
+/* Expanding the model's graph into blocks of bound steps: functions in place, bodies of If, Loop
+ * and Scan as nested blocks. All unsupported nodes are collected before the error is returned. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

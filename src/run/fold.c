@@ -1,10 +1,9 @@
-/* What is known before the run: shapes, the values of integer chains such as Shape -> Gather ->
- * Concat -> Reshape, and the branches of Ifs that such values pick.
- *
- * A step whose inputs are all known is run here, once, in FP32. Integer and boolean results become
- * constants of every lane: a shape computed through FP16 would be another shape, and no deployment
- * computes shapes in the engine's precision. Float results only serve further shape inference;
- * lanes compute them in their own arithmetic. */
+/* Constant folding while planning: shapes, the values of integer chains such as Shape -> Gather ->
+ * Concat -> Reshape, and the branches of Ifs that such values decide. A step whose inputs are all
+ * known is run here, once, in FP32. Integer and boolean results become constants of every lane: a
+ * shape computed through FP16 would be another shape, and no deployment computes shapes in the
+ * engine's precision. Float results serve shape inference only; lanes compute them in their own
+ * arithmetic. */
 #include <limits.h>
 #include <string.h>
 

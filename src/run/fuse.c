@@ -1,9 +1,9 @@
-/* Finding the products a Q/DQ graph lets an INT8 kernel compute: DequantizeLinear on both factors
- * of a MatMul, Gemm or Conv, and the QuantizeLinear after it, a Relu between taken along. In lanes
- * with qdq=integer such a step reads the quantised values: they become further inputs of it, so
- * that they live long enough. The QuantizeLinear sums again from them: its result is rounded once,
- * and the product's own output stays a value that can be reported. Other lanes compute the graph as
- * it is written. */
+/* Finding products that an INT8 kernel can compute: a MatMul, Gemm or Conv with DequantizeLinear
+ * on both factors and a QuantizeLinear (perhaps after a Relu) behind it. In lanes with qdq=integer
+ * such a step reads the quantised values, which become further inputs of it so that they live long
+ * enough. The QuantizeLinear forms the same sum again, since its result is rounded once from it,
+ * while the product's own output remains a value that can be reported. Other lanes compute the
+ * graph as it is written. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Arrays of a plan under construction. */
+/* Growing the arrays of a plan that is being built. */
 #include <string.h>
 
 #include "run/plan.h"

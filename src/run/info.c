@@ -1,4 +1,4 @@
-/* What the library can do, from its own tables. */
+/* The version and the operator table, as the public headers show them. */
 #include <ulpscope.h>
 
 #include "config.h"

@@ -1,6 +1,5 @@
-/* An If whose condition planning knows is its branch: the branch's steps take its place in the
- * enclosing block, as those of a function do. Exporters leave such Ifs wherever a script asked for
- * a shape. */
+/* Replacing an If whose condition is known while planning by the steps of its branch, as a call is
+ * replaced by its function. Exporters leave such Ifs wherever a script asked for a shape. */
 #include <string.h>
 
 #include "base/error.h"

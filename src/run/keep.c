@@ -1,4 +1,4 @@
-/* Lanes whose nodes differ: which arithmetic each node of a lane has. */
+/* Kept nodes: the arithmetic of each node in each lane. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+/* A lane's values: converting constants and inputs, freeing after the last use. */
 #include "run/lane.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A lane: what its nodes are computed in, and its values of one block. */
+/* A lane: the arithmetics of its nodes, and its values of one block. */
 #ifndef ULP_RUN_LANE_H
 #define ULP_RUN_LANE_H
 
@@ -17,9 +17,9 @@ struct ulp_lane {
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     struct ulp_trace *trace; /* of its calls (ops/trace.h); NULL: none */
-    /* Packed forms of factors, shared by the walk's lanes and their bodies; NULL: none. Constants
-     * of the lane are among them until their last use when it meets them more than once (repeats),
-     * those of a step's bodies until the step is done. */
+    /* The cache of packed factors, shared by the walk's lanes and their bodies; NULL: none. A
+     * constant that is read more than once (repeats) stays in it until its last use; constants of a
+     * body stay until its If, Loop or Scan is done. */
     struct ulp_packed *packed;
     bool repeats;
     bool *kept;                       /* per slot: its constant is */

@@ -1,5 +1,5 @@
-/* How much memory a plan will need: the largest set of values alive at one step, over all lanes,
- * with the audit's extra evaluations. */
+/* Estimating the memory of a run: the largest set of values alive at one step, over all lanes,
+ * with an audit's further evaluations. */
 #include <string.h>
 
 #include "base/error.h"
@@ -43,7 +43,8 @@ static double converted_bytes(const struct ulp_block *block, const struct ulp_st
         const struct ulp_tensor *constant =
             step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
         struct ulp_format from, storage;
-        if (!constant || ulp_reads_declared(step, i, lane) || !ulp_element_is_float(constant->element) ||
+        if (!constant || ulp_reads_declared(step, i, lane) ||
+            !ulp_element_is_float(constant->element) ||
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
             ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)
             continue;

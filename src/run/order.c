@@ -1,5 +1,4 @@
-/* What a walk needs to know of a block whose steps are final: last uses, costs, and the numbers its
- * nodes are reported under. */
+/* Last uses, costs and numbers of the steps of a finished block. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Which nodes of a plan a pattern names. */
+/* Finding the nodes that a pattern of --keep names. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Constants of a plan moved a little: a problem close by, whose roundings are drawn anew. */
+/* Multiplying a plan's float constants by random factors near 1 (struct ulp_perturbation). */
 #include "base/error.h"
 #include "run/plan.h"
 #include "tensor/tensor.h"

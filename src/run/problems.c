@@ -1,5 +1,5 @@
-/* What a model needs and this version does not compute: collected over all nodes, then reported in
- * one error. */
+/* Collecting everything that a model needs and this version lacks, and reporting it in one error.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* If, Loop and Scan in all lanes. Lanes that take the reference's branches and rounds go through
- * the bodies side by side with it, so that every node inside is seen as those outside are. The node
- * itself then only hands its bodies' results on: it introduces nothing. A lane that leaves the
- * reference's way computes the node by itself, as one. */
+/* If, Loop and Scan in all lanes. Lanes that take the same branch and the same number of
+ * iterations as the reference run the body in lockstep with it, so the nodes inside are audited
+ * one by one and the If, Loop or Scan itself adds no error. A lane that differs runs the whole
+ * node alone. */
 #include "base/error.h"
 #include "ops/control.h"
 #include "run/walk.h"

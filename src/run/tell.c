@@ -1,4 +1,4 @@
-/* What observers are told about a step. */
+/* Telling the observers about a step: building its event. */
 #include "base/environment.h"
 #include "base/error.h"
 #include "run/walk.h"

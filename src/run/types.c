@@ -1,5 +1,5 @@
-/* The type a node's weights are stored in and the type it computes in: they differ in a Q/DQ
- * graph. */
+/* The type that a product's weights are stored in and the type that it computes in, which differ
+ * in a Q/DQ graph. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The one walk: every node once, every lane computes it, observers see it, dead values go. */
+/* The walk: every node once, in order; each lane computes it, observers are told, dead values are
+ * freed. */
 #include "run/walk.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The walk inside: a block is gone through by all lanes side by side, and so are the bodies of its
+/* The walk's inside: all lanes step through a block side by side, and so through the bodies of its
  * If, Loop and Scan. */
 #ifndef ULP_RUN_WALK_H
 #define ULP_RUN_WALK_H

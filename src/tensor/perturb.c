@@ -1,4 +1,4 @@
-/* A tensor close to another, for seeing how an error varies. */
+/* Multiplying a tensor's elements by random factors near 1, to see how an error varies. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* A block of outputs, computed from beginning to end by one worker: what chains.c, segments.c,
- * repair.c and share.c tell each other. */
+/* A block of outputs, computed from beginning to end by one worker: the functions that chains.c,
+ * segments.c, repair.c and share.c share. */
 #ifndef ULP_KERNELS_CHAIN_BLOCK_H
 #define ULP_KERNELS_CHAIN_BLOCK_H
 
@@ -32,17 +32,17 @@ struct ulp_chains_block {
     size_t batch, row, row_count, column, column_count;
 };
 
-/* repair.c. The outputs of a finished block whose padding met what is not finite, again, with the
- * products that padding excludes left out (pack.h). */
+/* repair.c. Recompute the outputs of a finished block in which padding was multiplied by NaN or
+ * infinity, without the products that padding excludes (pack.h). */
 enum ulp_status ulp_chains_repair(const struct ulp_chains_job *job,
                                   const struct ulp_chains_scratch *scratch,
                                   const struct ulp_chains_block *block, struct ulp_error *error);
 
 /* share.c. Block number `item` of the job's batches. */
 struct ulp_chains_block ulp_chains_find_block(const struct ulp_chains_job *job, size_t item);
-/* Items of every thread of a shared product: as many blocks for each, and a piece of those left
- * over: they are cut along their shared side when threads would have none. Every piece packs the
- * block's other side again, so no thread has two. */
+/* Items of a thread in a shared product: each thread gets the same number of whole blocks. The
+ * blocks left over are cut along the shared side, at most one piece for a thread, since every piece
+ * packs the other side again. */
 size_t ulp_chains_share_length(const struct ulp_chains_job *job);
 /* Item thread * share_length + number; without rows or columns when nothing is left for it. */
 struct ulp_chains_block ulp_chains_find_share(const struct ulp_chains_job *job, size_t item);

@@ -1,5 +1,5 @@
-/* How a contraction by scalar chains is laid out. Speed only: every sum is formed in increasing k,
- * whatever is chosen here. */
+/* Laying out a contraction by scalar chains: sides, tiles, blocks. It decides speed only; every
+ * sum is formed in increasing k whatever is chosen here. */
 #include "kernels/chain/job.h"
 
 /* A panel of 32 columns of 256 floats is 32 KiB: it stays in the first-level cache while the rows

@@ -1,4 +1,5 @@
-/* Outputs again whose padding met infinity or NaN: padding excludes products, it is no zero. */
+/* Recomputing outputs in which padding was multiplied by infinity or NaN: padding excludes a
+ * product, it is not a zero factor. */
 #include "kernels/chain/block.h"
 
 #include <string.h>

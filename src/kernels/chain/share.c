@@ -1,4 +1,5 @@
-/* Which outputs an item of work is: blocks, and their fair shares between threads. */
+/* Numbering the items of work: which block of outputs each is, and a fair share of blocks for
+ * every thread. */
 #include "kernels/chain/block.h"
 
 struct ulp_chains_block ulp_chains_find_block(const struct ulp_chains_job *job, size_t item)

@@ -27,8 +27,8 @@ static double scaled(const struct ulp_wide_number *x, int64_t exponent)
     return x->negative ? -top : top;
 }
 
-/* -log2 of |sum| scaled by its lines, INFINITY when too small to tell; negative when there is
- * nothing to learn. */
+/* The number of bits that a sum lies below the scales of its lines, estimated in double. INFINITY:
+ * too small to estimate; negative: no information. */
 static double sample_need(const struct ulp_wide_call *call, struct ulp_wide_place place)
 {
     const struct ulp_contraction *problem = &call->problem;
@@ -92,8 +92,8 @@ static enum ulp_status look_at_samples(void *context, size_t first, size_t last,
     return ULP_OK;
 }
 
-/* Bits that outputs' sums lie below their lines' scales, but for a few; INFINITY when that is not a
- * few. */
+/* The number of bits that all but a few outputs' sums lie below their lines' scales; INFINITY when
+ * more than a few cannot be estimated. */
 static double find_need(const struct ulp_wide_call *call)
 {
     const size_t count = ulp_wide_sample_count(&call->problem);

@@ -1,6 +1,6 @@
-/* Outputs that meet infinities or NaN, 64 products at a time: of each line it is kept, a bit an
- * element, which kind its elements are. A network whose values have overflowed meets them in every
- * later sum. */
+/* Outputs whose products include infinities or NaN, decided 64 products at a time from bit sets
+ * that say which kind each element of a line is. In a network that has overflowed, every later sum
+ * has such products. */
 #include "kernels/digit/digits.h"
 
 #include "kernels/exact/number.h"

@@ -1,4 +1,4 @@
-/* The control of digit/vector.h: rows are cut into digits first, columns as they are met. */
+/* Running digit/vector.h: rows are cut into digits first, columns while they are multiplied. */
 #include "kernels/digit/vector.h"
 
 #include <math.h>

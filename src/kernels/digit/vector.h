@@ -1,6 +1,6 @@
-/* A vector, or a few, times a matrix of floats: no digit of the matrix is met often enough to be
- * worth writing down, so they are cut in registers. For columns whose floats are one integer digit
- * each, as those of nearly all weights are. */
+/* One or a few vectors times a matrix of floats. Each element of the matrix is used so rarely that
+ * storing its digits would not pay, so it is cut in registers. For columns whose floats are one
+ * integer digit each, as those of nearly all weights are. */
 #ifndef ULP_KERNELS_DIGIT_VECTOR_H
 #define ULP_KERNELS_DIGIT_VECTOR_H
 

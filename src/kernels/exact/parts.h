@@ -1,4 +1,4 @@
-/* What the files wide*.c share; nobody else includes it. */
+/* Declarations shared by the files of kernels/exact and kernels/digit. */
 #ifndef ULP_KERNELS_EXACT_PARTS_H
 #define ULP_KERNELS_EXACT_PARTS_H
 

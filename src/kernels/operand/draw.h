@@ -1,4 +1,4 @@
-/* The places of a contraction in the stochastic stream. */
+/* Where the sums of a contraction draw their random numbers of stochastic rounding. */
 #ifndef ULP_KERNELS_OPERAND_DRAW_H
 #define ULP_KERNELS_OPERAND_DRAW_H
 

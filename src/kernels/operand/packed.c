@@ -1,3 +1,4 @@
+/* The cache of packed operands: forms by view, and their eviction. */
 #include "kernels/operand/packed.h"
 
 #include <pthread.h>

@@ -1,22 +1,22 @@
-/* Packed forms of factors that are met again: weights, which an audit contracts with the
- * reference's values and with every lane's, and which a recurrent cell or a loop's body meets at
- * every step. Who owns such a factor's memory says how long it stays as it is (keep, drop); kernels
- * leave what they made of it here and find it at the next call. Results never depend on it, and
- * where memory is limited forms are given up before an allocation fails. Thread-safe. */
+/* A cache of packed operands. An owner declares a tensor immutable (keep ... drop); meanwhile
+ * kernels store their packed form of it here and find it at the next call. It serves weights,
+ * which an audit contracts with the values of every lane, and a recurrent cell or a loop's body at
+ * every step. Results never depend on it; when memory is short, forms are evicted before an
+ * allocation fails. Thread-safe. */
 #ifndef ULP_KERNELS_OPERAND_PACKED_H
 #define ULP_KERNELS_OPERAND_PACKED_H
 
 #include "base/alloc.h"
 #include "kernels/contract.h"
 
-/* Forms are charged to the budget (NULL: none), whose reclaim this becomes; it outlives what is
- * created here. */
+/* Forms are charged to the budget (NULL: none), which must outlive the cache and calls it to
+ * reclaim memory. */
 enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *budget,
                                   struct ulp_error *error);
 void ulp_packed_free(struct ulp_packed *packed);
 
-/* The tensor's elements stay as they are until they are dropped as often as they were kept: forms
- * of them, and of views into them, serve that long. packed NULL: nothing happens. */
+/* Declare the tensor's elements immutable until they have been dropped as often as kept; forms of
+ * them and of views into them are valid that long. packed NULL: nothing happens. */
 enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tensor *tensor,
                                 struct ulp_error *error);
 void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor);

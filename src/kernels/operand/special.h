@@ -1,4 +1,5 @@
-/* Looking for what arithmetic treats apart: NaN, infinities, numbers that a format cannot hold. */
+/* Looking for values that arithmetic treats separately: NaN, infinities, numbers that a format
+ * cannot hold. */
 #ifndef ULP_KERNELS_OPERAND_SPECIAL_H
 #define ULP_KERNELS_OPERAND_SPECIAL_H
 

@@ -1,4 +1,4 @@
-/* Contractions on a matrix unit: which factor gives the rows, and which way the columns are
+/* Contractions on a matrix unit: choosing which factor gives the rows, and how the columns are
  * read. */
 #include "base/cpu.h"
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Units as others ask for them: by index, by arithmetic, and on arrays of raw patterns. */
+/* Matrix units for other code: by index, by arithmetic, and products of arrays of raw patterns. */
 #include <ulpscope/unit.h>
 
 #include <string.h>

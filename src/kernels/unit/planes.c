@@ -1,4 +1,4 @@
-/* The layout of a sum's blocks, and decoding of factors into value and exponent planes. */
+/* The order of a sum's blocks, and decoding factors into planes of values and exponents. */
 #include <string.h>
 
 #include "base/alloc.h"

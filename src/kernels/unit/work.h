@@ -1,5 +1,5 @@
-/* What the ways of a contraction on a matrix unit share: unit/contract.c chooses one, unit/panels.c
- * and unit/inplace.c are two, unit/sums.c is the schedule of both. */
+/* Declarations shared by the methods of a contraction on a matrix unit: unit/contract.c chooses
+ * between unit/panels.c and unit/inplace.c; unit/sums.c forms the sums of both. */
 #ifndef ULP_KERNELS_UNIT_WORK_H
 #define ULP_KERNELS_UNIT_WORK_H
 

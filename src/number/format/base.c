@@ -1,4 +1,5 @@
-/* The table of bases, and bases by name. Adding one is adding a row. */
+/* The table of bases: the first word of an arithmetic's name and what it sets. Adding a base is
+ * adding a row. */
 #include "number/format/base.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* One entry for every value of the format: magnitudes 0 .. largest, infinity, NaN, each with both
- * signs. A value's number is read off its bits: scaled so that the format's smallest normal number
- * is float's, the leading bits of the float count the format's values in order, subnormals
- * included. */
+/* Tables of unary functions with one entry for every value of a small format: magnitudes 0 ..
+ * largest, infinity, NaN, each with both signs. A value's index is read off its bits: scaled so
+ * that the format's smallest normal number is float's, the leading bits of the float number the
+ * format's values in order, subnormals included. */
 #include "number/function/unary_table.h"
 #include "number/function/function.h"
 

@@ -1,4 +1,4 @@
-/* The rare paths of loading and storing strips: values a carrier cannot hold, constants,
+/* Loading and storing strips in the rare cases: values that a carrier cannot hold, constants,
  * integers. */
 #include "number/strip/access.h"
 #include "number/round/round.h"

@@ -1,5 +1,5 @@
-/* Records are canonical: zeros, infinities and NaN have exponent 0 and zero limbs, NaN no sign
- * (mpfr_record.h). */
+/* Moving, comparing and testing MPFR records. Records are canonical: zeros, infinities and NaN
+ * have exponent 0 and zero limbs, NaN no sign (mpfr_record.h). */
 #include "number/strip/move.h"
 
 #include "number/mpfr_record.h"

@@ -295,9 +295,9 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
                : status;
 }
 
-#define ROI_ALIGN                                                                      \
-    .inputs = "x rois:f batch_indices:i", .outputs = "y", .infer = infer_roi_align,    \
-    .check = check_roi_align, .run = run_roi_align,                                    \
+#define ROI_ALIGN                                                                   \
+    .inputs = "x rois:f batch_indices:i", .outputs = "y", .infer = infer_roi_align, \
+    .check = check_roi_align, .run = run_roi_align,                                 \
     .formulas = ULP_FORMULAS(&interpolated, &largest_corner, &mean_of_points, &largest_point)
 #define OPTIONS                                                                        \
     "mode:string=avg; output_height:int=1; output_width:int=1; sampling_ratio:int=0; " \

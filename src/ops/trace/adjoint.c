@@ -1,4 +1,4 @@
-/* Adjoints of formulas, made once for all tapes that are equal. */
+/* A cache of adjoints of formulas: made once for all equal tapes. */
 #include "ops/trace/gate.h"
 
 static bool is_same(const struct ulp_instruction *a, const struct ulp_instruction *b)

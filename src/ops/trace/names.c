@@ -1,4 +1,4 @@
-/* Numbers and their names. */
+/* Naming the numbers of a trace. */
 #include <stdlib.h>
 
 #include "ops/trace/gate.h"

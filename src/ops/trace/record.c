@@ -1,4 +1,5 @@
-/* The gates on the way forward. */
+/* Recording a trace while an operator runs: each gate notes which numbers it read and which it
+ * made. */
 #include "ops/trace/gate.h"
 
 static void widen(int64_t *low, int64_t *high, const int64_t *table, int64_t step, size_t count)

@@ -1,4 +1,5 @@
-/* The way back: what each gate's results are owed is handed on to the numbers it read. */
+/* Replaying a trace backwards: each gate adds its results' cotangents, through its adjoint, to
+ * those of the numbers that it read. */
 #include "ops/trace/gate.h"
 
 /* Elements of temporary cotangents at a time. */
