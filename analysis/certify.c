@@ -7,7 +7,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "analysis/metrics.h"
+#include "analysis/measure/metrics.h"
 #include "run/plan.h"
 
 struct comparison {

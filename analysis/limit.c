@@ -9,7 +9,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "analysis/figure.h"
+#include "analysis/measure/figure.h"
 #include "run/plan.h"
 
 /* No figures: counts of every node (an overflow may be hidden from the outputs: 1 / Inf is 0), of

@@ -5,7 +5,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "analysis/metrics.h"
+#include "analysis/measure/metrics.h"
 #include "analysis/schedules.h"
 #include "number/format/request.h"
 #include "run/plan.h"

@@ -5,7 +5,7 @@
 
 #include <ulpscope.h>
 
-#include "analysis/json_value.h"
+#include "analysis/report/json_value.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"

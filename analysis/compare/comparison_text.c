@@ -8,7 +8,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "analysis/page.h"
+#include "analysis/report/page.h"
 
 #define ROWS_MAX 24
 #define OP_COLUMNS 14

@@ -5,7 +5,7 @@
 
 #include "analysis/compare/change.h"
 #include "analysis/compare/comparing.h"
-#include "analysis/metrics.h"
+#include "analysis/measure/metrics.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "tensor/tensor.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
-#include "analysis/metrics.h"
+#include "analysis/measure/metrics.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "run/plan.h"

@@ -84,7 +84,7 @@ const char *ulp_show_character(struct ulp_shown *out, const char *at, const char
     else if (code < 0x80)
         snprintf(out->text, sizeof out->text, "\\x%02x", (unsigned)(unsigned char)*at);
     else
-        snprintf(out->text, sizeof out->text, "\\u{%x}", (unsigned)code);
+        snprintf(out->text, sizeof out->text, "\\u{%x}", (unsigned)code & 0x1FFFFF);
     out->length = strlen(out->text);
     out->columns = (int)out->length;
     return at + (code < 0 ? 1 : length);

@@ -10,8 +10,8 @@
 #include <ulpscope/analysis.h>
 
 #include "base/random.h"
-#include "analysis/median.h"
-#include "analysis/metrics.h"
+#include "analysis/measure/median.h"
+#include "analysis/measure/metrics.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report_internal.h"
+#include "analysis/report/report.h"
 
 /* A node whose exact values reach ref_max, in fp16 unless `format` is another. */
 struct hinted {

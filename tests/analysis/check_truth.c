@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/metrics.h"
+#include "analysis/measure/metrics.h"
 #include "run/lane.h"
 
 /* The rewritten graph differs by a factor in the middle (its "conversion"), has a value the

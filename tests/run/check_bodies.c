@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "load/load.h"
-#include "analysis/metrics.h"
+#include "analysis/measure/metrics.h"
 
 /* Every node of `flat` is in `nested` under its name after one of the prefixes, with the same
  * figures. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "analysis/metrics.h"
+#include "analysis/measure/metrics.h"
 
 /* ---- lanes that part from the reference ---- */
 

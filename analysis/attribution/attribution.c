@@ -1,0 +1,353 @@
+/* Shares of the nodes in the error of the outputs: doc/attribution.md. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/attribution/attribution.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "run/sweep.h"
+
+static const char no_error[] = "the outputs equal the reference's",
+                  no_output[] = "no float output of the graph is computed";
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the attribution");
+}
+
+static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane)
+{
+    const size_t slots = attributor->plan->main->slot_count + 1,
+                 nodes = attributor->plan->node_count + 1;
+    struct ulp_arena *memory = attributor->memory;
+    double **const sums[] = {&lane->share, &lane->gain, &lane->condition, &lane->worst};
+    lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
+    lane->errors = ulp_arena_take(memory, slots, sizeof *lane->errors);
+    lane->norms = ulp_arena_take(memory, slots, sizeof *lane->norms);
+    lane->introduced = ulp_arena_take(memory, nodes, sizeof *lane->introduced);
+    lane->decided = ulp_arena_take(memory, nodes, sizeof *lane->decided);
+    lane->stops = ulp_arena_take(memory, nodes, sizeof *lane->stops);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        if (!(*sums[i] = ulp_arena_take(memory, nodes, sizeof **sums[i])))
+            return false;
+    return lane->values && lane->errors && lane->norms && lane->introduced && lane->decided &&
+           lane->stops;
+}
+
+enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
+                                      int thread_count, struct ulp_attributor **out,
+                                      struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    struct ulp_attributor *attributor = calloc(1, sizeof *attributor);
+    *out = NULL;
+    if (!attributor)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the attribution");
+    attributor->plan = plan;
+    attributor->budget = budget;
+    enum ulp_status status = ulp_pool_create(&attributor->pool, thread_count, error);
+    if (status == ULP_OK)
+        ulp_pool_set_root(attributor->pool, budget);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&attributor->memory, budget, error);
+    if (status == ULP_OK)
+        status = ulp_attribution_targets(attributor, output, error);
+    const size_t lanes = plan->lane_count - 1;
+    if (status == ULP_OK && !(attributor->lanes = ulp_arena_take(attributor->memory, lanes + 1,
+                                                                 sizeof *attributor->lanes)))
+        status = out_of_memory(error);
+    for (size_t l = 0; l < lanes && status == ULP_OK; l++) {
+        attributor->lane_count++;
+        if (!prepare_lane(attributor, &attributor->lanes[l]))
+            status = out_of_memory(error);
+    }
+    if (status == ULP_OK)
+        *out = attributor;
+    else
+        ulp_attributor_free(attributor);
+    return status;
+}
+
+enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
+                                      const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    for (size_t l = 0; l < attributor->lane_count; l++) {
+        ulp_attribution_drop(attributor, &attributor->lanes[l]);
+        attributor->lanes[l].reason = attributor->target_count ? NULL : no_output;
+        attributor->lanes[l].nonfinite = false;
+    }
+    attributor->kept_bytes = 0;
+    attributor->inputs = inputs;
+    return ulp_attribution_inputs(attributor, inputs, error);
+}
+
+void ulp_attributor_free(struct ulp_attributor *attributor)
+{
+    if (!attributor)
+        return;
+    for (size_t l = 0; l < attributor->lane_count; l++)
+        if (attributor->lanes[l].errors)
+            ulp_attribution_drop(attributor, &attributor->lanes[l]);
+    ulp_arena_free(attributor->memory);
+    ulp_pool_free(attributor->pool);
+    free(attributor);
+}
+
+struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
+{
+    return (struct ulp_observer){.context = attributor, .node_done = ulp_attribution_collect};
+}
+
+/* ---- the sweep ---- */
+
+/* One lane's sweep, and what it gives by node. */
+struct course {
+    const struct ulp_attributor *attributor;
+    const struct ulp_attributed *lane;
+    double *share, *gain, *condition; /* condition: a sum of squares */
+};
+
+static void add_node(void *context, size_t node, size_t round, int position,
+                     const double *cotangents, size_t count)
+{
+    struct course *course = context;
+    const struct ulp_plan_node *where = &course->attributor->plan->nodes[node];
+    const struct ulp_introduced *item = course->lane->introduced[node];
+    while (item && (item->round != round || item->position != position))
+        item = item->next;
+    for (size_t i = 0; item && item->count == count && i < count; i++) {
+        course->share[node] += cotangents[i] * (double)item->error[i];
+        course->gain[node] += cotangents[i] * (double)item->gain[i];
+    }
+    if (where->block != course->attributor->plan->main)
+        return;
+    const struct ulp_tensor *value = &course->lane->values[where->step->outputs[position]];
+    const float *values = value->element == ULP_ELEMENT_F32 ? value->data : NULL;
+    for (size_t i = 0; values && i < count; i++) {
+        const double product = cotangents[i] * (double)values[i];
+        course->condition[node] += isfinite(product) ? product * product : 0;
+    }
+}
+
+/* <e, e> of a target; its own error of a single element. */
+static double measure_target(const struct ulp_attributed *lane, const struct ulp_target *target)
+{
+    const double *e = lane->errors[target->slot];
+    double sum = 0;
+    if (!e || target->one)
+        return e ? e[target->index] : 0;
+    for (size_t i = 0; i < lane->values[target->slot].count; i++)
+        sum += e[i] * e[i];
+    return sum;
+}
+
+/* The cotangents of what is explained; *scale: its relative error. False: there is no error. */
+static enum ulp_status seed_targets(const struct ulp_attributor *attributor,
+                                    const struct ulp_attributed *lane,
+                                    const struct ulp_sweep *sweep, double *scale, bool *any,
+                                    struct ulp_error *error)
+{
+    const struct ulp_target *targets = attributor->targets;
+    double whole = 0;
+    size_t count = 0;
+    for (size_t t = 0; t < attributor->target_count; t++) {
+        const double size = measure_target(lane, &targets[t]);
+        whole += targets[t].sign * size;
+        count += size != 0;
+    }
+    *any = attributor->difference ? whole != 0 : count > 0;
+    *scale = 0;
+    enum ulp_status status = ULP_OK;
+    for (size_t t = 0; t < attributor->target_count && *any && status == ULP_OK; t++) {
+        const struct ulp_target *target = &targets[t];
+        const double size = measure_target(lane, target), *e = lane->errors[target->slot];
+        const size_t elements = lane->values[target->slot].count;
+        double *seeds;
+        if (!e || (size == 0 && !attributor->difference))
+            continue;
+        status = ulp_sweep_cotangents(sweep, target->slot, elements, &seeds, error);
+        if (status != ULP_OK)
+            break;
+        if (target->one)
+            seeds[target->index] += target->sign / (attributor->difference ? whole : size);
+        for (size_t i = 0; !target->one && i < elements; i++)
+            seeds[i] += e[i] / (size * (double)count);
+        *scale += (target->one ? fabs(size) : sqrt(size)) / lane->norms[target->slot] /
+                  (double)attributor->target_count;
+    }
+    return status;
+}
+
+/* What rounding the model's inputs makes of the error. */
+static double sum_inputs(const struct ulp_attributor *attributor, const struct ulp_attributed *lane,
+                         double *const *cotangents)
+{
+    const struct ulp_block *block = attributor->plan->main;
+    double sum = 0;
+    for (size_t i = 0; i < block->input_count; i++) {
+        const int slot = block->inputs[i];
+        const double *owed = cotangents[slot], *e = lane->errors[slot];
+        for (size_t k = 0; owed && e && k < lane->values[slot].count; k++)
+            sum += owed[k] * e[k];
+    }
+    return sum;
+}
+
+/* Values that are not finite may be absorbed, and then the sum is whole without them. */
+#define WHOLE 0.02
+
+static void add_sample(const struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                       const struct course *course, const bool *stopped, double inputs,
+                       double scale)
+{
+    double sum = inputs;
+    for (size_t n = 0; n < attributor->plan->node_count; n++)
+        sum += course->share[n];
+    if (lane->nonfinite && !(fabs(1 - sum) <= WHOLE)) {
+        lane->reason = ulp_attribution_nonfinite;
+        return;
+    }
+    for (size_t n = 0; n < attributor->plan->node_count; n++) {
+        const struct ulp_operator *op = attributor->plan->nodes[n].step->bound.op;
+        lane->share[n] += course->share[n];
+        lane->gain[n] += course->gain[n];
+        lane->condition[n] += sqrt(course->condition[n]) * scale;
+        if (fabs(course->share[n]) > fabs(lane->worst[n]))
+            lane->worst[n] = course->share[n];
+        lane->stops[n] |= stopped[n] || lane->decided[n] || (op->stops && course->condition[n] > 0);
+    }
+    lane->sum += sum;
+    lane->inputs += inputs;
+    if (fabs(1 - sum) > fabs(lane->residual_worst))
+        lane->residual_worst = 1 - sum;
+    lane->sample_count++;
+}
+
+static enum ulp_status verify_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                   const struct course *course, struct ulp_error *error)
+{
+    const size_t slots = attributor->plan->main->slot_count;
+    struct ulp_sweep weights = {.plan = attributor->plan,
+                                .values = lane->values,
+                                .budget = attributor->budget};
+    double scale;
+    bool any;
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
+    if (status != ULP_OK)
+        return status;
+    weights.cotangents = ulp_arena_take(arena, slots + 1, sizeof *weights.cotangents);
+    status = weights.cotangents ? seed_targets(attributor, lane, &weights, &scale, &any, error)
+                                : out_of_memory(error);
+    if (status == ULP_OK)
+        status = ulp_attribution_verify(attributor, (size_t)(lane - attributor->lanes),
+                                        course->share, course->gain, weights.cotangents, error);
+    for (size_t s = 0; weights.cotangents && s < slots; s++)
+        ulp_free(weights.cotangents[s]);
+    ulp_arena_free(arena);
+    return status;
+}
+
+static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                  struct ulp_error *error)
+{
+    const struct ulp_plan *plan = attributor->plan;
+    struct ulp_arena *arena;
+    bool any = false;
+    double scale = 0;
+    enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
+    if (status != ULP_OK)
+        return status;
+    struct course course = {.attributor = attributor, .lane = lane};
+    struct ulp_sweep sweep = {.plan = plan,
+                              .values = lane->values,
+                              .budget = attributor->budget,
+                              .pool = attributor->pool,
+                              .node = add_node,
+                              .context = &course};
+    course.share = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.share);
+    course.gain = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.gain);
+    course.condition = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.condition);
+    sweep.cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof *sweep.cotangents);
+    sweep.stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.stopped);
+    if (!course.share || !course.gain || !course.condition || !sweep.cotangents || !sweep.stopped)
+        status = out_of_memory(error);
+    if (status == ULP_OK)
+        status = seed_targets(attributor, lane, &sweep, &scale, &any, error);
+    if (status == ULP_OK && any)
+        status = ulp_sweep_run(&sweep, error);
+    if (status == ULP_OK && any && attributor->verify_count)
+        status = verify_lane(attributor, lane, &course, error);
+    if (status == ULP_OK && any)
+        add_sample(attributor, lane, &course, sweep.stopped,
+                   sum_inputs(attributor, lane, sweep.cotangents), scale);
+    else if (status == ULP_OK)
+        lane->reason = no_error;
+    for (size_t s = 0; sweep.cotangents && s < plan->main->slot_count; s++)
+        ulp_free(sweep.cotangents[s]);
+    ulp_arena_free(arena);
+    return status;
+}
+
+void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count)
+{
+    attributor->verify_count = count;
+}
+
+enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < attributor->lane_count && status == ULP_OK; l++)
+        if (!attributor->lanes[l].reason) {
+            status = sweep_lane(attributor, &attributor->lanes[l], error);
+            ulp_attribution_drop(attributor, &attributor->lanes[l]);
+        }
+    attributor->verify_count = 0;
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares of the output error");
+}
+
+enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct ulp_audit *audit,
+                                      struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    for (size_t l = 0; l < attributor->lane_count; l++) {
+        const struct ulp_attributed *from = &attributor->lanes[l];
+        struct ulp_audit_lane *lane = &audit->lanes[l];
+        const double count = (double)from->sample_count;
+        struct ulp_attribution *to = &lane->attribution;
+        *to = (struct ulp_attribution){.given = count > 0,
+                                       .reason = from->reason,
+                                       .sample_count = from->sample_count,
+                                       .sum = from->sum / count,
+                                       .residual = 1 - from->sum / count,
+                                       .worst = from->residual_worst,
+                                       .inputs = from->inputs / count};
+        if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
+                                                                strlen(attributor->output))))
+            return out_of_memory(error);
+        to->verified =
+            ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
+        if (!to->verified)
+            return out_of_memory(error);
+        to->verified_count = from->verified_count;
+        if (from->verified_count)
+            memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);
+        for (size_t n = 0; n < lane->node_count && to->given; n++) {
+            struct ulp_audit_node *node = &lane->nodes[n];
+            node->share = from->share[n] / count;
+            node->gain = from->gain[n] / count;
+            node->condition = from->condition[n] / count;
+            node->share_worst = from->worst[n];
+            node->stops = from->stops[n];
+        }
+    }
+    return ULP_OK;
+}

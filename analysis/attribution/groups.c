@@ -1,0 +1,106 @@
+/* Shares of groups of nodes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/attribution/attribution.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+#define PARTS_MAX 100
+
+/* parts: of names cut at '/', 0: by operator. */
+static enum ulp_status read_grouping(const char *by, int *parts, struct ulp_error *error)
+{
+    char *end = NULL;
+    *parts = 0;
+    if (strcmp(by, "op") == 0)
+        return ULP_OK;
+    if (strncmp(by, "prefix:", 7) == 0) {
+        const long count = strtol(by + 7, &end, 10);
+        *parts = count >= 1 && count <= PARTS_MAX ? (int)count : 0;
+    }
+    return *parts && end != by + 7 && !*end
+               ? ULP_OK
+               : ulp_fail(
+                     error, ULP_ERROR_USAGE,
+                     "groups by %s are not known: expected op, or prefix:N for names cut after "
+                     "the N-th part between '/', N from 1 to %d",
+                     by, PARTS_MAX);
+}
+
+/* How much of the name is the group's: its first parts, but for the last one, which is the node's
+ * own, unless there is no other. */
+static size_t cut_name(const char *name, int parts)
+{
+    const char *last = strrchr(name, '/');
+    size_t length = name[0] == '/';
+    if (!last || last == name)
+        return strlen(name);
+    for (;;) {
+        length += strcspn(name + length, "/");
+        if (name + length == last || --parts == 0)
+            return length;
+        length++;
+    }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct ulp_share_group *)a)->name,
+                  ((const struct ulp_share_group *)b)->name);
+}
+
+static int by_share(const void *a, const void *b)
+{
+    const struct ulp_share_group *x = a, *y = b;
+    if (fabs(x->share) != fabs(y->share))
+        return fabs(x->share) < fabs(y->share) ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+static enum ulp_status group_lane(struct ulp_audit *audit, struct ulp_audit_lane *lane, int parts,
+                                  struct ulp_error *error)
+{
+    struct ulp_attribution *attribution = &lane->attribution;
+    struct ulp_share_group *groups =
+        ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *groups);
+    size_t count = 0;
+    for (size_t n = 0; groups && n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        const char *name = parts ? node->name : node->op;
+        groups[n] =
+            (struct ulp_share_group){ulp_arena_text(audit->memory, name,
+                                                    parts ? cut_name(name, parts) : strlen(name)),
+                                     node->share, node->share != 0};
+        if (!groups[n].name)
+            groups = NULL;
+    }
+    if (!groups)
+        return ulp_fail_memory(error, "out of memory for the groups of shares");
+    qsort(groups, lane->node_count, sizeof *groups, by_name);
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (count && strcmp(groups[count - 1].name, groups[n].name) == 0) {
+            groups[count - 1].share += groups[n].share;
+            groups[count - 1].node_count += groups[n].node_count;
+        } else {
+            groups[count++] = groups[n];
+        }
+    qsort(groups, count, sizeof *groups, by_share);
+    attribution->groups = groups;
+    attribution->group_count = count;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
+                                       struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    int parts;
+    enum ulp_status status = read_grouping(by, &parts, error);
+    for (size_t l = 0; audit && l < audit->lane_count && status == ULP_OK; l++)
+        if (audit->lanes[l].attribution.given)
+            status = group_lane(audit, &audit->lanes[l], parts, error);
+    return status;
+}

@@ -1,0 +1,278 @@
+/* Predicted against true: runs in which one node is kept in the reference. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/attribution/attribution.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "run/lane.h"
+#include "run/replay.h"
+
+/* One lane alone, planned again, and the values that are explained in its last run. */
+struct trial {
+    struct ulp_attributor *attributor;
+    const struct ulp_attributed *lane;
+    size_t without;            /* the node that makes no error in a replay */
+    struct ulp_tensor *inputs; /* of replays, by slot */
+    enum ulp_status status;    /* of looking at its values */
+    struct ulp_error *error;
+    struct ulp_plan *plan;
+    struct ulp_arena *memory;
+    struct ulp_keep *keeps; /* the lane's own, and room for one more */
+    size_t keep_count;
+    double **values; /* by slot */
+};
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the attribution");
+}
+
+/* What the lane keeps by itself. */
+static enum ulp_status copy_keeps(struct trial *trial, const struct ulp_mix *mix,
+                                  struct ulp_error *error)
+{
+    const size_t nodes = trial->attributor->plan->node_count;
+    trial->keeps = ulp_arena_take(trial->memory, mix->count + 1, sizeof *trial->keeps);
+    if (!trial->keeps)
+        return out_of_memory(error);
+    for (size_t a = 1; a < mix->count; a++) {
+        size_t *kept = ulp_arena_take(trial->memory, nodes + 1, sizeof *kept), count = 0;
+        if (!kept)
+            return out_of_memory(error);
+        for (size_t n = 0; n < nodes; n++)
+            if (ulp_mix_index(mix, n) == a)
+                kept[count++] = n;
+        trial->keeps[trial->keep_count++] =
+            (struct ulp_keep){.nodes = kept, .node_count = count, .arithmetic = mix->items[a]};
+    }
+    return ULP_OK;
+}
+
+/* An explained value, as the lane stores it: a kept node leaves it as the reference does. */
+static enum ulp_status take_value(void *context, const struct ulp_event *event,
+                                  struct ulp_error *error)
+{
+    struct trial *trial = context;
+    const struct ulp_plan *plan = trial->attributor->plan;
+    const struct ulp_plan_node *node = &plan->nodes[event->index];
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        const int slot = node->step->outputs[event->output_positions[o]];
+        const struct ulp_tensor *value = event->values[o].entire;
+        struct ulp_format format;
+        if (node->block != plan->main || !trial->attributor->wanted[slot] || !value)
+            continue;
+        struct ulp_tensor stored;
+        status = ulp_lane_format(&trial->plan->lanes[0], value->type, &format, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_describe(&stored, value->type, ULP_ELEMENT_F64, 0, value->rank,
+                                         value->dims, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_allocate(&stored, trial->attributor->budget, error);
+        if (status != ULP_OK)
+            return status;
+        status = ulp_tensor_convert(&stored, value, &format, trial->plan->lanes[0].rounding, 0,
+                                    trial->attributor->pool, error);
+        ulp_free(trial->values[slot]);
+        trial->values[slot] = stored.data;
+    }
+    return status;
+}
+
+static enum ulp_status run_trial(struct trial *trial, struct ulp_error *error)
+{
+    const struct ulp_run_options options = {.thread_count =
+                                                ulp_pool_thread_count(trial->attributor->pool)};
+    const struct ulp_observer observer = {.context = trial, .node_done = take_value};
+    return ulp_plan_run(trial->plan, trial->attributor->inputs, &options, &observer, 1, NULL, NULL,
+                        error);
+}
+
+/* <weights, values>, all of what is explained. */
+static double weigh(const struct trial *trial, double *const *weights)
+{
+    const struct ulp_attributor *attributor = trial->attributor;
+    double sum = 0;
+    for (size_t s = 0; s < attributor->plan->main->slot_count; s++)
+        for (size_t i = 0;
+             weights[s] && trial->values[s] && i < attributor->plan->main->slots[s].shape.count;
+             i++)
+            sum += weights[s][i] * trial->values[s][i];
+    return sum;
+}
+
+static enum ulp_status try_kept(struct trial *trial, size_t node, double *const *weights,
+                                double before, double *found, struct ulp_error *error)
+{
+    trial->keeps[trial->keep_count] =
+        (struct ulp_keep){.nodes = &node,
+                          .node_count = 1,
+                          .arithmetic = trial->attributor->plan->lanes[0]};
+    const struct ulp_keeps keeps = {.count = trial->keep_count + 1, .items = trial->keeps};
+    enum ulp_status status = ulp_plan_keep(trial->plan, 0, &keeps, error);
+    if (status == ULP_OK)
+        status = run_trial(trial, error);
+    *found = before - weigh(trial, weights);
+    return status;
+}
+
+/* ---- replays ---- */
+
+static void put_error(void *context, size_t node, int position, int slot, struct ulp_tensor *value)
+{
+    struct trial *trial = context;
+    const struct ulp_introduced *item = trial->lane->introduced[node];
+    double *values = value->data;
+    if (value->element != ULP_ELEMENT_F64)
+        return;
+    while (item && (item->round || item->position != position))
+        item = item->next;
+    for (size_t i = 0; item && node != trial->without && i < value->count; i++)
+        values[i] += (double)item->error[i];
+    if (!trial->attributor->wanted[slot] || trial->status != ULP_OK)
+        return;
+    void *copy;
+    trial->status = ulp_allocate(&copy, value->count, sizeof(double), trial->attributor->budget,
+                                 "values of a replay", trial->error);
+    if (trial->status == ULP_OK && value->count)
+        memcpy(copy, values, value->count * sizeof(double));
+    ulp_free(trial->values[slot]);
+    trial->values[slot] = copy;
+}
+
+/* The lane's own inputs: the middle and half its error. */
+static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
+{
+    const struct ulp_block *block = trial->attributor->plan->main;
+    trial->inputs = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *trial->inputs);
+    if (!trial->inputs)
+        return out_of_memory(error);
+    for (size_t i = 0; i < block->input_count; i++) {
+        const int slot = block->inputs[i];
+        const struct ulp_tensor *kept = &trial->lane->values[slot];
+        struct ulp_tensor *input = &trial->inputs[slot];
+        *input = ulp_tensor_view(kept);
+        if (kept->element != ULP_ELEMENT_F32 || !kept->data)
+            continue;
+        double *values = ulp_arena_take(trial->memory, kept->count + 1, sizeof *values);
+        if (!values)
+            return out_of_memory(error);
+        for (size_t k = 0; k < kept->count; k++)
+            values[k] = (double)((const float *)kept->data)[k] +
+                        (trial->lane->errors[slot] ? trial->lane->errors[slot][k] / 2 : 0);
+        input->element = ULP_ELEMENT_F64;
+        input->element_bytes = sizeof *values;
+        input->data = values;
+    }
+    return ULP_OK;
+}
+
+/* Without the error of one node; SIZE_MAX: of none. */
+static enum ulp_status replay(struct trial *trial, size_t without, double *const *weights,
+                              double *sum, struct ulp_error *error)
+{
+    const struct ulp_replay run = {.plan = trial->attributor->plan,
+                                   .inputs = trial->inputs,
+                                   .output = put_error,
+                                   .context = trial,
+                                   .budget = trial->attributor->budget,
+                                   .pool = trial->attributor->pool};
+    trial->without = without;
+    trial->status = ULP_OK;
+    trial->error = error;
+    const enum ulp_status status = ulp_replay_run(&run, error);
+    *sum = status == ULP_OK && trial->status == ULP_OK ? weigh(trial, weights) : 0;
+    return status == ULP_OK ? trial->status : status;
+}
+
+static bool is_tried(const struct ulp_attributor *attributor, const double *share, size_t node)
+{
+    return share[node] != 0 && attributor->plan->nodes[node].block == attributor->plan->main;
+}
+
+/* The nodes to be tried: the largest, then random ones. */
+static size_t choose_nodes(const struct ulp_attributor *attributor, const double *share,
+                           struct ulp_verified *out)
+{
+    const size_t nodes = attributor->plan->node_count;
+    size_t count = 0;
+    for (size_t draw = 0; count < 2 * attributor->verify_count && draw < 64 * nodes; draw++) {
+        size_t best = nodes;
+        for (size_t n = 0; n < nodes && count < attributor->verify_count; n++) {
+            bool taken = !is_tried(attributor, share, n);
+            for (size_t i = 0; i < count; i++)
+                taken |= out[i].node == n;
+            if (!taken && (best == nodes || fabs(share[n]) > fabs(share[best])))
+                best = n;
+        }
+        if (best == nodes) { /* all of the largest are chosen */
+            best = (size_t)(ulp_random_uniform(UINT64_C(0x5eed), draw) * (double)nodes);
+            bool taken = !is_tried(attributor, share, best);
+            for (size_t i = 0; i < count; i++)
+                taken |= out[i].node == best;
+            if (taken)
+                continue;
+        }
+        out[count++] = (struct ulp_verified){.node = best, .share = share[best]};
+    }
+    return count;
+}
+
+static enum ulp_status try_nodes(struct trial *trial, struct ulp_verified *tried, size_t count,
+                                 const double *gain, double *const *weights,
+                                 struct ulp_error *error)
+{
+    double before = 0, after;
+    enum ulp_status status = replay(trial, SIZE_MAX, weights, &before, error);
+    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+        status = replay(trial, tried[i].node, weights, &after, error);
+        tried[i].held = before - after;
+        tried[i].gain = gain[tried[i].node];
+    }
+    if (status == ULP_OK)
+        status = run_trial(trial, error);
+    before = status == ULP_OK ? weigh(trial, weights) : 0;
+    for (size_t i = 0; i < count && status == ULP_OK; i++)
+        status = try_kept(trial, tried[i].node, weights, before, &tried[i].kept, error);
+    return status;
+}
+
+enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t l,
+                                       const double *share, const double *gain,
+                                       double *const *weights, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = attributor->plan;
+    struct ulp_attributed *lane = &attributor->lanes[l];
+    struct trial trial = {.attributor = attributor, .lane = lane};
+    enum ulp_status status = ulp_arena_create(&trial.memory, attributor->budget, error);
+    if (status == ULP_OK)
+        status = copy_keeps(&trial, &plan->mixes[l + 1], error);
+    const struct ulp_keeps keeps = {.count = trial.keep_count, .items = trial.keeps};
+    const struct ulp_plan_options options = {.inputs = attributor->inputs, .keeps = &keeps};
+    if (status == ULP_OK)
+        status = ulp_plan_create(plan->model, &plan->lanes[l + 1], 1, &options, &trial.plan, error);
+    if (status == ULP_OK && trial.plan->node_count != plan->node_count)
+        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                          "the arithmetic alone is planned with other nodes: --verify cannot be "
+                          "used here");
+    lane->verified =
+        ulp_arena_take(attributor->memory, 2 * attributor->verify_count, sizeof *lane->verified);
+    if (status == ULP_OK)
+        trial.values =
+            ulp_arena_take(trial.memory, plan->main->slot_count + 1, sizeof *trial.values);
+    if (status == ULP_OK && !(lane->verified && trial.values))
+        status = out_of_memory(error);
+    if (status == ULP_OK)
+        status = make_inputs(&trial, error);
+    if (status == ULP_OK) {
+        lane->verified_count = choose_nodes(attributor, share, lane->verified);
+        status = try_nodes(&trial, lane->verified, lane->verified_count, gain, weights, error);
+    }
+    for (size_t s = 0; trial.values && s < plan->main->slot_count; s++)
+        ulp_free(trial.values[s]);
+    ulp_plan_free(trial.plan);
+    ulp_arena_free(trial.memory);
+    return status;
+}

@@ -1,0 +1,250 @@
+/* An audit from its start to its end: what is collected over runs (observe.c) and samples
+ * (samples.c). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "analysis/audit/auditor.h"
+#include "analysis/audit/mixed.h"
+#include "analysis/audit/overflow.h"
+#include "analysis/audit/parting.h"
+
+static char *copy_text(const struct ulp_audit *audit, const char *text)
+{
+    return ulp_arena_text(audit->memory, text, strlen(text));
+}
+
+/* Names are the same in every lane. */
+static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
+                                    const struct ulp_plan *plan, size_t index,
+                                    struct ulp_error *error)
+{
+    const struct ulp_arithmetic *arithmetic = &plan->lanes[index];
+    *lane = (struct ulp_audit_lane){.arithmetic = *arithmetic,
+                                    .node_count = ulp_plan_node_count(plan),
+                                    .first_born = -1,
+                                    .first_decided = -1,
+                                    .parting = {.other = -1, .first = -1, .first_step = -1}};
+    lane->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *lane->nodes);
+    if (!lane->nodes)
+        return ulp_auditor_memory(error);
+    for (size_t n = 0; n < lane->node_count; n++) {
+        struct ulp_audit_node *node = &lane->nodes[n];
+        node->index = n;
+        node->source = -1;
+        node->grew = NAN;
+        node->share = node->gain = node->condition = node->share_worst = NAN;
+        ulp_plan_node_types(plan, index, n, &node->types);
+        node->name = index > 1 ? audit->lanes[0].nodes[n].name
+                               : copy_text(audit, ulp_plan_node_name(plan, n));
+        node->op =
+            index > 1 ? audit->lanes[0].nodes[n].op : copy_text(audit, ulp_plan_node_op(plan, n));
+        if (!node->name || !node->op)
+            return ulp_auditor_memory(error);
+    }
+    enum ulp_status status = ulp_mixed_prepare(lane, plan, index, audit->memory, error);
+    return status == ULP_OK ? ulp_overflow_prepare(lane, plan, index, audit->memory, error)
+                            : status;
+}
+
+static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = auditor->plan;
+    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    struct ulp_audit *audit = &auditor->audit;
+    const size_t lanes = plan->lane_count - 1, nodes = ulp_plan_node_count(plan) + 1;
+    enum ulp_status status = ulp_auditor_threads(auditor, 1, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&auditor->arena, budget, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&audit->memory, budget, error);
+    if (status != ULP_OK)
+        return status;
+    audit->lanes = ulp_arena_take(audit->memory, lanes, sizeof *audit->lanes);
+    audit->model_path = copy_text(audit, ulp_model_path(plan->model));
+    audit->reference = copy_text(audit, plan->lanes[0].name);
+    audit->ir_version = ulp_model_ir_version(plan->model);
+    audit->opset = ulp_model_opset(plan->model, "");
+    auditor->taints = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->taints);
+    auditor->sampled = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->sampled);
+    if (!audit->lanes || !audit->model_path || !audit->reference || !auditor->taints ||
+        !auditor->sampled)
+        return ulp_auditor_memory(error);
+    for (audit->lane_count = 0; audit->lane_count < lanes && status == ULP_OK;
+         audit->lane_count++) {
+        const size_t l = audit->lane_count;
+        auditor->taints[l].budget = budget;
+        auditor->sampled[l] = ulp_arena_take(auditor->arena, nodes, sizeof **auditor->sampled);
+        status = auditor->sampled[l] ? prepare_lane(audit, &audit->lanes[l], plan, l + 1, error)
+                                     : ulp_auditor_memory(error);
+    }
+    if (status == ULP_OK)
+        status = ulp_given_create(&auditor->given, plan, error);
+    if (status == ULP_OK)
+        ulp_parting_prepare(audit);
+    return status;
+}
+
+enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
+                                   struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    *out = NULL;
+    if (plan->lane_count < 2)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "an audit needs a reference and at least one arithmetic");
+    struct ulp_auditor *auditor = calloc(1, sizeof *auditor);
+    if (!auditor)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the audit");
+    auditor->plan = plan;
+    enum ulp_status status = prepare(auditor, error);
+    if (status == ULP_OK)
+        *out = auditor;
+    else
+        ulp_auditor_free(auditor);
+    return status;
+}
+
+enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
+                                    struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    ulp_pool_free(auditor->pool);
+    enum ulp_status status = ulp_pool_create(&auditor->pool, thread_count, error);
+    if (status == ULP_OK)
+        ulp_pool_set_root(auditor->pool, ulp_model_budget(auditor->plan->model));
+    return status;
+}
+
+static void free_collecting(struct ulp_auditor *auditor, size_t lane_count)
+{
+    for (size_t l = 0; auditor->taints && l < lane_count; l++)
+        ulp_taint_clear(&auditor->taints[l]);
+    ulp_arena_free(auditor->arena);
+    auditor->arena = NULL;
+    ulp_given_free(&auditor->given);
+    auditor->sampled = NULL;
+    auditor->taints = NULL;
+}
+
+void ulp_auditor_free(struct ulp_auditor *auditor)
+{
+    if (!auditor)
+        return;
+    free_collecting(auditor, auditor->audit.lane_count);
+    ulp_pool_free(auditor->pool);
+    ulp_audit_free(&auditor->audit);
+    free(auditor);
+}
+
+enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name,
+                                   struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_audit *audit = &auditor->audit;
+    enum ulp_status status = ulp_auditor_keep_samples(auditor, error);
+    if (status != ULP_OK)
+        return status;
+    if (!ulp_plan_grow(audit->memory, &audit->sample_names, audit->sample_count,
+                       &auditor->sample_capacity, sizeof *audit->sample_names) ||
+        !(audit->sample_names[audit->sample_count] = copy_text(audit, name)))
+        return ulp_auditor_memory(error);
+    auditor->sample = audit->sample_count++;
+    auditor->diverged = false;
+    for (size_t l = 0; l < audit->lane_count; l++)
+        ulp_taint_clear(&auditor->taints[l]);
+    ulp_given_start(&auditor->given);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_truth *truth,
+                                  const char *path, struct ulp_error *error)
+{
+    auditor->audit.reference_model = copy_text(&auditor->audit, path);
+    auditor->truth = truth;
+    return auditor->audit.reference_model ? ULP_OK : ulp_auditor_memory(error);
+}
+
+/* How many node outputs have a partner: the same in every lane. */
+static void count_pairs(struct ulp_audit *audit)
+{
+    const struct ulp_audit_lane *lane = &audit->lanes[0];
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (lane->nodes[n].outputs[o].unpaired)
+                audit->unpaired_count++;
+            else
+                audit->paired_count++;
+}
+
+/* The figures of a value of the main graph; NULL: no node computes it. */
+static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane,
+                                                  const struct ulp_block *block, int slot)
+{
+    const struct ulp_step *step = ulp_block_producer(block, slot);
+    for (size_t i = 0, o = 0; step && i < step->output_count; o += step->outputs[i++] >= 0)
+        if (step->outputs[i] == slot && o < lane->nodes[step->number].output_count)
+            return &lane->nodes[step->number].outputs[o];
+    return NULL;
+}
+
+/* The graph's outputs, under their names. One that is a constant or an input has nothing to measure
+ * and is left out. */
+static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
+                                       const struct ulp_plan *plan, struct ulp_error *error)
+{
+    size_t count = plan->main->output_count;
+    lane->outputs.outputs = ulp_arena_take(audit->memory, count + 1, sizeof *lane->outputs.outputs);
+    if (!lane->outputs.outputs)
+        return ulp_auditor_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        const struct ulp_audit_output *from = find_output(lane, plan->main, plan->main->outputs[i]);
+        if (!from)
+            continue;
+        struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
+        *to = *from;
+        if (!(to->name = copy_text(audit, ulp_model_output(plan->model, i).name)))
+            return ulp_auditor_memory(error);
+        lane->outputs.output_count++;
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
+                                   struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    enum ulp_status status = ulp_auditor_keep_samples(auditor, error);
+    for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
+        if ((status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan,
+                                      error)) == ULP_OK)
+            ulp_overflow_finish(&auditor->audit.lanes[l]);
+    if (status == ULP_OK && auditor->truth)
+        status = ulp_truth_check(auditor->truth, &auditor->audit, error);
+    if (status != ULP_OK)
+        return status;
+    if (auditor->truth)
+        count_pairs(&auditor->audit);
+    *out = auditor->audit;
+    auditor->audit = (struct ulp_audit){0};
+    free_collecting(auditor, out->lane_count);
+    return ULP_OK;
+}
+
+void ulp_audit_free(struct ulp_audit *audit)
+{
+    if (!audit)
+        return;
+    free(audit->certificate.node);
+    for (size_t i = 0; i < audit->spread_count; i++)
+        ulp_spreads_free(&audit->spreads[i]);
+    free(audit->spreads);
+    ulp_arena_free(audit->memory);
+    *audit = (struct ulp_audit){0};
+}

@@ -1,0 +1,350 @@
+/* The auditor's observer: measures every output of every node in every lane, and says what the node
+ * did with what its inputs brought along. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/audit/auditor.h"
+#include "analysis/audit/divergence.h"
+#include "analysis/audit/overflow.h"
+#include "analysis/audit/parting.h"
+#include "analysis/measure/figure.h"
+#include "analysis/measure/metrics.h"
+#include "base/environment.h"
+#include "run/lane.h"
+#include "tensor/tensor.h"
+
+/* The truth of one output; NULL: the reference model has none. */
+static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
+                                           const struct ulp_event *event, size_t output)
+{
+    const struct ulp_tensor *own = event->values[output].entire;
+    return auditor->truth
+               ? ulp_truth_find(auditor->truth, event->output_names[output], event->round, own)
+               : own;
+}
+
+/* The four views of one output in one lane, single of the model's own reference, the others of the
+ * truth. Views of the same pair of tensors are measured once. */
+static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane,
+                                     const struct ulp_tensor *own, const struct ulp_tensor *truth,
+                                     const struct ulp_format *format,
+                                     struct ulp_metrics views[ULP_VIEW_COUNT],
+                                     struct ulp_error *error)
+{
+    const struct ulp_tensor *pairs[ULP_VIEW_COUNT][2] = {
+        [ULP_VIEW_SINGLE] = {lane->single, own},
+        [ULP_VIEW_ENTIRE] = {lane->entire, truth},
+        [ULP_VIEW_INTRODUCED] = {lane->entire, lane->here},
+        [ULP_VIEW_CARRIED] = {lane->here, truth},
+    };
+    enum ulp_status status = ULP_OK;
+    for (int v = 0; v < ULP_VIEW_COUNT && status == ULP_OK; v++) {
+        int same = 0;
+        while (same < v && (pairs[same][0] != pairs[v][0] || pairs[same][1] != pairs[v][1]))
+            same++;
+        if (same < v)
+            views[v] = views[same];
+        else
+            status = ulp_metrics_measure_on(pairs[v][0], pairs[v][1], format, auditor->pool,
+                                            &views[v], error);
+    }
+    return status;
+}
+
+static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_audit_node *node,
+                                       struct ulp_sampled **sampled, const struct ulp_event *event,
+                                       struct ulp_error *error)
+{
+    if (node->outputs)
+        return ULP_OK;
+    const struct ulp_audit *audit = &auditor->audit;
+    const size_t room = event->output_count ? event->output_count : 1;
+    node->outputs = ulp_arena_take(audit->memory, room, sizeof *node->outputs);
+    *sampled = ulp_arena_take(auditor->arena, room, sizeof **sampled);
+    if (!node->outputs || !*sampled)
+        return ulp_auditor_memory(error);
+    node->output_count = event->output_count;
+    for (size_t o = 0; o < event->output_count; o++) {
+        const struct ulp_tensor *tensor = event->values[o].entire;
+        struct ulp_audit_output *output = &node->outputs[o];
+        output->name =
+            ulp_arena_text(audit->memory, event->output_names[o], strlen(event->output_names[o]));
+        if (!output->name)
+            return ulp_auditor_memory(error);
+        output->type = tensor->type;
+        output->rank = tensor->rank;
+        memcpy(output->dims, tensor->dims, sizeof output->dims);
+    }
+    return ULP_OK;
+}
+
+/* Of a value without a truth nothing is known but what its node does by itself. */
+static void clear_unpaired(struct ulp_metrics views[ULP_VIEW_COUNT])
+{
+    views[ULP_VIEW_ENTIRE] = views[ULP_VIEW_CARRIED] = ulp_metrics_undefined();
+}
+
+/* Integers that differ are amounts, to be measured like floats, when the node quantises or only
+ * passes such amounts on (Reshape, MaxPool); other integers are indices and decisions. */
+static bool clear_amounts(struct ulp_metrics views[ULP_VIEW_COUNT], bool amounts)
+{
+    bool stepped = false;
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        if (amounts && views[v].count) { /* none are counted when the shapes differ */
+            stepped |= views[v].diverged;
+            views[v].diverged = false;
+        }
+    return stepped;
+}
+
+/* What the node's inputs bring along. */
+static struct ulp_taint gather_taints(struct ulp_audit_lane *audited,
+                                      const struct ulp_taint_set *taints,
+                                      const struct ulp_event *event, size_t lane,
+                                      struct ulp_audit_node *node)
+{
+    struct ulp_taint from = {.diverged = event->apart && event->apart[lane + 1], .overflow = -1};
+    for (size_t i = 0; i < event->input_count; i++) {
+        const struct ulp_taint *taint = ulp_taint_find(taints, event->input_names[i]);
+        if (!taint || !event->inputs[(lane + 1) * event->input_count + i].entire)
+            continue;
+        if (i == 0)
+            node->source = (ptrdiff_t)taint->node;
+        from.relative = fmax(from.relative, taint->relative);
+        from.nonfinite |= taint->nonfinite;
+        from.beyond |= taint->beyond;
+        from.within |= taint->within;
+        from.overflow = ulp_overflow_join(audited, from.overflow, taint->overflow);
+        from.diverged |= taint->diverged;
+        if (taint->stepped)
+            from.stepped = true, from.type = taint->type;
+    }
+    return from;
+}
+
+/* What the node did with what its inputs brought along. */
+static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node,
+                       const struct ulp_taint *from, bool nonfinite, bool diverged)
+{
+    const ptrdiff_t index = (ptrdiff_t)node->index;
+    node->reads_overflow |= from->beyond;
+    node->poisoned |= nonfinite && from->nonfinite;
+    node->born |= nonfinite && !from->nonfinite && !from->diverged;
+    if (diverged && !from->diverged) {
+        node->decided = true;
+        if (lane->first_decided < 0 || lane->first_decided > index)
+            lane->first_decided = index;
+    }
+}
+
+/* An error that is no rounding: an eighth of the rms. */
+static bool is_wrong(const struct ulp_metrics *view, const struct ulp_range *range)
+{
+    return view->nonfinite || !(ulp_relative_rms(view, range) <= 0.125);
+}
+
+/* Add what one output tells of an overflow. */
+static void look_at_output(struct ulp_overflow_look *look, const struct ulp_taint *from,
+                           const struct ulp_taint *taint, const struct ulp_range *range,
+                           const struct ulp_metrics views[ULP_VIEW_COUNT])
+{
+    if (!ulp_type_is_float(taint->type)) {
+        look->wrong |= taint->diverged && !from->diverged;
+        return;
+    }
+    look->born |= taint->nonfinite && !from->nonfinite && !from->diverged;
+    look->shows |= taint->shows;
+    look->wrong |= !taint->diverged && is_wrong(&views[ULP_VIEW_ENTIRE], range) &&
+                   (from->within || is_wrong(&views[ULP_VIEW_SINGLE], range));
+    look->introduces |= !taint->diverged && is_wrong(&views[ULP_VIEW_INTRODUCED], range);
+}
+
+/* The node's results bear its overflow, as far as they show it. */
+static void mark_overflow(struct ulp_taint_set *taints, const struct ulp_event *event,
+                          ptrdiff_t overflow)
+{
+    for (size_t o = 0; o < event->output_count && overflow >= 0; o++) {
+        struct ulp_taint *taint = ulp_taint_find(taints, event->output_names[o]);
+        if (taint && taint->shows)
+            taint->overflow = overflow;
+    }
+}
+
+/* One output in one lane. */
+struct looked {
+    const struct ulp_lane_value *value;
+    const struct ulp_tensor *truth; /* NULL: the reference model has none */
+    struct ulp_format format;       /* of the value */
+    struct ulp_metrics views[ULP_VIEW_COUNT];
+    bool stepped; /* by whole steps only */
+};
+
+static enum ulp_status look_at(struct ulp_auditor *auditor, const struct ulp_event *event, size_t l,
+                               size_t o, const struct ulp_taint *from, struct looked *out,
+                               struct ulp_error *error)
+{
+    const struct ulp_arithmetic *arithmetic = &event->arithmetics[l + 1];
+    const struct ulp_tensor *own = event->values[o].entire;
+    enum ulp_status status = ULP_OK;
+    *out = (struct looked){.value = &event->values[(l + 1) * event->output_count + o],
+                           .truth = find_truth(auditor, event, o),
+                           .format = arithmetic->storage};
+    const enum ulp_type type = out->value->entire->type;
+    if (ulp_type_is_float(type))
+        status = ulp_lane_format(arithmetic, type, &out->format, error);
+    if (status == ULP_OK)
+        status = measure_views(auditor, out->value, own, out->truth ? out->truth : own,
+                               &out->format, out->views, error);
+    out->stepped =
+        clear_amounts(out->views, event->quantizes || (from->stepped && from->type == type));
+    if (from->diverged)
+        out->views[ULP_VIEW_ENTIRE].diverged = out->views[ULP_VIEW_CARRIED].diverged = true;
+    return status;
+}
+
+static struct ulp_taint make_taint(const struct ulp_event *event, size_t o,
+                                   const struct looked *looked, const struct ulp_range *range)
+{
+    const struct ulp_metrics *entire = &looked->views[ULP_VIEW_ENTIRE];
+    const double relative = ulp_relative_rms(entire, range);
+    const bool nonfinite = entire->nonfinite > 0,
+               beyond = range->ref_max > looked->format.max_finite;
+    const enum ulp_type type = looked->value->entire->type;
+    return (struct ulp_taint){.name = event->output_names[o],
+                              .nonfinite = nonfinite,
+                              .beyond = nonfinite && beyond,
+                              .within = nonfinite && !beyond,
+                              .shows = ulp_type_is_float(type) && (nonfinite || beyond),
+                              .diverged = entire->diverged,
+                              .stepped = looked->stepped,
+                              .overflow = -1,
+                              .type = type,
+                              .node = event->index,
+                              .relative = isfinite(relative) ? relative : 0};
+}
+
+/* The figures of one output into the audit's. */
+static enum ulp_status keep_looked(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                   size_t l, size_t o, struct looked *looked,
+                                   struct ulp_range range, struct ulp_error *error)
+{
+    struct ulp_audit_output *output = &auditor->audit.lanes[l].nodes[event->index].outputs[o];
+    output->unpaired |= !looked->truth;
+    if (!looked->truth)
+        clear_unpaired(looked->views);
+    range.headroom_bits =
+        range.ref_max > 0 ? log2(looked->format.max_finite / range.ref_max) : INFINITY;
+    return ulp_auditor_add_round(auditor, output, &auditor->sampled[l][event->index][o],
+                                 looked->views, &range, &looked->format, error);
+}
+
+static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                  size_t l, const struct ulp_range *ranges, struct ulp_error *error)
+{
+    struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
+    struct ulp_audit_node *node = &lane->nodes[event->index];
+    struct ulp_taint_set *taints = &auditor->taints[l];
+    if (event->output_count && !event->values[(l + 1) * event->output_count].entire)
+        return ULP_OK; /* inside a branch or round the lane does not take */
+    const struct ulp_taint from = gather_taints(lane, taints, event, l, node);
+    struct ulp_overflow_look look = {.from = from.overflow};
+    enum ulp_status status =
+        prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
+    bool nonfinite = false, diverged = false;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        struct looked looked;
+        if ((status = look_at(auditor, event, l, o, &from, &looked, error)) != ULP_OK)
+            break;
+        const struct ulp_taint taint = make_taint(event, o, &looked, &ranges[o]);
+        const struct ulp_metrics *entire = &looked.views[ULP_VIEW_ENTIRE];
+        look_at_output(&look, &from, &taint, &ranges[o], looked.views);
+        nonfinite |= taint.nonfinite;
+        diverged |= taint.diverged;
+        if (taint.diverged || (ulp_rounds_to_whole(event->op) && entire->max_abs >= 0.5))
+            status = ulp_divergence_look(&node->outputs[o], auditor->plan, event, l, o,
+                                         !from.diverged, auditor->audit.memory, error);
+        if (from.relative > 0)
+            node->grew = fmax(node->grew, ulp_relative_rms(entire, &ranges[o]) / from.relative);
+        if (status == ULP_OK && !ulp_taint_add(taints, taint))
+            status = ulp_auditor_memory(error);
+        if (status == ULP_OK)
+            status = keep_looked(auditor, event, l, o, &looked, ranges[o], error);
+    }
+    auditor->diverged |= diverged;
+    node->rounds++;
+    judge_node(lane, node, &from, nonfinite, diverged);
+    mark_overflow(taints, event, ulp_overflow_follow(lane, node, &look));
+    return status;
+}
+
+static enum ulp_status audit_node(void *context, const struct ulp_event *event,
+                                  struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_auditor *auditor = context;
+    void *memory;
+    enum ulp_status status =
+        ulp_allocate(&memory, event->output_count, sizeof(struct ulp_range),
+                     ulp_model_budget(auditor->plan->model), "ranges of outputs", error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_range *ranges = memory;
+    for (size_t o = 0; o < event->output_count; o++) {
+        const struct ulp_tensor *truth = find_truth(auditor, event, o);
+        ulp_range_measure(truth ? truth : event->values[o].entire, &event->arithmetics[0].storage,
+                          auditor->pool, &ranges[o]);
+    }
+    status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
+    for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
+        if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
+            ulp_parting_measure(&auditor->audit.lanes[l], event, l);
+    ulp_free(ranges);
+    return status;
+}
+
+struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor)
+{
+    return (struct ulp_observer){.context = auditor, .node_done = audit_node};
+}
+
+bool ulp_auditor_has_diverged(const struct ulp_auditor *auditor)
+{
+    return auditor->diverged;
+}
+
+/* One output in one lane of the run that follows the reference. */
+static enum ulp_status follow_output(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                     size_t l, size_t o, struct ulp_error *error)
+{
+    const struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[event->index];
+    const struct ulp_tensor *value = event->values[(l + 1) * event->output_count + o].entire,
+                            *truth = find_truth(auditor, event, o);
+    struct ulp_format format = event->arithmetics[l + 1].storage;
+    enum ulp_status status = ULP_OK;
+    if (!value || !truth || o >= node->output_count || !node->outputs[o].divergence)
+        return ULP_OK;
+    if (ulp_type_is_float(value->type))
+        status = ulp_lane_format(&event->arithmetics[l + 1], value->type, &format, error);
+    return status == ULP_OK ? ulp_divergence_follow(&node->outputs[o], value, truth, &format,
+                                                    auditor->pool, error)
+                            : status;
+}
+
+static enum ulp_status follow_node(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_auditor *auditor = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < auditor->audit.lane_count; l++)
+        for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
+            status = follow_output(auditor, event, l, o, error);
+    return status;
+}
+
+struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor)
+{
+    return (struct ulp_observer){.context = auditor, .node_done = follow_node};
+}

@@ -1,0 +1,109 @@
+/* Figures of a node's output over rounds and samples: the worst, the mean, the limit. */
+#include "analysis/audit/auditor.h"
+#include "analysis/audit/overflow.h"
+#include "analysis/measure/figure.h"
+#include "analysis/measure/metrics.h"
+
+enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_audit_output *output,
+                                      struct ulp_sampled *sampled,
+                                      const struct ulp_metrics views[ULP_VIEW_COUNT],
+                                      const struct ulp_range *range,
+                                      const struct ulp_format *format, struct ulp_error *error)
+{
+    struct ulp_metrics *all[ULP_VIEW_COUNT];
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        all[v] = ulp_view(output, v);
+    struct ulp_range *all_range = &output->range;
+    if (sampled->samples_before) {
+        if (!sampled->later)
+            sampled->later = ulp_arena_take(auditor->arena, 1, sizeof *sampled->later);
+        if (!sampled->later)
+            return ulp_auditor_memory(error);
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
+            all[v] = &sampled->later->views[v];
+        all_range = &sampled->later->range;
+        sampled->later->format = *format;
+    }
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        if (sampled->rounds)
+            ulp_metrics_join(all[v], &views[v]);
+        else
+            *all[v] = views[v];
+    if (sampled->rounds)
+        ulp_range_merge(all_range, range, sampled->rounds, format);
+    else
+        *all_range = *range;
+    sampled->rounds++;
+    return ULP_OK;
+}
+
+/* Put a sample that is not the first together with those before. */
+static enum ulp_status keep_later(struct ulp_arena *memory, struct ulp_audit_output *output,
+                                  const struct ulp_sampled *sampled, size_t sample,
+                                  struct ulp_error *error)
+{
+    size_t before = sampled->samples_before;
+    const struct ulp_metrics *views = sampled->later->views;
+    if (!output->samples) {
+        if (!(output->samples = ulp_arena_take(memory, 1, sizeof *output->samples)))
+            return ulp_auditor_memory(error);
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
+            *ulp_view_mean(output->samples, v) = *ulp_view_limit(output->samples, v) =
+                *ulp_view(output, v);
+    }
+    bool worse = ulp_metrics_worse(&views[ULP_VIEW_ENTIRE], &output->entire);
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        struct ulp_metrics *worst = ulp_view(output, v), *mean = ulp_view_mean(output->samples, v);
+        if (worse)
+            *worst = views[v];
+        ulp_metrics_merge_limit(ulp_view_limit(output->samples, v), &views[v], before);
+        ulp_metrics_merge_mean(mean, &views[v], before);
+        mean->worst_index = worst->worst_index;
+    }
+    if (worse)
+        output->worst_sample = sample;
+    ulp_range_merge(&output->range, &sampled->later->range, before, &sampled->later->format);
+    return ULP_OK;
+}
+
+static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_output *output,
+                                   struct ulp_sampled *sampled, size_t sample,
+                                   struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    if (sampled->samples_before)
+        status = keep_later(memory, output, sampled, sample, error);
+    else
+        output->worst_sample = sample;
+    sampled->rounds = 0;
+    sampled->samples_before++;
+    return status;
+}
+
+/* Which overflows the graph's outputs bear. */
+static void reach_outputs(struct ulp_auditor *auditor, size_t lane)
+{
+    const struct ulp_block *block = auditor->plan->main;
+    for (size_t i = 0; i < block->output_count; i++) {
+        const struct ulp_taint *taint =
+            ulp_taint_find(&auditor->taints[lane], block->slots[block->outputs[i]].name);
+        if (taint)
+            ulp_overflow_reach(&auditor->audit.lanes[lane], taint->overflow);
+    }
+}
+
+enum ulp_status ulp_auditor_keep_samples(struct ulp_auditor *auditor, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < auditor->audit.lane_count; l++)
+        reach_outputs(auditor, l);
+    for (size_t l = 0; l < auditor->audit.lane_count; l++)
+        for (size_t n = 0; n < auditor->audit.lanes[l].node_count; n++) {
+            struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
+            for (size_t o = 0; o < node->output_count && status == ULP_OK; o++)
+                if (auditor->sampled[l][n][o].rounds)
+                    status = keep_sample(auditor->audit.memory, &node->outputs[o],
+                                         &auditor->sampled[l][n][o], auditor->sample, error);
+        }
+    return status;
+}

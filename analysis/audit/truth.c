@@ -1,0 +1,195 @@
+/* The values of a second model's reference run, stored by name: the truth that a rewritten graph
+ * (converted to FP16, quantised) is compared with. */
+#include "analysis/audit/truth.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "tensor/tensor.h"
+
+/* One value in one round of its node; those of a name are a list, the latest round first. */
+struct kept {
+    struct ulp_tensor tensor;
+    size_t round;
+    ptrdiff_t before; /* index into kept; -1: none */
+};
+
+struct pair {
+    const char *audited, *original;
+    bool found; /* the other model has computed the original */
+};
+
+struct ulp_truth {
+    struct ulp_budget *budget;
+    struct ulp_arena *arena;  /* of names */
+    struct ulp_names numbers; /* of a name: into heads */
+    ptrdiff_t *heads;         /* latest kept value of each name; -1: none in this sample */
+    size_t name_count, name_capacity;
+    struct kept *kept;
+    size_t kept_count, kept_capacity;
+    struct pair *pairs;
+    size_t pair_count, pair_capacity;
+};
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the reference model's values");
+}
+
+enum ulp_status ulp_truth_create(struct ulp_budget *budget, struct ulp_truth **out,
+                                 struct ulp_error *error)
+{
+    struct ulp_truth *truth = calloc(1, sizeof *truth);
+    *out = NULL;
+    if (!truth)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    truth->budget = truth->numbers.budget = budget;
+    enum ulp_status status = ulp_arena_create(&truth->arena, budget, error);
+    if (status == ULP_OK)
+        *out = truth;
+    else
+        ulp_truth_free(truth);
+    return status;
+}
+
+void ulp_truth_clear(struct ulp_truth *truth)
+{
+    for (size_t i = 0; i < truth->kept_count; i++)
+        ulp_tensor_free(&truth->kept[i].tensor);
+    truth->kept_count = 0;
+    for (size_t i = 0; i < truth->name_count; i++)
+        truth->heads[i] = -1;
+}
+
+void ulp_truth_free(struct ulp_truth *truth)
+{
+    if (!truth)
+        return;
+    ulp_truth_clear(truth);
+    ulp_names_free(&truth->numbers);
+    ulp_free(truth->heads);
+    ulp_free(truth->kept);
+    ulp_free(truth->pairs);
+    ulp_arena_free(truth->arena);
+    free(truth);
+}
+
+enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited, const char *original,
+                               struct ulp_error *error)
+{
+    enum ulp_status status = ulp_grow(&truth->pairs, truth->pair_count, &truth->pair_capacity,
+                                      sizeof *truth->pairs, truth->budget, "pairs", error);
+    if (status != ULP_OK)
+        return status;
+    const struct pair pair = {.audited = ulp_arena_text(truth->arena, audited, strlen(audited)),
+                              .original = ulp_arena_text(truth->arena, original, strlen(original))};
+    if (!pair.audited || !pair.original)
+        return out_of_memory(error);
+    truth->pairs[truth->pair_count++] = pair;
+    return ULP_OK;
+}
+
+/* The number of a name, given one when it has none; -1: out of memory. */
+static int number_name(struct ulp_truth *truth, const char *name)
+{
+    int number = ulp_names_find(&truth->numbers, name);
+    if (number >= 0)
+        return number;
+    number = (int)truth->name_count;
+    const char *copy = ulp_arena_text(truth->arena, name, strlen(name));
+    if (!copy ||
+        ulp_grow(&truth->heads, truth->name_count, &truth->name_capacity, sizeof *truth->heads,
+                 truth->budget, "names", NULL) != ULP_OK ||
+        !ulp_names_add(&truth->numbers, copy, number))
+        return -1;
+    truth->heads[number] = -1;
+    truth->name_count++;
+    return number;
+}
+
+static enum ulp_status keep(struct ulp_truth *truth, const char *name, size_t round,
+                            const struct ulp_tensor *value, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_grow(&truth->kept, truth->kept_count, &truth->kept_capacity,
+                                      sizeof *truth->kept, truth->budget, "kept values", error);
+    if (status != ULP_OK)
+        return status;
+    const int number = number_name(truth, name);
+    if (number < 0)
+        return out_of_memory(error);
+    struct kept *kept = &truth->kept[truth->kept_count];
+    status = ulp_tensor_copy(&kept->tensor, value, truth->budget, error);
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "keeping the reference model's %s", name);
+    kept->round = round;
+    kept->before = truth->heads[number];
+    truth->heads[number] = (ptrdiff_t)truth->kept_count++;
+    return ULP_OK;
+}
+
+static enum ulp_status keep_outputs(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    struct ulp_truth *truth = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        for (size_t i = 0; i < truth->pair_count; i++)
+            truth->pairs[i].found |= !strcmp(truth->pairs[i].original, event->output_names[o]);
+        if (event->values[o].entire)
+            status =
+                keep(truth, event->output_names[o], event->round, event->values[o].entire, error);
+    }
+    return status;
+}
+
+struct ulp_observer ulp_truth_observer(struct ulp_truth *truth)
+{
+    return (struct ulp_observer){.context = truth, .node_done = keep_outputs};
+}
+
+const struct ulp_tensor *ulp_truth_find(const struct ulp_truth *truth, const char *name,
+                                        size_t round, const struct ulp_tensor *like)
+{
+    for (size_t i = 0; i < truth->pair_count; i++)
+        if (!strcmp(truth->pairs[i].audited, name)) {
+            name = truth->pairs[i].original;
+            break;
+        }
+    const int number = ulp_names_find(&truth->numbers, name);
+    ptrdiff_t k = number < 0 ? -1 : truth->heads[number];
+    while (k >= 0 && truth->kept[k].round != round)
+        k = truth->kept[k].before;
+    if (k < 0)
+        return NULL;
+    const struct ulp_tensor *found = &truth->kept[k].tensor;
+    const bool alike = ulp_tensor_same_shape(found, like) &&
+                       ulp_type_is_float(found->type) == ulp_type_is_float(like->type);
+    return alike ? found : NULL;
+}
+
+static bool computes(const struct ulp_audit_lane *lane, const char *name)
+{
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (!strcmp(lane->nodes[n].outputs[o].name, name))
+                return true;
+    return false;
+}
+
+enum ulp_status ulp_truth_check(const struct ulp_truth *truth, const struct ulp_audit *audit,
+                                struct ulp_error *error)
+{
+    for (size_t i = 0; i < truth->pair_count; i++) {
+        const struct pair *pair = &truth->pairs[i];
+        const bool there = computes(&audit->lanes[0], pair->audited);
+        if (!there || !pair->found)
+            return ulp_fail(error, ULP_ERROR_USAGE, "pair %s=%s: %s computes no value '%s'",
+                            pair->audited, pair->original,
+                            there ? audit->reference_model : audit->model_path,
+                            there ? pair->original : pair->audited);
+    }
+    return ULP_OK;
+}

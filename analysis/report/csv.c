@@ -1,0 +1,90 @@
+/* layers.csv: one line for each node output of each arithmetic. An empty field is a figure that
+ * does not exist. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/measure/figure.h"
+#include "analysis/report/report.h"
+
+static void add_text(struct ulp_text *out, const char *value)
+{
+    const char *end = value + strlen(value);
+    struct ulp_shown shown;
+    ulp_text_add(out, "\"");
+    while (value < end) {
+        value = ulp_show_character(&shown, value, end);
+        ulp_text_put(out, shown.text, shown.length);
+        if (*shown.text == '"') /* written twice */
+            ulp_text_put(out, shown.text, 1);
+    }
+    ulp_text_add(out, "\"");
+}
+
+static void add_number(struct ulp_text *out, double value)
+{
+    if (isnan(value))
+        ulp_text_add(out, ",");
+    else
+        ulp_text_add(out, ",%.9g", value + 0.0); /* no -0 */
+}
+
+static void add_metrics(struct ulp_text *out, const struct ulp_metrics *m)
+{
+    for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+        add_number(out, ulp_figure_get(m, f));
+    ulp_text_add(out, ",%zu,%zu", m->nonfinite, m->worst_index);
+}
+
+static void add_header(struct ulp_text *out)
+{
+    ulp_text_add(out, "arithmetic,index,name,op,output,shape,ref_rms,ref_max,ref_min_nonzero,"
+                      "headroom_bits,diverged,"
+                      "born,poisoned,worst_sample");
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+            ulp_text_add(out, ",%s_%s", ulp_view_names[v], ulp_figure_rows[f].name);
+        ulp_text_add(out, ",%s_nonfinite,%s_worst_index", ulp_view_names[v], ulp_view_names[v]);
+    }
+    ulp_text_add(out, ",weight_type,compute_type,unpaired,node_arithmetic,rounds");
+    ulp_text_add(out, "\n");
+}
+
+enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,
+                               struct ulp_error *error)
+{
+    (void)error;
+    add_header(out);
+    for (size_t l = 0; l < audit->lane_count; l++)
+        for (size_t n = 0; n < audit->lanes[l].node_count; n++)
+            for (size_t o = 0; o < audit->lanes[l].nodes[n].output_count; o++) {
+                const struct ulp_audit_node *node = &audit->lanes[l].nodes[n];
+                const struct ulp_audit_output *output = &node->outputs[o];
+                add_text(out, audit->lanes[l].name);
+                ulp_text_add(out, ",%zu,", node->index);
+                add_text(out, node->name);
+                ulp_text_add(out, ",");
+                add_text(out, node->op);
+                ulp_text_add(out, ",");
+                add_text(out, output->name);
+                ulp_text_add(out, ",");
+                for (int d = 0; d < output->rank; d++)
+                    ulp_text_add(out, d ? "x%lld" : "%lld", (long long)output->dims[d]);
+                add_number(out, output->range.ref_rms);
+                add_number(out, output->range.ref_max);
+                add_number(out, output->range.ref_min_nonzero);
+                add_number(out, output->range.headroom_bits);
+                ulp_text_add(out, ",%d,%d,%d,", output->entire.diverged, node->born,
+                             node->poisoned);
+                add_text(out, audit->sample_names[output->worst_sample]);
+                for (int v = 0; v < ULP_VIEW_COUNT; v++)
+                    add_metrics(out, ulp_view_get(output, v));
+                ulp_text_add(out, ",%s,%s,%d,",
+                             node->types.weight == ULP_TYPE_UNDEFINED
+                                 ? ""
+                                 : ulp_type_name(node->types.weight),
+                             node->types.compute, output->unpaired);
+                add_text(out, ulp_audit_node_arithmetic(&audit->lanes[l], node)->name);
+                ulp_text_add(out, ",%zu\n", node->rounds);
+            }
+    return ULP_OK;
+}

@@ -1,0 +1,44 @@
+/* Values of JSON reports. */
+#include "analysis/report/json_value.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/shown.h"
+#include "base/text.h"
+
+json_t *ulp_json_number(double value)
+{
+    return isfinite(value) ? json_real(value + 0.0) : json_null(); /* no -0.0 */
+}
+
+json_t *ulp_json_text(const char *text)
+{
+    if (ulp_is_utf8(text))
+        return json_string_nocheck(text);
+    struct ulp_text clean = {0};
+    struct ulp_shown shown;
+    for (const char *end = text + strlen(text); text < end;) {
+        text = ulp_show_character(&shown, text, end);
+        ulp_text_add(&clean, "%s", shown.text);
+    }
+    json_t *value = clean.failed ? NULL : json_string_nocheck(clean.data);
+    ulp_text_free(&clean);
+    return value;
+}
+
+void ulp_json_set(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) == 0)
+        return;
+    json_decref(*object);
+    *object = NULL;
+}
+
+void ulp_json_append(json_t **array, json_t *value)
+{
+    if (json_array_append_new(*array, value) == 0)
+        return;
+    json_decref(*array);
+    *array = NULL;
+}

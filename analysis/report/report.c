@@ -1,0 +1,128 @@
+/* Writing all files of a report into a folder, together or not at all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "analysis/report/report.h"
+
+static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
+{
+    char *path = strdup(folder);
+    if (!path)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", folder);
+    enum ulp_status status =
+        *path ? ULP_OK : ulp_fail(error, ULP_ERROR_USAGE, "the report's folder has an empty name");
+    for (char *slash = path; slash && status == ULP_OK;) {
+        slash = strchr(slash + 1, '/');
+        if (slash)
+            *slash = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: cannot make the folder: %s", path,
+                              strerror(errno));
+        if (slash)
+            *slash = '/';
+    }
+    free(path);
+    return status;
+}
+
+enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct stat info;
+    enum ulp_status status = make_folder(folder, error);
+    if (status != ULP_OK)
+        return status;
+    if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is not a folder: the report needs one",
+                        folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: no file can be made in this folder: %s",
+                        folder, strerror(errno));
+    return ULP_OK;
+}
+
+static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out,
+                                     struct ulp_error *error)
+{
+    return ulp_report_text(audit, 0, false, out, error);
+}
+
+static const struct {
+    const char *name;
+    enum ulp_status (*write)(const struct ulp_audit *, struct ulp_text *, struct ulp_error *);
+} report_files[] = {{"report.json", ulp_report_json},
+                    {"layers.csv", ulp_report_csv},
+                    {"summary.txt", write_summary}};
+enum { FILE_COUNT = sizeof report_files / sizeof *report_files };
+
+const char *ulp_report_file_name(size_t index)
+{
+    return index < FILE_COUNT ? report_files[index].name : NULL;
+}
+
+/* Others that write a report into this folder wait; closing the descriptor lets them go on. A file
+ * system that cannot lock goes without. */
+static int lock_folder(const char *folder)
+{
+    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0)
+        flock(descriptor, LOCK_EX);
+    return descriptor;
+}
+
+enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
+                                 struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text texts[FILE_COUNT];
+    size_t open = 0;
+    enum ulp_status status = ulp_report_prepare(folder, error);
+    for (; open < FILE_COUNT && status == ULP_OK; open++) {
+        char path[4096];
+        if (snprintf(path, sizeof path, "%s/%s", folder, report_files[open].name) >=
+            (int)sizeof path)
+            status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+        if (status != ULP_OK || (status = ulp_text_open(&texts[open], path, error)) != ULP_OK)
+            break;
+        status = report_files[open].write(audit, &texts[open], error);
+        if (status == ULP_OK)
+            status = ulp_text_flush(&texts[open], error);
+    }
+    /* all are whole before one gets its name */
+    const int lock = status == ULP_OK ? lock_folder(folder) : -1;
+    for (size_t f = 0; f < open; f++) {
+        enum ulp_status closed = ulp_text_close(&texts[f], status == ULP_OK, error);
+        status = status == ULP_OK ? closed : status;
+    }
+    if (lock >= 0)
+        close(lock);
+    return status;
+}
+
+enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, bool colour,
+                                   char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    *out = NULL;
+    enum ulp_status status = ulp_report_text(audit, width, colour, &text, error);
+    if (status == ULP_OK && text.failed)
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
+    if (status == ULP_OK)
+        *out = text.data;
+    else
+        ulp_text_free(&text);
+    return status;
+}

@@ -1,0 +1,23 @@
+/* The writers of an audit's texts. Each appends a whole text; the caller checks the text for lack
+ * of memory. */
+#ifndef ULP_ANALYSIS_REPORT_H
+#define ULP_ANALYSIS_REPORT_H
+
+#include <ulpscope/report.h>
+
+#include "base/shown.h"
+#include "base/text.h"
+
+enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
+                                struct ulp_error *error);
+enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,
+                               struct ulp_error *error);
+/* width: of a terminal; 0: a file */
+enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour,
+                                struct ulp_text *out, struct ulp_error *error);
+/* verdict.c: a sentence or two about one arithmetic, on one line. */
+void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out);
+/* hint.c: what to try next, with options as a shell takes them; nothing where nothing overflows. */
+void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
+
+#endif

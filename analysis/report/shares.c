@@ -1,0 +1,114 @@
+/* The first table of a text report: what causes the error of the outputs. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/report/page.h"
+
+#define SHARES_SHOWN 10
+
+static int by_share(const void *a, const void *b)
+{
+    const struct ulp_audit_node *x = *(const struct ulp_audit_node *const *)a,
+                                *y = *(const struct ulp_audit_node *const *)b;
+    if (fabs(x->share) != fabs(y->share))
+        return fabs(x->share) < fabs(y->share) ? 1 : -1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void add_node(const struct ulp_page *page, const struct ulp_audit_node *node, bool several)
+{
+    char worst[24] = "";
+    if (several)
+        snprintf(worst, sizeof worst, "%8.1f%%", 100 * node->share_worst);
+    ulp_text_add(page->out, "  %9.1f%%%8.1f%%%s%11.3g  %-14.14s ", 100 * node->share,
+                 100 * node->gain, worst, node->condition, node->op);
+    ulp_page_name(page, node->name, 48 + (several ? 9 : 0));
+    ulp_text_add(page->out, "\n");
+}
+
+static void add_stops(const struct ulp_page *page, const struct ulp_audit_lane *lane)
+{
+    size_t count = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].stops && count++ < ULP_PAGE_RANKED) {
+            ulp_text_add(page->out, "  %sno share passes node %zu ", page->yellow, n);
+            ulp_page_name(page, lane->nodes[n].name, 50);
+            ulp_text_add(page->out, " (%s): its derivative stops%s\n", lane->nodes[n].op,
+                         page->off);
+        }
+    if (count > ULP_PAGE_RANKED)
+        ulp_text_add(page->out, "    nor %zu more\n", count - ULP_PAGE_RANKED);
+}
+
+static void add_groups(const struct ulp_page *page, const struct ulp_attribution *attribution)
+{
+    for (size_t i = 0; i < attribution->group_count && i < SHARES_SHOWN; i++) {
+        const struct ulp_share_group *group = &attribution->groups[i];
+        if (i == 0)
+            ulp_text_add(page->out, "  %s%10s%8s  %s%s\n", page->dim, "share", "nodes", "group",
+                         page->off);
+        ulp_text_add(page->out, "  %9.1f%%%8zu  ", 100 * group->share, group->node_count);
+        ulp_page_name(page, group->name, 22);
+        ulp_text_add(page->out, "\n");
+    }
+}
+
+static void add_verified(const struct ulp_page *page, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_attribution *attribution = &lane->attribution;
+    if (attribution->verified_count)
+        ulp_text_add(page->out, "  %s%10s%10s%10s%10s  %s%s\n", page->dim, "share", "held", "gain",
+                     "kept", "verified: without this node's error alone", page->off);
+    for (size_t i = 0; i < attribution->verified_count; i++) {
+        const struct ulp_verified *verified = &attribution->verified[i];
+        ulp_text_add(page->out, "  %9.2f%%%9.2f%%%9.2f%%%9.2f%%  ", 100 * verified->share,
+                     100 * verified->held, 100 * verified->gain, 100 * verified->kept);
+        ulp_page_name(page, lane->nodes[verified->node].name, 44);
+        ulp_text_add(page->out, "\n");
+    }
+}
+
+void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_attribution *attribution = &lane->attribution;
+    if (!attribution->given) {
+        if (attribution->reason)
+            ulp_text_add(page->out, "  no shares of the error: %s\n", attribution->reason);
+        return;
+    }
+    const struct ulp_audit_node **order = calloc(lane->node_count + 1, sizeof *order);
+    if (!order) {
+        page->out->failed = true;
+        return;
+    }
+    size_t count = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].share != 0)
+            order[count++] = &lane->nodes[n];
+    qsort(order, count, sizeof *order, by_share);
+    const bool several = attribution->sample_count > 1;
+    ulp_text_add(page->out, "  %swhat causes the error of ", page->bold);
+    if (attribution->output)
+        ulp_page_name(page, attribution->output, 40);
+    else
+        ulp_text_add(page->out, "the outputs");
+    ulp_text_add(page->out, "%s%s\n", page->off, several ? ", means over the samples" : "");
+    ulp_text_add(page->out, "  %s%10s%9s%s%11s  %-14s %s%s\n", page->dim, "share", "gain",
+                 several ? "    worst" : "", "condition", "op", "node", page->off);
+    for (size_t i = 0; i < count && i < SHARES_SHOWN; i++)
+        add_node(page, order[i], several);
+    double rest = 0;
+    for (size_t i = SHARES_SHOWN; i < count; i++)
+        rest += order[i]->share;
+    if (count > SHARES_SHOWN)
+        ulp_text_add(page->out, "  %9.1f%%  %zu more nodes\n", 100 * rest, count - SHARES_SHOWN);
+    ulp_text_add(page->out,
+                 "  %9.1f%%  rounding the inputs\n  %9.1f%%  sum (what is missing is of second "
+                 "order, or lies behind a stop)\n",
+                 100 * attribution->inputs, 100 * attribution->sum);
+    add_groups(page, attribution);
+    add_verified(page, lane);
+    add_stops(page, lane);
+    free(order);
+}

@@ -1,0 +1,166 @@
+/* The verdict: one or two sentences that say what happened to an arithmetic, and where. */
+#include "analysis/audit/overflow.h"
+#include "analysis/report/report.h"
+
+#include <math.h>
+
+static bool is_float(const struct ulp_audit_output *output)
+{
+    return ulp_type_is_float(output->type);
+}
+
+/* The float output of a node that is worst by its error against the reference's rms: what is not
+ * finite, then the largest; NULL: none can be compared. */
+static const struct ulp_audit_output *find_worst(const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_output *worst = NULL;
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_audit_output *output = &node->outputs[o];
+        if (!is_float(output) || output->entire.diverged ||
+            (!output->entire.count && !output->entire.nonfinite))
+            continue;
+        if (!worst || output->entire.nonfinite > worst->entire.nonfinite ||
+            (output->entire.nonfinite == worst->entire.nonfinite &&
+             output->entire.sqnr_db < worst->entire.sqnr_db))
+            worst = output;
+    }
+    return worst;
+}
+
+static const struct ulp_audit_output *find_diverged(const struct ulp_audit_node *node)
+{
+    for (size_t o = 0; o < node->output_count; o++)
+        if (node->outputs[o].entire.diverged)
+            return &node->outputs[o];
+    return NULL;
+}
+
+/* The node that introduces most against its reference's rms; NULL: none introduces anything. */
+static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *source = NULL;
+    double most = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            const double relative = output->introduced.rms / output->range.ref_rms;
+            if (is_float(output) && !output->introduced.diverged && relative > most &&
+                isfinite(relative) && !ulp_audit_is_absorbed(lane, &lane->nodes[n])) {
+                most = relative;
+                source = &lane->nodes[n];
+            }
+        }
+    return source;
+}
+
+/* Beyond this much that they do not explain, shares are no answer (doc/attribution.md). */
+#define RESIDUAL_MAX 0.25
+
+/* The node of the largest share in the error of the outputs; NULL: shares are not known. */
+static const struct ulp_audit_node *find_cause(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *cause = NULL;
+    if (!lane->attribution.given || !(fabs(lane->attribution.residual) <= RESIDUAL_MAX))
+        return NULL;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].share > (cause ? cause->share : 0))
+            cause = &lane->nodes[n];
+    return cause;
+}
+
+/* "; node 4 fc (Gemm) causes 97 % of it": of what is explained, as --output may ask for. */
+static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane);
+    if (cause)
+        ulp_text_show(out, "; node %zu %s (%s) causes %.0f %% of %s%s", cause->index, cause->name,
+                      cause->op, 100 * cause->share,
+                      lane->attribution.output ? "the error of " : "it",
+                      lane->attribution.output ? lane->attribution.output : "");
+    else if (source)
+        ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
+                      source->op);
+}
+
+/* "logits is off by 1.2 % of its rms (38.4 dB)" */
+static void add_error(struct ulp_text *out, const struct ulp_audit_output *output)
+{
+    const double relative = output->entire.rms / output->range.ref_rms;
+    if (!(output->entire.rms > 0))
+        ulp_text_show(out, "%s equals the reference", output->name);
+    else if (isfinite(relative))
+        ulp_text_show(out, "%s is off by %.2g of its rms (%.1f dB)", output->name, relative,
+                      output->entire.sqnr_db);
+    else
+        ulp_text_show(out, "%s is off by %.2g (rms) where the reference is 0", output->name,
+                      output->entire.rms);
+}
+
+static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_output *worst)
+{
+    const struct ulp_audit_node *born = &lane->nodes[lane->first_born];
+    double most = 0;
+    for (size_t o = 0; o < born->output_count; o++)
+        most = fmax(most, born->outputs[o].range.ref_max);
+    const struct ulp_audit_overflow *overflow = ulp_overflow_root(lane, born->overflow);
+    ulp_text_show(out, "overflows at node %zu %s (%s), whose exact values reach %.3g", born->index,
+                  born->name, born->op, most);
+    if (overflow && overflow->constant >= 0)
+        ulp_text_show(out, ", by constant %s", lane->constants[overflow->constant].name);
+    ulp_text_add(out, ". ");
+    if (worst && worst->entire.nonfinite)
+        ulp_text_show(out, "Output %s is not finite", worst->name);
+    else if (worst)
+        add_error(out, worst);
+    else
+        ulp_text_add(out, "No output can be compared");
+}
+
+/* Of outputs that have diverged the one that is worst with the reference's decisions. */
+static void add_followed(struct ulp_text *out, const struct ulp_audit_node *outputs)
+{
+    const struct ulp_metrics *worst = NULL;
+    const char *name = NULL;
+    for (size_t o = 0; o < outputs->output_count; o++) {
+        const struct ulp_divergence *divergence = outputs->outputs[o].divergence;
+        if (!divergence || !divergence->followed.given || divergence->followed.metrics.diverged ||
+            (worst && !(divergence->followed.metrics.sqnr_db < worst->sqnr_db)))
+            continue;
+        worst = &divergence->followed.metrics;
+        name = outputs->outputs[o].name;
+    }
+    if (!worst)
+        return;
+    if (worst->rms > 0)
+        ulp_text_show(out, "; with the reference's decisions %s is at %.1f dB", name,
+                      worst->sqnr_db);
+    else if (worst->count && !worst->nonfinite)
+        ulp_text_add(out, "; with the reference's decisions they are equal");
+}
+
+void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
+{
+    const struct ulp_audit_output *worst = find_worst(&lane->outputs),
+                                  *diverged = find_diverged(&lane->outputs);
+    if (lane->first_born >= 0) {
+        add_overflow(out, lane, worst);
+    } else if (diverged && lane->first_decided >= 0) {
+        const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
+        ulp_text_show(out,
+                      "diverges from the reference at node %zu %s (%s): output %s "
+                      "follows other indices or branches",
+                      decided->index, decided->name, decided->op, diverged->name);
+        add_followed(out, &lane->outputs);
+        if (worst) {
+            ulp_text_add(out, "; ");
+            add_error(out, worst);
+        }
+    } else if (!worst) {
+        ulp_text_add(out, "no output can be compared");
+    } else {
+        add_error(out, worst);
+        if (worst->entire.rms > 0)
+            add_source(out, lane);
+    }
+}
