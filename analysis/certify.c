@@ -8,7 +8,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "analysis/measure/metrics.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 struct comparison {
     const struct ulp_plan *plan;

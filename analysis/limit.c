@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "analysis/measure/figure.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 /* No figures: counts of every node (an overflow may be hidden from the outputs: 1 / Inf is 0), of
  * outputs alone, and whether an output has diverged. */

@@ -8,7 +8,7 @@
 #include "analysis/measure/metrics.h"
 #include "analysis/schedules.h"
 #include "number/format/request.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)

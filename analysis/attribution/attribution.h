@@ -4,7 +4,7 @@
 
 #include <ulpscope/analysis.h>
 
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 /* What one output of a node introduced, the round-th time it ran. */
 struct ulp_introduced {

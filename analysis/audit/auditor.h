@@ -9,7 +9,7 @@
 #include "analysis/measure/metrics.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 /* What the current sample's rounds of a node gave for one output. Those of its first sample are in
  * the output already. */

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "analysis/measure/metrics.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
 /* Distances between rows that matching may compute: some tenths of a second. */

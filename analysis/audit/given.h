@@ -5,7 +5,7 @@
 #include <ulpscope/analysis.h>
 
 #include "base/names.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 /* The graph's inputs, and which have been looked at in this sample. */
 struct ulp_given {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {

@@ -9,7 +9,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "run/lane.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
 struct collecting {

@@ -5,7 +5,7 @@
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
 #include "graph/graph.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
 static enum ulp_status prepare(struct ulp_comparing *comparing, struct ulp_error *error)

@@ -3,7 +3,7 @@
 
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 struct searching {
     const struct ulp_comparing *comparing;

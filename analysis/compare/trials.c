@@ -7,7 +7,7 @@
 #include "analysis/measure/metrics.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
 struct trying {

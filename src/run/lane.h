@@ -3,7 +3,7 @@
 #define ULP_RUN_LANE_H
 
 #include "kernels/operand/packed.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 struct ulp_lane {
     const struct ulp_mix *mix;

@@ -1,6 +1,6 @@
 /* Multiplying a plan's float constants by random factors near 1 (struct ulp_perturbation). */
 #include "base/error.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
 /* Scalars and short lists are parts of formulas (an epsilon, an exponent, a factor), and a formula

@@ -3,7 +3,7 @@
 #ifndef ULP_RUN_REPLAY_H
 #define ULP_RUN_REPLAY_H
 
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 struct ulp_replay {
     const struct ulp_plan *plan;

@@ -4,7 +4,7 @@
 #ifndef ULP_RUN_SWEEP_H
 #define ULP_RUN_SWEEP_H
 
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 /* The cotangents of one output of a node, the round-th time that it ran. */
 typedef void ulp_sweep_fn(void *context, size_t node, size_t round, int position,

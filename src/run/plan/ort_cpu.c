@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 static const struct native_row {
     const char *domain, *name;
     int first, last;
 } native_rows[] = {
 #define NATIVE(domain, name, first, last) {domain, name, first, last},
-#include "run/ort_cpu.def"
+#include "run/plan/ort_cpu.def"
 #undef NATIVE
 };
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 /* What a message shows: kinds of trouble, nodes of each, and characters altogether, of which
  * struct ulp_error holds a limited number. */

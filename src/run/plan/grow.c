@@ -1,7 +1,7 @@
 /* Growing the arrays of a plan that is being built. */
 #include <string.h>
 
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 bool ulp_plan_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
                    size_t bytes)

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/suggest.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {

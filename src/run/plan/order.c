@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 /* Does the step use its input i as more than a parameter? A captured value: does a body? */
 static bool uses_data(const struct ulp_step *step, size_t i)

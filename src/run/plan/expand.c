@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 /* Functions may call functions; a hostile file could nest them without end. */
 #define CALL_DEPTH_MAX 64

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 /* Through DequantizeLinear, and what else only moves or renames a constant, to the constant. */
 static enum ulp_type find_stored(const struct ulp_block *block, int slot)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 struct fuse {
     struct ulp_plan *plan;

@@ -5,7 +5,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {

@@ -1,5 +1,5 @@
 /* Creating a plan, and checking inputs against it. */
-#include "run/plan.h"
+#include "run/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
