@@ -34,27 +34,25 @@ static void count_differing(struct ulp_divergence *out, const struct ulp_tensor 
 
 /* ---- how near a decision was ---- */
 
-/* The node's input i in the reference and in the lane; NULL: it is not there. */
-struct pair {
-    const struct ulp_tensor *reference, *lane;
-};
-
-static struct pair find_input(const struct ulp_plan *plan, const struct ulp_event *event,
-                              size_t lane, size_t i)
+struct ulp_divergence_input ulp_divergence_input(const struct ulp_plan *plan,
+                                                 const struct ulp_event *event, size_t lane,
+                                                 size_t i)
 {
     const struct ulp_plan_node *node = &plan->nodes[event->index];
     const int slot = i < node->step->input_count ? node->step->inputs[i] : -1;
     size_t at = 0; /* the event has no constants */
     if (slot < 0)
-        return (struct pair){NULL, NULL};
+        return (struct ulp_divergence_input){NULL, NULL};
     if (node->block->slots[slot].constant)
-        return (struct pair){node->block->slots[slot].constant, node->block->slots[slot].constant};
+        return (struct ulp_divergence_input){node->block->slots[slot].constant,
+                                             node->block->slots[slot].constant};
     for (size_t j = 0; j < i; j++)
         at += node->step->inputs[j] >= 0 && !node->block->slots[node->step->inputs[j]].constant;
     if (at >= event->input_count)
-        return (struct pair){NULL, NULL};
-    return (struct pair){event->inputs[at].entire,
-                         event->inputs[(lane + 1) * event->input_count + at].entire};
+        return (struct ulp_divergence_input){NULL, NULL};
+    return (
+        struct ulp_divergence_input){event->inputs[at].entire,
+                                     event->inputs[(lane + 1) * event->input_count + at].entire};
 }
 
 /* How far the reference's winner is ahead of the lane's, and the error of that. */
@@ -73,7 +71,7 @@ static void measure_pick(struct ulp_divergence *out, const struct ulp_plan *plan
     const bool is_list = strcmp(event->op, "TopK") == 0;
     const struct ulp_attribute *attribute =
         ulp_node_attribute(plan->nodes[event->index].step->bound.node, "axis");
-    const struct pair in = find_input(plan, event, lane, 0);
+    const struct ulp_divergence_input in = ulp_divergence_input(plan, event, lane, 0);
     if (!in.reference || !in.lane || in.lane->count != in.reference->count || !in.lane->rank)
         return;
     const int rank = in.reference->rank;
@@ -93,7 +91,7 @@ static void measure_pick(struct ulp_divergence *out, const struct ulp_plan *plan
 }
 
 /* Of as many elements as the output, or of one. */
-static bool has_place(const struct pair *in, size_t count)
+static bool has_place(const struct ulp_divergence_input *in, size_t count)
 {
     return in->reference && in->lane && in->lane->count == in->reference->count &&
            (in->reference->count == count || in->reference->count == 1);
@@ -102,7 +100,8 @@ static bool has_place(const struct pair *in, size_t count)
 static void measure_comparison(struct ulp_divergence *out, const struct ulp_plan *plan,
                                const struct ulp_event *event, size_t lane)
 {
-    const struct pair a = find_input(plan, event, lane, 0), b = find_input(plan, event, lane, 1);
+    const struct ulp_divergence_input a = ulp_divergence_input(plan, event, lane, 0),
+                                      b = ulp_divergence_input(plan, event, lane, 1);
     if (!has_place(&a, out->count) || !has_place(&b, out->count))
         return;
     const size_t i = a.reference->count == 1 ? 0 : out->first,
@@ -121,7 +120,7 @@ bool ulp_rounds_to_whole(const char *op)
 static void measure_whole(struct ulp_divergence *out, const struct ulp_plan *plan,
                           const struct ulp_event *event, size_t lane)
 {
-    const struct pair in = find_input(plan, event, lane, 0);
+    const struct ulp_divergence_input in = ulp_divergence_input(plan, event, lane, 0);
     if (!has_place(&in, out->count) || in.reference->count != out->count)
         return;
     const double r = ulp_tensor_get(in.reference, out->first), off = fabs(r - nearbyint(r));
@@ -139,6 +138,10 @@ static void measure_margin(struct ulp_divergence *out, const struct ulp_plan *pl
                                                                          "Greater", "Less",
                                                                          "GreaterOrEqual",
                                                                          "LessOrEqual", "Equal"};
+    if (strcmp(event->op, "NonMaxSuppression") == 0)
+        ulp_divergence_suppression(out, plan, event, lane, value, truth);
+    if (out->reshaped)
+        return;
     for (size_t i = 0; i < sizeof picks / sizeof *picks; i++)
         if (strcmp(event->op, picks[i]) == 0)
             measure_pick(out, plan, event, lane, value, truth);
@@ -263,13 +266,11 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struc
     *out = (struct ulp_divergence){.margin = NAN, .margin_error = NAN};
     output->divergence = out;
     out->reshaped = !ulp_tensor_same_shape(value, truth);
-    if (out->reshaped)
-        return ULP_OK;
-    if (!ulp_element_is_float(truth->element) || ulp_rounds_to_whole(event->op))
+    if (!out->reshaped && (!ulp_element_is_float(truth->element) || ulp_rounds_to_whole(event->op)))
         count_differing(out, value, truth);
-    if (decides && out->differing)
+    if (decides && (out->differing || out->reshaped))
         measure_margin(out, plan, event, lane, value, truth);
-    return is_graph_output(plan, event->output_names[o])
+    return !out->reshaped && is_graph_output(plan, event->output_names[o])
                ? measure_list(&out->matched, value, truth, error)
                : ULP_OK;
 }

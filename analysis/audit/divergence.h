@@ -13,6 +13,18 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struc
                                     bool decides, struct ulp_arena *memory,
                                     struct ulp_error *error);
 
+/* The node's input i in the reference and in the lane; NULL: it is not there. */
+struct ulp_divergence_input {
+    const struct ulp_tensor *reference, *lane;
+};
+struct ulp_divergence_input ulp_divergence_input(const struct ulp_plan *plan,
+                                                 const struct ulp_event *event, size_t lane,
+                                                 size_t i);
+/* first, margin and margin_error where NonMaxSuppression's lists part, also when one is longer. */
+void ulp_divergence_suppression(struct ulp_divergence *out, const struct ulp_plan *plan,
+                                const struct ulp_event *event, size_t lane,
+                                const struct ulp_tensor *value, const struct ulp_tensor *truth);
+
 /* Round, Floor or Ceil, whose results decide what a Cast behind them gives. */
 bool ulp_rounds_to_whole(const char *op);
 

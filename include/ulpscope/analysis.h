@@ -49,13 +49,15 @@ struct ulp_audit_samples {
 /* How an output has diverged: it is, or depends on, an index, a decision or a shape that differs
  * from the reference's. All but `followed` are of the first sample in which it did. */
 struct ulp_divergence {
-    bool reshaped; /* its shape differs; the rest but `followed` is then not known */
+    /* its shape differs; of the rest only `followed`, and of NonMaxSuppression first and margin,
+     * are known then */
+    bool reshaped;
     /* of integers: how many elements differ, how many there are, and the first that differs */
     size_t differing, count, first;
-    /* where the node itself decides (TopK, ArgMax, ArgMin, comparisons, Cast to integers; Round,
-     * Floor and Ceil have this without having diverged), at the first such element: the distance
-     * between the reference's choice and the lane's (of a Cast: from a whole number), and the
-     * lane's error of that distance; NaN: not known */
+    /* where the node itself decides (TopK, ArgMax, ArgMin, NonMaxSuppression, comparisons, Cast
+     * to integers; Round, Floor and Ceil have this without having diverged), at the first such
+     * element: the distance between the reference's choice and the lane's (of a Cast: from a
+     * whole number), and the lane's error of that distance; NaN: not known */
     double margin, margin_error;
     /* figures when every decision is taken as the reference takes it (ulp_auditor_follower), of the
      * worst sample; count 0 and diverged when shape or integers differ even so */

@@ -60,22 +60,17 @@ static struct ulp_model *make_model(void)
     return model;
 }
 
-static struct ulp_audit audit(const struct ulp_model *model)
+static struct ulp_audit audit_inputs(const struct ulp_model *model,
+                                     const struct ulp_tensor_set *inputs)
 {
-    static const int64_t dims[] = {1, COUNT};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true},
                                  follow = {.thread_count = 1, .follow = true};
-    struct ulp_tensor_set inputs = {0};
-    struct ulp_tensor x;
     struct ulp_arithmetic lanes[3];
     struct ulp_plan *plan;
     struct ulp_auditor *auditor;
     struct ulp_audit out;
     struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &error), error);
-    memcpy(x.data, values, sizeof values);
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_plan_options options = {.inputs = inputs};
     for (size_t l = 0; l < 3; l++)
         ck_ulp_ok(ulp_arithmetic_find((const char *[]){"mpfr:128", "fp16", "fp32"}[l], &lanes[l],
                                       &error),
@@ -87,13 +82,32 @@ static struct ulp_audit audit(const struct ulp_model *model)
     for (int sample = 0; sample < 2; sample++) {
         ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
         ck_assert(!ulp_auditor_has_diverged(auditor));
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &first, 1, NULL, NULL, &error), error);
+        ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &first, 1, NULL, NULL, &error), error);
         ck_assert(ulp_auditor_has_diverged(auditor));
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, &follow, &second, 1, NULL, NULL, &error), error);
+        ck_ulp_ok(ulp_plan_run(plan, inputs, &follow, &second, 1, NULL, NULL, &error), error);
     }
     ck_ulp_ok(ulp_auditor_finish(auditor, &out, &error), error);
     ulp_auditor_free(auditor);
     ulp_plan_free(plan);
+    return out;
+}
+
+static void add_input(struct ulp_tensor_set *inputs, const char *name, int rank,
+                      const int64_t *dims, const float *elements)
+{
+    struct ulp_tensor x;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &error),
+              error);
+    memcpy(x.data, elements, x.count * sizeof *elements);
+    ck_ulp_ok(ulp_tensor_set_add(inputs, name, &x, &error), error);
+}
+
+static struct ulp_audit audit(const struct ulp_model *model)
+{
+    struct ulp_tensor_set inputs = {0};
+    add_input(&inputs, "x", 2, (const int64_t[]){1, COUNT}, values);
+    struct ulp_audit out = audit_inputs(model, &inputs);
     ulp_tensor_set_free(&inputs);
     return out;
 }
@@ -186,6 +200,68 @@ START_TEST(limits_and_reports)
 }
 END_TEST
 
+#define BOXES 3
+
+static struct ulp_model *make_detector(float iou, float least)
+{
+    static const int64_t box_dims[] = {1, BOXES, 4}, score_dims[] = {1, 1, BOXES}, most = BOXES;
+    struct proto graph = {0}, k = proto_tensor("most", ULP_TYPE_INT64, 0, NULL),
+                 t = proto_tensor("iou", ULP_TYPE_FLOAT, 0, NULL),
+                 s = proto_tensor("least", ULP_TYPE_FLOAT, 0, NULL);
+    struct ulp_model *model;
+    struct ulp_error error;
+    proto_value(&graph, GRAPH_INPUT, "boxes", ULP_TYPE_FLOAT, 3, box_dims);
+    proto_value(&graph, GRAPH_INPUT, "scores", ULP_TYPE_FLOAT, 3, score_dims);
+    proto_value(&graph, GRAPH_OUTPUT, "kept", ULP_TYPE_INT64, -1, NULL);
+    proto_bytes(&k, TENSOR_RAW, &most, sizeof most);
+    proto_bytes(&t, TENSOR_RAW, &iou, sizeof iou);
+    proto_bytes(&s, TENSOR_RAW, &least, sizeof least);
+    proto_message(&graph, GRAPH_INITIALIZER, &k);
+    proto_message(&graph, GRAPH_INITIALIZER, &t);
+    proto_message(&graph, GRAPH_INITIALIZER, &s);
+    add_node(&graph, proto_node("NonMaxSuppression", "nms", "boxes scores most iou least", "kept"),
+             NULL, 0);
+    struct proto bytes = proto_model(8, 16, &graph);
+    ck_ulp_ok(ulp_model_load_bytes("nms.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
+    proto_free(&bytes);
+    return model;
+}
+
+/* Which comparison FP16 turns: of two scores, of an overlap (of 1 x 1 in 1 x 2 - TINY), of a score
+ * with the threshold. The last two make the list longer or shorter. */
+START_TEST(suppression)
+{
+    const float two = 2 - (float)TINY;
+    const struct {
+        float boxes[4 * BOXES], scores[BOXES], least;
+        size_t row;
+        double margin;
+    } rows[] = {
+        {{0, 0, 1, 1, 5, 5, 6, 6, 8, 8, 9, 9}, {1, 1 + (float)TINY, 4}, 0, 1, TINY},
+        {{0, 0, 1, 1, 0, 0, 1, two, 8, 8, 9, 9}, {2, 3, 4}, 0, 2, 1 / (double)two - 0.5},
+        {{0, 0, 1, 1, 5, 5, 6, 6, 8, 8, 9, 9}, {1 + (float)TINY, 3, 4}, 1, 2, TINY},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct ulp_model *model = make_detector(0.5f, rows[r].least);
+        struct ulp_tensor_set inputs = {0};
+        add_input(&inputs, "boxes", 3, (const int64_t[]){1, BOXES, 4}, rows[r].boxes);
+        add_input(&inputs, "scores", 3, (const int64_t[]){1, 1, BOXES}, rows[r].scores);
+        struct ulp_audit result = audit_inputs(model, &inputs);
+        const struct ulp_divergence *divergence = find(&result, "kept");
+        ck_assert_ptr_nonnull(divergence);
+        ck_assert_msg(divergence->reshaped == (r > 0) && divergence->first == 3 * rows[r].row &&
+                          divergence->margin == rows[r].margin &&
+                          divergence->margin_error == rows[r].margin,
+                      "%zu: first %zu, margin %g, error %g", r, divergence->first,
+                      divergence->margin, divergence->margin_error);
+        ulp_audit_free(&result);
+        ulp_tensor_set_free(&inputs);
+        ulp_model_free(model);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("divergence");
@@ -193,6 +269,7 @@ int main(void)
     tcase_add_test(tests, decisions);
     tcase_add_test(tests, what_follows);
     tcase_add_test(tests, limits_and_reports);
+    tcase_add_test(tests, suppression);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

@@ -1,6 +1,8 @@
 /* NonMaxSuppression. Which boxes stay is decided on the lane's own values, in FP64: its outputs are
  * indices only. */
 #define _GNU_SOURCE
+#include "ops/image/detect.h"
+
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -12,24 +14,20 @@ struct selection {
     int64_t (*triples)[3]; /* batch, class, box */
 };
 
-struct box {
-    double top, left, bottom, right;
-};
-
 static double read_scalar(const struct ulp_tensor *tensor, double fallback)
 {
     return tensor && tensor->count ? ulp_tensor_get(tensor, 0) : fallback;
 }
 
-static struct box read_box(const struct ulp_tensor *boxes, size_t index, bool centre)
+struct ulp_box ulp_box_read(const struct ulp_tensor *boxes, size_t index, bool centre)
 {
     double v[4];
     for (size_t i = 0; i < 4; i++)
         v[i] = ulp_tensor_get(boxes, 4 * index + i);
     if (centre)
-        return (struct box){v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
-    return (struct box){v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3],
-                        v[0] < v[2] ? v[2] : v[0], v[1] < v[3] ? v[3] : v[1]};
+        return (struct ulp_box){v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
+    return (struct ulp_box){v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3],
+                            v[0] < v[2] ? v[2] : v[0], v[1] < v[3] ? v[3] : v[1]};
 }
 
 static double area(double height, double width)
@@ -37,8 +35,7 @@ static double area(double height, double width)
     return height > 0 && width > 0 ? height * width : 0;
 }
 
-/* Intersection over union. */
-static double overlap(const struct box *a, const struct box *b)
+double ulp_box_overlap(const struct ulp_box *a, const struct ulp_box *b)
 {
     double both =
         area((a->bottom < b->bottom ? a->bottom : b->bottom) - (a->top > b->top ? a->top : b->top),
@@ -79,12 +76,12 @@ static enum ulp_status select_class(const struct ulp_call *call, size_t batch, s
         if (threshold && threshold->count &&
             !(ulp_tensor_get(all, scores.base + order[i]) > ulp_tensor_get(threshold, 0)))
             continue;
-        const struct box box = read_box(boxes, batch * box_count + order[i], centre);
+        const struct ulp_box box = ulp_box_read(boxes, batch * box_count + order[i], centre);
         bool keep = true;
         for (size_t k = first; keep && k < out->count; k++) {
-            const struct box kept =
-                read_box(boxes, batch * box_count + (size_t)out->triples[k][2], centre);
-            keep = !(overlap(&box, &kept) > iou);
+            const struct ulp_box kept =
+                ulp_box_read(boxes, batch * box_count + (size_t)out->triples[k][2], centre);
+            keep = !(ulp_box_overlap(&box, &kept) > iou);
         }
         if (!keep)
             continue;

@@ -1,0 +1,17 @@
+/* The boxes of NonMaxSuppression. */
+#ifndef ULP_OPS_IMAGE_DETECT_H
+#define ULP_OPS_IMAGE_DETECT_H
+
+#include <stdbool.h>
+#include <ulpscope/tensor.h>
+
+/* Box `index` of a tensor of boxes x 4, as corners or (center_point_box) as centre, width and
+ * height. */
+struct ulp_box {
+    double top, left, bottom, right;
+};
+struct ulp_box ulp_box_read(const struct ulp_tensor *boxes, size_t index, bool centre);
+/* Intersection over union, in FP64. */
+double ulp_box_overlap(const struct ulp_box *a, const struct ulp_box *b);
+
+#endif
