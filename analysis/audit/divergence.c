@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "analysis/audit/pair.h"
 #include "analysis/measure/metrics.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
@@ -34,27 +35,6 @@ static void count_differing(struct ulp_divergence *out, const struct ulp_tensor 
 
 /* ---- how near a decision was ---- */
 
-struct ulp_divergence_input ulp_divergence_input(const struct ulp_plan *plan,
-                                                 const struct ulp_event *event, size_t lane,
-                                                 size_t i)
-{
-    const struct ulp_plan_node *node = &plan->nodes[event->index];
-    const int slot = i < node->step->input_count ? node->step->inputs[i] : -1;
-    size_t at = 0; /* the event has no constants */
-    if (slot < 0)
-        return (struct ulp_divergence_input){NULL, NULL};
-    if (node->block->slots[slot].constant)
-        return (struct ulp_divergence_input){node->block->slots[slot].constant,
-                                             node->block->slots[slot].constant};
-    for (size_t j = 0; j < i; j++)
-        at += node->step->inputs[j] >= 0 && !node->block->slots[node->step->inputs[j]].constant;
-    if (at >= event->input_count)
-        return (struct ulp_divergence_input){NULL, NULL};
-    return (
-        struct ulp_divergence_input){event->inputs[at].entire,
-                                     event->inputs[(lane + 1) * event->input_count + at].entire};
-}
-
 /* How far the reference's winner is ahead of the lane's, and the error of that. */
 static void set_gap(struct ulp_divergence *out, double winner, double other, double lane_winner,
                     double lane_other)
@@ -71,7 +51,7 @@ static void measure_pick(struct ulp_divergence *out, const struct ulp_plan *plan
     const bool is_list = strcmp(event->op, "TopK") == 0;
     const struct ulp_attribute *attribute =
         ulp_node_attribute(plan->nodes[event->index].step->bound.node, "axis");
-    const struct ulp_divergence_input in = ulp_divergence_input(plan, event, lane, 0);
+    const struct ulp_pair in = ulp_pair_find(plan, event, lane, 0);
     if (!in.reference || !in.lane || in.lane->count != in.reference->count || !in.lane->rank)
         return;
     const int rank = in.reference->rank;
@@ -91,7 +71,7 @@ static void measure_pick(struct ulp_divergence *out, const struct ulp_plan *plan
 }
 
 /* Of as many elements as the output, or of one. */
-static bool has_place(const struct ulp_divergence_input *in, size_t count)
+static bool has_place(const struct ulp_pair *in, size_t count)
 {
     return in->reference && in->lane && in->lane->count == in->reference->count &&
            (in->reference->count == count || in->reference->count == 1);
@@ -100,8 +80,8 @@ static bool has_place(const struct ulp_divergence_input *in, size_t count)
 static void measure_comparison(struct ulp_divergence *out, const struct ulp_plan *plan,
                                const struct ulp_event *event, size_t lane)
 {
-    const struct ulp_divergence_input a = ulp_divergence_input(plan, event, lane, 0),
-                                      b = ulp_divergence_input(plan, event, lane, 1);
+    const struct ulp_pair a = ulp_pair_find(plan, event, lane, 0),
+                          b = ulp_pair_find(plan, event, lane, 1);
     if (!has_place(&a, out->count) || !has_place(&b, out->count))
         return;
     const size_t i = a.reference->count == 1 ? 0 : out->first,
@@ -120,7 +100,7 @@ bool ulp_rounds_to_whole(const char *op)
 static void measure_whole(struct ulp_divergence *out, const struct ulp_plan *plan,
                           const struct ulp_event *event, size_t lane)
 {
-    const struct ulp_divergence_input in = ulp_divergence_input(plan, event, lane, 0);
+    const struct ulp_pair in = ulp_pair_find(plan, event, lane, 0);
     if (!has_place(&in, out->count) || in.reference->count != out->count)
         return;
     const double r = ulp_tensor_get(in.reference, out->first), off = fabs(r - nearbyint(r));

@@ -13,13 +13,6 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struc
                                     bool decides, struct ulp_arena *memory,
                                     struct ulp_error *error);
 
-/* The node's input i in the reference and in the lane; NULL: it is not there. */
-struct ulp_divergence_input {
-    const struct ulp_tensor *reference, *lane;
-};
-struct ulp_divergence_input ulp_divergence_input(const struct ulp_plan *plan,
-                                                 const struct ulp_event *event, size_t lane,
-                                                 size_t i);
 /* first, margin and margin_error where NonMaxSuppression's lists part, also when one is longer. */
 void ulp_divergence_suppression(struct ulp_divergence *out, const struct ulp_plan *plan,
                                 const struct ulp_event *event, size_t lane,

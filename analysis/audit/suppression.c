@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "analysis/audit/divergence.h"
+#include "analysis/audit/pair.h"
 #include "ops/image/detect.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
 struct lists {
-    struct ulp_divergence_input boxes, scores, iou, score;
+    struct ulp_pair boxes, scores, iou, score;
     const struct ulp_tensor *truth;
     size_t row; /* where they part */
     bool centre;
@@ -99,10 +100,10 @@ void ulp_divergence_suppression(struct ulp_divergence *out, const struct ulp_pla
 {
     const struct ulp_attribute *centre =
         ulp_node_attribute(plan->nodes[event->index].step->bound.node, "center_point_box");
-    struct lists lists = {.boxes = ulp_divergence_input(plan, event, lane, 0),
-                          .scores = ulp_divergence_input(plan, event, lane, 1),
-                          .iou = ulp_divergence_input(plan, event, lane, 3),
-                          .score = ulp_divergence_input(plan, event, lane, 4),
+    struct lists lists = {.boxes = ulp_pair_find(plan, event, lane, 0),
+                          .scores = ulp_pair_find(plan, event, lane, 1),
+                          .iou = ulp_pair_find(plan, event, lane, 3),
+                          .score = ulp_pair_find(plan, event, lane, 4),
                           .truth = truth,
                           .centre = centre && centre->i};
     const size_t rows = (size_t)(truth->dims[0] < value->dims[0] ? truth->dims[0] : value->dims[0]);
