@@ -199,6 +199,9 @@ ULP_API size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, 
 
 /* Preset names shown to users, index 0, 1, ... until NULL. */
 ULP_API const char *ulp_arithmetic_preset(size_t index);
+/* The parts that may follow a base, separated by commas (a GPU by "@"): how part `index` is spelled
+ * ("round=rne|rna|rz|ru|rd|sr", cut to size), and what it sets; NULL beyond the last. */
+ULP_API const char *ulp_arithmetic_part(size_t index, char *spelled, size_t size);
 
 /* Round x to the format, once: x is taken as exact, and the result is the correct rounding. seed
  * and index select the random number of stochastic rounding; other modes ignore them. */

@@ -1,6 +1,8 @@
 /* ulpscope arith: explaining an arithmetic's name. */
+#include <stdint.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "command.h"
 
 static const char documentation[] =
@@ -10,23 +12,24 @@ static const char documentation[] =
     "  ulpscope arith fp16\n"
     "  ulpscope arith tf32@a100\n"
     "  ulpscope arith fp16-strict,order=pairwise\n\n"
-    "Parts are appended with commas: round=rne|rna|rz|ru|rd|sr  seed=N  each-step  result-only\n"
-    "subnormals=keep|flush  overflow=inf|nan|saturate  acc=FORMAT  compute=FORMAT  factor=FORMAT\n"
-    "order=sequential|pairwise|blocked:N  reduce=sequential|pairwise|blocked:N|warp  fma  nofma\n"
-    "unit=mma|wgmma|tcgen05|none  operands=rna|rne|rz  promote=N  split-k=N  "
-    "epilogue=fused|rounded\n"
-    "qdq=float|integer: a Q/DQ graph in floats as it is written, or its products summed in INT32 "
-    "as\n"
-    "  an INT8 kernel does\n"
-    "functions=rounded|cuda: every function correctly rounded, or erf, exp and sigmoid as CUDA's\n"
-    "  library computes them (the default with a matrix unit)\n"
-    "qdq-scales=declared|lowered: scales of QuantizeLinear and DequantizeLinear as the model\n"
-    "  declares them, or lowered like other constants\n"
-    "constants=saturated|ieee|tensorrt|onnxconverter-common: constants beyond the largest value\n"
-    "  become that value, or infinite, or what that converter makes of them\n\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
     "The arithmetic 'model' uses exactly the types that the model declares, 'ort-cpu' what ONNX\n"
     "Runtime's CPU provider makes of them: FP16 graphs in FP32.";
+
+/* --help ends with the parts, as the library lists them. */
+static char *add_parts(int key, const char *text, void *input)
+{
+    struct ulp_text out = {0};
+    char spelled[200];
+    const char *meaning;
+    (void)input;
+    if (key != ARGP_KEY_HELP_POST_DOC || !text)
+        return (char *)(uintptr_t)text;
+    ulp_text_add(&out, "%s\n\nParts are appended with commas:\n", text);
+    for (size_t i = 0; (meaning = ulp_arithmetic_part(i, spelled, sizeof spelled)); i++)
+        ulp_text_add(&out, "  %s\n      %s\n", spelled, meaning);
+    return out.failed ? (char *)(uintptr_t)text : out.data;
+}
 
 static void describe(const struct ulp_arithmetic *arithmetic)
 {
@@ -42,7 +45,9 @@ static void describe(const struct ulp_arithmetic *arithmetic)
 
 int command_arith(int argc, char **argv)
 {
-    static const struct argp argp = {.args_doc = "[NAME...]", .doc = documentation};
+    static const struct argp argp = {.args_doc = "[NAME...]",
+                                     .doc = documentation,
+                                     .help_filter = add_parts};
     struct ulp_error error;
     struct ulp_arithmetic arithmetic;
     int first = argc;

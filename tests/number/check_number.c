@@ -240,6 +240,39 @@ START_TEST(canonical_names)
 }
 END_TEST
 
+/* What is listed for --help: every value of every part is read, or refused for its sense and not as
+ * a word nobody knows. */
+START_TEST(parts)
+{
+    static const char *const starts[] = {"tf32", "fp16", "bf16-strict", "fp16@b200"};
+    char spelled[200], name[300];
+    size_t part = 0, values = 0;
+    for (; ulp_arithmetic_part(part, spelled, sizeof spelled); part++) {
+        const size_t key =
+            strcspn(spelled, "=") < strlen(spelled) ? strcspn(spelled, "=") + 1 : spelled[0] == '@';
+        for (char *value = strtok(spelled + key, "|"); value; value = strtok(NULL, "|")) {
+            bool found = false;
+            struct ulp_arithmetic out;
+            struct ulp_error error;
+            if (strcmp(value, "N") == 0)
+                value[0] = '4';
+            if (strlen(value) > 2 && strcmp(value + strlen(value) - 2, ":N") == 0)
+                value[strlen(value) - 1] = '4';
+            for (size_t b = 0; b < sizeof starts / sizeof *starts; b++) {
+                snprintf(name, sizeof name, "%s%s%.*s%s", starts[b], spelled[0] == '@' ? "" : ",",
+                         (int)key, spelled, strcmp(value, "FORMAT") == 0 ? "fp32" : value);
+                found |= ulp_arithmetic_find(name, &out, &error) == ULP_OK ||
+                         strstr(error.message, "seed= ");
+            }
+            ck_assert_msg(found, "%s: %s", name, error.message);
+            values++;
+        }
+    }
+    ck_assert_int_eq(ulp_arithmetic_part(part, spelled, sizeof spelled) == NULL, 1);
+    ck_assert(part > 15 && values > 40);
+}
+END_TEST
+
 /* The parts of the documented names, as design and format.h state them. */
 START_TEST(meanings)
 {
@@ -456,6 +489,7 @@ int main(void)
     suite_add_tcase(suite, names);
     tcase_add_loop_test(names, names_round_trip, 0, sizeof bases / sizeof bases[0]);
     tcase_add_test(names, canonical_names);
+    tcase_add_test(names, parts);
     tcase_add_test(names, meanings);
     tcase_add_test(names, wrong_names);
     tcase_add_test(names, hostile_names);

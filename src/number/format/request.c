@@ -30,35 +30,64 @@ const char *const ulp_gpu_names[] = {
 #undef GPU
     NULL};
 
-/* How a part is spelled: KEY=VALUE, or a bare word; the only such list. */
+/* How a part is spelled: KEY=VALUE, or a bare word, and what it sets; the only such list. */
 static const struct part_row {
     const char *key;
     /* the values, by their index in request->choice; NULL: of another kind */
     const char *const *words;
     enum { CHOICE, ORDER, NUMBER, SEED, FORMAT } kind;
+    const char *meaning;
     size_t place; /* in struct ulp_request: of FORMAT the format, of ORDER the block's length */
 } part_rows[PART_COUNT] = {
-    [PART_GPU] = {"@", ulp_gpu_names},
-    [PART_ROUND] = {"round=", rounding_names},
-    [PART_SEED] = {"seed=", .kind = SEED},
-    [PART_PLACE] = {"", place_names},
-    [PART_SUBNORMALS] = {"subnormals=", subnormal_names},
-    [PART_OVERFLOW] = {"overflow=", overflow_names},
-    [PART_COMPUTE] = {"compute=", NULL, FORMAT, offsetof(struct ulp_request, compute)},
-    [PART_FACTOR] = {"factor=", NULL, FORMAT, offsetof(struct ulp_request, factor)},
-    [PART_ACCUMULATOR] = {"acc=", NULL, FORMAT, offsetof(struct ulp_request, accumulator)},
-    [PART_UNIT] = {"unit=", ulp_unit_names},
-    [PART_OPERANDS] = {"operands=", operand_names},
-    [PART_ORDER] = {"order=", order_names, ORDER, offsetof(struct ulp_request, order_block)},
-    [PART_REDUCE] = {"reduce=", reduce_names, ORDER, offsetof(struct ulp_request, reduce_block)},
-    [PART_FUSED] = {"", fused_names},
-    [PART_PROMOTE] = {"promote=", .kind = NUMBER},
-    [PART_SPLIT] = {"split-k=", .kind = NUMBER},
-    [PART_EPILOGUE] = {"epilogue=", epilogue_names},
-    [PART_QDQ] = {"qdq=", qdq_names},
-    [PART_FUNCTIONS] = {"functions=", functions_names},
-    [PART_CONSTANTS] = {"constants=", constants_names},
-    [PART_SCALES] = {"qdq-scales=", scales_names},
+    [PART_GPU] = {"@", ulp_gpu_names,
+                  .meaning = "the GPU whose matrix unit sums products (default h200)"},
+    [PART_ROUND] = {"round=", rounding_names,
+                    .meaning = "how every step is rounded; sr: stochastically"},
+    [PART_SEED] = {"seed=", .kind = SEED, .meaning = "of stochastic rounding"},
+    [PART_PLACE] = {"", place_names,
+                    .meaning =
+                        "whether only results are rounded, or every step inside an operator too"},
+    [PART_SUBNORMALS] = {"subnormals=", subnormal_names,
+                         .meaning = "whether subnormal numbers become zero"},
+    [PART_OVERFLOW] = {"overflow=", overflow_names,
+                       .meaning = "what a value beyond the largest becomes"},
+    [PART_COMPUTE] = {"compute=", .kind = FORMAT, .place = offsetof(struct ulp_request, compute),
+                      .meaning = "the format of steps inside an operator"},
+    [PART_FACTOR] = {"factor=", .kind = FORMAT, .place = offsetof(struct ulp_request, factor),
+                     .meaning = "the format that factors of products are rounded to"},
+    [PART_ACCUMULATOR] = {"acc=", .kind = FORMAT,
+                          .place = offsetof(struct ulp_request, accumulator),
+                          .meaning = "the format that products are summed in"},
+    [PART_UNIT] = {"unit=", ulp_unit_names,
+                   .meaning = "the GPU's instructions for products; none: scalar sums"},
+    [PART_OPERANDS] = {"operands=", operand_names, .meaning = "how factors are rounded"},
+    [PART_ORDER] = {"order=", order_names, .kind = ORDER,
+                    .place = offsetof(struct ulp_request, order_block),
+                    .meaning = "the order in which products are summed"},
+    [PART_REDUCE] = {"reduce=", reduce_names, .kind = ORDER,
+                     .place = offsetof(struct ulp_request, reduce_block),
+                     .meaning = "the order in which rows are summed; warp: as the threads of a "
+                                "GPU's warp do"},
+    [PART_FUSED] = {"", fused_names,
+                    .meaning = "whether a product and its addition are rounded once or twice"},
+    [PART_PROMOTE] = {"promote=", .kind = NUMBER,
+                      .meaning = "add the accumulator to one in FP32 after every N products"},
+    [PART_SPLIT] = {"split-k=", .kind = NUMBER, .meaning = "sum k in N slices, then the slices"},
+    [PART_EPILOGUE] = {"epilogue=", epilogue_names,
+                       .meaning =
+                           "whether a bias is added to the sum before its rounding or after"},
+    [PART_QDQ] = {"qdq=", qdq_names,
+                  .meaning = "a Q/DQ graph as it is written, or its products in INT32 as an INT8 "
+                             "kernel does"},
+    [PART_FUNCTIONS] = {"functions=", functions_names,
+                        .meaning = "every function correctly rounded, or erf, exp and sigmoid as "
+                                   "CUDA has them"},
+    [PART_CONSTANTS] = {"constants=", constants_names,
+                        .meaning = "those beyond the largest value: that value, infinite, or as "
+                                   "that converter"},
+    [PART_SCALES] = {"qdq-scales=", scales_names,
+                     .meaning =
+                         "Q/DQ scales as the model declares them, or lowered like other constants"},
 };
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */
@@ -310,4 +339,19 @@ bool ulp_request_write(const struct ulp_request *request, char *text, size_t siz
                                        find_value(request, (enum ulp_part)part, number));
     }
     return length < size;
+}
+
+const char *ulp_arithmetic_part(size_t index, char *spelled, size_t size)
+{
+    static const char *const values[] = {[NUMBER] = "N", [SEED] = "N", [FORMAT] = "FORMAT"};
+    if (index >= PART_COUNT)
+        return NULL;
+    const struct part_row *row = &part_rows[index];
+    size_t length =
+        (size_t)snprintf(spelled, size, "%s%s", row->key, row->words ? "" : values[row->kind]);
+    for (size_t w = 0; row->words && row->words[w] && length < size; w++)
+        length +=
+            (size_t)snprintf(spelled + length, size - length, "%s%s%s", w ? "|" : "", row->words[w],
+                             strcmp(row->words[w], "blocked") == 0 ? ":N" : "");
+    return row->meaning;
 }
