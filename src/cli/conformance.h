@@ -20,8 +20,8 @@ extern const struct excuse excused_operators[]; /* by operator name */
 extern const struct excuse excused_types[];     /* by ONNX's name of the type */
 extern const struct excuse excused_cases[];     /* by the start of the case's name */
 
-/* A case whose data are wrong: `what` is its name, file one of its files and hash the 64-bit FNV-1a
- * hash of that file's bytes, so that a corrected version of the case is run. */
+/* A case whose data are wrong: `what` is the start of its name, file one of its files and hash the
+ * 64-bit FNV-1a hash of that file's bytes, so that a corrected version of the case is run. */
 struct wrong_case {
     struct excuse excuse;
     const char *file;

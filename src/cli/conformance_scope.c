@@ -81,6 +81,9 @@ const struct wrong_case wrong_cases[] = {
     {{"test_castlike_BFLOAT16_to_FLOAT",
       "ONNX 1.13: its arrays do not have the shapes it declares"},
      "model.onnx", 0x926eb2b1230a74ed},
+    {{"test_castlike_BFLOAT16_to_FLOAT_expanded",
+      "ONNX 1.13: its arrays do not have the shapes it declares"},
+     "model.onnx", 0xb23408d2c521988f},
     {{"test_dft_inverse", "the expectation is off by 1.9e-7 from an exact 0: the exact result "
                           "fails atol 1e-7"},
      EXPECTED, 0xdece62748f8d538b},
@@ -118,7 +121,8 @@ static const char *excuse_folder(const char *folder)
         if (strncmp(name, row->what, strlen(row->what)) == 0)
             return row->reason;
     for (const struct wrong_case *row = wrong_cases; row->excuse.what; row++)
-        if (strcmp(name, row->excuse.what) == 0 && hash_file(folder, row->file) == row->hash)
+        if (strncmp(name, row->excuse.what, strlen(row->excuse.what)) == 0 &&
+            hash_file(folder, row->file) == row->hash)
             return row->excuse.reason;
     return NULL;
 }
