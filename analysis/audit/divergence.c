@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "analysis/audit/auditor.h"
 #include "analysis/audit/pair.h"
 #include "analysis/measure/metrics.h"
 #include "run/plan/plan.h"
@@ -14,11 +14,6 @@
 
 /* Distances between rows that matching may compute: some tenths of a second. */
 #define MATCH_MAX (UINT64_C(1) << 27)
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the audit");
-}
 
 static void count_differing(struct ulp_divergence *out, const struct ulp_tensor *value,
                             const struct ulp_tensor *truth)
@@ -206,7 +201,7 @@ static enum ulp_status measure_list(struct ulp_matched *out, const struct ulp_te
     if (!values || !used) {
         free(values);
         free(used);
-        return out_of_memory(error);
+        return ulp_auditor_memory(error);
     }
     for (size_t i = 0; i < truth->count; i++) {
         values[i] = ulp_tensor_get(value, i);
@@ -242,7 +237,7 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struc
         return ULP_OK;
     struct ulp_divergence *out = ulp_arena_take(memory, 1, sizeof *out);
     if (!out)
-        return out_of_memory(error);
+        return ulp_auditor_memory(error);
     *out = (struct ulp_divergence){.margin = NAN, .margin_error = NAN};
     output->divergence = out;
     out->reshaped = !ulp_tensor_same_shape(value, truth);

@@ -18,11 +18,6 @@ struct lists {
     bool centre;
 };
 
-static double read_scalar(const struct ulp_tensor *tensor, double fallback)
-{
-    return tensor && tensor->count ? ulp_tensor_get(tensor, 0) : fallback;
-}
-
 /* A comparison of `reference` with 0, which is `lane` in the lane: the nearest that turns stays. */
 static void look_at(struct ulp_divergence *out, double reference, double lane)
 {
@@ -67,15 +62,16 @@ static void look_at_box(struct ulp_divergence *out, const struct lists *lists, c
 {
     int64_t kept[3];
     look_at(out,
-            score_of(lists->scores.reference, box) - read_scalar(lists->score.reference, -INFINITY),
-            score_of(lists->scores.lane, box) - read_scalar(lists->score.lane, -INFINITY));
+            score_of(lists->scores.reference, box) -
+                ulp_detect_limit(lists->score.reference, -INFINITY),
+            score_of(lists->scores.lane, box) - ulp_detect_limit(lists->score.lane, -INFINITY));
     for (size_t row = 0; row < lists->row; row++)
         if (read_row(kept, lists, lists->truth, row) && kept[0] == box[0] && kept[1] == box[1])
             look_at(out,
                     overlap_of(lists, lists->boxes.reference, box, kept) -
-                        read_scalar(lists->iou.reference, 0),
+                        ulp_detect_limit(lists->iou.reference, 0),
                     overlap_of(lists, lists->boxes.lane, box, kept) -
-                        read_scalar(lists->iou.lane, 0));
+                        ulp_detect_limit(lists->iou.lane, 0));
 }
 
 static bool are_equal(const struct ulp_tensor *a, const struct ulp_tensor *b, size_t row)

@@ -14,7 +14,7 @@ struct selection {
     int64_t (*triples)[3]; /* batch, class, box */
 };
 
-static double read_scalar(const struct ulp_tensor *tensor, double fallback)
+double ulp_detect_limit(const struct ulp_tensor *tensor, double fallback)
 {
     return tensor && tensor->count ? ulp_tensor_get(tensor, 0) : fallback;
 }
@@ -64,8 +64,8 @@ static enum ulp_status select_class(const struct ulp_call *call, size_t batch, s
     const struct ulp_tensor *boxes = call->in[0], *all = call->in[1];
     const size_t box_count = (size_t)boxes->dims[1], class_count = (size_t)all->dims[1],
                  first = out->count;
-    const double most = read_scalar(ulp_call_in(call, 2), 0),
-                 iou = read_scalar(ulp_call_in(call, 3), 0);
+    const double most = ulp_detect_limit(ulp_call_in(call, 2), 0),
+                 iou = ulp_detect_limit(ulp_call_in(call, 3), 0);
     const struct ulp_tensor *threshold = ulp_call_in(call, 4);
     const bool centre = ulp_call_int(call, "center_point_box");
     struct scores scores = {all, (batch * class_count + class) * box_count};

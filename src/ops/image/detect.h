@@ -1,4 +1,4 @@
-/* The boxes of NonMaxSuppression. */
+/* What NonMaxSuppression decides by: boxes and limits. */
 #ifndef ULP_OPS_IMAGE_DETECT_H
 #define ULP_OPS_IMAGE_DETECT_H
 
@@ -13,5 +13,8 @@ struct ulp_box {
 struct ulp_box ulp_box_read(const struct ulp_tensor *boxes, size_t index, bool centre);
 /* Intersection over union, in FP64. */
 double ulp_box_overlap(const struct ulp_box *a, const struct ulp_box *b);
+
+/* Of an input with a limit of one element; `fallback` when it is left out (NULL) or empty. */
+double ulp_detect_limit(const struct ulp_tensor *tensor, double fallback);
 
 #endif
