@@ -18,8 +18,10 @@
 
 /* ---- reading ---- */
 
-enum ulp_status ulp_file_open(int *out, const char *path, size_t max_bytes, size_t *count,
-                              struct ulp_error *error)
+/* A regular file of at most max_bytes: its descriptor and size. Anything else is refused at once: a
+ * pipe would have to be waited for. */
+static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes, size_t *count,
+                                    struct ulp_error *error)
 {
     struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -49,7 +51,7 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
     *count = 0;
     void *memory = NULL;
     size_t size = 0, done = 0;
-    enum ulp_status status = ulp_file_open(&file, path, max_bytes, &size, error);
+    enum ulp_status status = open_regular(&file, path, max_bytes, &size, error);
     if (status != ULP_OK)
         return status;
     status = ulp_allocate(&memory, size + 1, 1, budget, path, error);
@@ -83,7 +85,7 @@ enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address,
     int file = -1;
     *address = NULL;
     *count = 0;
-    enum ulp_status status = ulp_file_open(&file, path, max_bytes, count, error);
+    enum ulp_status status = open_regular(&file, path, max_bytes, count, error);
     if (status != ULP_OK)
         return status;
     if (*count && (*address = mmap(NULL, *count, PROT_READ, MAP_PRIVATE, file, 0)) == MAP_FAILED) {
@@ -194,7 +196,8 @@ static void open_for_writing(struct ulp_new_file *file, const char *path)
     }
 }
 
-enum ulp_status ulp_file_begin(struct ulp_new_file **out, const char *path, struct ulp_error *error)
+static enum ulp_status begin_file(struct ulp_new_file **out, const char *path,
+                                  struct ulp_error *error)
 {
     struct ulp_new_file *file = calloc(1, sizeof *file);
     char *copy = NULL;
@@ -222,7 +225,8 @@ enum ulp_status ulp_file_begin(struct ulp_new_file **out, const char *path, stru
     return ULP_OK;
 }
 
-void ulp_file_add(struct ulp_new_file *file, const void *bytes, size_t count)
+/* A failure is kept, and told at the end. */
+static void add_bytes(struct ulp_new_file *file, const void *bytes, size_t count)
 {
     const char *at = bytes;
     while (count && !file->code) {
@@ -236,11 +240,6 @@ void ulp_file_add(struct ulp_new_file *file, const void *bytes, size_t count)
         at += written;
         count -= (size_t)written;
     }
-}
-
-int ulp_file_failure(const struct ulp_new_file *file)
-{
-    return file->code;
 }
 
 /* What a file system cannot do is not asked of it. */
@@ -269,7 +268,8 @@ static void sync_folder(const struct ulp_new_file *file)
     }
 }
 
-enum ulp_status ulp_file_end(struct ulp_new_file *file, bool keep, struct ulp_error *error)
+/* Give the file its name, or drop it; frees *file in either case. */
+static enum ulp_status end_file(struct ulp_new_file *file, bool keep, struct ulp_error *error)
 {
     const bool is_named = keep && !file->in_place;
     if (is_named && !file->code && (!is_synced(file->descriptor) || !take_name(file)))
@@ -290,11 +290,11 @@ enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count
                                struct ulp_error *error)
 {
     struct ulp_new_file *file;
-    enum ulp_status status = ulp_file_begin(&file, path, error);
+    enum ulp_status status = begin_file(&file, path, error);
     if (status != ULP_OK)
         return status;
-    ulp_file_add(file, bytes, count);
-    return ulp_file_end(file, true, error);
+    add_bytes(file, bytes, count);
+    return end_file(file, true, error);
 }
 
 /* ---- texts ---- */
@@ -304,7 +304,7 @@ enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count
 
 static void write_text(struct ulp_text *text)
 {
-    ulp_file_add(text->file, text->data, text->length);
+    add_bytes(text->file, text->data, text->length);
     text->failed |= text->file->code != 0;
     text->length = 0;
 }
@@ -318,7 +318,7 @@ static void flush_long(struct ulp_text *text)
 enum ulp_status ulp_text_open(struct ulp_text *text, const char *path, struct ulp_error *error)
 {
     *text = (struct ulp_text){.grown = flush_long};
-    return ulp_file_begin(&text->file, path, error);
+    return begin_file(&text->file, path, error);
 }
 
 enum ulp_status ulp_text_flush(struct ulp_text *text, struct ulp_error *error)
@@ -337,7 +337,7 @@ enum ulp_status ulp_text_close(struct ulp_text *text, bool keep, struct ulp_erro
     enum ulp_status status = ULP_OK;
     if (keep)
         status = ulp_text_flush(text, error);
-    enum ulp_status ended = ulp_file_end(text->file, keep && status == ULP_OK, error);
+    enum ulp_status ended = end_file(text->file, keep && status == ULP_OK, error);
     ulp_text_free(text);
     return status == ULP_OK ? ended : status;
 }

@@ -8,10 +8,6 @@
 
 #include "base/text.h"
 
-/* A regular file of at most max_bytes, open for reading: its descriptor, closed with close, and its
- * size. Anything else is refused at once: a pipe would have to be waited for. */
-enum ulp_status ulp_file_open(int *out, const char *path, size_t max_bytes, size_t *count,
-                              struct ulp_error *error);
 /* Read a whole file into memory charged to budget (may be NULL); *out is freed with ulp_free.
  * Refuses more than max_bytes. */
 enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_budget *budget,
@@ -22,19 +18,9 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
 enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
                              struct ulp_error *error);
 
-/* A file on its way: it has no name until it is whole and on the disk, so that nothing of it stays
- * when the process is killed; where the file system cannot do that, a name of its own beside path
+/* What is written has no name until it is whole and on the disk, so that nothing of it stays when
+ * the process is killed; where the file system cannot do that, a name of its own beside path
  * (PATH.tmpXXXXXX). A symbolic link is followed. A device or a pipe is written as it is. */
-struct ulp_new_file;
-enum ulp_status ulp_file_begin(struct ulp_new_file **out, const char *path,
-                               struct ulp_error *error);
-/* A failure is kept, and told by ulp_file_failure and at the end. */
-void ulp_file_add(struct ulp_new_file *file, const void *bytes, size_t count);
-/* errno of the first failure; 0: none. */
-int ulp_file_failure(const struct ulp_new_file *file);
-/* Give the file its name, or drop it; frees *file in either case. */
-enum ulp_status ulp_file_end(struct ulp_new_file *file, bool keep, struct ulp_error *error);
-
 enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count,
                                struct ulp_error *error);
 
