@@ -63,6 +63,17 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     return status == ULP_OK ? ulp_plan_check_memory(plan, false, error) : status;
 }
 
+/* What runs prepare takes so much of the memory limit, at most. */
+#define PREPARED_SHARE 64
+#define PREPARED_BYTES ((size_t)64 << 20)
+
+void ulp_plan_charge_prepared(struct ulp_plan *plan, struct ulp_bound *bound)
+{
+    const size_t limit = ulp_budget_limit(&plan->prepared);
+    ulp_prepared_charge(bound->prepared, &plan->prepared,
+                        limit ? limit / PREPARED_SHARE : PREPARED_BYTES);
+}
+
 enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
                                 size_t lane_count, const struct ulp_plan_options *options,
                                 struct ulp_plan **out, struct ulp_error *error)
@@ -79,6 +90,7 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
     plan->model = model;
     ulp_budget_open(&plan->budget, ulp_model_budget(model));
     ulp_budget_open(&plan->constants, ulp_model_budget(model));
+    ulp_budget_open(&plan->prepared, ulp_model_budget(model));
     enum ulp_status status =
         fill_plan(plan, lanes, lane_count, options ? options : &defaults, error);
     if (status == ULP_OK)
@@ -112,6 +124,7 @@ void ulp_plan_free(struct ulp_plan *plan)
     ulp_pool_free(plan->pool);
     ulp_budget_close(&plan->budget);
     ulp_budget_close(&plan->constants);
+    ulp_budget_close(&plan->prepared);
     free(plan);
 }
 

@@ -169,6 +169,7 @@ struct ulp_plan {
     struct ulp_block **blocks; /* every block, for freeing */
     size_t block_count, block_capacity;
     struct ulp_budget budget, constants; /* of the plan, and of constants computed for it */
+    struct ulp_budget prepared;          /* of what runs prepare for further ones */
     struct ulp_pool *pool;               /* of one thread, while planning */
     struct ulp_plan_node *nodes; /* every node, those of bodies before the node that has them */
     size_t node_count;
@@ -257,6 +258,9 @@ enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
  */
 enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,
                                  struct ulp_error *error);
+/* plan.c: what calls of the node prepare is charged to the plan. */
+void ulp_plan_charge_prepared(struct ulp_plan *plan, struct ulp_bound *bound);
+
 /* memory.c: ULP_ERROR_MEMORY when the model, the plan and the values known to be alive at one step
  * exceed the limit of the model's budget. A lower bound of the run's need: inputs as they were
  * given, scratch, and shapes unknown before the run come on top, and are charged as they come. */
