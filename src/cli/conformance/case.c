@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/conformance.h"
+#include "cli/conformance/conformance.h"
 
 #define SECONDS_PER_CASE 60
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 enum {
     OPTION_REFERENCE = 512,

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/conformance.h"
-#include "command.h"
+#include "cli/conformance/conformance.h"
+#include "cli/command.h"
 
 #define ONNX_RELATIVE 1e-3
 #define ONNX_ABSOLUTE 1e-7

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 enum { OPTION_REFERENCE = 512, OPTION_RECORDED_INPUTS, OPTION_TRIALS, OPTION_ITERATION };
 

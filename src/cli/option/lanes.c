@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 enum { OPTION_KEEP = 768, OPTION_PLAN };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "command.h"
+#include "cli/command.h"
 
 struct mma_options {
     char *words[3]; /* UNIT IN.npz OUT.npz */

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {

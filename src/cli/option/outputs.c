@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 static bool is_array_file(const char *path)
 {

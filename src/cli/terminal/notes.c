@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
+#include "cli/command.h"
 
 /* Arrays of another float type than the model declares are rounded to that. */
 static void note_conversions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/shown.h"
-#include "command.h"
+#include "cli/command.h"
 
 #define SHOWN_EVERY_SECONDS 0.1
 /* Before this the estimate of the time left is noise. */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/coverage.h"
-#include "command.h"
+#include "cli/conformance/coverage.h"
+#include "cli/command.h"
 
 static const char documentation[] =
     "List the operators that this version computes: name, opset versions, and the formula that "

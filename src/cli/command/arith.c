@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 static const char documentation[] =
     "Explain the name of an arithmetic: formats of storage, factors and accumulator, where it "

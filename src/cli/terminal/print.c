@@ -9,7 +9,7 @@
 
 #include "base/shown.h"
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 void say(FILE *stream, const char *format, ...)
 {

@@ -4,16 +4,16 @@
 #include <string.h>
 #include <ulpscope.h>
 
-#include "cli/conformance.h"
-#include "command.h"
-#include "cli/coverage.h"
+#include "cli/conformance/conformance.h"
+#include "cli/command.h"
+#include "cli/conformance/coverage.h"
 
 static const struct onnx_operator {
     const char *name, *versions;
     int removed; /* the opset without it; 0: it still exists */
 } onnx_operators[] = {
 #define OPERATOR(name, versions, removed) {name, versions, removed},
-#include "cli/onnx_operators.def"
+#include "cli/conformance/onnx_operators.def"
 #undef OPERATOR
 };
 #define ONNX_COUNT (sizeof onnx_operators / sizeof *onnx_operators)

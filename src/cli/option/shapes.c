@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 /* How many shapes there are for the input of shape s, up to and with that one. */
 static size_t count_before(const struct common_options *options, size_t s)

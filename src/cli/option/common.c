@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE };
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "command.h"
+#include "cli/command.h"
 
 enum { OPTION_ALL = 512, OPTION_REPEAT, OPTION_TIMINGS };
 

@@ -1,6 +1,6 @@
 /* ONNX's own test cases: a folder with model.onnx and test_data_set_i/{input,output}_j.pb is one
- * case. What is shared by the command (command_conformance.c), the run of one case
- * (conformance_case.c) and the written list of what is out of scope (conformance_scope.c, which
+ * case. What is shared by the command (command/conformance.c), the run of one case
+ * (case.c) and the written list of what is out of scope (scope.c, which
  * `ulpscope ops` reads too). */
 #ifndef ULP_CLI_CONFORMANCE_H
 #define ULP_CLI_CONFORMANCE_H

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/conformance.h"
+#include "cli/conformance/conformance.h"
 
 #define SEQUENCES "sequences"
 #define OPTIONAL "optional values"
