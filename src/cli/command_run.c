@@ -78,8 +78,8 @@ struct kept_values {
     struct ulp_budget *budget;
 };
 
-/* Keeps copies of every node's outputs; those of round k of a Loop or Scan, 0 being the first, as
- * "name[k]". */
+/* Keeps copies of every node's outputs; those of iteration k of a Loop or Scan, 0 being the first,
+ * as "name[k]". */
 static enum ulp_status keep_values(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
@@ -90,7 +90,8 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
         const struct ulp_tensor *value = event->values[o].entire;
         struct ulp_tensor copy = {0};
         struct ulp_text name = {0};
-        ulp_text_add(&name, event->round ? "%s[%zu]" : "%s", event->output_names[o], event->round);
+        ulp_text_add(&name, event->execution ? "%s[%zu]" : "%s", event->output_names[o],
+                     event->execution);
         if (name.failed) {
             status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
         } else if (!ulp_tensor_set_find(set, name.data)) {

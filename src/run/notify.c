@@ -9,13 +9,13 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
 }
 
 enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame,
-                                const struct ulp_step *step, struct ulp_told_inputs *out,
+                                const struct ulp_step *step, struct ulp_event_inputs *out,
                                 struct ulp_arena *arena, struct ulp_error *error)
 {
     const struct ulp_block *block = frame->block;
     size_t all = step->bound.blocks ? step->input_count : step->own_input_count,
            lanes = walk->plan->lane_count;
-    *out = (struct ulp_told_inputs){.names = ulp_arena_take(arena, all + 1, sizeof *out->names)};
+    *out = (struct ulp_event_inputs){.names = ulp_arena_take(arena, all + 1, sizeof *out->names)};
     int *slots = ulp_arena_take(arena, all + 1, sizeof *slots);
     if (!out->names || !slots)
         return out_of_memory(error);
@@ -56,10 +56,10 @@ static struct ulp_lane_value find_value(const struct ulp_walk *walk, const struc
     return value;
 }
 
-enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame,
-                         const struct ulp_step *step, const struct ulp_evaluation *evaluations,
-                         const struct ulp_told_inputs *inputs, double seconds,
-                         struct ulp_arena *arena, struct ulp_error *error)
+enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
+                           const struct ulp_step *step, const struct ulp_evaluation *evaluations,
+                           const struct ulp_event_inputs *inputs, double seconds,
+                           struct ulp_arena *arena, struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count, outputs = 0;
     const char **output_names = ulp_arena_take(arena, step->output_count + 1, sizeof *output_names);
@@ -81,7 +81,7 @@ enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame,
     struct ulp_event event = {
         .index = step->number,
         .node_count = walk->plan->node_count,
-        .round = walk->rounds[step->number]++,
+        .execution = walk->executions[step->number]++,
         .name = step->name,
         .op = step->bound.node->op_type,
         .quantizes = step->bound.op->quantizes,

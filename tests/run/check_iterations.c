@@ -1,5 +1,6 @@
-/* run and analysis: lanes that take other branches or rounds than the reference, overflow and lost
- * digits inside bodies, and the joined figures of rounds against one tensor made of them. */
+/* run and analysis: lanes that take other branches or iterations than the reference, overflow and
+ * lost digits inside bodies, and the joined figures of iterations against one tensor made of them.
+ */
 #include "text_model.h"
 
 #include <math.h>
@@ -33,8 +34,8 @@ START_TEST(another_branch_is_said)
         const struct ulp_audit_node *node = audit_node(&result, l, "if"),
                                     *inside = audit_node(&result, l, "if/minus");
         ck_assert_msg(node->outputs[0].entire.diverged, "%s", lane);
-        ck_assert_uint_eq(audit_node(&result, l, "if/double")->rounds, 0);
-        ck_assert(inside->rounds == 0 && inside->output_count == 0 && node->rounds == 1);
+        ck_assert_uint_eq(audit_node(&result, l, "if/double")->executions, 0);
+        ck_assert(inside->executions == 0 && inside->output_count == 0 && node->executions == 1);
         ck_assert_str_eq(result.lanes[l].nodes[result.lanes[l].first_decided].name, "compare");
         ck_assert(!node->decided && !audit_node(&result, l, "back")->outputs[0].entire.diverged);
         /* one node in this lane: 2 x on its own inputs, -x on the reference's; neither has much of
@@ -54,7 +55,7 @@ START_TEST(another_branch_is_said)
 }
 END_TEST
 
-/* s grows by a half each round until it reaches a bound. */
+/* s grows by a half each iteration until it reaches a bound. */
 static const struct text_graph grow_body = {"i_n b_c s",
                                             "b_d t",
                                             {NODE("Div", "half", "s two", "h"),
@@ -88,7 +89,7 @@ START_TEST(other_rounds_are_said)
                                 *grow = audit_node(&result, 1, "loop/grow");
     ck_assert_str_eq(result.lanes[1].arithmetic.name, "fp32");
     ck_assert(loop->outputs[0].entire.diverged && !loop->decided);
-    ck_assert_uint_eq(grow->rounds, 10);
+    ck_assert_uint_eq(grow->executions, 10);
     ck_assert_str_eq(result.lanes[1].nodes[result.lanes[1].first_decided].name, "loop/go");
     ulp_audit_free(&result);
     ulp_tensor_set_free(&inputs);
@@ -114,11 +115,11 @@ START_TEST(overflow_is_born_inside)
     ck_assert_str_eq(fp16->nodes[fp16->first_born].name, "loop/blow");
     const struct ulp_audit_node *blow = audit_node(&result, 0, "loop/blow"),
                                 *loop = audit_node(&result, 0, "loop");
-    /* born in one round, carried into the next */
+    /* born in one iteration, carried into the next */
     ck_assert(blow->born && blow->poisoned && !loop->born && loop->poisoned);
     ck_assert(audit_node(&result, 0, "loop/shift")->poisoned &&
               !audit_node(&result, 0, "loop/shift")->born);
-    /* 300, 90,000 and 27,000,000: two rounds of 24 elements are beyond 65504 */
+    /* 300, 90,000 and 27,000,000: two iterations of 24 elements are beyond 65504 */
     ck_assert_uint_eq(blow->outputs[0].entire.nonfinite, 48);
     ck_assert_uint_eq(blow->outputs[0].entire.count, 24);
     ck_assert(blow->outputs[0].range.ref_max == 27000000);
@@ -241,8 +242,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("rounds");
-    TCase *tests = tcase_create("rounds");
+    Suite *suite = suite_create("iterations");
+    TCase *tests = tcase_create("iterations");
     tcase_add_test(tests, another_branch_is_said);
     tcase_add_test(tests, other_rounds_are_said);
     tcase_add_test(tests, overflow_is_born_inside);

@@ -6,8 +6,8 @@
  * of every step-th element, where the lanes of a place are neighbours whatever k adds to them: a
  * convolution's stride is its step. Lanes that are no column (the padding between an image's rows)
  * are computed with and dropped. */
-#ifndef ULP_KERNELS_UNIT_COVER_H
-#define ULP_KERNELS_UNIT_COVER_H
+#ifndef ULP_KERNELS_UNIT_COLUMN_MAP_H
+#define ULP_KERNELS_UNIT_COLUMN_MAP_H
 
 #include "kernels/unit/fast.h"
 
@@ -16,7 +16,7 @@ struct ulp_unit_run {
     uint32_t lane, count;
 };
 
-struct ulp_unit_cover {
+struct ulp_unit_column_map {
     int64_t step;
     int64_t first;       /* the first element that a batch uses, from its offset */
     size_t extent;       /* elements from the first to the last that a batch uses */
@@ -30,14 +30,14 @@ struct ulp_unit_cover {
     struct ulp_unit_run *runs;
 };
 
-/* Measures a cover without allocating. False: the columns do not lie so. */
-bool ulp_unit_cover_measure(struct ulp_unit_cover *cover, const struct ulp_factor *columns,
-                            size_t column_count, size_t k_count);
-/* The tables of a measured cover. */
-enum ulp_status ulp_unit_cover_create(struct ulp_unit_cover *cover,
-                                      const struct ulp_factor *columns, size_t column_count,
-                                      const struct ulp_unit_layout *layout,
-                                      struct ulp_budget *budget, struct ulp_error *error);
-void ulp_unit_cover_free(struct ulp_unit_cover *cover);
+/* Measures a map without allocating. False: the columns do not lie so. */
+bool ulp_unit_column_map_measure(struct ulp_unit_column_map *map, const struct ulp_factor *columns,
+                                 size_t column_count, size_t k_count);
+/* The tables of a measured map. */
+enum ulp_status ulp_unit_column_map_create(struct ulp_unit_column_map *map,
+                                           const struct ulp_factor *columns, size_t column_count,
+                                           const struct ulp_unit_layout *layout,
+                                           struct ulp_budget *budget, struct ulp_error *error);
+void ulp_unit_column_map_free(struct ulp_unit_column_map *map);
 
 #endif
