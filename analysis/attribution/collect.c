@@ -163,7 +163,7 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     if (status != ULP_OK || !item)
         return status;
     *item = (struct ulp_introduced){.next = lane->introduced[event->index],
-                                    .round = event->round,
+                                    .execution = event->execution,
                                     .count = own->count,
                                     .position = event->output_positions[o]};
     lane->introduced[event->index] = item;
@@ -278,7 +278,7 @@ enum ulp_status ulp_attribution_collect(void *context, const struct ulp_event *e
     for (size_t l = 1; l < event->lane_count && status == ULP_OK; l++) {
         struct ulp_attributed *lane = &attributor->lanes[l - 1];
         if (event->output_count && !event->values[l * event->output_count].entire)
-            continue; /* inside a branch or round the lane does not take */
+            continue; /* inside a branch or iteration the lane does not take */
         for (size_t o = 0; o < event->output_count && status == ULP_OK && !lane->reason; o++)
             status = collect_output(attributor, l, event, o, error);
         if (lane->reason)
