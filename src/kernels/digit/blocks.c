@@ -171,7 +171,7 @@ static enum ulp_status meet_columns(const struct run *run, struct worker *worker
                    (size_t)(plan->positions + 2) * rows[r].width * b->width * sizeof(int64_t));
         for (size_t block = 0; block < blocks; block++)
             for (size_t r = 0; r < row_panels; r++)
-                if (!b->settled && !rows[r].settled)
+                if (!b->irregular && !rows[r].irregular)
                     ulp_wide_tile_add(worker->sums + r * sums_size, plan, &rows[r], b, block);
         for (size_t r = 0; r < row_panels; r++) {
             enum ulp_status status =

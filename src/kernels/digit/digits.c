@@ -395,13 +395,13 @@ void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *
                       const struct ulp_factor *factor, size_t batch)
 {
     const bool floats = factor->tensor->element == ULP_ELEMENT_F32;
-    panel->settled = true;
+    panel->irregular = true;
     if (!floats)
         scan_panel(panel, factor, batch, plan->k);
     for (size_t i = 0; i < panel->count; i++) {
         if (floats)
             panel->lines[i] = ulp_wide_scan(factor, batch, panel->first + i, plan->k);
-        panel->settled &= panel->lines[i].irregular;
+        panel->irregular &= panel->lines[i].irregular;
     }
     if (plan->special)
         ulp_wide_sort(panel, plan, factor, batch);
@@ -412,7 +412,7 @@ void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
                   const struct ulp_factor *factor, size_t batch)
 {
     int64_t sums[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2] = {{0}};
-    if (panel->settled)
+    if (panel->irregular)
         return;
     struct stretch stretch = {.tensor = factor->tensor,
                               .offset = factor->k_offset,

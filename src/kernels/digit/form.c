@@ -152,9 +152,9 @@ static enum ulp_status allocate_digits(struct ulp_wide_form *form, struct ulp_bu
     bool exact = true;
     for (size_t i = 0; i < panels; i++) {
         const struct ulp_wide_panel *panel = &form->panels[i];
-        bytes += panel->settled ? 0
-                                : (size_t)panel->digits * form->base.k_count * panel->width *
-                                      sizeof *panel->data;
+        bytes += panel->irregular ? 0
+                                  : (size_t)panel->digits * form->base.k_count * panel->width *
+                                        sizeof *panel->data;
         half_count += rows * panel->width;
         digits = panel->digits > digits ? panel->digits : digits;
         exact &= panel->exact;
@@ -177,7 +177,7 @@ static enum ulp_status allocate_digits(struct ulp_wide_form *form, struct ulp_bu
         struct ulp_wide_panel *panel = &form->panels[i];
         panel->data = data;
         panel->half_sums = half_sums;
-        data += panel->settled ? 0 : (size_t)panel->digits * form->base.k_count * panel->width;
+        data += panel->irregular ? 0 : (size_t)panel->digits * form->base.k_count * panel->width;
         half_sums += rows * panel->width;
     }
     return ULP_OK;

@@ -4,7 +4,7 @@
 #define ULP_KERNELS_UNIT_WORK_H
 
 #include "kernels/operand/output.h"
-#include "kernels/unit/cover.h"
+#include "kernels/unit/column_map.h"
 
 /* The side that gives rows, and the side that gives columns. Either factor may be either: products
  * commute. */
@@ -68,9 +68,9 @@ void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t
 
 enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp_pool *pool,
                                     struct ulp_error *error);
-/* cover: of work->columns. Not for stochastic rounding of operands or results. */
+/* map: of work->columns. Not for stochastic rounding of operands or results. */
 enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
-                                     const struct ulp_unit_cover *cover, struct ulp_pool *pool,
+                                     const struct ulp_unit_column_map *map, struct ulp_pool *pool,
                                      struct ulp_error *error);
 
 #endif
