@@ -10,7 +10,7 @@
 #endif
 #include <gmp.h>
 
-#include "command.h"
+#include "cli/command.h"
 
 static const struct {
     const char *name;
