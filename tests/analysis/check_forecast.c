@@ -3,6 +3,7 @@
 #include "text_model.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void forecast(const struct text_graph *graph, const char *lane, const double *x0,
