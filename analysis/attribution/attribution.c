@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
+#include "base/budget.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/scratch.h"
@@ -109,6 +110,8 @@ void ulp_attributor_free(struct ulp_attributor *attributor)
 enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
                                      struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     attributor->folder = ulp_arena_text(attributor->memory, folder, strlen(folder));
     return attributor->folder ? ULP_OK : out_of_memory(error);
 }
@@ -362,8 +365,9 @@ enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct u
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < attributor->lane_count && status == ULP_OK; l++)
         if (!attributor->lanes[l].reason) {
+            const size_t refusals = ulp_budget_refusals(attributor->budget);
             status = sweep_lane(attributor, &attributor->lanes[l], error);
-            if (status == ULP_ERROR_MEMORY) {
+            if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(attributor->budget) > refusals) {
                 attributor->lanes[l].reason = no_memory;
                 status = ULP_OK;
             }

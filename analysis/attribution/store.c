@@ -28,6 +28,7 @@ void ulp_attribution_limit(struct ulp_attributor *attributor)
 enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                      size_t count, size_t bytes, void *out, struct ulp_error *error)
 {
+    const size_t refusals = ulp_budget_refusals(attributor->budget);
     void *memory = NULL;
     enum ulp_status status = ULP_OK;
     if (!attributor->folder && attributor->kept_bytes + count * bytes > attributor->kept_max)
@@ -35,7 +36,7 @@ enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct u
     else
         status = ulp_allocate(&memory, count, bytes, attributor->budget, "values of an attribution",
                               error);
-    if (status == ULP_ERROR_MEMORY) {
+    if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(attributor->budget) > refusals) {
         lane->reason = too_large;
         status = ULP_OK;
     }

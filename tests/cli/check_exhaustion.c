@@ -327,7 +327,8 @@ static void exhaust(size_t command, long processes, bool all_after)
 /* Most requests are for the tables of functions that a process makes when it first needs them. */
 static void make_tables(void)
 {
-    static const char *const names[] = {"mpfr:128", "mpfr:200", "mpfr:256", "fp16", "tf32", "fp32"};
+    static const char *const names[] = {"mpfr:128", "mpfr:200", "mpfr:256", "fp16",
+                                        "tf32",     "fp32",     "fp64"};
     enum { COUNT = sizeof names / sizeof *names };
     struct ulp_arithmetic lanes[COUNT];
     struct ulp_model *model;
