@@ -7,6 +7,7 @@ ulpscope_SOURCES = \
 	%D%/command_conformance.c \
 	%D%/command_mma.c \
 	%D%/command_ops.c \
+	%D%/command_plan.c \
 	%D%/command_run.c \
 	%D%/common.c \
 	%D%/conformance.h \
