@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
@@ -30,9 +31,14 @@ static size_t count_left(const struct ulp_search *search)
 static enum ulp_status check_cancelled(const struct ulp_search *search, struct ulp_error *error)
 {
     const struct ulp_observer *progress = search->options->progress;
-    return progress && progress->cancelled && progress->cancelled(progress->context)
-               ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled while searching a plan")
-               : ULP_OK;
+    bool cancelled = false;
+    if (progress && progress->cancelled) {
+        struct ulp_environment *paused = ulp_environment_pause();
+        cancelled = progress->cancelled(progress->context);
+        ulp_environment_resume(paused);
+    }
+    return cancelled ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled while searching a plan")
+                     : ULP_OK;
 }
 
 static enum ulp_status try_sample(struct ulp_search *search, const bool *kept, size_t sample,

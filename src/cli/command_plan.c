@@ -32,20 +32,27 @@ struct plan_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"arith", 'a', "ARITH", 0, "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
+    {"arith", 'a', "ARITH", 0,
+     "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
     {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
-     "What every graph output of every sample must meet, as --fail-above of audit takes it: sqnr_db=60 is an rms error of "
-     "1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that output. May be repeated", 0},
-    {"keep-in", OPTION_KEEP_IN, "ARITH", 0, "What nodes are kept in: fp32 (the default), tf32, bf16, ...", 0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that outputs are compared with (default mpfr:128)", 0},
+     "What every graph output of every sample must meet, as --fail-above of audit takes it: "
+     "sqnr_db=60 is an rms error of 1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that "
+     "output. May be repeated", 0},
+    {"keep-in", OPTION_KEEP_IN, "ARITH", 0,
+     "What nodes are kept in: fp32 (the default), tf32, bf16, ...", 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0,
+     "The arithmetic that outputs are compared with (default mpfr:128)", 0},
     {"validate", OPTION_VALIDATE, "FILE", 0,
-     "Samples that are not searched by, only judged with the plan found: as --inputs takes them. May be repeated", 0},
-    {"always", OPTION_ALWAYS, "PATTERN", 0, "Nodes to keep whatever happens, as --keep of audit names them; may be repeated", 0},
+     "Samples that are not searched by, only judged with the plan found, as --inputs takes them. "
+     "May be repeated", 0},
+    {"always", OPTION_ALWAYS, "PATTERN", 0,
+     "Nodes to keep whatever happens, as --keep of audit names them; may be repeated", 0},
     {"never", OPTION_NEVER, "PATTERN", 0, "Nodes not to keep; may be repeated", 0},
-    {"budget", OPTION_BUDGET, "N", 0, "Keep N nodes at most: the least error found for so many", 0},
+    {"budget", OPTION_BUDGET, "N", 0,
+     "Keep N nodes at most: the least error found for so many", 0},
     {"frontier", OPTION_FRONTIER, 0, 0,
-     "Also run plans of other sizes, and with --out write the error against the number of kept nodes as frontier.csv and "
-     "frontier.svg", 0},
+     "Also run plans of other sizes, and with --out write the error against the number of kept nodes "
+     "as frontier.csv and frontier.svg", 0},
     {"out", 'o', "FOLDER", 0, "Write plan.json, which audit --plan reads, into FOLDER", 0},
     {0},
 };

@@ -488,7 +488,8 @@ static void digest_plan(struct digest *digest)
     struct ulp_arithmetic lanes[LANE_COUNT];
     struct ulp_found found;
     char *text;
-    const struct ulp_observer observer = {.cancelled = ask_host};
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
     const struct ulp_find_sample sample = {"one", &inputs};
     const char *const tolerance = "sqnr_db=60.5";
     find_lanes(lanes);
@@ -501,6 +502,7 @@ static void digest_plan(struct digest *digest)
     CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
     CALL(ulp_arithmetic_find("fp32", &options.keep_in, e));
     CALL(ulp_plan_find(model, &options, &sample, 1, &sample, 1, &found, e));
+    ck_assert_uint_ge(told, 10);
     CALL(ulp_found_text(&found, &text, e));
     add_bytes(digest, text, strlen(text));
     CALL(ulp_found_write(&found, test_folder("plan"), e));
