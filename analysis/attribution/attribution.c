@@ -112,13 +112,13 @@ struct course {
     double *share, *gain, *condition; /* condition: a sum of squares */
 };
 
-static void add_node(void *context, size_t node, size_t round, int position,
+static void add_node(void *context, size_t node, size_t execution, int position,
                      const double *cotangents, size_t count)
 {
     struct course *course = context;
     const struct ulp_plan_node *where = &course->attributor->plan->nodes[node];
     const struct ulp_introduced *item = course->lane->introduced[node];
-    while (item && (item->round != round || item->position != position))
+    while (item && (item->execution != execution || item->position != position))
         item = item->next;
     for (size_t i = 0; item && item->count == count && i < count; i++) {
         course->share[node] += cotangents[i] * (double)item->error[i];

@@ -6,10 +6,10 @@
 
 #include "run/plan/plan.h"
 
-/* What one output of a node introduced, the round-th time it ran. */
+/* What one output of a node introduced, the execution-th time it ran. */
 struct ulp_introduced {
     struct ulp_introduced *next;
-    size_t round, count;
+    size_t execution, count;
     int position;
     float *error; /* P(p) - R(p) */
     float *gain;  /* P(p) less R(p) as it would be stored */

@@ -127,7 +127,7 @@ static void put_error(void *context, size_t node, int position, int slot, struct
     double *values = value->data;
     if (value->element != ULP_ELEMENT_F64)
         return;
-    while (item && (item->round || item->position != position))
+    while (item && (item->execution || item->position != position))
         item = item->next;
     for (size_t i = 0; item && node != trial->without && i < value->count; i++)
         values[i] += (double)item->error[i];

@@ -101,7 +101,7 @@ struct ulp_audit_node {
     /* executions over all samples: in a Loop or Scan one for each iteration, whose figures are
      * those of one tensor made of all iterations (median_ulp: of the worst). 0: no sample took this
      * branch together with the reference; there are no outputs then */
-    size_t rounds;
+    size_t executions;
     size_t output_count;
     struct ulp_audit_output *outputs;
     /* some output is not finite, although all inputs in the lane and all outputs in the reference
@@ -212,13 +212,13 @@ struct ulp_audit_lane {
     size_t poisoned_count;   /* nodes that are `poisoned` */
     /* how an arithmetic with qdq=integer differs from the same arithmetic without it, when both are
      * audited */
-    struct ulp_parting {
+    struct ulp_qdq_divergence {
         ptrdiff_t other;      /* index of the lane without it; -1: not audited */
         ptrdiff_t first;      /* first node whose results are not equal bits; -1: none */
         ptrdiff_t first_step; /* first node whose integers differ, by a quantisation step or more */
         /* over all samples: unequal integers, and all integers of node outputs */
         size_t steps, count;
-    } parting;
+    } qdq_divergence;
 };
 
 /* How much one contraction's result depends on the schedule of its sum. It is computed under a set

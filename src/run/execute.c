@@ -77,14 +77,14 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     const struct ulp_plan *plan = walk->plan;
     struct ulp_frame frame = {0};
     const size_t input_count = plan->main->input_count;
-    void *rounds = NULL, *arithmetics = NULL, *memory = NULL;
+    void *executions = NULL, *arithmetics = NULL, *memory = NULL;
     enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
     if (status == ULP_OK) {
         ulp_pool_set_root(walk->pool, walk->budget.root);
-        status = ulp_allocate_zero(&rounds, plan->node_count + 1, sizeof *walk->rounds,
-                                   &walk->budget, "rounds of nodes", error);
+        status = ulp_allocate_zero(&executions, plan->node_count + 1, sizeof *walk->executions,
+                                   &walk->budget, "executions of nodes", error);
     }
-    walk->rounds = rounds;
+    walk->executions = executions;
     if (status == ULP_OK)
         status = ulp_allocate_zero(&arithmetics, plan->lane_count, sizeof *walk->arithmetics,
                                    &walk->budget, "arithmetics", error);
@@ -143,7 +143,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
     ulp_free(walk.arithmetics);
-    ulp_free(walk.rounds);
+    ulp_free(walk.executions);
     const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
     ulp_packed_free(walk.packed);
     ulp_pool_free(walk.pool);

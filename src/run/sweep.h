@@ -6,8 +6,8 @@
 
 #include "run/plan/plan.h"
 
-/* The cotangents of one output of a node, the round-th time that it ran. */
-typedef void ulp_sweep_fn(void *context, size_t node, size_t round, int position,
+/* The cotangents of one output of a node, the execution-th time that it ran. */
+typedef void ulp_sweep_fn(void *context, size_t node, size_t execution, int position,
                           const double *cotangents, size_t count);
 
 struct ulp_sweep {

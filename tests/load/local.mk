@@ -25,3 +25,9 @@ check_recording_CPPFLAGS = $(test_cppflags)
 check_recording_LDADD = $(test_libs)
 EXTRA_DIST += tests/data/recording/polygraphy_inputs.json tests/data/recording/polygraphy_old.json \
 	tests/data/recording/polygraphy_outputs.json
+
+check_PROGRAMS += check_layer_options
+TESTS += check_layer_options
+check_layer_options_SOURCES = %D%/check_layer_options.c
+check_layer_options_CPPFLAGS = $(test_cppflags)
+check_layer_options_LDADD = $(test_libs)

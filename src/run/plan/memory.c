@@ -83,7 +83,8 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
     struct peak peak = {0};
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
-        struct peak least = {0}; /* of an If's branches; a Loop or Scan may have no round at all */
+        struct peak least = {
+            0}; /* of an If's branches; a Loop or Scan may have no iteration at all */
         for (size_t a = 0; step->bound.blocks && a < step->bound.attribute_count; a++)
             if (step->bound.blocks[a] && strcmp(step->bound.op->name, "If") == 0) {
                 struct peak inside = find_peak(plan, step->bound.blocks[a], audit, live);
