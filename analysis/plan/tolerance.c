@@ -87,7 +87,7 @@ enum ulp_status ulp_search_judge(const struct ulp_search *search,
     for (size_t o = 0; o < truth->count; o++)
         for (size_t t = 0; t < search->limit_count && status == ULP_OK; t++) {
             const struct ulp_limit *limit = &search->limits[t];
-            const char *name = truth->items[o].name;
+            const char *name = ulp_model_output(search->plan->model, o).name; /* outlives both */
             if (!limit->output || strcmp(limit->output, name) == 0)
                 status = judge_output(search, name, limit, ulp_tensor_set_find(outputs, name),
                                       &truth->items[o].tensor, out, error);
