@@ -95,23 +95,6 @@ static enum ulp_status open_trial(struct ulp_search *search, struct ulp_error *e
     return status;
 }
 
-enum ulp_status ulp_search_keep(struct ulp_search *search, const bool *kept,
-                                struct ulp_error *error)
-{
-    size_t *nodes = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *nodes),
-           count = 0;
-    if (!nodes)
-        return out_of_memory(error);
-    for (size_t n = 0; n < search->plan->node_count; n++)
-        if (kept[n])
-            nodes[count++] = n;
-    const struct ulp_keep keep = {.nodes = nodes,
-                                  .node_count = count,
-                                  .arithmetic = search->options->keep_in};
-    const struct ulp_keeps keeps = {.count = count > 0, .items = &keep};
-    return ulp_plan_keep(search->plan, 1, &keeps, error);
-}
-
 /* ---- the report ---- */
 
 static char *copy_text(struct ulp_found *found, const char *text)

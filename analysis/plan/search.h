@@ -46,7 +46,10 @@ enum ulp_status ulp_search_judge(const struct ulp_search *search,
                                  const struct ulp_tensor_set *truth, struct ulp_judgement *out,
                                  struct ulp_error *error);
 
-/* powers.c: audit every sample; truths, required, own and stored. */
+/* powers.c: the plan's lane keeps the nodes. */
+enum ulp_status ulp_search_keep(struct ulp_search *search, const bool *kept,
+                                struct ulp_error *error);
+/* Audit every sample; truths, required, own and stored. */
 enum ulp_status ulp_search_audit(struct ulp_search *search, struct ulp_error *error);
 
 /* links.c: the order in which nodes are to be released, those first whose release is expected to
@@ -62,10 +65,6 @@ enum ulp_status ulp_found_figure_set(struct ulp_found_figure *out,
 enum ulp_status ulp_search_validate(struct ulp_search *search,
                                     const struct ulp_find_sample *held_out, size_t count,
                                     struct ulp_found *found, struct ulp_error *error);
-
-/* find.c: the plan's lane keeps the nodes. */
-enum ulp_status ulp_search_keep(struct ulp_search *search, const bool *kept,
-                                struct ulp_error *error);
 
 /* entries.c: the set of nodes as patterns. */
 enum ulp_status ulp_search_entries(const struct ulp_search *search, struct ulp_found *found,
