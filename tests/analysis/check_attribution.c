@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #define LANES 4
 static const char *const lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
