@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #define LANES 4
 static const char *const lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
