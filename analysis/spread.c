@@ -40,10 +40,10 @@ size_t ulp_schedules_make(const struct ulp_arithmetic *base, struct ulp_arithmet
     return count;
 }
 
-/* Sums over the elements of one output, of every round in which its node runs. */
+/* Sums over the elements of one output, of every execution of its node. */
 struct widths {
     double max_abs, max_ulp, sum2, error2, gpu2;
-    size_t differing, nonfinite, count, rounds;
+    size_t differing, nonfinite, count, executions;
     struct ulp_range range;
 };
 
@@ -90,7 +90,7 @@ static char *copy_text(const struct ulp_spreads *spreads, const char *text)
     return ulp_arena_text(spreads->memory, text, strlen(text));
 }
 
-/* The item of a node's output: a new one in the node's first round. */
+/* The item of a node's output: a new one in the node's first execution. */
 static enum ulp_status find_item(struct spreading *spreading, const struct ulp_event *event,
                                  size_t output, size_t *item, struct ulp_error *error)
 {
@@ -137,11 +137,11 @@ static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_
     for (size_t i = 0; i < reference->count; i++)
         add_element(widths, event, output, i, other_gpu);
     ulp_range_measure(reference, format, NULL, &range);
-    if (widths->rounds)
-        ulp_range_merge(&widths->range, &range, widths->rounds, format);
+    if (widths->executions)
+        ulp_range_merge(&widths->range, &range, widths->executions, format);
     else
         widths->range = range;
-    widths->rounds++;
+    widths->executions++;
     double n = (double)widths->count;
     spread->ref_rms = widths->range.ref_rms;
     spread->width_max_abs = widths->max_abs;

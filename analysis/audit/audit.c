@@ -9,7 +9,7 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/mixed.h"
 #include "analysis/audit/overflow.h"
-#include "analysis/audit/parting.h"
+#include "analysis/audit/qdq_divergence.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
 {
@@ -26,7 +26,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
                                     .node_count = ulp_plan_node_count(plan),
                                     .first_born = -1,
                                     .first_decided = -1,
-                                    .parting = {.other = -1, .first = -1, .first_step = -1}};
+                                    .qdq_divergence = {.other = -1, .first = -1, .first_step = -1}};
     lane->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *lane->nodes);
     if (!lane->nodes)
         return ulp_auditor_memory(error);
@@ -83,7 +83,7 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
     if (status == ULP_OK)
         status = ulp_given_create(&auditor->given, plan, error);
     if (status == ULP_OK)
-        ulp_parting_prepare(audit);
+        ulp_qdq_divergence_prepare(audit);
     return status;
 }
 

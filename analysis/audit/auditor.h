@@ -11,15 +11,15 @@
 #include "base/thread.h"
 #include "run/plan/plan.h"
 
-/* What the current sample's rounds of a node gave for one output. Those of its first sample are in
- * the output already. */
+/* What the current sample's executions of a node gave for one output. Those of its first sample are
+ * in the output already. */
 struct ulp_sampled {
-    size_t rounds, samples_before;
+    size_t executions, samples_before;
     struct later_sample {
         struct ulp_metrics views[ULP_VIEW_COUNT];
         struct ulp_range range;
         struct ulp_format format;
-    } * later; /* NULL: no rounds of a later one yet */
+    } * later; /* NULL: no executions in a later one yet */
 };
 
 struct ulp_auditor {
@@ -42,7 +42,7 @@ static inline enum ulp_status ulp_auditor_memory(struct ulp_error *error)
     return ulp_fail_memory(error, "out of memory for the audit");
 }
 
-/* A round's figures, with those of the sample's rounds before. */
+/* An execution's figures, with those of the sample's executions before. */
 enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_audit_output *output,
                                       struct ulp_sampled *sampled,
                                       const struct ulp_metrics views[ULP_VIEW_COUNT],

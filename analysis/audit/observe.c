@@ -6,7 +6,7 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/divergence.h"
 #include "analysis/audit/overflow.h"
-#include "analysis/audit/parting.h"
+#include "analysis/audit/qdq_divergence.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/environment.h"
@@ -19,7 +19,7 @@ static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
 {
     const struct ulp_tensor *own = event->values[output].entire;
     return auditor->truth
-               ? ulp_truth_find(auditor->truth, event->output_names[output], event->round, own)
+               ? ulp_truth_find(auditor->truth, event->output_names[output], event->execution, own)
                : own;
 }
 
@@ -245,7 +245,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     struct ulp_audit_node *node = &lane->nodes[event->index];
     struct ulp_taint_set *taints = &auditor->taints[l];
     if (event->output_count && !event->values[(l + 1) * event->output_count].entire)
-        return ULP_OK; /* inside a branch or round the lane does not take */
+        return ULP_OK; /* inside a branch or iteration the lane does not take */
     const struct ulp_taint from = gather_taints(lane, taints, event, l, node);
     struct ulp_overflow_look look = {.from = from.overflow};
     enum ulp_status status =
@@ -271,7 +271,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             status = keep_looked(auditor, event, l, o, &looked, ranges[o], error);
     }
     auditor->diverged |= diverged;
-    node->rounds++;
+    node->executions++;
     judge_node(lane, node, &from, nonfinite, diverged);
     mark_overflow(taints, event, ulp_overflow_follow(lane, node, &look));
     return status;
@@ -298,7 +298,7 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
     status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
-            ulp_parting_measure(&auditor->audit.lanes[l], event, l);
+            ulp_qdq_divergence_measure(&auditor->audit.lanes[l], event, l);
     ulp_free(ranges);
     return status;
 }

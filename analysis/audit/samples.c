@@ -1,4 +1,4 @@
-/* Figures of a node's output over rounds and samples: the worst, the mean, the limit. */
+/* Figures of a node's output over executions and samples: the worst, the mean, the limit. */
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/overflow.h"
 #include "analysis/measure/figure.h"
@@ -25,15 +25,15 @@ enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_au
         sampled->later->format = *format;
     }
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
-        if (sampled->rounds)
+        if (sampled->executions)
             ulp_metrics_join(all[v], &views[v]);
         else
             *all[v] = views[v];
-    if (sampled->rounds)
-        ulp_range_merge(all_range, range, sampled->rounds, format);
+    if (sampled->executions)
+        ulp_range_merge(all_range, range, sampled->executions, format);
     else
         *all_range = *range;
-    sampled->rounds++;
+    sampled->executions++;
     return ULP_OK;
 }
 
@@ -75,7 +75,7 @@ static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_ou
         status = keep_later(memory, output, sampled, sample, error);
     else
         output->worst_sample = sample;
-    sampled->rounds = 0;
+    sampled->executions = 0;
     sampled->samples_before++;
     return status;
 }
@@ -101,7 +101,7 @@ enum ulp_status ulp_auditor_keep_samples(struct ulp_auditor *auditor, struct ulp
         for (size_t n = 0; n < auditor->audit.lanes[l].node_count; n++) {
             struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
             for (size_t o = 0; o < node->output_count && status == ULP_OK; o++)
-                if (auditor->sampled[l][n][o].rounds)
+                if (auditor->sampled[l][n][o].executions)
                     status = keep_sample(auditor->audit.memory, &node->outputs[o],
                                          &auditor->sampled[l][n][o], auditor->sample, error);
         }

@@ -10,10 +10,10 @@
 #include "base/names.h"
 #include "tensor/tensor.h"
 
-/* One value in one round of its node; those of a name are a list, the latest round first. */
+/* One value of one execution of its node; those of a name are a list, the latest first. */
 struct kept {
     struct ulp_tensor tensor;
-    size_t round;
+    size_t execution;
     ptrdiff_t before; /* index into kept; -1: none */
 };
 
@@ -110,7 +110,7 @@ static int number_name(struct ulp_truth *truth, const char *name)
     return number;
 }
 
-static enum ulp_status keep(struct ulp_truth *truth, const char *name, size_t round,
+static enum ulp_status keep(struct ulp_truth *truth, const char *name, size_t execution,
                             const struct ulp_tensor *value, struct ulp_error *error)
 {
     enum ulp_status status = ulp_grow(&truth->kept, truth->kept_count, &truth->kept_capacity,
@@ -124,7 +124,7 @@ static enum ulp_status keep(struct ulp_truth *truth, const char *name, size_t ro
     status = ulp_tensor_copy(&kept->tensor, value, truth->budget, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "keeping the reference model's %s", name);
-    kept->round = round;
+    kept->execution = execution;
     kept->before = truth->heads[number];
     truth->heads[number] = (ptrdiff_t)truth->kept_count++;
     return ULP_OK;
@@ -139,8 +139,8 @@ static enum ulp_status keep_outputs(void *context, const struct ulp_event *event
         for (size_t i = 0; i < truth->pair_count; i++)
             truth->pairs[i].found |= !strcmp(truth->pairs[i].original, event->output_names[o]);
         if (event->values[o].entire)
-            status =
-                keep(truth, event->output_names[o], event->round, event->values[o].entire, error);
+            status = keep(truth, event->output_names[o], event->execution, event->values[o].entire,
+                          error);
     }
     return status;
 }
@@ -151,7 +151,7 @@ struct ulp_observer ulp_truth_observer(struct ulp_truth *truth)
 }
 
 const struct ulp_tensor *ulp_truth_find(const struct ulp_truth *truth, const char *name,
-                                        size_t round, const struct ulp_tensor *like)
+                                        size_t execution, const struct ulp_tensor *like)
 {
     for (size_t i = 0; i < truth->pair_count; i++)
         if (!strcmp(truth->pairs[i].audited, name)) {
@@ -160,7 +160,7 @@ const struct ulp_tensor *ulp_truth_find(const struct ulp_truth *truth, const cha
         }
     const int number = ulp_names_find(&truth->numbers, name);
     ptrdiff_t k = number < 0 ? -1 : truth->heads[number];
-    while (k >= 0 && truth->kept[k].round != round)
+    while (k >= 0 && truth->kept[k].execution != execution)
         k = truth->kept[k].before;
     if (k < 0)
         return NULL;

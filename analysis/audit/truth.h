@@ -4,10 +4,10 @@
 
 #include <ulpscope/analysis.h>
 
-/* What the truth says of a value of the audited model, in the given round of its node; NULL: it has
- * no partner there, or one of another shape. */
+/* What the truth says of a value of the audited model, in the given execution of its node; NULL: it
+ * has no partner there, or one of another shape. */
 const struct ulp_tensor *ulp_truth_find(
-    const struct ulp_truth *truth, const char *name, size_t round,
+    const struct ulp_truth *truth, const char *name, size_t execution,
     const struct ulp_tensor *like); /* Every pair must be of values that the models computed;
                                      * ULP_ERROR_USAGE names the first that is not. */
 enum ulp_status ulp_truth_check(const struct ulp_truth *truth, const struct ulp_audit *audit,

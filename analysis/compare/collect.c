@@ -226,7 +226,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
     struct ulp_comparing *comparing = collecting->comparing;
     const size_t lanes = comparing->out->arithmetic_count;
     const struct ulp_tensor *reference = event->values[o].entire;
-    const ptrdiff_t number = ulp_compared_find(comparing, event->output_names[o], event->round);
+    const ptrdiff_t number = ulp_compared_find(comparing, event->output_names[o], event->execution);
     if (number < 0)
         return ULP_OK;
     struct ulp_compared_work *work = &comparing->work[number];

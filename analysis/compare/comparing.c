@@ -16,12 +16,12 @@ char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text
     return ulp_arena_text(comparing->out->memory, text, strlen(text));
 }
 
-ptrdiff_t ulp_round_find(const struct ulp_names *names, const char *name, size_t round)
+ptrdiff_t ulp_execution_find(const struct ulp_names *names, const char *name, size_t execution)
 {
     char full[1024];
-    if (!round)
+    if (!execution)
         return ulp_names_find(names, name);
-    if (snprintf(full, sizeof full, "%s[%zu]", name, round) >= (int)sizeof full)
+    if (snprintf(full, sizeof full, "%s[%zu]", name, execution) >= (int)sizeof full)
         return -1;
     return ulp_names_find(names, full);
 }

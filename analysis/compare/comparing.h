@@ -91,13 +91,13 @@ static inline const struct ulp_tensor *ulp_recorded(const struct ulp_compared_wo
 }
 /* A copy of text in the result's memory; NULL: there is none left. */
 char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text);
-/* The number in `names` of NAME, or of NAME[k] of a later round; -1: it is not there. */
-ptrdiff_t ulp_round_find(const struct ulp_names *names, const char *name, size_t round);
+/* The number in `names` of NAME, or of NAME[k] of a later execution; -1: it is not there. */
+ptrdiff_t ulp_execution_find(const struct ulp_names *names, const char *name, size_t execution);
 /* The number of a tensor of the comparison. */
 static inline ptrdiff_t ulp_compared_find(const struct ulp_comparing *comparing, const char *name,
-                                          size_t round)
+                                          size_t execution)
 {
-    return ulp_round_find(&comparing->numbers, name, round);
+    return ulp_execution_find(&comparing->numbers, name, execution);
 }
 /* text becomes the cause's and is freed; input may be NULL. */
 enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_cause *cause,

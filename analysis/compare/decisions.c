@@ -61,14 +61,14 @@ static bool is_equal(const struct ulp_tensor *a, const struct ulp_tensor *b)
 }
 
 static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char *name,
-                                     size_t round, const struct ulp_tensor *value,
+                                     size_t execution, const struct ulp_tensor *value,
                                      struct ulp_error *error)
 {
     const size_t size = strlen(name) + 32;
     char *full = ulp_arena_take(comparing->arena, size, 1);
     if (!full)
         return ulp_comparing_memory(error);
-    snprintf(full, size, round ? "%s[%zu]" : "%s", name, round);
+    snprintf(full, size, execution ? "%s[%zu]" : "%s", name, execution);
     enum ulp_status status =
         ulp_grow(&comparing->decisions, comparing->decision_count, &comparing->decision_capacity,
                  sizeof *comparing->decisions, ulp_comparing_budget(comparing), "decisions", error);
@@ -97,9 +97,9 @@ static enum ulp_status look_at(struct ulp_comparing *comparing, const struct ulp
     if (!decision)
         return ULP_OK;
     if (keep)
-        return keep_decision(comparing, event->output_names[o], event->round, truth, error);
+        return keep_decision(comparing, event->output_names[o], event->execution, truth, error);
     const ptrdiff_t number =
-        ulp_round_find(&comparing->decided, event->output_names[o], event->round);
+        ulp_execution_find(&comparing->decided, event->output_names[o], event->execution);
     *turned |= !is_equal(number < 0 ? NULL : &comparing->decisions[number], truth);
     return ULP_OK;
 }

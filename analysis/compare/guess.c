@@ -129,7 +129,7 @@ static void list_changes(const struct ulp_tensor *given, const struct ulp_pictur
 /* Looks at one tensor of a run and ends it there. */
 struct looking {
     const char *name;
-    size_t round;
+    size_t execution;
     const struct ulp_tensor *recorded;
     double distance; /* rms; infinite until it is known */
     bool done;
@@ -143,7 +143,8 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     (void)error;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
-        if (event->round != looking->round || strcmp(event->output_names[o], looking->name) != 0 ||
+        if (event->execution != looking->execution ||
+            strcmp(event->output_names[o], looking->name) != 0 ||
             value->count != looking->recorded->count)
             continue;
         double sum = 0;

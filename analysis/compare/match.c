@@ -92,8 +92,8 @@ static int find_value(const struct values *values, const char *name)
     return found;
 }
 
-/* "NAME[k]" of a later round: its place in the text; NULL: it is none. */
-static const char *find_round(const char *name)
+/* "NAME[k]" of a later execution: its place in the text; NULL: it is none. */
+static const char *find_execution(const char *name)
 {
     const size_t length = strlen(name);
     const char *open = strrchr(name, '[');
@@ -108,19 +108,19 @@ static const char *find_round(const char *name)
 static char *resolve(const struct ulp_comparing *comparing, const struct values *values,
                      const char *name, int *kind)
 {
-    const char *round = NULL;
+    const char *execution = NULL;
     *kind = find_value(values, name);
-    if (*kind == UNKNOWN && (round = find_round(name)) != NULL) {
-        const char *base = ulp_arena_text(comparing->arena, name, (size_t)(round - name));
+    if (*kind == UNKNOWN && (execution = find_execution(name)) != NULL) {
+        const char *base = ulp_arena_text(comparing->arena, name, (size_t)(execution - name));
         *kind = base ? find_value(values, base) : UNKNOWN;
     }
     if (*kind < 0)
         return ulp_comparing_text(comparing, name);
     const char *found = values->items[*kind].name;
-    const size_t size = strlen(found) + (round ? strlen(round) : 0) + 1;
+    const size_t size = strlen(found) + (execution ? strlen(execution) : 0) + 1;
     char *resolved = ulp_arena_take(comparing->out->memory, size, 1);
     if (resolved)
-        snprintf(resolved, size, "%s%s", found, round ? round : "");
+        snprintf(resolved, size, "%s%s", found, execution ? execution : "");
     if (values->items[*kind].constant)
         *kind = CONSTANT;
     return resolved;

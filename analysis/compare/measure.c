@@ -76,7 +76,7 @@ static int by_order(const void *a, const void *b)
 }
 
 /* Tensors in the order in which the run came to them. One that it did not come to (of a branch not
- * taken, of a round too many) is an array without a partner. */
+ * taken, of an iteration too many) is an array without a partner. */
 static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     struct ulp_comparison *out = comparing->out;

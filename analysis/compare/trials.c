@@ -124,7 +124,8 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *truth = event->values[o].entire,
                                 *value = event->values[event->output_count + o].entire;
-        const ptrdiff_t number = ulp_compared_find(comparing, event->output_names[o], event->round);
+        const ptrdiff_t number =
+            ulp_compared_find(comparing, event->output_names[o], event->execution);
         if (number < 0)
             continue;
         struct ulp_compared_work *work = &comparing->work[number];

@@ -45,7 +45,7 @@ static void add_header(struct ulp_text *out)
             ulp_text_add(out, ",%s_%s", ulp_view_names[v], ulp_figure_rows[f].name);
         ulp_text_add(out, ",%s_nonfinite,%s_worst_index", ulp_view_names[v], ulp_view_names[v]);
     }
-    ulp_text_add(out, ",weight_type,compute_type,unpaired,node_arithmetic,rounds");
+    ulp_text_add(out, ",weight_type,compute_type,unpaired,node_arithmetic,executions");
     ulp_text_add(out, "\n");
 }
 
@@ -84,7 +84,7 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                                  : ulp_type_name(node->types.weight),
                              node->types.compute, output->unpaired);
                 add_text(out, ulp_audit_node_arithmetic(&audit->lanes[l], node)->name);
-                ulp_text_add(out, ",%zu\n", node->rounds);
+                ulp_text_add(out, ",%zu\n", node->executions);
             }
     return ULP_OK;
 }

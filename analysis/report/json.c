@@ -207,8 +207,8 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
                          : ulp_json_text(ulp_type_name(node->types.weight)));
         ulp_json_set(&entry, "compute_type", ulp_json_text(node->types.compute));
     }
-    if (node->rounds != audit->sample_count)
-        ulp_json_set(&entry, "rounds", json_integer((json_int_t)node->rounds));
+    if (node->executions != audit->sample_count)
+        ulp_json_set(&entry, "executions", json_integer((json_int_t)node->executions));
     if (node->born)
         ulp_json_set(&entry, "nonfinite_born", json_true());
     if (node->poisoned)
@@ -263,16 +263,16 @@ static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
     return meaning;
 }
 
-static json_t *make_parting(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+static json_t *make_qdq_divergence(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
-    const struct ulp_parting *parting = &lane->parting;
-    json_t *parts = json_object();
-    ulp_json_set(&parts, "from", ulp_json_text(audit->lanes[parting->other].name));
-    ulp_json_set(&parts, "first", make_node_name(lane, parting->first));
-    ulp_json_set(&parts, "first_step", make_node_name(lane, parting->first_step));
-    ulp_json_set(&parts, "steps", json_integer((json_int_t)parting->steps));
-    ulp_json_set(&parts, "count", json_integer((json_int_t)parting->count));
-    return parts;
+    const struct ulp_qdq_divergence *divergence = &lane->qdq_divergence;
+    json_t *object = json_object();
+    ulp_json_set(&object, "from", ulp_json_text(audit->lanes[divergence->other].name));
+    ulp_json_set(&object, "first", make_node_name(lane, divergence->first));
+    ulp_json_set(&object, "first_step", make_node_name(lane, divergence->first_step));
+    ulp_json_set(&object, "steps", json_integer((json_int_t)divergence->steps));
+    ulp_json_set(&object, "count", json_integer((json_int_t)divergence->count));
+    return object;
 }
 
 static json_t *make_border(const struct ulp_audit_lane *lane, const struct ulp_audit_border *border)
@@ -411,8 +411,8 @@ static void put_lane(struct writer *writer, const struct ulp_audit *audit,
     put_overflows(writer, lane);
     put(writer, "first_nonfinite", make_node_name(lane, lane->first_born));
     put(writer, "first_diverged", make_node_name(lane, lane->first_decided));
-    if (lane->parting.other >= 0)
-        put(writer, "parts", make_parting(audit, lane));
+    if (lane->qdq_divergence.other >= 0)
+        put(writer, "qdq_divergence", make_qdq_divergence(audit, lane));
     if (lane->attribution.given || lane->attribution.reason)
         put(writer, "attribution", make_attribution(&lane->attribution));
     put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));

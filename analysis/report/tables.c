@@ -115,8 +115,8 @@ static const char *fit_op(const struct ulp_audit *audit, const struct ulp_audit_
 {
     char count[24] = "";
     size_t samples = audit->sample_count ? audit->sample_count : 1;
-    if (node->rounds > samples)
-        snprintf(count, sizeof count, " x%zu", (node->rounds + samples / 2) / samples);
+    if (node->executions > samples)
+        snprintf(count, sizeof count, " x%zu", (node->executions + samples / 2) / samples);
     int room = width - (int)strlen(count);
     ulp_show(buffer, size, node->op, room > 0 ? (size_t)room : 0, 0);
     return strcat(buffer, count);

@@ -41,31 +41,32 @@ static void add_types(const struct ulp_page *page, const struct ulp_audit_lane *
                      "factors\n");
 }
 
-static void add_parting(const struct ulp_page *page, const struct ulp_audit *audit,
-                        const struct ulp_audit_lane *lane)
+static void add_qdq_divergence(const struct ulp_page *page, const struct ulp_audit *audit,
+                               const struct ulp_audit_lane *lane)
 {
-    const struct ulp_parting *parting = &lane->parting;
-    if (parting->other < 0)
+    const struct ulp_qdq_divergence *divergence = &lane->qdq_divergence;
+    if (divergence->other < 0)
         return;
-    const char *other = audit->lanes[parting->other].name;
+    const char *other = audit->lanes[divergence->other].name;
     char name[ULP_SHOWN_BYTES];
-    if (parting->first < 0) {
+    if (divergence->first < 0) {
         ulp_text_add(page->out, "  equals %s in every bit\n", other);
         return;
     }
-    ulp_text_add(page->out, "  differs from %s first at node %td %s (%s)\n", other, parting->first,
-                 ulp_show(name, sizeof name, lane->nodes[parting->first].name, 60, 0),
-                 lane->nodes[parting->first].op);
-    if (parting->first_step >= 0)
+    ulp_text_add(page->out, "  differs from %s first at node %td %s (%s)\n", other,
+                 divergence->first,
+                 ulp_show(name, sizeof name, lane->nodes[divergence->first].name, 60, 0),
+                 lane->nodes[divergence->first].op);
+    if (divergence->first_step >= 0)
         ulp_text_add(page->out,
                      "    first by a whole quantisation step at node %td %s (%s); %zu of %zu "
                      "integers differ\n",
-                     parting->first_step,
-                     ulp_show(name, sizeof name, lane->nodes[parting->first_step].name, 60, 0),
-                     lane->nodes[parting->first_step].op, parting->steps, parting->count);
-    else if (parting->count)
+                     divergence->first_step,
+                     ulp_show(name, sizeof name, lane->nodes[divergence->first_step].name, 60, 0),
+                     lane->nodes[divergence->first_step].op, divergence->steps, divergence->count);
+    else if (divergence->count)
         ulp_text_add(page->out, "    only by rounding: all %zu integers are equal\n",
-                     parting->count);
+                     divergence->count);
 }
 
 /* Text under a title, broken at the width. */
@@ -128,7 +129,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_page_shares(page, lane);
     ulp_page_outputs(page, lane);
     add_types(page, lane);
-    add_parting(page, audit, lane);
+    add_qdq_divergence(page, audit, lane);
     ulp_page_overflow(page, lane);
     ulp_page_introduced(page, audit, lane);
     ulp_page_carried(page, audit, lane);
@@ -251,7 +252,7 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool c
     const struct ulp_page sheet = ulp_page_make(out, width, colour), *page = &sheet;
     size_t nodes = audit->lane_count ? audit->lanes[0].node_count : 0, idle = 0;
     for (size_t n = 0; n < nodes; n++)
-        idle += audit->lanes[0].nodes[n].rounds == 0;
+        idle += audit->lanes[0].nodes[n].executions == 0;
     for (size_t l = 0; l < audit->lane_count; l++)
         add_verdict(page, &audit->lanes[l]);
     ulp_text_add(out, "\n%s", page->bold);

@@ -101,7 +101,7 @@ struct ulp_audit_node {
     /* executions over all samples: in a Loop or Scan one for each iteration, whose figures are
      * those of one tensor made of all iterations (median_ulp: of the worst). 0: no sample took this
      * branch together with the reference; there are no outputs then */
-    size_t rounds;
+    size_t executions;
     size_t output_count;
     struct ulp_audit_output *outputs;
     /* some output is not finite, although all inputs in the lane and all outputs in the reference
@@ -212,13 +212,13 @@ struct ulp_audit_lane {
     size_t poisoned_count;   /* nodes that are `poisoned` */
     /* how an arithmetic with qdq=integer differs from the same arithmetic without it, when both are
      * audited */
-    struct ulp_parting {
+    struct ulp_qdq_divergence {
         ptrdiff_t other;      /* index of the lane without it; -1: not audited */
         ptrdiff_t first;      /* first node whose results are not equal bits; -1: none */
         ptrdiff_t first_step; /* first node whose integers differ, by a quantisation step or more */
         /* over all samples: unequal integers, and all integers of node outputs */
         size_t steps, count;
-    } parting;
+    } qdq_divergence;
 };
 
 /* How much one contraction's result depends on the schedule of its sum. It is computed under a set
@@ -348,8 +348,10 @@ ULP_API void ulp_audit_free(struct ulp_audit *audit);
  * graph, each divided by its own error. For each sample: ulp_attributor_sample with its inputs,
  * which must stay valid until the sweep; the run; ulp_attributor_sweep, which goes back through the
  * graph. At the end ulp_attributor_finish writes into the audit. Values are kept from the run to
- * the sweep, in FP32, within a third of the memory limit. Where they do not fit there are no
- * shares, and ulp_attribution.reason says so. Free with ulp_attributor_free. */
+ * the sweep, in FP32, within a third of the memory limit and half of what the run leaves of it
+ * (1 GiB without a limit). Where they do not fit there are no shares, and ulp_attribution.reason
+ * says so, unless ulp_attributor_spill has named a folder: the rest goes to a file without a name
+ * there, with equal results. Free with ulp_attributor_free. */
 struct ulp_attributor;
 ULP_API enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
                                               int thread_count, struct ulp_attributor **out,
@@ -359,6 +361,9 @@ ULP_API struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attri
 ULP_API enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
                                               const struct ulp_tensor_set *inputs,
                                               struct ulp_error *error);
+/* Before the first sample. */
+ULP_API enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
+                                             struct ulp_error *error);
 /* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
  * random ones, each in runs of its own (struct ulp_verified). */
 ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);

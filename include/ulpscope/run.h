@@ -188,7 +188,7 @@ struct ulp_event {
     size_t index, node_count;
     /* how many times this run has computed the node before: a node in a Loop or Scan is shown once
      * for each iteration */
-    size_t round;
+    size_t execution;
     const char *name, *op;
     /* its integer outputs are quantised numbers (QuantizeLinear, QLinearConv, ...), not indices */
     bool quantizes;

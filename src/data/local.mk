@@ -3,6 +3,8 @@ libcore_la_SOURCES += \
 	%D%/check_inputs.c \
 	%D%/data.h \
 	%D%/input_range.c \
+	%D%/layer_options.c \
+	%D%/layer_options.h \
 	%D%/npy.c \
 	%D%/npz.c \
 	%D%/polygraphy_json.c \

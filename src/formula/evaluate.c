@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/tuning.h"
 
 /* ---- tiles ---- */
 
@@ -194,8 +195,6 @@ static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct u
 
 /* ---- plans that are kept ---- */
 
-#define PLANS_MAX 256
-
 /* A plan in an arena of its own. One that is kept has a copy of its case. */
 static enum ulp_status make_plan(struct ulp_tape_plan **out, const struct ulp_tape_case *found,
                                  bool keeps, struct ulp_budget *budget, struct ulp_error *error)
@@ -235,7 +234,7 @@ static const struct ulp_tape_plan *find_plan(const struct ulp_tape_plans *plans,
 
 bool ulp_tape_plans_have_room(const struct ulp_tape_plans *plans)
 {
-    return plans && atomic_load(&plans->count) < PLANS_MAX &&
+    return plans && atomic_load(&plans->count) < ULP_TUNE_PLANS_MAX &&
            (!plans->budget || !plans->bytes_max ||
             ulp_budget_used(plans->budget) < plans->bytes_max);
 }

@@ -4,6 +4,7 @@
 #include "formula/evaluate.h"
 
 #include "base/cpu.h"
+#include "base/tuning.h"
 
 /* The step that reads the running value of a chain that ends with `tail`, so that the chain can go
  * on with it. */
@@ -98,9 +99,6 @@ void ulp_evaluate_chain(const struct ulp_tape_worker *worker, const struct ulp_t
     plan->chain(out, 0, worker->values[chain->input], 0, links, chain->link_count, 1, n);
 }
 
-/* Shorter runs of windows are faster one position of many rows after the other. */
-#define RUN_MIN 12
-
 ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan)
 {
     const struct ulp_tape_case *made_for = &plan->made_for;
@@ -126,7 +124,8 @@ ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan)
     for (int i = 0; i < plan->output_count; i++)
         if (plan->outputs[i].per_position)
             return NULL;
-    if (made_for->window_runs[0] < RUN_MIN && made_for->window_runs[1] < RUN_MIN)
+    if (made_for->window_runs[0] < ULP_TUNE_WINDOW_RUN_MIN &&
+        made_for->window_runs[1] < ULP_TUNE_WINDOW_RUN_MIN)
         return NULL;
     const bool sum = fold && fold->fold_kind == ULP_FOLD_SUM && !plan->sum_rule.each_step;
     if (!fold || !(sum || fold->fold_kind == ULP_FOLD_MAX || fold->fold_kind == ULP_FOLD_MIN) ||

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/tuning.h"
 #include "number/round/round.h"
 
 static enum ulp_status fail_memory(struct ulp_error *error)
@@ -325,19 +326,14 @@ static void choose_order(struct ulp_tape_plan *plan)
 
 /* Tiles form sums in sequential order or in parts (extremes do not depend on the order), many rows
  * at a time. */
-#define TILE_ROWS_MIN 8
-#define ROWS_AHEAD 64
-/* Kept values of one instruction: some of them fit in the second-level cache. */
-#define TILE_ELEMENTS 16384
-
 static bool can_tile(const struct ulp_tape_plan *plan)
 {
     const struct ulp_tape_case *made_for = &plan->made_for;
     const enum ulp_order order = plan->order.order;
     const bool wide =
         plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR;
-    if (!plan->has_folds || made_for->row_count < TILE_ROWS_MIN || made_for->row_length == 0 ||
-        plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
+    if (!plan->has_folds || made_for->row_count < ULP_TUNE_TILE_ROWS_MIN ||
+        made_for->row_length == 0 || plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
         (made_for->windows && !made_for->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {
@@ -367,18 +363,19 @@ static void choose_tiles(struct ulp_tape_plan *plan)
         if (access_of(plan, step) && step->reach == ULP_REACH_ELEMENT)
             adjacent = adjacent || access_of(plan, step)->row_step == 1;
     }
-    const size_t least = adjacent ? 64 : 16, most = adjacent ? ULP_STRIP : 64;
-    const size_t keeping = TILE_ELEMENTS / row_length;
+    const size_t least = adjacent ? ULP_TUNE_TILE_ROWS_ADJACENT : ULP_TUNE_TILE_ROWS_APART,
+                 most = adjacent ? ULP_STRIP : ULP_TUNE_TILE_ROWS_APART_MAX;
+    const size_t keeping = ULP_TUNE_TILE_ELEMENTS / row_length;
     size_t count = keeping < least || plan->phase_count == 1 ? most
                    : keeping < most                          ? keeping
                                                              : most;
     const size_t share = (row_count + worker_count - 1) / worker_count;
-    if (count > TILE_ELEMENTS / (size_t)plan->order.parts)
-        count = TILE_ELEMENTS / (size_t)plan->order.parts;
+    if (count > ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts)
+        count = ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts;
     if (count > share)
-        count = share > TILE_ROWS_MIN ? share : TILE_ROWS_MIN;
+        count = share > ULP_TUNE_TILE_ROWS_MIN ? share : ULP_TUNE_TILE_ROWS_MIN;
     plan->tile_rows = count;
-    plan->keep = plan->phase_count > 1 && count * row_length <= TILE_ELEMENTS;
+    plan->keep = plan->phase_count > 1 && count * row_length <= ULP_TUNE_TILE_ELEMENTS;
 }
 
 /* How many values are in a strip. */
@@ -391,8 +388,8 @@ static void choose_width(struct ulp_tape_plan *plan)
     /* Strips of ULP_REACH_RUN values, their operands, are as long as the width. */
     plan->rows_ahead =
         plan->has_folds || plan->made_for.windows || plan->rule.rounding == ULP_ROUND_STOCHASTIC ? 1
-        : plan->width < ROWS_AHEAD ? plan->width
-                                   : ROWS_AHEAD;
+        : plan->width < ULP_TUNE_ROWS_AHEAD ? plan->width
+                                            : ULP_TUNE_ROWS_AHEAD;
 }
 
 /* Operands that lie in memory as a strip does, and the one result that can be computed where it

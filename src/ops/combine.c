@@ -1,22 +1,22 @@
 /* Combining updates into a tensor where several may go to one place. */
 #include "ops/combine.h"
 
-/* Updates of one round name different places: round r holds each place's r-th update. */
-struct rounds {
+/* Updates of one pass name different places: pass r holds each place's r-th update. */
+struct passes {
     size_t count;
-    size_t *first; /* of each round in order; first[count] is the end */
-    size_t *order; /* updates sorted by round */
+    size_t *first; /* of each pass in order; first[count] is the end */
+    size_t *order; /* updates sorted by pass */
 };
 
-static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places,
-                                   size_t update_count, size_t place_count, struct rounds *out,
+static enum ulp_status sort_passes(struct ulp_call *call, const int64_t *places,
+                                   size_t update_count, size_t place_count, struct passes *out,
                                    struct ulp_error *error)
 {
     uint32_t *seen;
-    size_t *round;
+    size_t *pass;
     enum ulp_status status = ulp_call_take(call, place_count, sizeof *seen, &seen, error);
     if (status == ULP_OK)
-        status = ulp_call_take(call, update_count, sizeof *round, &round, error);
+        status = ulp_call_take(call, update_count, sizeof *pass, &pass, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, update_count, sizeof *out->order, &out->order, error);
     if (status == ULP_OK)
@@ -27,9 +27,9 @@ static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places,
     for (size_t u = 0; u < update_count; u++) {
         if (places[u] < 0)
             continue;
-        round[u] = seen[places[u]]++;
-        out->first[round[u] + 1]++;
-        out->count = round[u] + 1 > out->count ? round[u] + 1 : out->count;
+        pass[u] = seen[places[u]]++;
+        out->first[pass[u] + 1]++;
+        out->count = pass[u] + 1 > out->count ? pass[u] + 1 : out->count;
     }
     for (size_t r = 0; r < out->count; r++)
         out->first[r + 1] += out->first[r];
@@ -37,27 +37,27 @@ static enum ulp_status sort_rounds(struct ulp_call *call, const int64_t *places,
     status = ulp_call_take(call, out->count, sizeof *next, &next, error);
     for (size_t u = 0; status == ULP_OK && u < update_count; u++)
         if (places[u] >= 0)
-            out->order[out->first[round[u]] + next[round[u]]++] = u;
+            out->order[out->first[pass[u]] + next[pass[u]]++] = u;
     return status;
 }
 
-/* One tape run a round: rows are updates, positions the elements of a block. */
+/* One tape run a pass: rows are updates, positions the elements of a block. */
 enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *formula,
                             const struct ulp_arithmetic *arithmetic, struct ulp_tensor *out,
                             const struct ulp_tensor *updates, const int64_t *places,
                             size_t update_count, size_t run, struct ulp_error *error)
 {
-    struct rounds rounds;
+    struct passes passes;
     int64_t *old, *update;
-    enum ulp_status status = sort_rounds(call, places, update_count, out->count, &rounds, error);
+    enum ulp_status status = sort_passes(call, places, update_count, out->count, &passes, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, update_count, sizeof *old, &old, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, update_count, sizeof *update, &update, error);
-    for (size_t r = 0; status == ULP_OK && r < rounds.count; r++) {
-        size_t count = rounds.first[r + 1] - rounds.first[r];
+    for (size_t r = 0; status == ULP_OK && r < passes.count; r++) {
+        size_t count = passes.first[r + 1] - passes.first[r];
         for (size_t i = 0; i < count; i++) {
-            size_t u = rounds.order[rounds.first[r] + i];
+            size_t u = passes.order[passes.first[r] + i];
             old[i] = places[u];
             update[i] = (int64_t)(u * run);
         }

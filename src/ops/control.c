@@ -1,4 +1,5 @@
-/* If, Loop and Scan: rounds of a body, whose results are handed on or gathered along an axis. */
+/* If, Loop and Scan: iterations of a body, whose results are handed on or gathered along an axis.
+ */
 #include "ops/control.h"
 
 #include <string.h>
@@ -148,7 +149,7 @@ static enum ulp_status begin_if(struct ulp_control *control, struct ulp_error *e
     control->branch =
         find_body(call, ulp_tensor_get_int(call->in[0], 0) ? "then_branch" : "else_branch",
                   &control->graph);
-    control->round_count = 1;
+    control->iteration_count = 1;
     control->result_count = control->carried_count = call->output_count;
     return ULP_OK;
 }
@@ -168,13 +169,13 @@ static enum ulp_status begin_loop(struct ulp_control *control, struct ulp_error 
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "M or cond has another number of elements: expected 1");
     control->scan_count = call->output_count - control->carried_count;
-    control->round_count = limit ? ulp_tensor_get_int(limit, 0) : INT64_MAX;
+    control->iteration_count = limit ? ulp_tensor_get_int(limit, 0) : INT64_MAX;
     control->go_on = condition ? ulp_tensor_get_int(condition, 0) != 0 : 1;
     control->number = (struct ulp_tensor){.type = ULP_TYPE_INT64,
                                           .element = ULP_ELEMENT_I64,
                                           .count = 1,
                                           .element_bytes = 8,
-                                          .data = &control->round};
+                                          .data = &control->iteration};
     control->keep = (struct ulp_tensor){.type = ULP_TYPE_BOOL,
                                         .element = ULP_ELEMENT_BOOL,
                                         .count = 1,
@@ -215,7 +216,7 @@ static enum ulp_status begin_scan(struct ulp_control *control, struct ulp_error 
     return ULP_OK;
 }
 
-/* ---- rounds ---- */
+/* ---- iterations ---- */
 
 static bool is_scan(const struct ulp_control *control)
 {
@@ -240,7 +241,7 @@ static enum ulp_status begin_item(struct ulp_control *control, struct ulp_error 
         if (in)
             control->carried[i] = batch ? batch_item(in, control->item) : ulp_tensor_view(in);
     }
-    control->round = 0;
+    control->iteration = 0;
     if (!is_scan(control))
         return ULP_OK;
     for (size_t i = 0; i < control->scan_input_count; i++) {
@@ -254,23 +255,23 @@ static enum ulp_status begin_item(struct ulp_control *control, struct ulp_error 
             break;
         const int64_t length = control->views[i].dims[axis];
         if (i == 0)
-            control->round_count = length;
-        else if (length != control->round_count)
+            control->iteration_count = length;
+        else if (length != control->iteration_count)
             status =
                 ulp_fail(error, ULP_ERROR_INPUT, "scan input %zu has %lld steps, the first %lld", i,
-                         (long long)length, (long long)control->round_count);
+                         (long long)length, (long long)control->iteration_count);
     }
     if (status != ULP_OK || !batch || !call->in[0])
         return status;
     const int64_t given = ulp_tensor_get_int(call->in[0], control->item);
-    if (given < 0 || given > control->round_count)
+    if (given < 0 || given > control->iteration_count)
         return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens[%zu] is %lld of %lld steps",
-                        control->item, (long long)given, (long long)control->round_count);
-    control->round_count = given;
+                        control->item, (long long)given, (long long)control->iteration_count);
+    control->iteration_count = given;
     return ULP_OK;
 }
 
-/* The slices of the scan inputs for this round. */
+/* The slices of the scan inputs for this iteration. */
 static enum ulp_status take_slices(struct ulp_control *control, struct ulp_error *error)
 {
     const char *directions =
@@ -283,8 +284,8 @@ static enum ulp_status take_slices(struct ulp_control *control, struct ulp_error
         if (status == ULP_OK)
             status = take_slice(control->call, &control->slices[i], in, axis,
                                 (size_t)(list_entry(control->call, directions, i)
-                                             ? control->round_count - 1 - control->round
-                                             : control->round),
+                                             ? control->iteration_count - 1 - control->iteration
+                                             : control->iteration),
                                 error);
         control->inputs[control->carried_count + i] = &control->slices[i];
     }
@@ -315,20 +316,20 @@ static enum ulp_status end_item(struct ulp_control *control, struct ulp_error *e
     return status;
 }
 
-/* Sets body and inputs for the round to come. */
-static enum ulp_status prepare_round(struct ulp_control *control, struct ulp_error *error)
+/* Sets body and inputs for the iteration to come. */
+static enum ulp_status prepare_iteration(struct ulp_control *control, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     control->body = NULL;
     while (control->kind == ULP_CONTROL_SCAN_BATCH && control->item < control->item_count &&
-           control->round >= control->round_count) {
+           control->iteration >= control->iteration_count) {
         status = end_item(control, error);
         if (status == ULP_OK && ++control->item < control->item_count)
             status = begin_item(control, error);
         if (status != ULP_OK)
             return status;
     }
-    if (control->round >= control->round_count || !control->go_on ||
+    if (control->iteration >= control->iteration_count || !control->go_on ||
         control->item >= control->item_count)
         return ULP_OK;
     size_t first = control->kind == ULP_CONTROL_LOOP ? 2 : 0;
@@ -377,7 +378,7 @@ enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call
         status = ulp_call_take(call, out->scan_input_count, sizeof *out->views, &out->views, error);
     if (status == ULP_OK && out->item_count)
         status = begin_item(out, error);
-    return status == ULP_OK ? prepare_round(out, error) : status;
+    return status == ULP_OK ? prepare_iteration(out, error) : status;
 }
 
 enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *error)
@@ -398,8 +399,8 @@ enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *
         status = gather_part(control->call, &control->scans[i],
                              &results[control->first_result + control->carried_count + i], error);
     free_all(results, control->result_count);
-    control->round++;
-    return status == ULP_OK ? prepare_round(control, error) : status;
+    control->iteration++;
+    return status == ULP_OK ? prepare_iteration(control, error) : status;
 }
 
 /* The carried values become the node's first outputs. */
@@ -484,17 +485,17 @@ struct ulp_control_source ulp_control_input_source(const struct ulp_control *con
     struct ulp_control_source none = {-1, -1};
     size_t carried = i - (control->kind == ULP_CONTROL_LOOP ? 2 : 0);
     if (control->kind == ULP_CONTROL_LOOP && i < 2)
-        return i == 0                ? none
-               : control->round == 0 ? (struct ulp_control_source){1, -1}
-                                     : (struct ulp_control_source){-1, 0};
-    if (control->round == 0 || carried >= control->carried_count)
+        return i == 0                    ? none
+               : control->iteration == 0 ? (struct ulp_control_source){1, -1}
+                                         : (struct ulp_control_source){-1, 0};
+    if (control->iteration == 0 || carried >= control->carried_count)
         return (struct ulp_control_source){(int)(control->first_input + carried), -1};
     return (struct ulp_control_source){-1, (int)(control->first_result + carried)};
 }
 
 struct ulp_control_source ulp_control_output_source(const struct ulp_control *control, size_t i)
 {
-    if (i < control->carried_count && control->round == 0 && control->kind != ULP_CONTROL_IF)
+    if (i < control->carried_count && control->iteration == 0 && control->kind != ULP_CONTROL_IF)
         return (struct ulp_control_source){(int)(control->first_input + i), -1};
     return (struct ulp_control_source){-1, (int)(control->first_result + i)};
 }

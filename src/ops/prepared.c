@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-
-/* Shapes that change with every call make new texts with every call. */
-#define TEXTS_MAX 64
+#include "base/tuning.h"
 
 /* In memory of its own; the names, one behind the other, then the text, lie behind it. */
 struct ulp_text_tape {
@@ -65,7 +63,7 @@ enum ulp_status ulp_prepared_tape(struct ulp_prepared *prepared, const char *tex
     const struct ulp_text_tape *found = atomic_load(&prepared->texts);
     while (found && !is_of(found, text, names, operand_count, output_count))
         found = found->next;
-    *kept = found || (atomic_load(&prepared->text_count) < TEXTS_MAX &&
+    *kept = found || (atomic_load(&prepared->text_count) < ULP_TUNE_TEXTS_MAX &&
                       ulp_tape_plans_have_room(&prepared->plans));
     if (found) {
         *out = found->tape;

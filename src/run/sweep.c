@@ -4,7 +4,7 @@
 #include "ops/trace.h"
 #include "run/lane.h"
 
-/* Outputs of a node inside a body that cotangents are told of. */
+/* Outputs of a node inside a body whose cotangents are reported. */
 #define POSITIONS 8
 
 /* The course of a sweep. */
@@ -40,14 +40,17 @@ static bool is_owed(const struct ulp_sweep *sweep, const struct ulp_step *step)
     return false;
 }
 
-static void tell_outputs(const struct ulp_sweep *sweep, const struct ulp_step *step)
+static enum ulp_status notify_outputs(const struct ulp_sweep *sweep, const struct ulp_step *step,
+                                      struct ulp_error *error)
 {
-    for (size_t o = 0; o < step->output_count; o++) {
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
         const int slot = step->outputs[o];
         if (slot >= 0 && sweep->cotangents[slot])
-            sweep->node(sweep->context, step->number, 0, (int)o, sweep->cotangents[slot],
-                        sweep->values[slot].count);
+            status = sweep->node(sweep->context, step->number, 0, (int)o, sweep->cotangents[slot],
+                                 sweep->values[slot].count, error);
     }
+    return status;
 }
 
 /* A value as names: converted to FP64 on the way. */
@@ -112,8 +115,8 @@ static enum ulp_status seed_outputs(struct course *course, const struct ulp_step
     return status;
 }
 
-/* What was remembered of the bodies. Rounds are counted as the walk counts them. */
-static enum ulp_status tell_bodies(struct course *course, struct ulp_error *error)
+/* What was remembered of the bodies. Executions are counted as the walk counts them. */
+static enum ulp_status notify_bodies(struct course *course, struct ulp_error *error)
 {
     const struct ulp_sweep *sweep = course->sweep;
     const struct ulp_trace_mark *first = ulp_trace_remembered(course->trace);
@@ -122,12 +125,12 @@ static enum ulp_status tell_bodies(struct course *course, struct ulp_error *erro
         return ULP_OK;
     enum ulp_status status =
         ulp_allocate_zero(&counts, sweep->plan->node_count * POSITIONS, sizeof(size_t),
-                          sweep->budget, "rounds of nodes", error);
-    size_t *rounds = counts;
+                          sweep->budget, "executions of nodes", error);
+    size_t *executions = counts;
     for (const struct ulp_trace_mark *mark = first; mark && status == ULP_OK; mark = mark->next) {
         if (mark->position >= POSITIONS)
             continue;
-        const size_t round = rounds[mark->key * POSITIONS + (size_t)mark->position]++;
+        const size_t execution = executions[mark->key * POSITIONS + (size_t)mark->position]++;
         if (!ulp_trace_is_named(&mark->named))
             continue;
         status = ulp_allocate_zero(&memory, mark->named.count, sizeof(double), sweep->budget,
@@ -135,7 +138,8 @@ static enum ulp_status tell_bodies(struct course *course, struct ulp_error *erro
         if (status != ULP_OK)
             break;
         ulp_trace_cotangents(course->trace, &mark->named, memory);
-        sweep->node(sweep->context, mark->key, round, mark->position, memory, mark->named.count);
+        status = sweep->node(sweep->context, mark->key, execution, mark->position, memory,
+                             mark->named.count, error);
         ulp_free(memory);
     }
     ulp_free(counts);
@@ -177,7 +181,7 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     if (status == ULP_OK && derived)
         status = ulp_trace_reverse(course->trace, error);
     if (status == ULP_OK && derived)
-        status = tell_bodies(course, error);
+        status = notify_bodies(course, error);
     if (status == ULP_OK && derived)
         status = hand_on(course, step, named, error);
     for (size_t i = 0; named && outputs && i < step->input_count; i++) {
@@ -214,9 +218,12 @@ enum ulp_status ulp_sweep_run(const struct ulp_sweep *sweep, struct ulp_error *e
     for (size_t s = block->step_count; s-- > 0 && status == ULP_OK;) {
         const struct ulp_step *step = &block->steps[s];
         if (!step->folded && is_owed(sweep, step)) {
-            tell_outputs(sweep, step);
-            if (has_variable(sweep, step))
+            status = sweep->open(sweep->context, step, error);
+            if (status == ULP_OK)
+                status = notify_outputs(sweep, step, error);
+            if (status == ULP_OK && has_variable(sweep, step))
                 status = reverse_step(&course, step, error);
+            sweep->close(sweep->context, step);
         }
         for (size_t o = 0; o < step->output_count; o++)
             if (step->outputs[o] >= 0) {

@@ -69,7 +69,7 @@ static bool is_cancelled(const struct ulp_walk *walk)
 static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_frame *frame,
                                       const struct ulp_step *step,
                                       struct ulp_evaluation *evaluations,
-                                      struct ulp_told_inputs *told, struct ulp_arena *arena,
+                                      struct ulp_event_inputs *inputs, struct ulp_arena *arena,
                                       struct ulp_error *error)
 {
     struct ulp_inputs reference;
@@ -77,7 +77,8 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
     if (status == ULP_OK)
         status = ulp_lane_inputs(&frame->lanes[0], step, &reference, error);
     if (status == ULP_OK && step->bound.blocks)
-        status = ulp_walk_rounds(walk, frame, step, reference.at, evaluations, told, arena, error);
+        status =
+            ulp_walk_bodies(walk, frame, step, reference.at, evaluations, inputs, arena, error);
     for (size_t l = 0;
          l < walk->plan->lane_count && !step->folded && !step->bound.blocks && status == ULP_OK;
          l++) {
@@ -92,7 +93,7 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
             ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
     }
     if (status == ULP_OK && !step->bound.blocks)
-        status = ulp_list_inputs(walk, frame, step, told, arena, error);
+        status = ulp_list_inputs(walk, frame, step, inputs, arena, error);
     ulp_inputs_free(&reference);
     return status;
 }
@@ -119,22 +120,22 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                                  struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count;
-    double started = ulp_seconds_now(), told_before = walk->seconds_told;
+    double started = ulp_seconds_now(), shown_before = walk->seconds_shown;
     double limit = walk->cost_limit, done = fmin(walk->cost_done + step->cost, limit);
-    struct ulp_told_inputs told = {0};
+    struct ulp_event_inputs inputs = {0};
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
     if (!evaluations)
         return out_of_memory(error);
     walk->cost_limit = done;
-    enum ulp_status status = evaluate_lanes(walk, frame, step, evaluations, &told, arena, error);
+    enum ulp_status status = evaluate_lanes(walk, frame, step, evaluations, &inputs, arena, error);
     if (status == ULP_OK)
         status = ulp_reserve_check(walk->reserve_draws, error);
     walk->cost_limit = limit;
     walk->cost_done = done;
     if (status == ULP_OK) {
-        double seconds = ulp_seconds_now() - started - (walk->seconds_told - told_before);
-        walk->seconds_told += seconds;
-        status = ulp_tell(walk, frame, step, evaluations, &told, seconds, arena, error);
+        double seconds = ulp_seconds_now() - started - (walk->seconds_shown - shown_before);
+        walk->seconds_shown += seconds;
+        status = ulp_notify(walk, frame, step, evaluations, &inputs, seconds, arena, error);
     }
     for (size_t l = 0; l < lanes; l++)
         if (!frame->absent[l]) {
@@ -145,7 +146,8 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     return status;
 }
 
-/* The main graph's steps have an arena each; a body's share one, for rounds are many and short. */
+/* The main graph's steps have an arena each; a body's share one, for iterations are many and short.
+ */
 enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
                                struct ulp_error *error)
 {

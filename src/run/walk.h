@@ -17,8 +17,8 @@ struct ulp_walk {
     struct ulp_pool *pool;
     struct ulp_packed *packed;
     size_t reserve_draws;         /* before the walk */
-    size_t *rounds;               /* how often each node has been told of, by number */
-    double seconds_told;          /* sum of what observers were told */
+    size_t *executions;           /* how often each node has been shown, by number */
+    double seconds_shown;         /* sum of what observers were told */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
 
@@ -65,27 +65,27 @@ enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *l
                            struct ulp_error *error);
 
 /* What observers are told of a node's inputs: values[lane * count + input]. */
-struct ulp_told_inputs {
+struct ulp_event_inputs {
     const bool *apart; /* as in the event */
     size_t count;
     const char **names;
     struct ulp_lane_value *values;
 };
-/* tell.c: the step's own and captured inputs that are no constants. */
+/* notify.c: the step's own and captured inputs that are no constants. */
 enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame,
-                                const struct ulp_step *step, struct ulp_told_inputs *out,
+                                const struct ulp_step *step, struct ulp_event_inputs *out,
                                 struct ulp_arena *arena, struct ulp_error *error);
-enum ulp_status ulp_tell(struct ulp_walk *walk, const struct ulp_frame *frame,
-                         const struct ulp_step *step, const struct ulp_evaluation *evaluations,
-                         const struct ulp_told_inputs *inputs, double seconds,
-                         struct ulp_arena *arena, struct ulp_error *error);
+enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
+                           const struct ulp_step *step, const struct ulp_evaluation *evaluations,
+                           const struct ulp_event_inputs *inputs, double seconds,
+                           struct ulp_arena *arena, struct ulp_error *error);
 
-/* rounds.c: an If, Loop or Scan. Lanes that take the reference's branches and rounds go through the
- * bodies with it, and the node only hands the results on; for another lane it is one node. */
-enum ulp_status ulp_walk_rounds(struct ulp_walk *walk, const struct ulp_frame *frame,
+/* bodies.c: an If, Loop or Scan. Lanes that take the reference's branches and iterations go through
+ * the bodies with it, and the node only hands the results on; for another lane it is one node. */
+enum ulp_status ulp_walk_bodies(struct ulp_walk *walk, const struct ulp_frame *frame,
                                 const struct ulp_step *step,
                                 const struct ulp_tensor *const *reference_inputs,
-                                struct ulp_evaluation *evaluations, struct ulp_told_inputs *told,
+                                struct ulp_evaluation *evaluations, struct ulp_event_inputs *told,
                                 struct ulp_arena *arena, struct ulp_error *error);
 /* walk.c: every step of the block, in order. */
 enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,

@@ -1,6 +1,6 @@
 /* run and analysis: nodes inside If, Loop and Scan. Their figures are, bit for bit, those of the
- * same graph written without control flow, and the rounds of a Loop or Scan are one row. */
-#include "text_model.h"
+ * same graph written without control flow, and the iterations of a Loop or Scan are one row. */
+#include "tests/support/text_model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void expect_flat(const struct ulp_audit *nested, const struct ulp_audit *
                         found = &nested->lanes[l].nodes[i];
                 }
             ck_assert_msg(found, "%s is not there", wanted->name);
-            ck_assert_uint_eq(found->rounds, wanted->rounds);
+            ck_assert_uint_eq(found->executions, wanted->executions);
             audit_expect_same(found, wanted);
         }
 }
@@ -87,8 +87,8 @@ START_TEST(nodes_of_branches_are_those_of_the_flat_graph)
         const struct ulp_audit_node *node = audit_node(&nested, l, "if"),
                                     *idle = audit_node(&nested, l, truth ? "if/power" : "if/gate");
         const struct ulp_audit_node *last = audit_node(&nested, l, truth ? "if/soft" : "if/power");
-        ck_assert(idle->rounds == 0 && idle->output_count == 0);
-        ck_assert(node->rounds == 1 && node->outputs[0].introduced.max_abs == 0);
+        ck_assert(idle->executions == 0 && idle->output_count == 0);
+        ck_assert(node->executions == 1 && node->outputs[0].introduced.max_abs == 0);
         ck_assert(audit_same_metrics(&node->outputs[0].entire, &last->outputs[0].entire));
         ck_assert(audit_same_metrics(&node->outputs[0].entire, &node->outputs[0].carried));
         ck_assert(last->index < node->index && nested.lanes[l].first_decided < 0);
@@ -234,10 +234,10 @@ START_TEST(rounds_are_one_row)
         for (int i = 0; i < 4 && names[_i % 3][i]; i++) {
             struct ulp_audit_output joined = {0};
             char name[40];
-            for (int round = 0; round < 3; round++) {
-                snprintf(name, sizeof name, "%d/%s", round, names[_i % 3][i]);
+            for (int iteration = 0; iteration < 3; iteration++) {
+                snprintf(name, sizeof name, "%d/%s", iteration, names[_i % 3][i]);
                 const struct ulp_audit_output *output = audit_node(&flat, l, name)->outputs;
-                if (round == 0) {
+                if (iteration == 0) {
                     joined = *output;
                     continue;
                 }
@@ -249,7 +249,7 @@ START_TEST(rounds_are_one_row)
             }
             snprintf(name, sizeof name, "loop/%s", names[_i % 3][i]);
             const struct ulp_audit_node *row = audit_node(&nested, l, name);
-            ck_assert_uint_eq(row->rounds, 3);
+            ck_assert_uint_eq(row->executions, 3);
             ck_assert_uint_eq(row->output_count, 1);
             ck_assert_msg(audit_same_metrics(&row->outputs[0].single, &joined.single) &&
                               audit_same_metrics(&row->outputs[0].entire, &joined.entire) &&
@@ -260,7 +260,7 @@ START_TEST(rounds_are_one_row)
         }
         const struct ulp_audit_node *loop = audit_node(&nested, l, "loop"),
                                     *last = audit_node(&flat, l, "2/bend");
-        ck_assert(loop->rounds == 1 &&
+        ck_assert(loop->executions == 1 &&
                   audit_same_metrics(&loop->outputs[0].entire, &last->outputs[0].entire));
         ck_assert(loop->outputs[0].introduced.max_abs == 0 &&
                   loop->outputs[1].introduced.max_abs == 0);
@@ -287,13 +287,13 @@ START_TEST(samples_may_take_different_branches)
         const struct ulp_audit_output *gate = audit_node(&all, l, "if/gate")->outputs;
         const struct ulp_audit_output *a = audit_node(&one[1], l, "if/gate")->outputs,
                                       *c = audit_node(&one[2], l, "if/gate")->outputs;
-        ck_assert_uint_eq(audit_node(&all, l, "if/gate")->rounds, 2);
-        ck_assert_uint_eq(audit_node(&all, l, "first")->rounds, 3);
+        ck_assert_uint_eq(audit_node(&all, l, "if/gate")->executions, 2);
+        ck_assert_uint_eq(audit_node(&all, l, "first")->executions, 3);
         ck_assert(gate->samples->entire_mean.rms == (a->entire.rms + c->entire.rms) / 2);
         ck_assert(gate->entire.rms == fmax(a->entire.rms, c->entire.rms));
         ck_assert_uint_eq(gate->worst_sample, a->entire.rms >= c->entire.rms ? 1 : 2);
         const struct ulp_audit_node *power = audit_node(&all, l, "if/power");
-        ck_assert(power->rounds == 1 && power->outputs[0].worst_sample == 0);
+        ck_assert(power->executions == 1 && power->outputs[0].worst_sample == 0);
         ck_assert(audit_same_metrics(&power->outputs[0].entire,
                                      &audit_node(&one[0], l, "if/power")->outputs[0].entire));
     }
@@ -308,8 +308,8 @@ END_TEST
 
 static const struct text_graph negated = {"", "e", {NODE("Neg", "minus", "x", "e")}};
 
-/* A Loop in a branch planning knows, an If in the Loop that is taken in rounds 0 and 2, a Scan in
- * that If; values are captured from every level. */
+/* A Loop in a branch planning knows, an If in the Loop that is taken in iterations 0 and 2, a Scan
+ * in that If; values are captured from every level. */
 static const struct text_graph deep_scan = {
     "c e", "d f", {NODE("Add", "sum", "c e", "d"), NODE("Mul", "weigh", "d k", "f")}};
 static const struct text_graph deep_then = {"",
@@ -333,7 +333,7 @@ static const struct text_graph deep = {"x i_count",
                                        {NODE("MatMul", "first", "x w", "h"),
                                         CONTROL("If", "if", "b_yes", "z", &deep_branch, &negated),
                                         NODE("Mul", "last", "z x", "y")}};
-/* the first round by hand, as far as the Scan's sums */
+/* the first iteration by hand, as far as the Scan's sums */
 static const struct text_graph deep_flat = {
     "x i_count",
     "ff2",
@@ -345,7 +345,7 @@ static const struct text_graph deep_flat = {
 
 struct watched {
     double progress;
-    size_t events, *rounds, sums;
+    size_t events, *executions, sums;
     size_t cancel_at; /* 0: never */
     struct ulp_metrics sum[3];
 };
@@ -356,7 +356,7 @@ static enum ulp_status watch(void *context, const struct ulp_event *event, struc
     ck_assert(event->index < event->node_count && event->progress >= watched->progress &&
               event->progress <= 1 + 1e-12);
     ck_assert(event->seconds >= 0);
-    ck_assert_uint_eq(event->round, watched->rounds[event->index]++);
+    ck_assert_uint_eq(event->execution, watched->executions[event->index]++);
     watched->progress = event->progress;
     watched->events++;
     const char *end = strrchr(event->name, '/');
@@ -380,7 +380,7 @@ START_TEST(control_flow_nests)
     struct ulp_tensor_set inputs = text_inputs(model, 9, 0, true);
     struct ulp_plan *plan = text_plan(model, &inputs, 0, TEXT_LANES);
     const struct ulp_run_options options = {.thread_count = 1, .audit = true};
-    struct watched watched = {.rounds = calloc(ulp_plan_node_count(plan), sizeof(size_t))};
+    struct watched watched = {.executions = calloc(ulp_plan_node_count(plan), sizeof(size_t))};
     const struct ulp_observer observer = {.context = &watched,
                                           .node_done = watch,
                                           .cancelled = is_late};
@@ -392,7 +392,7 @@ START_TEST(control_flow_nests)
     text_audit(&deep_flat, 9, 0, true, 1, &flat);
     static const struct {
         const char *name;
-        size_t rounds;
+        size_t executions;
     } wanted[] = {{"first", 1},
                   {"if/gate", 1},
                   {"if/loop", 1},
@@ -406,8 +406,9 @@ START_TEST(control_flow_nests)
                   {"last", 1}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         const struct ulp_audit_node *node = audit_node(&nested, 0, wanted[i].name);
-        ck_assert_msg(node->rounds == wanted[i].rounds, "%s: %zu rounds", node->name, node->rounds);
-        ck_assert_uint_eq(watched.rounds[node->index], wanted[i].rounds);
+        ck_assert_msg(node->executions == wanted[i].executions, "%s: %zu executions", node->name,
+                      node->executions);
+        ck_assert_uint_eq(watched.executions[node->index], wanted[i].executions);
     }
     for (size_t i = 0; i < 3; i++) {
         char name[] = "0/sum";
@@ -418,7 +419,7 @@ START_TEST(control_flow_nests)
     audit_expect_same(audit_node(&nested, 2, "if/gate"), audit_node(&flat, 2, "if/gate"));
     /* ended at every step, and by every limit of memory */
     for (watched.cancel_at = watched.events; watched.cancel_at-- > 1;) {
-        memset(watched.rounds, 0, ulp_plan_node_count(plan) * sizeof(size_t));
+        memset(watched.executions, 0, ulp_plan_node_count(plan) * sizeof(size_t));
         watched.events = 0, watched.progress = 0;
         ck_assert_int_eq(ulp_plan_run(plan, &inputs, &options, &observer, 1, NULL, NULL, &error),
                          ULP_ERROR_CANCELLED);
@@ -432,7 +433,7 @@ START_TEST(control_flow_nests)
     }
     ck_assert_int_gt(failures, 10);
     budget.limit_bytes = 0;
-    free(watched.rounds);
+    free(watched.executions);
     ulp_audit_free(&nested);
     ulp_audit_free(&flat);
     ulp_plan_free(plan);
@@ -452,7 +453,7 @@ START_TEST(reports_say_rounds)
     FILE *file = fopen(test_folder("report.json"), "r");
     ck_assert_ptr_nonnull(file);
     while (fgets(text, sizeof text, file))
-        found += strstr(text, "\"rounds\": 3") != NULL;
+        found += strstr(text, "\"executions\": 3") != NULL;
     fclose(file);
     ck_assert_uint_eq(found, 5 * result.lane_count);
     char *line = NULL;
@@ -462,7 +463,7 @@ START_TEST(reports_say_rounds)
     for (found = 0; getline(&line, &room, file) > 0; lines++) {
         const char *last = strrchr(line, ',');
         found += strstr(line, "\"loop/") && strcmp(last, ",3\n") == 0;
-        ck_assert(lines == 0 ? strcmp(last, ",rounds\n") == 0
+        ck_assert(lines == 0 ? strcmp(last, ",executions\n") == 0
                              : strcmp(last, ",3\n") == 0 || strcmp(last, ",1\n") == 0);
     }
     fclose(file);

@@ -1,7 +1,7 @@
 /* run: the two views of an explicit Q/DQ graph. qdq=integer against sums in plain C integers with
  * the scales' three roundings, for every operator, bias and ending that is fused; what must not be
  * fused; and the measured data's INT8 networks, where the recording was made by integer kernels. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include "data/data.h"
 #include "load/load.h"
-#include "proto.h"
+#include "tests/support/proto.h"
 
 /* OTHER: INT32 with a scale that is not x_scale * w_scale */
 enum bias { NO_BIAS, INTEGER_BIAS, FLOAT_BIAS, OTHER_BIAS };
@@ -326,7 +326,7 @@ END_TEST
 
 /* The audit says what was stored, what computed, and where the views part: at the product, unless
  * nothing was fused. */
-START_TEST(the_audit_shows_types_and_parting)
+START_TEST(the_audit_shows_types_and_divergence)
 {
     static const char *const names[] = {"mpfr:128", "fp32", "fp32,qdq=integer"};
     for (int plain = 0; plain < 2; plain++) {
@@ -359,9 +359,9 @@ START_TEST(the_audit_shows_types_and_parting)
             ck_assert(types->integer == (l == 1 && !plain));
             ck_assert_str_eq(types->compute, l == 1 && !plain ? "int8" : "fp32");
         }
-        ck_assert_int_eq(audit.lanes[0].parting.other, -1);
-        ck_assert_int_eq(audit.lanes[1].parting.other, 0);
-        ck_assert_int_eq(audit.lanes[1].parting.first, plain ? -1 : (ptrdiff_t)product);
+        ck_assert_int_eq(audit.lanes[0].qdq_divergence.other, -1);
+        ck_assert_int_eq(audit.lanes[1].qdq_divergence.other, 0);
+        ck_assert_int_eq(audit.lanes[1].qdq_divergence.first, plain ? -1 : (ptrdiff_t)product);
         ulp_audit_free(&audit);
         ulp_auditor_free(auditor);
         ulp_plan_free(plan);
@@ -460,7 +460,7 @@ int main(void)
     tcase_set_timeout(tests, test_long() ? 600 : 60);
     tcase_add_loop_test(tests, integer_view_is_the_integers_own, 0, SPEC_COUNT);
     tcase_add_loop_test(tests, nothing_to_fuse_changes_nothing, 0, SPEC_COUNT);
-    tcase_add_loop_test(tests, the_audit_shows_types_and_parting, 0, SPEC_COUNT);
+    tcase_add_loop_test(tests, the_audit_shows_types_and_divergence, 0, SPEC_COUNT);
     tcase_add_loop_test(tests, networks_run_in_both_views, 0, 4);
     tcase_add_test(tests, mobilenet_agrees_with_its_recording);
     suite_add_tcase(suite, tests);

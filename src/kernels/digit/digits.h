@@ -44,7 +44,7 @@ struct ulp_wide_panel {
     int64_t *half_sums;
     uint64_t *data; /* blocks of k: [digit][k][width] */
     uint64_t *sets; /* what ulp_wide_sort found, where the plan is special */
-    bool settled;   /* every line is irregular: digits are not looked at */
+    bool irregular; /* every line is irregular: digits are not looked at */
 };
 
 /* Bytes of a panel's data and half_sums under the plan. */

@@ -219,8 +219,8 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
     size_t exact_count = 0;
     uint32_t regular = 0; /* columns, a bit each */
     make_ending(&ending, plan, a, b);
-    const bool settled = a->settled || b->settled,
-               lanes = !settled && rounds_lanes(plan, call, &ending);
+    const bool irregular = a->irregular || b->irregular,
+               lanes = !irregular && rounds_lanes(plan, call, &ending);
     for (size_t column = 0; column < b->count; column++) {
         exponents[column] = b->lines[column].exponent;
         regular |= (uint32_t) !(b->lines[column].irregular || b->lines[column].zero) << column;
@@ -230,7 +230,7 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
         if (plan->tile->integer)
             for (int p = 0; p <= ending.positions; p++)
                 constants[p] = ending.constant[p] - a->half_sums[(size_t)p * a->width + row];
-        if (!settled)
+        if (!irregular)
             plan->tile->carry(limbs, sums + row * b->width, a->width * b->width,
                               plan->tile->integer ? constants : NULL, b->half_sums,
                               ending.positions, ending.bits, b->width);

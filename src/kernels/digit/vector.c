@@ -47,10 +47,10 @@ static void measure(struct ulp_wide_panel *panel, double *scale, const struct ru
 {
     int32_t largest[ULP_WIDE_VECTOR_COLUMNS], smallest_less_1[ULP_WIDE_VECTOR_COLUMNS];
     run->plan->tile->vector->scan(largest, smallest_less_1, floats);
-    panel->settled = true;
+    panel->irregular = true;
     for (size_t c = 0; c < panel->count; c++) {
         panel->lines[c] = ulp_wide_line_of_floats(largest[c], smallest_less_1[c]);
-        panel->settled &= panel->lines[c].irregular;
+        panel->irregular &= panel->lines[c].irregular;
         scale[c] = panel->lines[c].irregular ? 0 : ldexp(1, 51 - (int)panel->lines[c].exponent);
     }
     ulp_wide_choose_digits(panel, run->plan);
@@ -102,7 +102,7 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
     enum ulp_status status = ULP_OK;
     measure(&panel, scale, run, &floats);
     const bool one_digit = panel.exact && panel.digits == 1;
-    if (!one_digit && !panel.settled) {
+    if (!one_digit && !panel.irregular) {
         void *data = scratch->data;
         if (!data)
             status =
@@ -116,9 +116,9 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
     for (size_t row = 0; row < problem->m && status == ULP_OK; row++) {
         memset(scratch->sums, 0,
                (size_t)(plan->positions + 2) * panel.width * sizeof *scratch->sums);
-        if (one_digit && !panel.settled)
+        if (one_digit && !panel.irregular)
             add_floats(scratch->sums, &panel, run, &run->rows[row], &floats, scale);
-        else if (!panel.settled)
+        else if (!panel.irregular)
             ulp_wide_tile_add(scratch->sums, plan, &run->rows[row], &panel, 0);
         status = ulp_wide_tile_store(scratch->sums, plan, run->call, 0, &run->rows[row], &panel,
                                      scratch->kulisch, error);

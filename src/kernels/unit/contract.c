@@ -39,31 +39,33 @@ static double cost_of_panels(const struct ulp_unit_work *work)
     return panels * (200 + 10 * (double)work->problem->k) + cost_of_rows(work, panels, 10, 2.4);
 }
 
-static double cost_of_cover(const struct ulp_unit_work *work, const struct ulp_unit_cover *cover)
+static double cost_of_column_map(const struct ulp_unit_work *work,
+                                 const struct ulp_unit_column_map *map)
 {
-    return 0.3 * (double)cover->plane_length * (double)cover->step +
-           cost_of_rows(work, (double)cover->place_count, 10, 2.8);
+    return 0.3 * (double)map->plane_length * (double)map->step +
+           cost_of_rows(work, (double)map->place_count, 10, 2.8);
 }
 
 /* Can the columns be read where they lie? */
-static bool find_cover(const struct ulp_unit_work *work, struct ulp_unit_cover *cover)
+static bool find_column_map(const struct ulp_unit_work *work, struct ulp_unit_column_map *map)
 {
     const struct ulp_pack *pack = &work->columns.pack;
     return work->arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
            pack->factor->tensor->element == ULP_ELEMENT_F32 &&
            !(pack->round && pack->rounding == ULP_ROUND_STOCHASTIC) &&
-           ulp_unit_cover_measure(cover, pack->factor, work->columns.count, work->problem->k);
+           ulp_unit_column_map_measure(map, pack->factor, work->columns.count, work->problem->k);
 }
 
-static enum ulp_status contract_in_place(struct ulp_unit_work *work, struct ulp_unit_cover *cover,
-                                         struct ulp_pool *pool, struct ulp_error *error)
+static enum ulp_status contract_in_place(struct ulp_unit_work *work,
+                                         struct ulp_unit_column_map *map, struct ulp_pool *pool,
+                                         struct ulp_error *error)
 {
     enum ulp_status status =
-        ulp_unit_cover_create(cover, work->columns.pack.factor, work->columns.count, &work->layout,
-                              ulp_pool_scratch(pool), error);
+        ulp_unit_column_map_create(map, work->columns.pack.factor, work->columns.count,
+                                   &work->layout, ulp_pool_scratch(pool), error);
     if (status == ULP_OK)
-        status = ulp_unit_run_inplace(work, cover, pool, error);
-    ulp_unit_cover_free(cover);
+        status = ulp_unit_run_inplace(work, map, pool, error);
+    ulp_unit_column_map_free(map);
     return status;
 }
 
@@ -73,7 +75,7 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
     const bool swappable = work->arithmetic->rounding != ULP_ROUND_STOCHASTIC;
     double best = 0;
     bool best_swapped = false, in_place = false;
-    struct ulp_unit_cover cover = {0}, best_cover = {0};
+    struct ulp_unit_column_map map = {0}, best_map = {0};
     for (int swapped = 0; swapped <= swappable; swapped++) {
         set_sides(work, swapped);
         const double panels = cost_of_panels(work);
@@ -82,14 +84,14 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
             best_swapped = swapped;
             in_place = false;
         }
-        if (!find_cover(work, &cover))
+        if (!find_column_map(work, &map))
             continue;
-        const double cost = cost_of_cover(work, &cover);
+        const double cost = cost_of_column_map(work, &map);
         if (cost < best) {
             best = cost;
             best_swapped = swapped;
             in_place = true;
-            best_cover = cover;
+            best_map = map;
         }
     }
     set_sides(work, best_swapped);
@@ -98,7 +100,7 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
     work->padding =
         (work->columns.pack.factor->padding && work->special_rows) ||
         (work->rows.pack.factor->padding && ulp_pack_may_be_special(&work->columns.pack, pool));
-    return in_place ? contract_in_place(work, &best_cover, pool, error)
+    return in_place ? contract_in_place(work, &best_map, pool, error)
                     : ulp_unit_run_panels(work, pool, error);
 }
 

@@ -20,8 +20,8 @@ struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
     };
 }
 
-float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
-                                size_t lane, float before)
+float ulp_unit_sum_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
+                             size_t lane, float before)
 {
     const size_t length = (size_t)tile->layout->unit.block, first = block * length;
     double a[32] = {0}, b[32] = {0};
@@ -66,7 +66,7 @@ static inline float convert_sum(int32_t sum, float scale, enum ulp_unit_output o
     return round_to_half(ulp_unit_float(ulp_unit_bits(x) | ((int32_t)x != sum)) * scale);
 }
 
-/* A term as an integer. Lanes that will be settled may hold anything here: what C does not define
+/* A term as an integer. Lanes left to the oracle may hold anything here: what C does not define
  * is kept away, and 16 such terms stay inside int32. */
 static inline int32_t truncate_term(float x)
 {
@@ -81,7 +81,7 @@ struct lanes {
     int32_t e[COLUMNS];
     float up[COLUMNS], down[COLUMNS]; /* 2^(F - e), 2^(e - F) */
     int32_t sum[COLUMNS];
-    uint32_t slow; /* lanes to settle */
+    uint32_t slow; /* lanes left to the oracle */
 };
 
 static void raise_exponents(int16_t *restrict top, int16_t a, const int16_t *restrict b)
@@ -197,7 +197,7 @@ static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
         write_lost(after, lost);
         lanes.slow &= ~lost_lanes(lost);
         if (lanes.slow) {
-            settle_lanes(tile, row, block, lane, 0, lanes.slow, c, after);
+            sum_lanes_by_oracle(tile, row, block, lane, 0, lanes.slow, c, after);
             lost = read_lost(after);
         }
         memcpy(c, after, sizeof after);

@@ -12,7 +12,7 @@
  *   - scaling by 2^(F - e) is exact or leaves a magnitude below 1.
  *   - a term is below 2^(F + 2) <= 2^27, and 16 of them stay below 2^31; every other addition is
  *   checked for overflow.
- * Lanes outside of these conditions are settled one by one through the oracle. Lanes that meet NaN
+ * Lanes outside of these conditions are summed one by one by the oracle. Lanes that meet NaN
  * or Inf are decided all at once by masks: see unit/special_template.h. */
 #ifndef ULP_KERNELS_UNIT_FAST_H
 #define ULP_KERNELS_UNIT_FAST_H
@@ -156,14 +156,14 @@ static inline float ulp_unit_float(uint32_t bits)
 struct ulp_unit_limits {
     int fraction_bits;
     int lowest;  /* e is raised to this: the floor, or where scaling still works */
-    int low;     /* a block that holds a term and has e below this is settled by the oracle, */
+    int low;     /* a block that holds a term and has e below this is summed by the oracle, */
     int high;    /* or above this */
     int c_field; /* the smallest biased exponent c reads */
 };
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
 
 /* One lane's block by the oracle; lane: the place and the column in it. */
-float ulp_unit_settle_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
-                                size_t lane, float before);
+float ulp_unit_sum_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
+                             size_t lane, float before);
 
 #endif

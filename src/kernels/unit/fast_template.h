@@ -160,7 +160,7 @@ INLINE void end_block(struct chain *chain, const struct ulp_unit_tile *tile,
         op_store(before + W, chain->high);
         op_store(after, d_low);
         op_store(after + W, d_high);
-        settle_lanes(tile, row, block, place, column, slow, before, after);
+        sum_lanes_by_oracle(tile, row, block, place, column, slow, before, after);
         d_low = op_load(after);
         d_high = op_load(after + W);
         chain->lost = read_both(d_low, d_high, column);

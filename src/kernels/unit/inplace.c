@@ -1,6 +1,6 @@
 /* Contractions on a matrix unit without packing columns: convolutions, and few rows by a matrix. A
  * batch's part of the tensor is decoded once into planes, from which every k reads its columns
- * where they lie (see unit/cover.h); panels would decode an element once for every k that uses
+ * where they lie (see unit/column_map.h); panels would decode an element once for every k that uses
  * it. Items that meet NaN or Inf take panels after all. */
 #include <string.h>
 
@@ -8,17 +8,17 @@
 #include "base/error.h"
 #include "kernels/unit/work.h"
 #include "number/round/round.h"
+#include "base/tuning.h"
 
 enum {
     COLUMNS = ULP_UNIT_COLUMNS,
-    PART = 1024,     /* of a plane, decoded at a time */
     PLACES_MAX = 16, /* summed at a time */
 };
 
 /* Everything the workers share. */
 struct inplace {
     const struct ulp_unit_work *work;
-    const struct ulp_unit_cover *cover;
+    const struct ulp_unit_column_map *map;
     size_t parts;                                          /* of one plane */
     size_t item_rows, item_places, row_items, place_items; /* of an item; items of a batch */
     size_t places_max;                                     /* of one tile */
@@ -84,7 +84,7 @@ __attribute__((target("avx2"))) static void gather_avx2(float *x, const float *s
 static void gather_part(const struct inplace *inplace, float *x, const float *source, size_t start,
                         size_t count)
 {
-    const size_t step = (size_t)inplace->cover->step, extent = inplace->cover->extent;
+    const size_t step = (size_t)inplace->map->step, extent = inplace->map->extent;
     size_t there = start < extent ? (extent - start + step - 1) / step : 0;
     there = there < count ? there : count;
     if (step == 1 && there > 0)
@@ -105,7 +105,7 @@ static bool find_exponents(const struct inplace *inplace, int16_t *exponent, con
 {
     const struct ulp_unit_work *work = inplace->work;
     const int emin = ulp_unit_input(&work->layout.unit)->emin;
-    const size_t extent = inplace->cover->extent,
+    const size_t extent = inplace->map->extent,
                  there = extent - start < count ? extent - start : count;
     const size_t whole = there - there % COLUMNS;
     bool finite = work->instance->find_exponents(exponent, source + start, whole, emin);
@@ -121,15 +121,15 @@ static bool find_exponents(const struct inplace *inplace, int16_t *exponent, con
 static size_t first_element(const struct inplace *inplace, size_t batch)
 {
     const int64_t *offset = inplace->work->columns.pack.factor->batch_offset;
-    return (size_t)((offset ? offset[batch] : 0) + inplace->cover->first);
+    return (size_t)((offset ? offset[batch] : 0) + inplace->map->first);
 }
 
 /* Is a batch's part of the tensor its value plane? */
 static bool reads_tensor(const struct inplace *inplace)
 {
-    const struct ulp_unit_cover *cover = inplace->cover;
+    const struct ulp_unit_column_map *map = inplace->map;
     const struct ulp_pack *pack = &inplace->work->columns.pack;
-    return cover->step == 1 && cover->inside && !pack->round;
+    return map->step == 1 && map->inside && !pack->round;
 }
 
 static enum ulp_status decode_parts(void *context, size_t first, size_t last, int worker,
@@ -138,17 +138,18 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
     (void)worker, (void)error;
     const struct inplace *inplace = context;
     const struct ulp_unit_work *work = inplace->work;
-    const struct ulp_unit_cover *cover = inplace->cover;
+    const struct ulp_unit_column_map *map = inplace->map;
     const struct ulp_pack *pack = &work->columns.pack;
     const int emin = ulp_unit_input(&work->layout.unit)->emin;
-    const size_t step = (size_t)cover->step;
+    const size_t step = (size_t)map->step;
     for (size_t item = first; item < last; item++) {
-        const size_t part = item % inplace->parts * PART, plane = item / inplace->parts % step;
+        const size_t part = item % inplace->parts * ULP_TUNE_UNIT_DECODED,
+                     plane = item / inplace->parts % step;
         const size_t group_batch = item / inplace->parts / step,
                      batch = inplace->batch_first + group_batch;
-        const size_t left = cover->plane_length - part, count = left < PART ? left : PART;
-        const size_t place =
-            group_batch * inplace->plane_total + plane * cover->plane_length + part;
+        const size_t left = map->plane_length - part,
+                     count = left < ULP_TUNE_UNIT_DECODED ? left : ULP_TUNE_UNIT_DECODED;
+        const size_t place = group_batch * inplace->plane_total + plane * map->plane_length + part;
         const size_t offset = first_element(inplace, batch);
         const float *source = (const float *)pack->factor->tensor->data + offset;
         float *const value = inplace->value + place;
@@ -178,7 +179,7 @@ static float *find_values(const struct inplace *inplace, size_t group_batch)
 static bool is_special(const struct inplace *inplace, size_t group_batch,
                        const struct ulp_unit_rows *rows, size_t row_count)
 {
-    const size_t parts = inplace->parts * (size_t)inplace->cover->step;
+    const size_t parts = inplace->parts * (size_t)inplace->map->step;
     return memchr(inplace->special + group_batch * parts, 1, parts) ||
            memchr(rows->special, 1, row_count * inplace->work->layout.block_count);
 }
@@ -189,12 +190,12 @@ static void contract_by_panels(const struct inplace *inplace, const struct scrat
                                size_t place_first, size_t place_last)
 {
     const struct ulp_unit_work *work = inplace->work;
-    const size_t last = inplace->cover->column[place_last];
+    const size_t last = inplace->map->column[place_last];
     tile.panel = scratch->panel;
     tile.slot_offset = work->layout.panel_offset;
     tile.place = &(const int64_t){0};
     tile.place_count = 1;
-    for (size_t column = inplace->cover->column[place_first]; column < last; column += COLUMNS) {
+    for (size_t column = inplace->map->column[place_first]; column < last; column += COLUMNS) {
         const struct ulp_pack_range range = {.batch = batch,
                                              .line = column,
                                              .line_count =
@@ -211,17 +212,15 @@ static void contract_by_panels(const struct inplace *inplace, const struct scrat
 /* line = a row's sums of `place_count` places, without the lanes between columns, and 0 for -0.
  * Copies whole vectors: what is too much is written over by the next run, or lies beyond the
  * last. */
-static inline __attribute__((always_inline)) void compress_runs(float *restrict line,
-                                                                const struct ulp_unit_cover *cover,
-                                                                size_t place_first,
-                                                                size_t place_count,
-                                                                const float *restrict total)
+static inline __attribute__((always_inline)) void compress_runs(
+    float *restrict line, const struct ulp_unit_column_map *map, size_t place_first,
+    size_t place_count, const float *restrict total)
 {
     enum { VECTOR = 16 };
     for (size_t i = 0; i < place_count; i++, total += COLUMNS)
-        for (size_t r = cover->run_first[place_first + i];
-             r < cover->run_first[place_first + i + 1]; r++) {
-            const struct ulp_unit_run run = cover->runs[r];
+        for (size_t r = map->run_first[place_first + i]; r < map->run_first[place_first + i + 1];
+             r++) {
+            const struct ulp_unit_run run = map->runs[r];
             for (size_t lane = 0; lane < run.count; lane += VECTOR)
                 for (size_t j = lane; j < lane + VECTOR; j++)
                     line[j] = total[run.lane + j] + 0.0f;
@@ -231,11 +230,11 @@ static inline __attribute__((always_inline)) void compress_runs(float *restrict 
 
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("avx2"))) static void compress_avx2(float *line,
-                                                          const struct ulp_unit_cover *cover,
+                                                          const struct ulp_unit_column_map *map,
                                                           size_t place_first, size_t place_count,
                                                           const float *total)
 {
-    compress_runs(line, cover, place_first, place_count, total);
+    compress_runs(line, map, place_first, place_count, total);
 }
 #endif
 
@@ -244,11 +243,11 @@ static void compress_lanes(const struct inplace *inplace, float *line, size_t pl
 {
 #if defined(__x86_64__) && defined(__GNUC__)
     if (inplace->work->instance != &ulp_unit_c) {
-        compress_avx2(line, inplace->cover, place_first, place_count, total);
+        compress_avx2(line, inplace->map, place_first, place_count, total);
         return;
     }
 #endif
-    compress_runs(line, inplace->cover, place_first, place_count, total);
+    compress_runs(line, inplace->map, place_first, place_count, total);
 }
 
 /* The sums of the rows and of tile->place_count places from place_first on, to their places in the
@@ -258,11 +257,11 @@ static void store_places(const struct inplace *inplace, const struct scratch *sc
                          size_t place_first)
 {
     const struct ulp_unit_work *work = inplace->work;
-    const struct ulp_unit_cover *cover = inplace->cover;
+    const struct ulp_unit_column_map *map = inplace->map;
     const int64_t base =
         work->problem->out_batch_offset ? work->problem->out_batch_offset[batch] : 0;
-    const size_t column = cover->column[place_first],
-                 count = cover->column[place_first + tile->place_count] - column;
+    const size_t column = map->column[place_first],
+                 count = map->column[place_first + tile->place_count] - column;
     const int64_t *out = work->columns.out_offset + column;
     for (size_t i = 0; i < tile->row_count; i++) {
         const int64_t line = base + work->rows.out_offset[row + i];
@@ -282,7 +281,7 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
     (void)error;
     const struct inplace *inplace = context;
     const struct ulp_unit_work *work = inplace->work;
-    const struct ulp_unit_cover *cover = inplace->cover;
+    const struct ulp_unit_column_map *map = inplace->map;
     struct scratch scratch;
     lay_scratch(&scratch, inplace, inplace->scratch + (size_t)worker * inplace->worker_bytes);
     for (size_t item = first; item < last; item++) {
@@ -291,7 +290,7 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
         const size_t group_batch = item / inplace->place_items / inplace->row_items;
         const size_t batch = inplace->batch_first + group_batch,
                      columns = work->shared ? 0 : group_batch;
-        const size_t rows_left = work->rows.count - row, places_left = cover->place_count - place;
+        const size_t rows_left = work->rows.count - row, places_left = map->place_count - place;
         const size_t place_end =
             place + (places_left < inplace->item_places ? places_left : inplace->item_places);
         const struct ulp_pack_range range = {.batch = batch,
@@ -308,14 +307,14 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
                                                .exponent = inplace->exponent +
                                                            columns * inplace->plane_total,
                                                .special = inplace->nothing},
-                                     .slot_offset = cover->slot_offset,
+                                     .slot_offset = map->slot_offset,
                                      .row_count = range.line_count};
         if (is_special(inplace, columns, &scratch.rows, range.line_count)) {
             contract_by_panels(inplace, &scratch, tile, batch, row, place, place_end);
             continue;
         }
         for (size_t p = place; p < place_end; p += tile.place_count) {
-            tile.place = cover->place + p;
+            tile.place = map->place + p;
             tile.place_count =
                 place_end - p < inplace->places_max ? place_end - p : inplace->places_max;
             ulp_unit_sum(work, &scratch.sums, &tile);
@@ -329,7 +328,7 @@ static enum ulp_status contract_groups(struct inplace *inplace, size_t batches_m
                                        struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_unit_work *work = inplace->work;
-    const size_t total = work->problem->batch_count, planes = (size_t)inplace->cover->step;
+    const size_t total = work->problem->batch_count, planes = (size_t)inplace->map->step;
     /* Nanoseconds, roughly: a tenth for an element to decode, and for a product. */
     const size_t lanes = inplace->item_rows * inplace->item_places * COLUMNS;
     const double item = (double)(work->problem->k + 10) * (double)lanes / 10;
@@ -340,8 +339,8 @@ static enum ulp_status contract_groups(struct inplace *inplace, size_t batches_m
             work->shared || total - batch < batches_max ? total - batch : batches_max;
         const size_t decoded = (work->shared ? 1 : inplace->batch_count) * planes * inplace->parts;
         const size_t items = inplace->batch_count * inplace->row_items * inplace->place_items;
-        status =
-            ulp_parallel_for(pool, decoded, ulp_grain(PART / 10), decode_parts, inplace, error);
+        status = ulp_parallel_for(pool, decoded, ulp_grain(ULP_TUNE_UNIT_DECODED / 10),
+                                  decode_parts, inplace, error);
         if (status == ULP_OK)
             status = ulp_parallel_for(pool, items, ulp_grain(item), contract_items, inplace, error);
     }
@@ -353,7 +352,7 @@ static enum ulp_status contract_groups(struct inplace *inplace, size_t batches_m
 static void plan_items(struct inplace *inplace, size_t threads)
 {
     const struct ulp_unit_work *work = inplace->work;
-    const size_t slots = work->layout.slot_count, places = inplace->cover->place_count;
+    const size_t slots = work->layout.slot_count, places = inplace->map->place_count;
     inplace->item_rows = ulp_unit_item_rows(work, threads);
     inplace->row_items = (work->rows.count + inplace->item_rows - 1) / inplace->item_rows;
     const size_t others = inplace->row_items * work->problem->batch_count,
@@ -361,25 +360,26 @@ static void plan_items(struct inplace *inplace, size_t threads)
     const size_t cuts = others >= wanted ? 1 : (wanted + others - 1) / others;
     inplace->item_places = (places + cuts - 1) / cuts;
     inplace->place_items = (places + inplace->item_places - 1) / inplace->item_places;
-    size_t at_once = 2 * ULP_UNIT_TILE_SLOTS / slots;
+    size_t at_once = 2 * ULP_TUNE_UNIT_TILE_SLOTS / slots;
     at_once = at_once > PLACES_MAX ? PLACES_MAX : at_once > 0 ? at_once : 1;
     inplace->places_max = at_once < inplace->item_places ? at_once : inplace->item_places;
 }
 
 enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
-                                     const struct ulp_unit_cover *cover, struct ulp_pool *pool,
+                                     const struct ulp_unit_column_map *map, struct ulp_pool *pool,
                                      struct ulp_error *error)
 {
     const size_t threads = (size_t)ulp_pool_thread_count(pool),
                  batch_total = work->problem->batch_count;
     struct inplace inplace = {.work = work,
-                              .cover = cover,
-                              .parts = (cover->plane_length + PART - 1) / PART,
-                              .plane_total = cover->plane_length * (size_t)cover->step};
+                              .map = map,
+                              .parts = (map->plane_length + ULP_TUNE_UNIT_DECODED - 1) /
+                                       ULP_TUNE_UNIT_DECODED,
+                              .plane_total = map->plane_length * (size_t)map->step};
     plan_items(&inplace, threads);
     inplace.worker_bytes = ulp_unit_align(lay_scratch(NULL, &inplace, NULL));
     const size_t plane_bytes = inplace.plane_total * (sizeof(float) + sizeof(int16_t));
-    size_t batches = ULP_UNIT_GROUP_BYTES / plane_bytes;
+    size_t batches = ULP_TUNE_UNIT_GROUP_BYTES / plane_bytes;
     batches = batches > batch_total ? batch_total : batches;
     batches = work->shared || batches == 0 ? 1 : batches;
     struct ulp_budget *budget = ulp_pool_scratch(pool);
@@ -390,7 +390,7 @@ enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
         status = ulp_allocate(&exponent, batches, inplace.plane_total * sizeof(int16_t), budget,
                               "decoded columns", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&special, batches, inplace.parts * (size_t)cover->step, budget,
+        status = ulp_allocate(&special, batches, inplace.parts * (size_t)map->step, budget,
                               "decoded columns", error);
     if (status == ULP_OK)
         status = ulp_allocate_zero(&nothing, work->layout.block_count, 1, budget, "decoded columns",

@@ -54,7 +54,7 @@ TARGET static inline __attribute__((always_inline)) struct lost lose_lanes(
 
 /* Lanes of `slow`, bit 0 being `column` of the place: after[] becomes the oracle's result from
  * before[]. One that is infinite since an addition overflowed stays so. */
-TARGET static void settle_lanes(const struct ulp_unit_tile *tile, size_t row, size_t block,
+TARGET static void sum_lanes_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
                                 size_t place, size_t column, uint32_t slow, const float *before,
                                 float *after)
 {
@@ -62,6 +62,6 @@ TARGET static void settle_lanes(const struct ulp_unit_tile *tile, size_t row, si
         if (slow >> j & 1)
             after[j] =
                 before[j] - before[j] == 0
-                    ? ulp_unit_settle_by_oracle(tile, row, block, place + column + j, before[j])
+                    ? ulp_unit_sum_by_oracle(tile, row, block, place + column + j, before[j])
                     : before[j];
 }

@@ -4,7 +4,7 @@
 #define ULP_KERNELS_UNIT_WORK_H
 
 #include "kernels/operand/output.h"
-#include "kernels/unit/cover.h"
+#include "kernels/unit/column_map.h"
 
 /* The side that gives rows, and the side that gives columns. Either factor may be either: products
  * commute. */
@@ -26,14 +26,6 @@ struct ulp_unit_work {
     bool shared;       /* every batch has the same columns */
     /* columns are neighbours in the output, and it is not rounded stochastically */
     bool out_is_run;
-};
-
-enum {
-    ULP_UNIT_ROWS_MAX = 64,            /* of an item of work */
-    ULP_UNIT_ROWS_BYTES = 512 << 10,   /* their planes stay in L2 */
-    ULP_UNIT_GROUP_BYTES = 1 << 20,    /* planes of several batches' columns together, */
-    ULP_UNIT_COLUMNS_BYTES = 16 << 20, /* and of one batch */
-    ULP_UNIT_TILE_SLOTS = 128,         /* of a panel used at a time: 24 KB, in L1 */
 };
 
 static inline size_t ulp_unit_align(size_t bytes)
@@ -68,9 +60,9 @@ void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t
 
 enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp_pool *pool,
                                     struct ulp_error *error);
-/* cover: of work->columns. Not for stochastic rounding of operands or results. */
+/* map: of work->columns. Not for stochastic rounding of operands or results. */
 enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
-                                     const struct ulp_unit_cover *cover, struct ulp_pool *pool,
+                                     const struct ulp_unit_column_map *map, struct ulp_pool *pool,
                                      struct ulp_error *error);
 
 #endif

@@ -16,7 +16,8 @@ static bool are_same(const struct ulp_instruction *a, const struct ulp_instructi
     return true;
 }
 
-static bool is_of(const struct kept_adjoint *kept, const struct ulp_tape *tape, uint64_t spread)
+static bool is_of(const struct ulp_trace_kept_adjoint *kept, const struct ulp_tape *tape,
+                  uint64_t spread)
 {
     return kept->spread == spread && kept->instruction_count == tape->instruction_count &&
            kept->operand_count == tape->operand_count && kept->output_count == tape->output_count &&
@@ -34,21 +35,22 @@ static enum ulp_status keep(struct ulp_trace *trace, const struct ulp_tape *tape
                  text = strlen(tape->text) + 1;
     void *memory;
     const enum ulp_status status =
-        ulp_allocate(&memory, 1, sizeof(struct kept_adjoint) + instructions + outputs + text,
+        ulp_allocate(&memory, 1,
+                     sizeof(struct ulp_trace_kept_adjoint) + instructions + outputs + text,
                      trace->budget, "a formula's adjoint", error);
     if (status != ULP_OK)
         return status;
-    struct kept_adjoint *kept = memory;
+    struct ulp_trace_kept_adjoint *kept = memory;
     char *rest = (char *)(kept + 1);
-    *kept = (struct kept_adjoint){.adjoint = adjoint,
-                                  .text = rest + instructions + outputs,
-                                  .instructions = (struct ulp_instruction *)rest,
-                                  .outputs = (int *)(rest + instructions),
-                                  .instruction_count = tape->instruction_count,
-                                  .operand_count = tape->operand_count,
-                                  .output_count = tape->output_count,
-                                  .spread = spread,
-                                  .next = trace->kept};
+    *kept = (struct ulp_trace_kept_adjoint){.adjoint = adjoint,
+                                            .text = rest + instructions + outputs,
+                                            .instructions = (struct ulp_instruction *)rest,
+                                            .outputs = (int *)(rest + instructions),
+                                            .instruction_count = tape->instruction_count,
+                                            .operand_count = tape->operand_count,
+                                            .output_count = tape->output_count,
+                                            .spread = spread,
+                                            .next = trace->kept};
     memcpy(kept->instructions, tape->instructions, instructions);
     memcpy(kept->outputs, tape->outputs, outputs);
     memcpy(kept->text, tape->text, text);
@@ -62,14 +64,14 @@ enum ulp_status ulp_trace_adjoint(struct ulp_trace *trace, const struct ulp_tape
 {
     struct ulp_tape *adjoint;
     bool *spreads;
-    for (const struct kept_adjoint *kept = trace->kept; kept; kept = kept->next)
+    for (const struct ulp_trace_kept_adjoint *kept = trace->kept; kept; kept = kept->next)
         if (is_of(kept, tape, spread)) {
             *out = kept->adjoint;
             return ULP_OK;
         }
     spreads = ulp_arena_take(trace->arena, (size_t)tape->output_count + 1, sizeof *spreads);
     if (!spreads)
-        return fail_trace(error);
+        return ulp_trace_fail(error);
     for (int o = 0; o < tape->output_count && o < 64; o++)
         spreads[o] = spread >> o & 1;
     enum ulp_status status = ulp_tape_adjoint(&adjoint, tape, spreads, trace->budget, error);

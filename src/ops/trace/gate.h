@@ -10,60 +10,61 @@
 #include "ops/trace.h"
 
 /* Names lie in the binade of 2^1022, which no model's values reach; ordered as their indexes. */
-#define NAME_EXPONENT 0x7FDu
-#define NO_NUMBER SIZE_MAX
+#define ULP_NAME_EXPONENT 0x7FDu
+#define ULP_NO_NUMBER SIZE_MAX
 
-static inline double name_of(size_t number)
+static inline double ulp_name_of(size_t number)
 {
-    const uint64_t bits = (uint64_t)NAME_EXPONENT << 52 | number;
+    const uint64_t bits = (uint64_t)ULP_NAME_EXPONENT << 52 | number;
     double name;
     memcpy(&name, &bits, sizeof name);
     return name;
 }
 
-/* NO_NUMBER: it is no name. */
-static inline size_t number_of(double name)
+/* ULP_NO_NUMBER: it is no name. */
+static inline size_t ulp_number_of(double name)
 {
     uint64_t bits;
     memcpy(&bits, &name, sizeof bits);
-    return bits >> 52 == NAME_EXPONENT ? (size_t)(bits & (((uint64_t)1 << 52) - 1)) : NO_NUMBER;
+    return bits >> 52 == ULP_NAME_EXPONENT ? (size_t)(bits & (((uint64_t)1 << 52) - 1))
+                                           : ULP_NO_NUMBER;
 }
 
 /* The part of a tensor that a gate reads, copied: elements from `first` on, as one dimension. */
-struct part {
+struct ulp_trace_part {
     struct ulp_tensor tensor;
     int64_t first;
     bool named;      /* some element is */
     size_t start;    /* with numbers NULL: element i has number start + i */
-    size_t *numbers; /* of each element, or NO_NUMBER */
+    size_t *numbers; /* of each element, or ULP_NO_NUMBER */
 };
 
 /* A formula's adjoint, kept for tapes that are equal. */
-struct kept_adjoint {
+struct ulp_trace_kept_adjoint {
     struct ulp_tape *adjoint;
     char *text;
     struct ulp_instruction *instructions;
     int *outputs;
     int instruction_count, operand_count, output_count;
     uint64_t spread;
-    struct kept_adjoint *next;
+    struct ulp_trace_kept_adjoint *next;
 };
 
 /* Result (row, position) of an output is number start + row * per_row + position. */
-struct result {
+struct ulp_trace_result {
     bool real;
     size_t start, per_row;
 };
 
-struct gate {
-    struct gate *before;
-    struct part *parts;
+struct ulp_trace_gate {
+    struct ulp_trace_gate *before;
+    struct ulp_trace_part *parts;
     /* a formula: adjoint != NULL */
     const struct ulp_tape *adjoint;
     struct ulp_rows rows;
     int operand_count, output_count;
     struct ulp_operand *operands; /* whose tensors are the parts' */
-    struct result *results;
+    struct ulp_trace_result *results;
     /* a contraction */
     struct ulp_contraction problem;
     size_t start; /* of its numbers, [batch][m][n] */
@@ -76,11 +77,11 @@ struct ulp_trace {
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     struct ulp_arena *arena; /* of gates */
-    struct gate *last;
+    struct ulp_trace_gate *last;
     struct ulp_trace_mark *first_mark, **end_mark;
     double *values, *cotangents;
     size_t count, capacity;
-    struct kept_adjoint *kept;
+    struct ulp_trace_kept_adjoint *kept;
 };
 
 /* names.c: room for `count` more numbers; memory until the trace is cleared, zeroed. */
@@ -88,7 +89,7 @@ enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct 
 enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
                                struct ulp_error *error);
 /* Elements low to high of a tensor. */
-enum ulp_status ulp_part_take(struct ulp_trace *trace, struct part *out,
+enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *out,
                               const struct ulp_tensor *tensor, int64_t low, int64_t high,
                               struct ulp_error *error);
 /* adjoint.c: the tape's adjoint; bit o of spread: output o lies at every position. */
@@ -97,14 +98,15 @@ enum ulp_status ulp_trace_adjoint(struct ulp_trace *trace, const struct ulp_tape
                                   struct ulp_error *error);
 
 /* What element e of the part is owed. */
-static inline void owe(struct ulp_trace *trace, const struct part *part, int64_t e, double owed)
+static inline void ulp_trace_owe(struct ulp_trace *trace, const struct ulp_trace_part *part,
+                                 int64_t e, double owed)
 {
     const size_t number = part->numbers ? part->numbers[e] : part->start + (size_t)e;
-    if (number != NO_NUMBER)
+    if (number != ULP_NO_NUMBER)
         trace->cotangents[number] += owed;
 }
 
-static inline enum ulp_status fail_trace(struct ulp_error *error)
+static inline enum ulp_status ulp_trace_fail(struct ulp_error *error)
 {
     return ulp_fail_memory(error, "out of memory for the derivatives of a node");
 }

@@ -34,7 +34,7 @@ void ulp_trace_free(struct ulp_trace *trace)
     if (!trace)
         return;
     ulp_trace_clear(trace);
-    for (struct kept_adjoint *kept = trace->kept, *next; kept; kept = next) {
+    for (struct ulp_trace_kept_adjoint *kept = trace->kept, *next; kept; kept = next) {
         next = kept->next;
         ulp_tape_free(kept->adjoint);
         ulp_free(kept);
@@ -48,7 +48,7 @@ enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct 
     size_t wanted;
     void *grown;
     if (!ulp_size_add(trace->count, count, &wanted))
-        return fail_trace(error);
+        return ulp_trace_fail(error);
     if (wanted <= trace->capacity)
         return ULP_OK;
     wanted = wanted > 2 * trace->capacity ? wanted : 2 * trace->capacity;
@@ -74,7 +74,7 @@ enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t byt
     }
     void *memory = ulp_arena_take(trace->arena, count ? count : 1, bytes);
     memcpy(out, &memory, sizeof memory);
-    return memory ? ULP_OK : fail_trace(error);
+    return memory ? ULP_OK : ulp_trace_fail(error);
 }
 
 enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
@@ -89,7 +89,7 @@ enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
     const double *from = values->data;
     for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
         trace->values[trace->count] = from[i];
-        ((double *)out->data)[i] = name_of(trace->count++);
+        ((double *)out->data)[i] = ulp_name_of(trace->count++);
     }
     return status;
 }
@@ -121,7 +121,7 @@ bool ulp_trace_is_named(const struct ulp_tensor *tensor)
 {
     const double *names = tensor->data;
     for (size_t i = 0; tensor->element == ULP_ELEMENT_F64 && i < tensor->count; i++)
-        if (number_of(names[i]) != NO_NUMBER)
+        if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
             return true;
     return false;
 }
@@ -130,14 +130,14 @@ void ulp_trace_unname(const struct ulp_trace *trace, struct ulp_tensor *tensor)
 {
     double *names = tensor->data;
     for (size_t i = 0; tensor->element == ULP_ELEMENT_F64 && i < tensor->count; i++)
-        if (number_of(names[i]) != NO_NUMBER)
-            names[i] = trace->values[number_of(names[i])];
+        if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
+            names[i] = trace->values[ulp_number_of(names[i])];
 }
 
 enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tensor **in,
                                   struct ulp_error *error)
 {
-    struct part part;
+    struct ulp_trace_part part;
     struct ulp_tensor *out;
     if (!ulp_trace_is_named(*in))
         return ULP_OK;
@@ -155,15 +155,16 @@ enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tens
 /* ---- what a gate reads ---- */
 
 /* The numbers of the part's names, which become their values. */
-static enum ulp_status read_names(struct ulp_trace *trace, struct part *part,
+static enum ulp_status read_names(struct ulp_trace *trace, struct ulp_trace_part *part,
                                   struct ulp_error *error)
 {
     double *values = part->tensor.data;
-    const size_t count = part->tensor.count, first = count ? number_of(values[0]) : NO_NUMBER;
-    bool in_order = first != NO_NUMBER;
+    const size_t count = part->tensor.count,
+                 first = count ? ulp_number_of(values[0]) : ULP_NO_NUMBER;
+    bool in_order = first != ULP_NO_NUMBER;
     for (size_t i = 0; i < count; i++) {
-        const size_t number = number_of(values[i]);
-        part->named |= number != NO_NUMBER;
+        const size_t number = ulp_number_of(values[i]);
+        part->named |= number != ULP_NO_NUMBER;
         in_order = in_order && number == first + i;
     }
     part->start = first;
@@ -173,19 +174,19 @@ static enum ulp_status read_names(struct ulp_trace *trace, struct part *part,
         if (status != ULP_OK)
             return status;
         for (size_t i = 0; i < count; i++)
-            part->numbers[i] = number_of(values[i]);
+            part->numbers[i] = ulp_number_of(values[i]);
     }
     for (size_t i = 0; part->named && i < count; i++)
-        if (number_of(values[i]) != NO_NUMBER)
-            values[i] = trace->values[number_of(values[i])];
+        if (ulp_number_of(values[i]) != ULP_NO_NUMBER)
+            values[i] = trace->values[ulp_number_of(values[i])];
     return ULP_OK;
 }
 
-enum ulp_status ulp_part_take(struct ulp_trace *trace, struct part *out,
+enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *out,
                               const struct ulp_tensor *tensor, int64_t low, int64_t high,
                               struct ulp_error *error)
 {
-    *out = (struct part){.tensor = ulp_tensor_view(tensor), .first = low};
+    *out = (struct ulp_trace_part){.tensor = ulp_tensor_view(tensor), .first = low};
     out->tensor.rank = 1;
     out->tensor.dims[0] = high - low + 1;
     out->tensor.count = (size_t)(high - low + 1);
@@ -217,7 +218,7 @@ static int compare_places(const void *a, const void *b)
 enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor **in,
                                 struct ulp_error *error)
 {
-    struct gate *gate;
+    struct ulp_trace_gate *gate;
     struct place *places;
     struct ulp_tensor *out;
     const size_t count = (*in)->count;
@@ -250,7 +251,7 @@ enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor
     for (size_t i = 0; i < count; i++) {
         gate->order[i] = places[i].index;
         trace->values[trace->count] = places[i].value;
-        ((double *)out->data)[places[i].index] = name_of(trace->count++);
+        ((double *)out->data)[places[i].index] = ulp_name_of(trace->count++);
     }
     gate->before = trace->last;
     trace->last = gate;

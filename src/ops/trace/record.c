@@ -90,7 +90,7 @@ static enum ulp_status copy_windows(struct ulp_trace *trace, struct ulp_rows *ro
 
 /* Windows leave positions out, so that what a gate reads is the whole tensor then. */
 static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_rows *rows,
-                                    struct ulp_operand *operand, struct part *part,
+                                    struct ulp_operand *operand, struct ulp_trace_part *part,
                                     struct ulp_error *error)
 {
     int64_t low = 0, high = 0;
@@ -98,7 +98,7 @@ static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_ro
         const char *constant = operand->constant;
         operand->constant =
             constant ? ulp_arena_text(trace->arena, constant, strlen(constant)) : NULL;
-        return constant && !operand->constant ? fail_trace(error) : ULP_OK;
+        return constant && !operand->constant ? ulp_trace_fail(error) : ULP_OK;
     }
     if (rows->window) {
         high = (int64_t)operand->tensor->count - 1;
@@ -138,18 +138,18 @@ static int64_t place_of(const struct ulp_operand *operand, size_t row, size_t po
 /* An element that was just computed gets a name; one that has been met already keeps it. */
 static void name_element(struct ulp_trace *trace, double *element, size_t number, size_t start)
 {
-    const size_t named = number_of(*element);
-    const bool again = named != NO_NUMBER && named >= start;
+    const size_t named = ulp_number_of(*element);
+    const bool again = named != ULP_NO_NUMBER && named >= start;
     trace->values[number] = again ? trace->values[named] : *element;
     if (!again)
-        *element = name_of(number);
+        *element = ulp_name_of(number);
 }
 
 /* by_row: the formula gives one value a row. One that it gives at every position may be written to
  * one place, which is then the first's. */
-static enum ulp_status name_results(struct ulp_trace *trace, const struct gate *gate, bool by_row,
-                                    const struct ulp_operand *output, struct result *result,
-                                    struct ulp_error *error)
+static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
+                                    bool by_row, const struct ulp_operand *output,
+                                    struct ulp_trace_result *result, struct ulp_error *error)
 {
     const size_t rows = gate->rows.row_count, length = gate->rows.row_length;
     double *elements = output->tensor->data;
@@ -193,16 +193,16 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
                                struct ulp_error *error)
 {
     const struct ulp_tape *tape = call->tape;
-    struct gate *gate;
+    struct ulp_trace_gate *gate;
     struct ulp_tape_call own = *call;
     uint64_t spread = 0;
     bool named = false, real = false;
     enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
     if (status != ULP_OK)
         return status;
-    *gate = (struct gate){.rows = *call->rows,
-                          .operand_count = tape->operand_count,
-                          .output_count = tape->output_count};
+    *gate = (struct ulp_trace_gate){.rows = *call->rows,
+                                    .operand_count = tape->operand_count,
+                                    .output_count = tape->output_count};
     if (!call->rows->row_count || !call->rows->row_length ||
         (status = ulp_trace_take(trace, (size_t)tape->operand_count, sizeof *gate->parts,
                                  &gate->parts, error)) != ULP_OK ||
@@ -242,8 +242,8 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
 /* ---- contractions ---- */
 
 static enum ulp_status take_factor(struct ulp_trace *trace, struct ulp_factor *factor,
-                                   struct part *part, size_t batches, size_t lines, size_t depth,
-                                   struct ulp_error *error)
+                                   struct ulp_trace_part *part, size_t batches, size_t lines,
+                                   size_t depth, struct ulp_error *error)
 {
     int64_t low = 0, high = 0;
     widen(&low, &high, factor->batch_offset, 0, batches);
@@ -266,7 +266,8 @@ static enum ulp_status take_factor(struct ulp_trace *trace, struct ulp_factor *f
     return status;
 }
 
-static void name_sums(struct ulp_trace *trace, struct gate *gate, const struct ulp_contraction *p)
+static void name_sums(struct ulp_trace *trace, struct ulp_trace_gate *gate,
+                      const struct ulp_contraction *p)
 {
     double *elements = p->out->data;
     const size_t start = trace->count;
@@ -284,14 +285,14 @@ enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_ari
                                    const struct ulp_contraction *problem, struct ulp_pool *pool,
                                    struct ulp_error *error)
 {
-    struct gate *gate;
+    struct ulp_trace_gate *gate;
     if (!problem->batch_count || !problem->m || !problem->n || !problem->k ||
         problem->out->element != ULP_ELEMENT_F64)
         return ulp_contract(arithmetic, problem, pool, error);
     enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
     if (status != ULP_OK)
         return status;
-    *gate = (struct gate){.problem = *problem};
+    *gate = (struct ulp_trace_gate){.problem = *problem};
     struct ulp_contraction *p = &gate->problem;
     p->packed = NULL;
     if ((status = ulp_trace_take(trace, 2, sizeof *gate->parts, &gate->parts, error)) != ULP_OK ||

@@ -2,8 +2,7 @@
  * those of the numbers that it read. */
 #include "ops/trace/gate.h"
 
-/* Elements of temporary cotangents at a time. */
-#define PIECE ((size_t)1 << 21)
+#include "base/tuning.h"
 
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, struct ulp_error *error)
 {
@@ -22,8 +21,8 @@ void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
 {
     const double *names = named->data;
     for (size_t i = 0; named->element == ULP_ELEMENT_F64 && i < named->count; i++)
-        if (number_of(names[i]) != NO_NUMBER)
-            trace->cotangents[number_of(names[i])] += cotangents[i];
+        if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
+            trace->cotangents[ulp_number_of(names[i])] += cotangents[i];
 }
 
 void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor *named,
@@ -31,8 +30,8 @@ void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor
 {
     const double *names = named->data;
     for (size_t i = 0; named->element == ULP_ELEMENT_F64 && i < named->count; i++)
-        if (number_of(names[i]) != NO_NUMBER)
-            out[i] += trace->cotangents[number_of(names[i])];
+        if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
+            out[i] += trace->cotangents[ulp_number_of(names[i])];
 }
 
 static bool is_owed(const struct ulp_trace *trace, size_t start, size_t count)
@@ -73,7 +72,7 @@ static int64_t place_of(const struct ulp_operand *operand, size_t row, size_t po
                                      : (int64_t)position * operand->position_stride);
 }
 
-static void lay_operand(const struct gate *gate, struct span *span, int i)
+static void lay_operand(const struct ulp_trace_gate *gate, struct span *span, int i)
 {
     struct ulp_operand *operand = &span->inputs[i];
     *operand = gate->operands[i];
@@ -91,10 +90,10 @@ static void lay_operand(const struct gate *gate, struct span *span, int i)
     span->views[i].dims[0] -= (int64_t)before;
 }
 
-static void lay_result(const struct ulp_trace *trace, const struct gate *gate, struct span *span,
-                       int o)
+static void lay_result(const struct ulp_trace *trace, const struct ulp_trace_gate *gate,
+                       struct span *span, int o)
 {
-    const struct result *result = &gate->results[o];
+    const struct ulp_trace_result *result = &gate->results[o];
     const int i = gate->operand_count + o;
     span->inputs[i] = (struct ulp_operand){.constant = "0"};
     if (!result->real)
@@ -107,11 +106,11 @@ static void lay_result(const struct ulp_trace *trace, const struct gate *gate, s
 }
 
 /* What the operand's elements are owed, from dense rows. */
-static void hand_on(struct ulp_trace *trace, const struct gate *gate, const struct span *span,
-                    int i, const double *owed)
+static void hand_on(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
+                    const struct span *span, int i, const double *owed)
 {
     const struct ulp_operand *operand = &gate->operands[i];
-    const struct part *part = &gate->parts[i];
+    const struct ulp_trace_part *part = &gate->parts[i];
     const size_t length = span->rows.row_length;
     for (size_t r = 0; r < span->rows.row_count; r++) {
         const size_t count = span->rows.window
@@ -119,12 +118,12 @@ static void hand_on(struct ulp_trace *trace, const struct gate *gate, const stru
                                  : length;
         for (size_t n = 0; n < count; n++) {
             const size_t p = span->rows.window ? (size_t)span->positions[n] : n;
-            owe(trace, part, place_of(operand, span->first + r, p), owed[r * length + p]);
+            ulp_trace_owe(trace, part, place_of(operand, span->first + r, p), owed[r * length + p]);
         }
     }
 }
 
-static enum ulp_status reverse_span(struct ulp_trace *trace, const struct gate *gate,
+static enum ulp_status reverse_span(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
                                     struct span *span, struct ulp_error *error)
 {
     const size_t elements = span->rows.row_count * span->rows.row_length;
@@ -157,7 +156,7 @@ static enum ulp_status reverse_span(struct ulp_trace *trace, const struct gate *
     return status;
 }
 
-static enum ulp_status reverse_tape(struct ulp_trace *trace, const struct gate *gate,
+static enum ulp_status reverse_tape(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
                                     struct ulp_error *error)
 {
     const size_t operands = (size_t)gate->operand_count, outputs = (size_t)gate->output_count,
@@ -174,14 +173,16 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, const struct gate *
         return ULP_OK;
     for (size_t i = 0; i < operands; i++)
         named += gate->parts[i].named;
-    if (!gate->rows.window && named * length * step > PIECE)
-        step = named * length < PIECE ? PIECE / (named * length) : 1;
+    if (!gate->rows.window && named * length * step > ULP_TUNE_REVERSE_ELEMENTS)
+        step = named * length < ULP_TUNE_REVERSE_ELEMENTS
+                   ? ULP_TUNE_REVERSE_ELEMENTS / (named * length)
+                   : 1;
     span.views = ulp_arena_take(trace->arena, 2 * operands + outputs, sizeof *span.views);
     span.inputs = ulp_arena_take(trace->arena, operands + outputs, sizeof *span.inputs);
     span.outputs = ulp_arena_take(trace->arena, operands, sizeof *span.outputs);
     span.positions = ulp_arena_take(trace->arena, length, sizeof *span.positions);
     if (!span.views || !span.inputs || !span.outputs || !span.positions)
-        return fail_trace(error);
+        return ulp_trace_fail(error);
     enum ulp_status status = ulp_allocate(&memory, named * step * length, sizeof *span.owed,
                                           trace->budget, "cotangents of a formula", error);
     span.owed = memory;
@@ -198,7 +199,7 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, const struct gate *
 
 /* One factor's side of a contraction: its lines, and the other factor's. */
 struct side {
-    const struct part *part;
+    const struct ulp_trace_part *part;
     const struct ulp_factor *own, *other;
     size_t lines, others;
     int64_t *line, *other_line; /* of the sums' numbers */
@@ -206,7 +207,7 @@ struct side {
     double *owed;
 };
 
-static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct gate *gate,
+static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
                                      const struct side *side, size_t batch, size_t batches,
                                      size_t first, size_t lines, struct ulp_error *error)
 {
@@ -245,7 +246,7 @@ static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct gate 
             const double *owed = side->owed + (g * lines + i) * p->k;
             for (size_t k = 0; k < p->k; k++)
                 if (!own->padding || !own->padding[at + own->k_offset[k]])
-                    owe(trace, side->part, at + own->k_offset[k], owed[k]);
+                    ulp_trace_owe(trace, side->part, at + own->k_offset[k], owed[k]);
         }
     return status;
 }
@@ -274,8 +275,8 @@ static bool make_tables(struct ulp_trace *trace, const struct ulp_contraction *p
     return true;
 }
 
-static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct gate *gate, bool second,
-                                      struct ulp_error *error)
+static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
+                                      bool second, struct ulp_error *error)
 {
     const struct ulp_contraction *p = &gate->problem;
     struct side side = {.part = &gate->parts[second],
@@ -283,11 +284,12 @@ static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct gate
                         .other = second ? &p->a : &p->b,
                         .lines = second ? p->n : p->m,
                         .others = second ? p->m : p->n};
-    const size_t most = PIECE / p->k + 1, lines = ulp_size_min(side.lines, most),
+    const size_t most = ULP_TUNE_REVERSE_ELEMENTS / p->k + 1,
+                 lines = ulp_size_min(side.lines, most),
                  batches = lines < side.lines ? 1 : ulp_size_min(p->batch_count, most / lines + 1);
     void *memory;
     if (!make_tables(trace, p, second, lines, &side))
-        return fail_trace(error);
+        return ulp_trace_fail(error);
     enum ulp_status status = ulp_allocate(&memory, batches * lines * p->k, sizeof *side.owed,
                                           trace->budget, "cotangents of a contraction", error);
     side.owed = memory;
@@ -299,7 +301,8 @@ static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct gate
     return status;
 }
 
-static enum ulp_status reverse_contraction(struct ulp_trace *trace, const struct gate *gate,
+static enum ulp_status reverse_contraction(struct ulp_trace *trace,
+                                           const struct ulp_trace_gate *gate,
                                            struct ulp_error *error)
 {
     const struct ulp_contraction *p = &gate->problem;
@@ -312,17 +315,19 @@ static enum ulp_status reverse_contraction(struct ulp_trace *trace, const struct
     return status;
 }
 
-static enum ulp_status reverse_order(struct ulp_trace *trace, const struct gate *gate)
+static enum ulp_status reverse_order(struct ulp_trace *trace, const struct ulp_trace_gate *gate)
 {
     for (size_t i = 0; i < gate->parts[0].tensor.count; i++)
-        owe(trace, &gate->parts[0], (int64_t)gate->order[i], trace->cotangents[gate->start + i]);
+        ulp_trace_owe(trace, &gate->parts[0], (int64_t)gate->order[i],
+                      trace->cotangents[gate->start + i]);
     return ULP_OK;
 }
 
 enum ulp_status ulp_trace_reverse(struct ulp_trace *trace, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    for (const struct gate *gate = trace->last; gate && status == ULP_OK; gate = gate->before)
+    for (const struct ulp_trace_gate *gate = trace->last; gate && status == ULP_OK;
+         gate = gate->before)
         status = gate->order     ? reverse_order(trace, gate)
                  : gate->adjoint ? reverse_tape(trace, gate, error)
                                  : reverse_contraction(trace, gate, error);

@@ -167,30 +167,30 @@ static double estimate_node(const struct ulp_block *block, const struct ulp_step
 }
 
 /* How often a body will run, as far as planning knows; at least once. */
-static double estimate_rounds(const struct ulp_block *block, const struct ulp_step *step)
+static double estimate_iterations(const struct ulp_block *block, const struct ulp_step *step)
 {
     const struct ulp_plan_slot *slot =
         step->own_input_count && step->inputs[0] >= 0 ? &block->slots[step->inputs[0]] : NULL;
-    double rounds = 1;
+    double iterations = 1;
     if (slot && strcmp(step->bound.op->name, "Loop") == 0 && slot->constant &&
         slot->constant->count == 1)
-        rounds = (double)ulp_tensor_get_int(slot->constant, 0);
+        iterations = (double)ulp_tensor_get_int(slot->constant, 0);
     if (strcmp(step->bound.op->name, "Scan") == 0 && step->inputs[step->own_input_count - 1] >= 0) {
         const struct ulp_tensor *scanned =
             &block->slots[step->inputs[step->own_input_count - 1]].shape;
-        rounds = scanned->rank > 0 ? (double)scanned->dims[0] : 1;
+        iterations = scanned->rank > 0 ? (double)scanned->dims[0] : 1;
     }
-    return rounds >= 1 && rounds <= 1e6 ? rounds : 1;
+    return iterations >= 1 && iterations <= 1e6 ? iterations : 1;
 }
 
-/* The dearest body of an If, the rounds of a Loop or Scan. */
+/* The dearest body of an If, the iterations of a Loop or Scan. */
 static double estimate_bodies(const struct ulp_block *block, const struct ulp_step *step)
 {
     double most = 0;
     for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks; a++)
         if (step->bound.blocks[a] && step->bound.blocks[a]->cost > most)
             most = step->bound.blocks[a]->cost;
-    return most * (step->bound.blocks ? estimate_rounds(block, step) : 1);
+    return most * (step->bound.blocks ? estimate_iterations(block, step) : 1);
 }
 
 enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/reserve.h"
 #include "base/text.h"
+#include "base/tuning.h"
 
 static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count,
                            const struct ulp_keeps *keeps)
@@ -63,15 +64,11 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     return status == ULP_OK ? ulp_plan_check_memory(plan, false, error) : status;
 }
 
-/* What runs prepare takes so much of the memory limit, at most. */
-#define PREPARED_SHARE 64
-#define PREPARED_BYTES ((size_t)64 << 20)
-
 void ulp_plan_charge_prepared(struct ulp_plan *plan, struct ulp_bound *bound)
 {
     const size_t limit = ulp_budget_limit(&plan->prepared);
     ulp_prepared_charge(bound->prepared, &plan->prepared,
-                        limit ? limit / PREPARED_SHARE : PREPARED_BYTES);
+                        limit ? limit / ULP_TUNE_PREPARED_SHARE : ULP_TUNE_PREPARED_BYTES);
 }
 
 enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes,

@@ -266,5 +266,7 @@ void ulp_plan_charge_prepared(struct ulp_plan *plan, struct ulp_bound *bound);
  * given, scratch, and shapes unknown before the run come on top, and are charged as they come. */
 enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
                                       struct ulp_error *error);
+/* That bound, and (when node is not NULL) the node of the step. */
+double ulp_plan_peak(const struct ulp_plan *plan, bool audit, const char **node);
 
 #endif

@@ -1,0 +1,108 @@
+/* Telling the observers about a step: building its event. */
+#include "base/environment.h"
+#include "base/error.h"
+#include "run/walk.h"
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory");
+}
+
+enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                                const struct ulp_step *step, struct ulp_event_inputs *out,
+                                struct ulp_arena *arena, struct ulp_error *error)
+{
+    const struct ulp_block *block = frame->block;
+    size_t all = step->bound.blocks ? step->input_count : step->own_input_count,
+           lanes = walk->plan->lane_count;
+    *out = (struct ulp_event_inputs){.names = ulp_arena_take(arena, all + 1, sizeof *out->names)};
+    int *slots = ulp_arena_take(arena, all + 1, sizeof *slots);
+    if (!out->names || !slots)
+        return out_of_memory(error);
+    for (size_t i = 0; i < all; i++)
+        if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant &&
+            frame->names[step->inputs[i]]) {
+            out->names[out->count] = frame->names[step->inputs[i]];
+            slots[out->count++] = step->inputs[i];
+        }
+    out->values = ulp_arena_take(arena, lanes * out->count + 1, sizeof *out->values);
+    if (!out->values)
+        return out_of_memory(error);
+    for (size_t l = 0; l < lanes; l++)
+        for (size_t i = 0; i < out->count && !frame->absent[l]; i++)
+            out->values[l * out->count + i].entire = &frame->lanes[l].values[slots[i]];
+    return ULP_OK;
+}
+
+/* The values of one lane's output. */
+static struct ulp_lane_value find_value(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                                        const struct ulp_step *step,
+                                        const struct ulp_evaluation *evaluations, size_t lane,
+                                        int position)
+{
+    const struct ulp_evaluation *evaluation = &evaluations[lane];
+    const struct ulp_tensor *constant =
+        step->folded ? frame->block->slots[step->outputs[position]].constant : NULL;
+    if (constant && !frame->absent[lane])
+        return (struct ulp_lane_value){constant, lane ? constant : NULL, lane ? constant : NULL};
+    if (!evaluation->entire || evaluation->skipped)
+        return (struct ulp_lane_value){0};
+    struct ulp_lane_value value = {.entire = &evaluation->entire[position]};
+    if (lane == 0 || !walk->options->audit)
+        return value;
+    value.single = evaluation->single_is_entire ? value.entire : &evaluation->single[position];
+    value.here = evaluation->here_is_reference ? &evaluations[0].entire[position]
+                                               : &evaluation->here[position];
+    return value;
+}
+
+enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
+                           const struct ulp_step *step, const struct ulp_evaluation *evaluations,
+                           const struct ulp_event_inputs *inputs, double seconds,
+                           struct ulp_arena *arena, struct ulp_error *error)
+{
+    size_t lanes = walk->plan->lane_count, outputs = 0;
+    const char **output_names = ulp_arena_take(arena, step->output_count + 1, sizeof *output_names);
+    int *positions = ulp_arena_take(arena, step->output_count + 1, sizeof *positions);
+    struct ulp_lane_value *values =
+        ulp_arena_take(arena, lanes * step->output_count + 1, sizeof *values);
+    if (!output_names || !positions || !values)
+        return out_of_memory(error);
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0) {
+            output_names[outputs] = frame->block->slots[step->outputs[o]].name;
+            positions[outputs++] = (int)o;
+        }
+    for (size_t l = 0; l < lanes; l++)
+        walk->arithmetics[l] = *ulp_plan_node_arithmetic(walk->plan, l, step->number);
+    for (size_t l = 0; l < lanes; l++)
+        for (size_t o = 0; o < outputs; o++)
+            values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);
+    struct ulp_event event = {
+        .index = step->number,
+        .node_count = walk->plan->node_count,
+        .execution = walk->executions[step->number]++,
+        .name = step->name,
+        .op = step->bound.node->op_type,
+        .quantizes = step->bound.op->quantizes,
+        .output_count = outputs,
+        .output_names = output_names,
+        .output_positions = positions,
+        .lane_count = lanes,
+        .arithmetics = walk->arithmetics,
+        .values = values,
+        .apart = inputs->apart,
+        .input_count = inputs->count,
+        .input_names = inputs->names,
+        .inputs = inputs->values,
+        .seconds = seconds,
+        .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
+    };
+    enum ulp_status status = ULP_OK;
+    struct ulp_environment *paused = ulp_environment_pause();
+    for (size_t i = 0; i < walk->observer_count && status == ULP_OK; i++)
+        if (walk->observers[i].node_done)
+            status = walk->observers[i].node_done(walk->observers[i].context, &event, error);
+    ulp_environment_resume(paused);
+    return status;
+}
