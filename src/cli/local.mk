@@ -1,7 +1,7 @@
 bin_PROGRAMS += ulpscope
 ulpscope_SOURCES = \
 	%D%/main.c %D%/command.h \
-	%D%/command/arith.c %D%/command/audit.c %D%/command/compare.c %D%/command/conformance.c %D%/command/mma.c \
+	%D%/command/arith.c %D%/command/audit.c %D%/command/compare.c %D%/command/conformance.c %D%/command/lint.c %D%/command/mma.c \
 	%D%/command/ops.c %D%/command/run.c \
 	%D%/option/common.c %D%/option/lanes.c %D%/option/option.h %D%/option/outputs.c %D%/option/samples.c %D%/option/shapes.c \
 	%D%/terminal/notes.c %D%/terminal/print.c %D%/terminal/progress.c %D%/terminal/terminal.h \

@@ -22,6 +22,8 @@ static const struct {
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},
+    {"lint", command_lint,
+     "look through a model and trtexec's options for what loses accuracy or is ignored"},
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance, "run ONNX's own test cases"},
     {"arith", command_arith, "explain the name of an arithmetic"},
