@@ -5,4 +5,6 @@ include analysis/audit/local.mk
 include analysis/attribution/local.mk
 include analysis/compare/local.mk
 include analysis/lint/local.mk
+include analysis/plan/local.mk
+include analysis/forecast/local.mk
 include analysis/report/local.mk

@@ -11,4 +11,6 @@ pkginclude_HEADERS = \
 	include/ulpscope/analysis.h \
 	include/ulpscope/compare.h \
 	include/ulpscope/lint.h \
+	include/ulpscope/plan.h \
+	include/ulpscope/forecast.h \
 	include/ulpscope/report.h

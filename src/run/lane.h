@@ -87,6 +87,12 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
 enum ulp_status ulp_lane_inputs(struct ulp_lane *lane, const struct ulp_step *step,
                                 struct ulp_inputs *out, struct ulp_error *error);
 
+/* A copy of the slot's value under the name of a graph output, in what the node that computes it
+ * stores. */
+enum ulp_status ulp_lane_output(struct ulp_lane *lane, int slot, const char *name,
+                                struct ulp_budget *budget, struct ulp_tensor_set *outputs,
+                                struct ulp_error *error);
+
 /* The format in which a lane of that arithmetic holds a tensor of a float type. */
 enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type,
                                 struct ulp_format *out, struct ulp_error *error);

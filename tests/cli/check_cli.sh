@@ -9,7 +9,7 @@ z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.n
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit run compare lint ops conformance arith mma; do
+for command in audit run compare plan lint overflow ops conformance arith mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -242,6 +242,21 @@ expect 3 "no such plan" "$program" audit "$model" -i "$inputs" --plan nowhere.js
 echo '{"keep": []}' >no.json
 expect 3 "a plan without an arithmetic" "$program" audit "$model" -i "$inputs" --plan no.json
 shows err no.json "a plan without an arithmetic"
+
+# A plan that is found is one that --plan takes, and keeps what it promises.
+expect 0 "a plan is found" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --frontier --out found -q --validate "$inputs"
+head -1 out | grep -q '^Keep [0-9]* of [0-9]* nodes in fp32: fp16 then meets sqnr_db=60' || fail "the verdict is not first"
+shows out "1 of 1 held-out samples" "held-out samples"
+for file in plan.json frontier.csv frontier.svg; do [ -s found/$file ] || fail "found/$file is not there"; done
+expect 0 "a found plan is audited" "$program" audit "$model" -i "$inputs" --plan found/plan.json --fail-above sqnr_db=60 -q
+expect 0 "nothing to keep" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=1 -q
+shows out "Keep nothing" "nothing to keep"
+expect 1 "no plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300 -q
+shows out "No plan meets sqnr_db=300" "no plan"
+expect 2 "no tolerance" "$program" plan "$model" -i "$inputs"
+lines err 3 "no tolerance"
+expect 2 "a tolerance of no figure" "$program" plan "$model" -i "$inputs" --tolerance nonfinite=0
+expect 2 "a pattern of no node" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --never nobody
 
 # Masks of finfo.min: finite constants saturate, and a Softmax absorbs them.
 regressions=${ULPSCOPE_TEST_DATA:-/nowhere}/regressions
