@@ -2,6 +2,7 @@
 #include "analysis/lint/lint.h"
 
 #include <stdlib.h>
+#include <ulpscope/run.h>
 
 #include "base/clock.h"
 #include "base/environment.h"
@@ -125,6 +126,7 @@ enum ulp_status ulp_lint_model(const struct ulp_model *model,
     out->memory = lint.arena;
     if (status == ULP_OK)
         status = look(&lint, out, error);
+    ulp_plan_free(lint.plan);
     ulp_layer_options_free(&lint.precisions);
     ulp_layer_options_free(&lint.output_types);
     ulp_names_free(&lint.names);

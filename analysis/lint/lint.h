@@ -35,6 +35,7 @@ struct ulp_lint_graph {
     bool function;                       /* it is a function's body, or in one */
     const struct ulp_opset *opsets;
     size_t opset_count;
+    size_t first_place; /* of its nodes, which follow each other there */
     /* by value: */
     unsigned char *types; /* enum ulp_type, inferred or else declared */
     const struct ulp_tensor **constants;
@@ -50,6 +51,10 @@ struct ulp_lint_place {
     const struct ulp_node *node;
 };
 
+struct ulp_plan;
+struct ulp_block;
+struct ulp_idiom;
+
 struct ulp_lint {
     const struct ulp_model *model;
     const struct ulp_lint_options *options;
@@ -62,7 +67,17 @@ struct ulp_lint {
     struct ulp_layer_options precisions, output_types;
     struct ulp_lint_place *places; /* every node, in the order of graphs */
     struct ulp_names names;        /* of nodes outside functions: places, by number */
-    size_t rule;                   /* the one that runs */
+    /* operators written out as several nodes (rules_idiom.c), looked for when a rule asks */
+    bool looked_for_idioms;
+    struct ulp_plan *plan; /* NULL: the model cannot be planned, and there are none */
+    struct ulp_lint_idioms {
+        const struct ulp_block *block;
+        struct ulp_idiom *items;
+        size_t count;
+    } * idioms;
+    size_t idiom_block_count;
+    bool *in_idiom; /* by place */
+    size_t rule;    /* the one that runs */
     struct ulp_finding *findings;
     size_t finding_count, finding_capacity;
     bool failed; /* out of memory */
@@ -89,12 +104,16 @@ extern const size_t ulp_lint_row_count;
 void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,
                   const char *format, ...) ULP_PRINTF(4, 5);
 
-/* ---- view.c ---- */
-
+/* view.c */
 enum ulp_status ulp_lint_view(struct ulp_lint *lint, struct ulp_error *error);
 /* The types of a graph's values, its bodies' included (types.c). */
 void ulp_lint_infer(struct ulp_lint *lint, struct ulp_lint_graph *graph);
 
+/* ---- ask.c ---- */
+
+/* "owner/inner"; outside functions a name with a leading '/' is a path of its own, as in a plan. */
+const char *ulp_lint_node_name(struct ulp_lint *lint, const struct ulp_lint_graph *graph,
+                               const char *name);
 static inline bool ulp_lint_is(struct ulp_lint_place place, const char *op)
 {
     return place.node && strcmp(place.node->op_type, op) == 0;
@@ -133,6 +152,8 @@ bool ulp_lint_moves(struct ulp_lint_place place);
 /* Would an engine hold a value of the type in FP16? As it is declared; of a model without FP16 and
  * BF16 every FP32 value, because it may be converted. */
 bool ulp_lint_in_half(const struct ulp_lint *lint, enum ulp_type type);
+/* Whether the node is part of an operator that is written out (rules_idiom.c). */
+bool ulp_lint_in_idiom(struct ulp_lint *lint, struct ulp_lint_place place);
 /* The name of a type as prose has it: "FP16". */
 const char *ulp_lint_type_text(enum ulp_type type);
 static inline bool ulp_lint_is_half(enum ulp_type type)

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "onnx_text.h"
-#include "test.h"
+#include "tests/support/onnx_text.h"
+#include "tests/support/test.h"
 
 struct lint_case {
     const char *rule;
@@ -304,6 +304,59 @@ static const struct lint_case cases[] = {
               "= Softmax(s) }",
      .clean = "(float16[2,2] q, float16[2,2] k) => (float16[2,2] y) <float16 c = {0.125}> { [qk] s "
               "= MatMul(q, k) t = Mul(s, c) [n] y = Softmax(t) }"},
+
+    {.rule = "decomposed-layernorm",
+     .opset = 17,
+     .count = 1,
+     .says = "out: 7 nodes that end in 'out' are one LayerNormalization",
+     .found = "(float[2,8] x) => (float[2,8] y) <float two = {2}, float e = {1e-5}> { m = "
+              "ReduceMean<axes=[-1]>(x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean<axes=[-1]>(q) "
+              "w = Add(v, e) r = Sqrt(w) [out] y = Div(d, r) }",
+     .clean = "(float[2,8] x) => (float[2,8] y) <float two = {2}, float e = {1e-5}> { m = "
+              "ReduceMax<axes=[-1]>(x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean<axes=[-1]>(q) "
+              "w = Add(v, e) r = Sqrt(w) [out] y = Div(d, r) }"},
+    /* its Pow is no finding of its own */
+    {.rule = "pow-integer",
+     .opset = 17,
+     .count = 1,
+     .says = "two: the exponent is 2",
+     .found = "(float[2,8] x) => (float[2,8] y) <float two = {2}> { [two] y = Pow(x, two) }",
+     .clean = "(float[2,8] x) => (float[2,8] y) <float two = {2}, float e = {1e-5}> { m = "
+              "ReduceMean<axes=[-1]>(x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean<axes=[-1]>(q) "
+              "w = Add(v, e) r = Sqrt(w) [out] y = Div(d, r) }"},
+    {.rule = "decomposed-rmsnorm",
+     .opset = 17,
+     .count = 1,
+     .says = "out: 5 nodes",
+     .found = "(float[2,8] x) => (float[2,8] y) <float e = {1e-5}> { q = Mul(x, x) v = "
+              "ReduceMean<axes=[-1]>(q) w = Add(v, e) r = Sqrt(w) [out] y = Div(x, r) }",
+     .clean = "(float[2,8] x, float[2,8] z) => (float[2,8] y) <float e = {1e-5}> { q = Mul(x, z) v "
+              "= ReduceMean<axes=[-1]>(q) w = Add(v, e) r = Sqrt(w) [out] y = Div(x, r) }"},
+    {.rule = "decomposed-gelu",
+     .opset = 17,
+     .count = 1,
+     .says = "out: 5 nodes",
+     .found =
+         "(float[2,8] x) => (float[2,8] y) <float s = {1.4142135}, float one = {1}, float half = "
+         "{0.5}> { a = Div(x, s) b = Erf(a) c = Add(b, one) d = Mul(x, c) [out] y = Mul(d, half) }",
+     .clean = "(float[2,8] x) => (float[2,8] y) <float s = {1.4142135}, float one = {2}, float "
+              "half = {0.5}> { a = Div(x, s) b = Erf(a) c = Add(b, one) d = Mul(x, c) [out] y = "
+              "Mul(d, half) }"},
+    {.rule = "decomposed-softmax",
+     .opset = 17,
+     .count = 1,
+     .says = "out: 3 nodes",
+     .found = "(float[2,8] x) => (float[2,8] y) <int64[1] axes = {-1}> { a = Exp(x) b = "
+              "ReduceSum(a, axes) [out] y = Div(a, b) }",
+     .clean = "(float[2,8] x) => (float[2,8] y) { [out] y = Softmax(x) }"},
+    {.rule = "decomposed-attention",
+     .opset = 17,
+     .count = 1,
+     .says = "out: ",
+     .found = "(float[2,4,8] q, float[2,8,4] k, float[2,4,8] v) => (float[2,4,8] y) <float s = "
+              "{0.125}> { a = MatMul(q, k) b = Mul(a, s) c = Softmax(b) [out] y = MatMul(c, v) }",
+     .clean = "(float[2,4,8] q, float[2,8,4] k, float[2,4,8] v) => (float[2,4,8] y) <float s = "
+              "{0.125}> { a = MatMul(q, k) b = Mul(a, s) c = Sigmoid(b) [out] y = MatMul(c, v) }"},
 
     {.rule = "weight-infinite",
      .opset = 17,

@@ -1,4 +1,4 @@
-#include "onnx_text.h"
+#include "tests/support/onnx_text.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "load/load.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 /* The rest of the text. */
 static const char *at;

@@ -16,7 +16,7 @@
 
 #include <ulpscope.h>
 
-#include "proto.h"
+#include "tests/support/proto.h"
 
 /* The model as a message, for proto_free. A mistake in the text ends the test. */
 struct proto onnx_text(int64_t opset, const char *text);
