@@ -1,6 +1,6 @@
 /* Every public function under what a host may have set on its thread: the bits are those of a plain
  * one, and what was set is there when the function returns and when it calls the host. */
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <fenv.h>
 #include <locale.h>

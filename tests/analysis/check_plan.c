@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 static struct ulp_arithmetic arithmetic(const char *name)
 {

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "networks.h"
+#include "tests/support/networks.h"
 #include "run/trial.h"
 #include "run_test.h"
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 static struct ulp_arithmetic arithmetic(const char *name)
 {
