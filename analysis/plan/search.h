@@ -81,7 +81,7 @@ enum ulp_status ulp_search_validate(struct ulp_search *search,
 enum ulp_status ulp_search_entries(const struct ulp_search *search, struct ulp_found *found,
                                    struct ulp_error *error);
 
-/* search.c. All samples with a set of nodes, each judgement (may be NULL) and the worst ratio. */
+/* try.c. All samples with a set of nodes, each judgement (may be NULL) and the worst ratio. */
 enum ulp_status ulp_search_judge_all(struct ulp_search *search, const bool *kept,
                                      struct ulp_judgement *judgements, double *ratio,
                                      struct ulp_error *error);
