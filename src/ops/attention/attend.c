@@ -6,7 +6,7 @@
 #include "ops/attention/mask.h"
 #include "ops/contraction.h"
 #include "ops/move.h"
-#include "ops/window.h"
+#include "ops/spatial/window.h"
 
 static bool fits_past(const struct ulp_tensor *past, const struct ulp_heads *h, int64_t length)
 {

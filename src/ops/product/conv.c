@@ -5,7 +5,7 @@
 #include "ops/contraction.h"
 #include "ops/move.h"
 #include "ops/product/conv_layout.h"
-#include "ops/window.h"
+#include "ops/spatial/window.h"
 
 static enum ulp_status read_conv(const struct ulp_call *call, const struct ulp_tensor *x,
                                  const struct ulp_tensor *w, struct ulp_conv_groups *g,

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/move.h"
-#include "ops/window.h"
+#include "ops/spatial/window.h"
 
 /* 1 where an axis' table says ULP_NOWHERE, for every element of dims: one channel, then copies of
  * it. */

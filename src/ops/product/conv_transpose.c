@@ -7,7 +7,7 @@
 #include "ops/contraction.h"
 #include "ops/move.h"
 #include "ops/product/conv_layout.h"
-#include "ops/window.h"
+#include "ops/spatial/window.h"
 
 static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct ulp_conv_groups *g,
                                            struct ulp_windows *w, struct ulp_error *error)
