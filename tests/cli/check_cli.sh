@@ -115,7 +115,7 @@ shows out "no shares of the error: a value is not finite" "why there are no shar
 shows shares/report.json '"residual":' "the sum of shares in report.json"
 shows shares/report.json '"held":' "what was verified in report.json"
 expect 2 "an output there is not" "$program" audit "$model" -i "$inputs" --attribute --output nothing
-expect 2 "--output without --attribute" "$program" audit "$model" -i "$inputs" --output logits
+expect 2 "--output without shares" "$program" audit "$model" -i "$inputs" --output logits --no-attribute
 expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0
 shows out "limit crossed: nonfinite=0: fp16, output" "where a limit is crossed"
 shows out " of node block/norm1/Sum: nonfinite " "where a limit is crossed"
