@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "ops/bounds.h"
 #include "ops/probe.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 #include "tensor/lower.h"
 
 /* ---- attributes and inputs ---- */
