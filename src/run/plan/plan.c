@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/reserve.h"
 #include "base/text.h"
-#include "base/tuning.h"
 
 static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count,
                            const struct ulp_keeps *keeps)
@@ -62,13 +61,6 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     ulp_pool_free(plan->pool);
     plan->pool = NULL;
     return status == ULP_OK ? ulp_plan_check_memory(plan, false, error) : status;
-}
-
-void ulp_plan_charge_prepared(struct ulp_plan *plan, struct ulp_bound *bound)
-{
-    const size_t limit = ulp_budget_limit(&plan->prepared);
-    ulp_prepared_charge(bound->prepared, &plan->prepared,
-                        limit ? limit / ULP_TUNE_PREPARED_SHARE : ULP_TUNE_PREPARED_BYTES);
 }
 
 enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes,

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/names.h"
+#include "base/tuning.h"
 #include "graph/graph.h"
 #include "ops/operator.h"
 
@@ -183,6 +184,14 @@ struct ulp_plan {
     } * perturbed; /* constants that were changed, the last first */
 };
 
+/* What calls of the node prepare is charged to the plan. */
+static inline void ulp_plan_charge_prepared(struct ulp_plan *plan, const struct ulp_bound *bound)
+{
+    const size_t limit = ulp_budget_limit(&plan->prepared);
+    ulp_prepared_charge(bound->prepared, &plan->prepared,
+                        limit ? limit / ULP_TUNE_PREPARED_SHARE : ULP_TUNE_PREPARED_BYTES);
+}
+
 /* Which of its arithmetics the lane computes a node in. */
 static inline size_t ulp_mix_index(const struct ulp_mix *mix, size_t node)
 {
@@ -258,9 +267,6 @@ enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
  */
 enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,
                                  struct ulp_error *error);
-/* plan.c: what calls of the node prepare is charged to the plan. */
-void ulp_plan_charge_prepared(struct ulp_plan *plan, struct ulp_bound *bound);
-
 /* memory.c: ULP_ERROR_MEMORY when the model, the plan and the values known to be alive at one step
  * exceed the limit of the model's budget. A lower bound of the run's need: inputs as they were
  * given, scratch, and shapes unknown before the run come on top, and are charged as they come. */
