@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "ops/bounds.h"
 #include "ops/probe.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 #include "tensor/lower.h"
 
 /* ---- attributes and inputs ---- */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "ops/probe.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 #include "run/lane.h"
 
 static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block,

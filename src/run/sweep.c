@@ -1,7 +1,7 @@
 #include "run/sweep.h"
 
 #include "base/error.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 #include "run/lane.h"
 
 /* Outputs of a node inside a body whose cotangents are reported. */

@@ -1,6 +1,6 @@
 /* What a probe says of formulas and contractions, against loops written out here; and instructions
  * in the words of their formula. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <math.h>
 #include <stdio.h>
