@@ -1,5 +1,7 @@
 libcore_la_SOURCES += \
-	%D%/bind.c %D%/bounds.c %D%/bounds.h %D%/call.c %D%/call.h %D%/combine.c %D%/combine.h %D%/compare.c %D%/compare.h \
+	%D%/bind/attributes.c %D%/bind/bind.c %D%/bind/binding.h %D%/bind/slots.c \
+	%D%/call/arguments.c %D%/call/formula.c %D%/call/memory.c %D%/call.h \
+	%D%/bounds.c %D%/bounds.h %D%/combine.c %D%/combine.h %D%/compare.c %D%/compare.h \
 	%D%/contraction.c %D%/contraction.h %D%/family.def %D%/infer.c %D%/infer.h %D%/move.c %D%/move.h \
 	%D%/operator.h %D%/prepared.c %D%/prepared.h %D%/registry.c %D%/run.c \
 	%D%/control/control.c %D%/control/control.h %D%/control/parts.c %D%/control/parts.h \

@@ -37,7 +37,7 @@ struct ulp_probe {
     size_t node; /* that runs, set by run/block.c */
 };
 
-/* The gates, for ops/call.c, before they compute. */
+/* The gates, for ops/call/formula.c, before they compute. */
 enum ulp_status ulp_probe_tape(const struct ulp_call *call, const struct ulp_tape_call *run,
                                struct ulp_error *error);
 enum ulp_status ulp_probe_contract(const struct ulp_call *call,

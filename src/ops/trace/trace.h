@@ -29,7 +29,7 @@ void ulp_trace_unname(const struct ulp_trace *trace, struct ulp_tensor *tensor);
 /* Is any element a name? */
 bool ulp_trace_is_named(const struct ulp_tensor *tensor);
 
-/* The gates, for ops/call.c. */
+/* The gates, for ops/call/formula.c. */
 enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
                                struct ulp_error *error);
 enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,

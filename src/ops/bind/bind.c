@@ -1,0 +1,266 @@
+/* Binding a row of the operator table to a node: the row is chosen, its texts are read, its formulas
+ * made into tapes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "ops/bind/binding.h"
+
+#define OPERANDS_MAX 4096
+
+/* ---- choosing the row ---- */
+
+/* Does "attribute=value" hold for the node, its row's default included? "outputs=N": has it N
+ * outputs? */
+static bool holds(const struct ulp_operator *op, const struct ulp_node *node)
+{
+    if (!op->when)
+        return true;
+    const char *equals = strchr(op->when, '='), *value = equals + 1;
+    size_t length = (size_t)(equals - op->when);
+    if (strncmp(op->when, "outputs=", length + 1) == 0)
+        return node->output_count == (size_t)atoll(value);
+    const struct ulp_attribute *given = ulp_attribute_given(node, op->when, length);
+    if (given && given->kind == ULP_ATTRIBUTE_STRING)
+        return strcmp(given->s, value) == 0;
+    if (given)
+        return given->kind == ULP_ATTRIBUTE_INT && given->i == atoll(value);
+    struct ulp_attribute_text entry;
+    for (const char *text = op->attributes; ulp_attribute_next(&text, &entry);)
+        if (entry.name_length == length && strncmp(entry.name, op->when, length) == 0)
+            return entry.fallback && strlen(value) == entry.fallback_length &&
+                   strncmp(entry.fallback, value, entry.fallback_length) == 0;
+    return false;
+}
+
+static bool matches(const struct ulp_operator *op, const char *domain, const char *name,
+                    int64_t opset)
+{
+    return strcmp(op->name, name) == 0 &&
+           strcmp(op->domain ? op->domain : "", domain ? domain : "") == 0 && op->since <= opset &&
+           (op->until == 0 || opset <= op->until);
+}
+
+const struct ulp_operator *ulp_operator_find(const char *domain, const char *name, int64_t opset)
+{
+    const struct ulp_operator *best = NULL, *op;
+    for (size_t i = 0; (op = ulp_operator_row(i)); i++)
+        if (matches(op, domain, name, opset) && (!best || op->since > best->since))
+            best = op;
+    return best;
+}
+
+/* Of the rows with the newest since, the one whose `when` holds. */
+static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
+{
+    const struct ulp_node *node = b->bound->node;
+    const struct ulp_operator *newest = ulp_operator_find(node->domain, node->op_type, opset), *op;
+    const char *domain = node->domain && *node->domain ? node->domain : "ai.onnx";
+    if (!newest)
+        return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
+                        "operator %s of domain %s, opset %lld, is not supported", node->op_type,
+                        domain, (long long)opset);
+    struct ulp_text wanted = {0};
+    for (size_t i = 0; (op = ulp_operator_row(i)); i++) {
+        if (!matches(op, node->domain, node->op_type, opset) || op->since != newest->since)
+            continue;
+        if (holds(op, node)) {
+            b->bound->op = op;
+            ulp_text_free(&wanted);
+            return ULP_OK;
+        }
+        ulp_text_add(&wanted, "%s%s", wanted.length ? " or " : "", op->when);
+    }
+    enum ulp_status status = ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "only %s is supported",
+                                      wanted.failed || !wanted.data ? newest->when : wanted.data);
+    ulp_text_free(&wanted);
+    return status;
+}
+
+/* ---- formula ---- */
+
+/* formula with "f(x, ...)" written out as f(f(x0, x1), x2) for `count` inputs, and "#x" as their
+ * number. */
+static void write_out(struct ulp_text *out, const char *formula, size_t count)
+{
+    const char *dots = strstr(formula, ", ..."), *name = dots;
+    while (name[-1] != '(')
+        name--;
+    const char *function = name - 1;
+    while (function > formula &&
+           (function[-1] == '_' || (function[-1] >= 'a' && function[-1] <= 'z')))
+        function--;
+    ulp_text_add(out, "%.*s", (int)(function - formula), formula);
+    for (size_t i = 1; i < count; i++)
+        ulp_text_add(out, "%.*s", (int)(name - function), function);
+    for (size_t i = 0; i < count; i++)
+        ulp_text_add(out, i ? ", %.*s%zu)" : "%.*s%zu", (int)(dots - name), name, i);
+    const char *rest = dots + strlen(", ...)"), *number = strchr(rest, '#');
+    if (number)
+        ulp_text_add(out, "%.*s%zu%s", (int)(number - rest), rest, count,
+                     number + 1 + (dots - name));
+    else
+        ulp_text_add(out, "%s", rest);
+}
+
+static size_t collect_names(const char **names, size_t used, const struct ulp_slot *slots,
+                            size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        names[used++] = slots[i].name;
+    return used;
+}
+
+static enum ulp_status make_tape(const struct ulp_binding *b, const struct ulp_slot *outputs,
+                                 size_t output_count)
+{
+    struct ulp_bound *bound = b->bound;
+    const char *formula = bound->op->formula ? bound->op->formula : bound->op->epilogue;
+    if (!formula)
+        return ULP_OK;
+    size_t used = 0;
+    size_t most =
+        1 + bound->input_slot_count + bound->attribute_count + bound->derived_count + output_count;
+    if (most > OPERANDS_MAX)
+        return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "more than %d inputs and outputs",
+                        OPERANDS_MAX);
+    const char **names = ulp_arena_take(b->scratch, most, sizeof *names);
+    if (!names)
+        return ulp_bind_fail_memory(b);
+    if (bound->op->epilogue)
+        names[used++] = "acc";
+    used = collect_names(names, used, bound->inputs, bound->input_slot_count);
+    used = collect_names(names, used, bound->attribute_slots, bound->attribute_count);
+    used = collect_names(names, used, bound->derived, bound->derived_count);
+    const char **output_names = names + used;
+    collect_names(names, used, outputs, output_count);
+    struct ulp_text text = {0};
+    if (strstr(formula, ", ..."))
+        write_out(&text, formula, bound->input_slot_count);
+    else
+        ulp_text_add(&text, "%s", formula);
+    const enum ulp_status status =
+        text.failed ? ulp_bind_fail_memory(b)
+                    : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names,
+                                      (int)output_count, ulp_arena_budget(b->arena), b->error);
+    ulp_text_free(&text);
+    return status;
+}
+
+/* The tape of a formula of the run function. */
+static enum ulp_status parse_formula(const struct ulp_binding *b, const struct ulp_formula *formula,
+                                     struct ulp_tape **out)
+{
+    const struct ulp_binding passing = {b->bound, b->scratch, b->scratch, b->error};
+    const struct ulp_slot *operands, *outputs;
+    size_t operand_count = 0, output_count = 0;
+    enum ulp_status status = ulp_bind_slots(&passing, formula->operands, 0, &operands, &operand_count);
+    if (status == ULP_OK)
+        status = ulp_bind_slots(&passing, formula->outputs, 0, &outputs, &output_count);
+    if (status != ULP_OK)
+        return status;
+    const char **names =
+        ulp_arena_take(b->scratch, operand_count + output_count + 1, sizeof *names);
+    if (!names)
+        return ulp_bind_fail_memory(b);
+    collect_names(names, 0, operands, operand_count);
+    collect_names(names, operand_count, outputs, output_count);
+    return ulp_tape_create(out, formula->text, names, (int)operand_count, names + operand_count,
+                           (int)output_count, ulp_arena_budget(b->arena), b->error);
+}
+
+static enum ulp_status parse_formulas(const struct ulp_binding *b)
+{
+    struct ulp_bound *bound = b->bound;
+    const struct ulp_formula *const *formulas = bound->op->formulas;
+    size_t count = 0;
+    while (formulas && formulas[count])
+        count++;
+    if (!count)
+        return ULP_OK;
+    bound->formulas = ulp_arena_take(b->arena, count, sizeof *bound->formulas);
+    if (!bound->formulas)
+        return ulp_bind_fail_memory(b);
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < count && status == ULP_OK; i++)
+        status = parse_formula(b, formulas[i], &bound->formulas[i]);
+    return status;
+}
+
+enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset,
+                         struct ulp_arena *arena, struct ulp_error *error)
+{
+    return ulp_bind_row(out, NULL, node, opset, arena, error);
+}
+
+enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *row,
+                             const struct ulp_node *node, int64_t opset, struct ulp_arena *arena,
+                             struct ulp_error *error)
+{
+    *out = (struct ulp_bound){.op = row,
+                              .node = node,
+                              .opset = opset,
+                              .key = ulp_hash(node->name, strlen(node->name))};
+    struct ulp_arena *scratch;
+    enum ulp_status status = ulp_arena_create(&scratch, ulp_arena_budget(arena), error);
+    const struct ulp_binding b = {out, arena, scratch, error};
+    const struct ulp_slot *outputs = NULL;
+    size_t output_count = 0;
+    out->prepared = ulp_arena_take(arena, 1, sizeof *out->prepared);
+    if (status == ULP_OK && !out->prepared)
+        status = ulp_bind_fail_memory(&b);
+    if (status == ULP_OK && !row)
+        status = choose_row(&b, opset);
+    if (status == ULP_OK)
+        status = ulp_bind_attributes(&b);
+    if (status == ULP_OK)
+        status = ulp_bind_inputs(&b);
+    if (status == ULP_OK)
+        status = ulp_bind_outputs(&b, &outputs, &output_count);
+    if (status == ULP_OK)
+        status = make_tape(&b, outputs, output_count);
+    if (status == ULP_OK)
+        status = parse_formulas(&b);
+    if (status != ULP_OK)
+        ulp_unbind(out);
+    ulp_arena_free(scratch);
+    return status == ULP_OK ? ULP_OK
+                            : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
+}
+
+/* Names of operands and outputs are the row's, their numbers the nodes'. */
+static bool is_same_tape(const struct ulp_bound *a, const struct ulp_bound *b)
+{
+    if (!a->tape || !b->tape)
+        return a->tape == b->tape;
+    return a->tape->operand_count == b->tape->operand_count &&
+           a->tape->output_count == b->tape->output_count &&
+           a->input_slot_count == b->input_slot_count && strcmp(a->tape->text, b->tape->text) == 0;
+}
+
+bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other)
+{
+    if (bound->op != other->op || (!bound->tape && !bound->formulas) || !is_same_tape(bound, other))
+        return false;
+    ulp_unbind(bound);
+    bound->tape = other->tape;
+    bound->formulas = other->formulas;
+    bound->prepared = other->prepared;
+    bound->shares_tapes = true;
+    return true;
+}
+
+void ulp_unbind(struct ulp_bound *bound)
+{
+    if (!bound)
+        return;
+    if (!bound->shares_tapes)
+        ulp_tape_free(bound->tape);
+    for (size_t i = 0; !bound->shares_tapes && bound->formulas && bound->op->formulas[i]; i++)
+        ulp_tape_free(bound->formulas[i]);
+    if (!bound->shares_tapes && bound->prepared)
+        ulp_prepared_free(bound->prepared);
+    bound->tape = NULL;
+    bound->formulas = NULL;
+    bound->prepared = NULL;
+}

@@ -1,0 +1,181 @@
+/* The gates: contractions and formulas, the row's own and those of its run function. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "ops/bounds.h"
+#include "ops/call.h"
+#include "ops/probe.h"
+#include "ops/trace/trace.h"
+
+struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call)
+{
+    struct ulp_arithmetic arithmetic = *call->arithmetic;
+    arithmetic.storage = arithmetic.compute;
+    return arithmetic;
+}
+
+/* Mixed: streams of contractions are ranges of numbers from here on, which must not
+ * meet. */
+uint64_t ulp_call_stream(struct ulp_call *call)
+{
+    return ulp_mix(call->bound->key + UINT64_C(0xd1342543de82ef95) * ++call->draws);
+}
+
+enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ulp_bounds_check_contraction(problem, error);
+    if (status == ULP_OK && call->probe)
+        status = ulp_probe_contract(call, problem, error);
+    if (status != ULP_OK)
+        return status;
+    problem->node_key = ulp_call_stream(call);
+    problem->packed = call->packed;
+    return call->trace
+               ? ulp_trace_contract(call->trace, call->arithmetic, problem, call->pool, error)
+               : ulp_contract(call->arithmetic, problem, call->pool, error);
+}
+
+/* plans NULL: the tape is for this run alone. */
+static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *tape,
+                                struct ulp_tape_plans *plans,
+                                const struct ulp_arithmetic *arithmetic,
+                                const struct ulp_rows *rows, const struct ulp_operand *operands,
+                                const struct ulp_operand *outputs, struct ulp_error *error)
+{
+    enum ulp_status status =
+        ulp_bounds_check_rows(rows, operands, (size_t)tape->operand_count, error);
+    if (status == ULP_OK)
+        status = ulp_bounds_check_rows(rows, outputs, (size_t)tape->output_count, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_tape_call run = {.tape = tape,
+                                      .arithmetic = arithmetic,
+                                      .rows = rows,
+                                      .operands = operands,
+                                      .outputs = outputs,
+                                      .node_key = ulp_call_stream(call),
+                                      .pool = call->pool,
+                                      .plans = plans};
+    if (call->probe && (status = ulp_probe_tape(call, &run, error)) != ULP_OK)
+        return status;
+    return call->trace ? ulp_trace_tape(call->trace, &run, error) : ulp_tape_run(&run, error);
+}
+
+/* Is `name` word number `i` of the text? */
+static bool is_word(const char *text, size_t i, const char *name)
+{
+    const size_t length = strlen(name);
+    text += strspn(text, " ");
+    for (; i && *text; i--) {
+        text += strcspn(text, " ");
+        text += strspn(text, " ");
+    }
+    return strcspn(text, " ") == length && strncmp(text, name, length) == 0;
+}
+
+static struct ulp_tape *find_formula(const struct ulp_call *call, const struct ulp_formula *formula)
+{
+    const struct ulp_formula *const *formulas = call->bound->op->formulas;
+    for (size_t i = 0; formulas && formulas[i]; i++)
+        if (formulas[i] == formula)
+            return call->bound->formulas[i];
+    return NULL;
+}
+
+/* Operands, then all outputs of the tape, those that are not given without a tensor. */
+static enum ulp_status lay_named(const struct ulp_call *call, const struct ulp_tape *tape,
+                                 const struct ulp_named_operand *operands, size_t output_count,
+                                 const struct ulp_named_operand *outputs, struct ulp_operand **out,
+                                 struct ulp_error *error)
+{
+    const size_t count = (size_t)tape->operand_count;
+    const enum ulp_status status =
+        ulp_call_take(call, count + (size_t)tape->output_count, sizeof **out, out, error);
+    for (size_t i = 0; status == ULP_OK && i < count; i++)
+        (*out)[i] = operands[i].operand;
+    for (size_t i = 0; status == ULP_OK && i < output_count; i++)
+        (*out)[count + i] = outputs[i].operand;
+    return status;
+}
+
+enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula *formula,
+                                 const struct ulp_arithmetic *arithmetic,
+                                 const struct ulp_rows *rows, size_t operand_count,
+                                 const struct ulp_named_operand *operands, size_t output_count,
+                                 const struct ulp_named_operand *outputs, struct ulp_error *error)
+{
+    struct ulp_operand *laid;
+    const struct ulp_tape *tape = find_formula(call, formula);
+    bool fits = tape && (size_t)tape->operand_count == operand_count &&
+                (size_t)tape->output_count >= output_count;
+    for (size_t i = 0; fits && i < operand_count; i++)
+        fits = is_word(formula->operands, i, operands[i].name);
+    for (size_t i = 1; fits && i < output_count; i++)
+        fits = is_word(formula->outputs, i, outputs[i].name);
+    if (!fits)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "the row does not list the formula \"%s\", or not with these operands",
+                        formula->text);
+    const enum ulp_status status =
+        lay_named(call, tape, operands, output_count, outputs, &laid, error);
+    return status == ULP_OK ? run_tape(call, tape, &call->bound->prepared->plans, arithmetic, rows,
+                                       laid, laid + operand_count, error)
+                            : status;
+}
+
+enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
+                              const struct ulp_arithmetic *arithmetic, const struct ulp_rows *rows,
+                              size_t operand_count, const struct ulp_named_operand *operands,
+                              size_t output_count, const struct ulp_named_operand *outputs,
+                              struct ulp_error *error)
+{
+    struct ulp_prepared *prepared = call->bound->prepared;
+    const char **names;
+    struct ulp_operand *laid;
+    struct ulp_tape *tape;
+    bool kept;
+    enum ulp_status status =
+        ulp_call_take(call, operand_count + output_count, sizeof *names, &names, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t i = 0; i < operand_count + output_count; i++)
+        names[i] = i < operand_count ? operands[i].name : outputs[i - operand_count].name;
+    status = ulp_prepared_tape(prepared, text, names, operand_count, output_count, call->budget,
+                               &tape, &kept, error);
+    if (status != ULP_OK)
+        return status;
+    status = lay_named(call, tape, operands, output_count, outputs, &laid, error);
+    if (status == ULP_OK)
+        status = run_tape(call, tape, kept ? &prepared->plans : NULL, arithmetic, rows, laid,
+                          laid + operand_count, error);
+    if (!kept)
+        ulp_tape_free(tape);
+    return status;
+}
+
+void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands)
+{
+    const struct ulp_bound *bound = call->bound;
+    for (size_t i = 0; i < bound->input_slot_count; i++)
+        operands[i] =
+            (struct ulp_operand){.tensor = ulp_call_in(call, i),
+                                 .constant = ulp_call_in(call, i) ? NULL : bound->inputs[i].text};
+    for (size_t i = 0; i < bound->attribute_count; i++)
+        operands[bound->input_slot_count + i] =
+            (struct ulp_operand){.constant = bound->attribute_slots[i].text};
+}
+
+enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows,
+                              const struct ulp_operand *operands, const struct ulp_operand *outputs,
+                              struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic = *call->arithmetic;
+    enum ulp_status status = ULP_OK;
+    if (ulp_type_is_float(call->out[0].type))
+        status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
+    return status == ULP_OK ? run_tape(call, call->bound->tape, &call->bound->prepared->plans,
+                                       &arithmetic, rows, operands, outputs, error)
+                            : status;
+}

@@ -1,0 +1,171 @@
+/* Tensors as the lane of a call holds them: formats, temporaries, conversions. */
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/call.h"
+#include "ops/trace/trace.h"
+#include "tensor/lower.h"
+
+enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type,
+                                 struct ulp_format *out, struct ulp_error *error)
+{
+    const bool narrow = ulp_type_rows[type].file_bits <= 8;
+    if (!narrow && !call->arithmetic->as_declared) {
+        *out = call->arithmetic->storage;
+        return ULP_OK;
+    }
+    enum ulp_status status = ulp_format_find(ulp_type_format(call->arithmetic, type), out, error);
+    if (status == ULP_OK && !narrow)
+        return ULP_OK;
+    if (status != ULP_OK)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported",
+                        ulp_type_name(type));
+    const struct ulp_attribute_value *saturate = ulp_call_attribute(call, "saturate");
+    if (!saturate->present || saturate->i)
+        out->overflow = ULP_OVERFLOW_SATURATE;
+    return ULP_OK;
+}
+
+static enum ulp_status describe_in(struct ulp_tensor *out, enum ulp_type type,
+                                   const struct ulp_format *format, int rank, const int64_t *dims,
+                                   struct ulp_error *error)
+{
+    return ulp_tensor_describe(out, type, ulp_storage_element(format), format->precision, rank,
+                               dims, error);
+}
+
+enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out,
+                                         enum ulp_type type, int rank, const int64_t *dims,
+                                         struct ulp_error *error)
+{
+    if (ulp_type_is_float(type) && !call->arithmetic->as_declared)
+        return describe_in(out, type, &call->arithmetic->storage, rank, dims, error);
+    return ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
+}
+
+enum ulp_status ulp_call_describe(struct ulp_call *call, size_t index, enum ulp_type type, int rank,
+                                  const int64_t *dims, struct ulp_error *error)
+{
+    if (index >= call->output_count)
+        return ULP_OK;
+    return ulp_call_describe_tensor(call, &call->out[index], type, rank, dims, error);
+}
+
+/* Its memory is not the scratch's, which may be a step's alone. */
+struct ulp_temporary {
+    struct ulp_tensor tensor;
+    struct ulp_temporary *next;
+};
+
+enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
+                                   struct ulp_error *error)
+{
+    void *memory;
+    enum ulp_status status = ulp_tensor_allocate(tensor, call->budget, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_allocate(&memory, 1, sizeof(struct ulp_temporary), call->budget,
+                          "what a node keeps while it runs", error);
+    if (status != ULP_OK) {
+        ulp_tensor_free(tensor);
+        return status;
+    }
+    struct ulp_temporary *temporary = memory;
+    *temporary = (struct ulp_temporary){.tensor = *tensor, .next = *call->temporaries};
+    *call->temporaries = temporary;
+    tensor->owned = false;
+    return ULP_OK;
+}
+
+void ulp_call_free_temporaries(struct ulp_temporary *list)
+{
+    for (struct ulp_temporary *next; list; list = next) {
+        next = list->next;
+        ulp_tensor_free(&list->tensor);
+        ulp_free(list);
+    }
+}
+
+enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *tensor,
+                                      const struct ulp_format *format, int rank,
+                                      const int64_t *dims, struct ulp_error *error)
+{
+    enum ulp_status status = describe_in(tensor, ULP_TYPE_FLOAT, format, rank, dims, error);
+    return status == ULP_OK ? ulp_call_temporary(call, tensor, error) : status;
+}
+
+enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
+                                 const struct ulp_tensor *in, struct ulp_error *error)
+{
+    struct ulp_format storage;
+    const bool is_float = ulp_type_is_float(out->type);
+    enum ulp_status status = is_float ? ulp_call_storage(call, out->type, &storage, error) : ULP_OK;
+    /* floats that stay as wide as they are keep their names */
+    if (status == ULP_OK && call->trace &&
+        (!is_float || out->element != in->element || ulp_type_rows[out->type].file_bits <= 8))
+        status = ulp_trace_numbers(call->trace, &in, error);
+    if (status != ULP_OK)
+        return status;
+    enum ulp_rounding rounding = call->arithmetic->rounding;
+    if (out->type == ULP_TYPE_FLOAT8E8M0)
+        rounding = ulp_call_is(call, "round_mode", "nearest") ? ULP_ROUND_NEAREST_AWAY
+                   : ulp_call_is(call, "round_mode", "down")  ? ULP_ROUND_TOWARD_ZERO
+                                                              : ULP_ROUND_UP;
+    return ulp_tensor_convert(out, in, is_float ? &storage : NULL, rounding,
+                              call->arithmetic->seed ^ call->bound->key, call->pool, error);
+}
+
+enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
+                               const struct ulp_tensor *in, struct ulp_error *error)
+{
+    struct ulp_format storage;
+    struct ulp_tensor bounded = ulp_tensor_view(in);
+    enum ulp_status status = ULP_OK;
+    if (ulp_type_is_float(out->type))
+        status = ulp_call_storage(call, out->type, &storage, error);
+    if (status == ULP_OK && ulp_type_is_float(out->type))
+        status = ulp_tensor_lower(&bounded, in, &storage, call->arithmetic->constants, call->budget,
+                                  error);
+    if (status == ULP_OK)
+        status = ulp_call_convert(call, out, &bounded, error);
+    ulp_tensor_free(&bounded);
+    return status;
+}
+
+enum ulp_status ulp_call_numbers_of(const struct ulp_call *call, const struct ulp_tensor **tensor,
+                                    struct ulp_error *error)
+{
+    return call->trace && *tensor ? ulp_trace_numbers(call->trace, tensor, error) : ULP_OK;
+}
+
+enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **tensor,
+                            enum ulp_type type, struct ulp_error *error)
+{
+    struct ulp_tensor *out;
+    if (!*tensor)
+        return ULP_OK;
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_call_describe_tensor(call, out, type, (*tensor)->rank, (*tensor)->dims, error);
+    if (status != ULP_OK ||
+        (out->element == (*tensor)->element && out->precision == (*tensor)->precision))
+        return status;
+    if ((status = ulp_call_temporary(call, out, error)) == ULP_OK)
+        status = ulp_call_convert(call, out, *tensor, error);
+    *tensor = out;
+    return status;
+}
+
+enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor,
+                                enum ulp_type type, float value, struct ulp_error *error)
+{
+    const struct ulp_tensor in = {.type = ULP_TYPE_FLOAT,
+                                  .element = ULP_ELEMENT_F32,
+                                  .count = 1,
+                                  .element_bytes = sizeof value,
+                                  .data = &value};
+    enum ulp_status status = ulp_call_describe_tensor(call, tensor, type, 0, NULL, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, tensor, error);
+    return status == ULP_OK ? ulp_call_convert(call, tensor, &in, error) : status;
+}
