@@ -11,7 +11,7 @@
 #include "base/text.h"
 
 static const char *const derivatives[ULP_PRIMITIVE_COUNT][3] = {
-#define PRIMITIVE(name, spelling, arity, result, chain, ...) [ULP_PRIMITIVE_##name] = {__VA_ARGS__},
+#define PRIMITIVE(name, spelling, arity, result, fused, ...) [ULP_PRIMITIVE_##name] = {__VA_ARGS__},
 #include "number/primitive.def"
 #undef PRIMITIVE
 };
@@ -82,27 +82,27 @@ static void add_primitive(struct adjoint *adjoint, int result)
     }
 }
 
-static void add_fold(struct adjoint *adjoint, int result)
+static void add_reduction(struct adjoint *adjoint, int result)
 {
     const struct ulp_instruction *instruction = &adjoint->tape->instructions[result];
     const int a = instruction->arguments[0];
     struct ulp_text *owed = &adjoint->owed[a];
     const bool repeated = adjoint->tape->instructions[a].per_row;
     begin_term(adjoint, a, result, false);
-    switch (instruction->fold) {
-    case ULP_FOLD_SUM:
+    switch (instruction->reduction) {
+    case ULP_REDUCTION_SUM:
         /* one value a row that is summed over it counts as often as the row is long */
         ulp_text_add(owed, repeated ? "b%d * row_size()" : "b%d", result);
         break;
-    case ULP_FOLD_MAX:
-    case ULP_FOLD_MIN:
+    case ULP_REDUCTION_MAX:
+    case ULP_REDUCTION_MIN:
         if (repeated)
             ulp_text_add(owed, "b%d", result);
         else
             ulp_text_add(owed, "t%d == t%d ? b%d / row_sum(t%d == t%d) : 0", a, result, result, a,
                          result);
         break;
-    case ULP_FOLD_PRODUCT:
+    case ULP_REDUCTION_PRODUCT:
         if (repeated) {
             ulp_text_add(owed, "b%d * row_size() * pow(t%d, row_size() - 1)", result, a);
             break;
@@ -113,7 +113,7 @@ static void add_fold(struct adjoint *adjoint, int result)
                      "row_sum(t%d == 0) == 1 && t%d == 0 ? 1 : 0)",
                      result, a, a, a, a, a, a);
         break;
-    case ULP_FOLD_COUNT: break;
+    case ULP_REDUCTION_COUNT: break;
     }
     ulp_text_add(owed, ")");
 }
@@ -134,7 +134,7 @@ static void add_scan(struct adjoint *adjoint, int result)
     char text[200];
     ulp_text_add(owed, "%s%s(", owed->length ? " + " : "",
                  adjoint->tape->instructions[a].per_row ? "row_sum" : "");
-    if (instruction->fold == ULP_FOLD_SUM) {
+    if (instruction->reduction == ULP_REDUCTION_SUM) {
         snprintf(text, sizeof text, "b%d", result);
         add_rest(owed, text);
     } else {
@@ -153,10 +153,10 @@ static void add_scan(struct adjoint *adjoint, int result)
 
 static void write_forward(struct adjoint *adjoint, int i)
 {
-    static const char *const folds[ULP_FOLD_COUNT] = {"row_sum", "row_max", "row_min",
-                                                      "row_product"};
-    static const char *const scans[ULP_FOLD_COUNT] = {
-        [ULP_FOLD_SUM] = "running_sum", [ULP_FOLD_PRODUCT] = "running_product"};
+    static const char *const reductions[ULP_REDUCTION_COUNT] = {"row_sum", "row_max", "row_min",
+                                                                "row_product"};
+    static const char *const scans[ULP_REDUCTION_COUNT] = {
+        [ULP_REDUCTION_SUM] = "running_sum", [ULP_REDUCTION_PRODUCT] = "running_product"};
     const struct ulp_instruction *instruction = &adjoint->tape->instructions[i];
     struct ulp_text *out = adjoint->out;
     ulp_text_add(out, "t%d = ", i);
@@ -166,11 +166,11 @@ static void write_forward(struct adjoint *adjoint, int i)
         ulp_text_add(out, "%s", adjoint->tape->constants[instruction->index]);
         break;
     case ULP_TAPE_ROW_SIZE: ulp_text_add(out, "row_size()"); break;
-    case ULP_TAPE_FOLD:
-        ulp_text_add(out, "%s(t%d)", folds[instruction->fold], instruction->arguments[0]);
+    case ULP_TAPE_REDUCTION:
+        ulp_text_add(out, "%s(t%d)", reductions[instruction->reduction], instruction->arguments[0]);
         break;
     case ULP_TAPE_SCAN:
-        ulp_text_add(out, "%s(t%d)", scans[instruction->fold], instruction->arguments[0]);
+        ulp_text_add(out, "%s(t%d)", scans[instruction->reduction], instruction->arguments[0]);
         break;
     case ULP_TAPE_PRIMITIVE:
         ulp_text_add(out, "%s(", ulp_primitive_rows[instruction->primitive].name);
@@ -217,8 +217,8 @@ static void write_adjoint(struct adjoint *adjoint, const bool *spread)
         ulp_text_add(adjoint->out, "b%d = %s;\n", i, adjoint->owed[i].data);
         if (tape->instructions[i].kind == ULP_TAPE_PRIMITIVE)
             add_primitive(adjoint, i);
-        else if (tape->instructions[i].kind == ULP_TAPE_FOLD)
-            add_fold(adjoint, i);
+        else if (tape->instructions[i].kind == ULP_TAPE_REDUCTION)
+            add_reduction(adjoint, i);
         else if (tape->instructions[i].kind == ULP_TAPE_SCAN)
             add_scan(adjoint, i);
     }

@@ -6,10 +6,10 @@
 static bool is_same(const struct ulp_instruction *a, const struct ulp_instruction *b)
 {
     return a->kind == b->kind && a->index == b->index && a->primitive == b->primitive &&
-           a->fold == b->fold && !memcmp(a->arguments, b->arguments, sizeof a->arguments);
+           a->reduction == b->reduction && !memcmp(a->arguments, b->arguments, sizeof a->arguments);
 }
 
-/* A fold is ready one phase after the strips it was fed in. */
+/* A reduction is ready one phase after the strips it was fed in. */
 static void find_phase(const struct ulp_instruction *all, struct ulp_instruction *instruction)
 {
     instruction->phase = 0;
@@ -19,7 +19,7 @@ static void find_phase(const struct ulp_instruction *all, struct ulp_instruction
         if (instruction->arguments[i] < 0)
             continue;
         const struct ulp_instruction *argument = &all[instruction->arguments[i]];
-        const int ready = argument->phase + (argument->kind == ULP_TAPE_FOLD);
+        const int ready = argument->phase + (argument->kind == ULP_TAPE_REDUCTION);
         if (ready > instruction->phase)
             instruction->phase = ready;
         if (!argument->per_row && instruction->kind == ULP_TAPE_PRIMITIVE)

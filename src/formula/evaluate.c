@@ -1,6 +1,6 @@
-/* Running a tape over rows. Without folds the work is cut into strips, inside rows too; with folds
- * into tiles of rows, each of which one worker folds in order. Rows of a tile whose windows have
- * unlike positions are separated into classes. */
+/* Running a tape over rows. Without reductions the work is cut into strips, inside rows too; with
+ * reductions into tiles of rows, each of which one worker reduces in order. Rows of a tile whose
+ * windows have unlike positions are separated into classes. */
 #include "formula/evaluate.h"
 
 #include <stdatomic.h>
@@ -77,7 +77,7 @@ static enum ulp_status run_tiles(void *context, size_t first, size_t last, int n
     const enum ulp_status status = ulp_evaluate_worker(&worker, run, number, error);
     for (size_t row = first; row < last && status == ULP_OK; row += plan->tile_rows) {
         const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
-        if (run->rows->window && plan->tiles && !plan->fold_windows) {
+        if (run->rows->window && plan->tiles && !plan->reduce_windows) {
             run_classes(worker, row, count);
         } else if (run->rows->window && !plan->tiles) {
             run_window(worker, row, 1, NULL);
@@ -90,7 +90,7 @@ static enum ulp_status run_tiles(void *context, size_t first, size_t last, int n
     return status;
 }
 
-/* ---- without folds every strip stands for itself ---- */
+/* ---- without reductions every strip stands for itself ---- */
 
 /* Rows [first, last), as many at once as their values are computed ahead. */
 static void run_batches(struct ulp_tape_worker *worker, size_t first, size_t last)
@@ -149,7 +149,7 @@ static enum ulp_status run_plan(const struct ulp_tape_run *run, struct ulp_pool 
                                 struct ulp_error *error)
 {
     const struct ulp_rows *rows = run->rows;
-    const bool strips = !run->plan->has_folds && !rows->window && rows->row_length > 0;
+    const bool strips = !run->plan->has_reductions && !rows->window && rows->row_length > 0;
     size_t count = rows->row_count;
     if (strips && !ulp_size_mul(count, count_strips(run), &count))
         return ulp_fail(error, ULP_ERROR_MEMORY, "more elements than memory can address");

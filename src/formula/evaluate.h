@@ -1,20 +1,20 @@
 /* Running a tape, inside formula/. A case is what a plan follows from (evaluate_case.c); the plan
- * (evaluate_plan.c, evaluate_memory.c, evaluate_chain.c) never changes; a run is one call with a
+ * (evaluate_plan.c, evaluate_memory.c, evaluate_fused.c) never changes; a run is one call with a
  * plan (evaluate.c), in which each worker has memory of its own (evaluate_worker.c) and computes
  * tiles (evaluate_tile.c).
  *
  * Every value is constant for the run (ULP_REACH_RUN: constants, scalar operands and what depends
  * on them only), for a row, or for an element. A tile is a number of rows side by side, often one.
- * Its elements are computed a strip at a time, all rows of a position together; a fold's result is
- * known one phase after the strips it sums, so a tile longer than a strip is walked once per phase
- * and its elements are computed again: the same instructions on the same operands at the same
- * places of the stochastic stream, hence the same bits. */
+ * Its elements are computed a strip at a time, all rows of a position together; a reduction's
+ * result is known one phase after the strips it sums, so a tile longer than a strip is walked once
+ * per phase and its elements are computed again: the same instructions on the same operands at the
+ * same places of the stochastic stream, hence the same bits. */
 #ifndef ULP_FORMULA_EVALUATE_H
 #define ULP_FORMULA_EVALUATE_H
 
 #include "base/alloc.h"
 #include "formula/tape.h"
-#include "number/strip/chain.h"
+#include "number/strip/fused.h"
 
 /* How an operand's or output's elements are addressed and stored. */
 struct ulp_tape_access {
@@ -44,10 +44,10 @@ enum ulp_reach { ULP_REACH_RUN, ULP_REACH_ROW, ULP_REACH_ELEMENT };
 
 /* Primitives that are run together: the running value is that of `input`, then each link's. */
 #define ULP_TAPE_LINKS_MAX 8
-struct ulp_tape_chain {
+struct ulp_tape_fused {
     int input, link_count;
     int arguments[ULP_TAPE_LINKS_MAX];               /* the links' operands; -1: none */
-    struct ulp_chain_link links[ULP_TAPE_LINKS_MAX]; /* without operands */
+    struct ulp_fused_link links[ULP_TAPE_LINKS_MAX]; /* without operands */
 };
 
 /* One instruction as it is run. Slots are byte offsets in a worker's memory. */
@@ -61,10 +61,10 @@ struct ulp_tape_step {
     bool direct;       /* and which is always used where it lies in the tensor */
     bool kept;         /* in tiles: later phases use the values of all positions again */
     int direct_output; /* the output whose memory the result is computed into; -1: none */
-    bool inside;       /* a member of the chain that ends with step `head`, which computes it */
+    bool inside;       /* a member of the fused run that ends with step `head`, which computes it */
     int head;          /* else this step */
-    struct ulp_tape_chain *chain; /* that ends with this step; NULL: the function */
-    enum ulp_fold fold_kind;
+    struct ulp_tape_fused *fused; /* that ends with this step; NULL: the function */
+    enum ulp_reduction reduction_kind;
     ulp_strip_fn *function;
     int operand;       /* number; -1: none, or a constant */
     const void *value; /* of a constant; NULL: none */
@@ -73,7 +73,8 @@ struct ulp_tape_step {
     /* ULP_REACH_ELEMENT: a register, or all positions kept; spread and ULP_REACH_RUN: the value
      * spread */
     size_t strip;
-    size_t fold; /* of folds: their state; in tiles, and of scans: partial results of the rows */
+    size_t reduction; /* of reductions: their state; in tiles, and of scans: partial results of the
+                         rows */
 };
 
 struct ulp_tape_output {
@@ -99,33 +100,34 @@ struct ulp_tape_plan {
     struct ulp_strip_rule narrow_rule;
     const struct ulp_strip_table *table, *sum_table;
     size_t element_bytes, sum_bytes;
-    ulp_chain_fn *chain; /* NULL: there are none */
-    /* tiles of windows are folded from the tensor, without strips; NULL: they are not */
-    ulp_windows_fn *fold_windows;
-    /* rows are shorter than a strip and one chain from tensors to a tensor: many are run at once */
+    ulp_fused_fn *fused; /* NULL: there are none */
+    /* tiles of windows are reduced from the tensor, without strips; NULL: they are not */
+    ulp_windows_fn *reduce_windows;
+    /* rows are shorter than a strip and one fused run from tensors to a tensor: many are run at
+     * once */
     bool batch;
-    bool same_carrier; /* folds take strips as they are */
-    bool narrow;       /* results of folds are rounded to the compute format */
-    struct ulp_fold_order order;
+    bool same_carrier; /* reductions take strips as they are */
+    bool narrow;       /* results of reductions are rounded to the compute format */
+    struct ulp_reduction_order order;
     /* partial results of scans pass through it; of type UNDEFINED: they are the accumulator's */
     struct ulp_tensor partial;
     struct ulp_format partial_format;
-    bool has_folds;   /* or scans: rows are walked from their beginning */
-    bool tiles;       /* folds of several rows, tile_rows at most, are formed side by side */
+    bool has_reductions; /* or scans: rows are walked from their beginning */
+    bool tiles;       /* reductions of several rows, tile_rows at most, are formed side by side */
     bool keep;        /* all positions of a tile fit in memory at once */
     size_t tile_rows; /* 1 without tiles */
-    /* without folds ULP_REACH_ROW values are computed for so many rows at once */
+    /* without reductions ULP_REACH_ROW values are computed for so many rows at once */
     size_t rows_ahead;
     size_t width; /* values in a strip */
-    size_t grain; /* items that one worker takes at least: strips without folds, else rows */
+    size_t grain; /* items that one worker takes at least: strips without reductions, else rows */
     int step_count, output_count, phase_count;
     struct ulp_tape_step *steps;
-    struct ulp_tape_output *outputs;  /* the wanted ones */
-    struct ulp_tape_steps once;       /* ULP_REACH_RUN */
-    struct ulp_tape_steps program;    /* all others, folds among them */
-    struct ulp_tape_steps *row_part;  /* by phase: ULP_REACH_ROW except folds */
-    struct ulp_tape_steps *fold_part; /* by phase */
-    /* by phase: folds; ULP_REACH_ELEMENT that they, in the last outputs, need */
+    struct ulp_tape_output *outputs;       /* the wanted ones */
+    struct ulp_tape_steps once;            /* ULP_REACH_RUN */
+    struct ulp_tape_steps program;         /* all others, reductions among them */
+    struct ulp_tape_steps *row_part;       /* by phase: ULP_REACH_ROW except reductions */
+    struct ulp_tape_steps *reduction_part; /* by phase */
+    /* by phase: reductions; ULP_REACH_ELEMENT that they, in the last outputs, need */
     struct ulp_tape_steps *element_part;
     size_t values_slot, converted_slot, sum_slot, unit_slot, partial_slot, size_slot,
         positions_slot, offsets_slot;
@@ -161,7 +163,7 @@ struct ulp_tape_worker {
     const int32_t *positions;          /* those that exist; NULL: all of them */
     size_t span_count;                 /* positions in a strip */
     struct ulp_row_address *addresses; /* of several rows, by instruction, then by output */
-    /* rows whose ULP_REACH_ROW values are there, in a tape without folds */
+    /* rows whose ULP_REACH_ROW values are there, in a tape without reductions */
     size_t prepared_row, prepared_count;
     size_t ahead; /* the tile's row among them */
 };
@@ -186,12 +188,12 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
                                   struct ulp_arena *arena, struct ulp_error *error);
 /* Its second half: memory and orders. False: out of memory. */
 bool ulp_evaluate_lay(struct ulp_tape_plan *plan, struct ulp_arena *arena);
-/* Joins instructions to chains. False: out of memory. */
-bool ulp_evaluate_find_chains(struct ulp_tape_plan *plan, struct ulp_arena *arena);
-/* The chain that ends with `step`, on n elements of the worker's tile. */
-void ulp_evaluate_chain(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+/* Joins instructions to fused runs. False: out of memory. */
+bool ulp_evaluate_find_fused(struct ulp_tape_plan *plan, struct ulp_arena *arena);
+/* The fused run that ends with `step`, on n elements of the worker's tile. */
+void ulp_evaluate_fused(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
                         void *out, size_t n);
-/* May the first phase be the fold of an operand's windows, straight from the tensor? Tiles are
+/* May the first phase be the reduction of an operand's windows, straight from the tensor? Tiles are
  * chosen, the lists not made yet. */
 ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan);
 /* May the rows be run in batches? The lists of instructions are made. */
@@ -204,9 +206,9 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
 
 /* The worker's tile: every phase, and the outputs. */
 void ulp_evaluate_tile(struct ulp_tape_worker *worker);
-/* Without folds: `count` positions from `first` on of the worker's row, one strip at most. */
+/* Without reductions: `count` positions from `first` on of the worker's row, one strip at most. */
 void ulp_evaluate_strip(struct ulp_tape_worker *worker, size_t first, size_t count);
-/* Without folds: the ULP_REACH_ROW values of the worker's row, computed for more rows, below
+/* Without reductions: the ULP_REACH_ROW values of the worker's row, computed for more rows, below
  * `last`, when they are not there. */
 void ulp_evaluate_prepare(struct ulp_tape_worker *worker, size_t last);
 /* The outputs with one value a row. */
@@ -216,7 +218,7 @@ void ulp_evaluate_store_rows(struct ulp_tape_worker *worker);
 void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
                        void *out, const void *values, size_t row_count, size_t first, size_t count,
                        struct ulp_strip_place place);
-/* n results of a fold (values of the accumulator's carrier, overwritten) as values to compute
+/* n results of a reduction (values of the accumulator's carrier, overwritten) as values to compute
  * with. */
 void ulp_evaluate_narrow(const struct ulp_tape_worker *worker, void *out, void *sums, size_t n,
                          struct ulp_strip_place place);

@@ -8,11 +8,12 @@ static size_t take_slot(struct ulp_tape_plan *plan, size_t bytes)
     return slot;
 }
 
-/* The registers of operands that step i, or a member of the chain that ends with it, reads last. */
+/* The registers of operands that step i, or a member of the fused run that ends with it, reads
+ * last. */
 static void free_registers(const struct ulp_tape_plan *plan, int i, int *last_use,
                            size_t *free_slots, int *free_count)
 {
-    for (int m = plan->steps[i].chain ? 0 : i; m <= i; m++)
+    for (int m = plan->steps[i].fused ? 0 : i; m <= i; m++)
         for (int k = 0; k < 3; k++) {
             const int argument = plan->steps[m].needed && plan->steps[m].head == i
                                      ? plan->steps[m].arguments[k]
@@ -77,7 +78,7 @@ static void lay_worker(struct ulp_tape_plan *plan)
     for (int i = 0; i < plan->step_count; i++) {
         struct ulp_tape_step *step = &plan->steps[i];
         if (step->needed && step->kind == ULP_TAPE_SCAN)
-            step->fold = take_slot(plan, rows * plan->element_bytes);
+            step->reduction = take_slot(plan, rows * plan->element_bytes);
         if (!step->needed || step->reach == ULP_REACH_ELEMENT)
             continue;
         if (step->reach == ULP_REACH_ROW)
@@ -86,14 +87,14 @@ static void lay_worker(struct ulp_tape_plan *plan)
             step->strip = take_slot(plan, strip_bytes);
         if (step->reach == ULP_REACH_RUN)
             step->one = step->strip;
-        if (step->kind == ULP_TAPE_FOLD)
-            step->fold =
+        if (step->kind == ULP_TAPE_REDUCTION)
+            step->reduction =
                 take_slot(plan, plan->tiles ? rows * (size_t)plan->order.parts * plan->sum_bytes
-                                            : ulp_fold_bytes(&plan->sum_rule, plan->order));
+                                            : ulp_reduction_bytes(&plan->sum_rule, plan->order));
     }
     plan->partial_slot = take_slot(plan, rows * plan->partial.element_bytes);
     plan->size_slot = take_slot(plan, plan->element_bytes);
-    const size_t offset_count = plan->fold_windows && plan->made_for.row_length > plan->width
+    const size_t offset_count = plan->reduce_windows && plan->made_for.row_length > plan->width
                                     ? plan->made_for.row_length
                                     : plan->width;
     plan->offsets_slot = take_slot(plan, offset_count * sizeof(int64_t));
@@ -101,7 +102,7 @@ static void lay_worker(struct ulp_tape_plan *plan)
         plan->positions_slot = take_slot(plan, plan->made_for.row_length * sizeof(int32_t));
     if (plan->tiles)
         lay_tiles(plan);
-    if (!plan->has_folds)
+    if (!plan->has_reductions)
         return;
     plan->converted_slot = plan->same_carrier ? 0 : take_slot(plan, plan->width * plan->sum_bytes);
     plan->sum_slot = take_slot(plan, plan->sum_bytes);
@@ -113,9 +114,9 @@ static void mark_spread(struct ulp_tape_plan *plan)
     for (int i = 0; i < plan->step_count; i++)
         for (int k = 0; k < 3; k++) {
             const struct ulp_tape_step *step = &plan->steps[i];
-            const bool in_chain = (step->inside || step->chain) && !plan->tiles;
-            if (step->needed && step->arguments[k] >= 0 && !in_chain &&
-                (step->reach == ULP_REACH_ELEMENT || step->kind == ULP_TAPE_FOLD))
+            const bool in_fused = (step->inside || step->fused) && !plan->tiles;
+            if (step->needed && step->arguments[k] >= 0 && !in_fused &&
+                (step->reach == ULP_REACH_ELEMENT || step->kind == ULP_TAPE_REDUCTION))
                 plan->steps[step->arguments[k]].spread = true;
         }
     for (int i = 0; i < plan->output_count; i++)
@@ -147,11 +148,11 @@ static bool is_repeated(const struct ulp_tape_step *step, int phase)
 }
 static bool is_row_part(const struct ulp_tape_step *step, int phase)
 {
-    return step->reach == ULP_REACH_ROW && step->kind != ULP_TAPE_FOLD && step->phase == phase;
+    return step->reach == ULP_REACH_ROW && step->kind != ULP_TAPE_REDUCTION && step->phase == phase;
 }
-static bool is_fold_part(const struct ulp_tape_step *step, int phase)
+static bool is_reduction_part(const struct ulp_tape_step *step, int phase)
 {
-    return step->kind == ULP_TAPE_FOLD && step->phase == phase;
+    return step->kind == ULP_TAPE_REDUCTION && step->phase == phase;
 }
 
 /* A computed value is kept for later phases, unless it is an operand that can be read in place. */
@@ -160,8 +161,8 @@ static bool is_kept(const struct ulp_tape_plan *plan, const struct ulp_tape_step
     return plan->keep && !(step->native && plan->width < 2 * plan->tile_rows);
 }
 
-/* A phase's folds, and the elements that they and in the last phase the outputs need, directly or
- * through others. All outputs are stored in the last phase, so that one may lie over an operand
+/* A phase's reductions, and the elements that they and in the last phase the outputs need, directly
+ * or through others. All outputs are stored in the last phase, so that one may lie over an operand
  * that earlier phases read again. made: the elements that earlier phases made. */
 static bool list_elements(struct ulp_tape_plan *plan, int phase, bool *made,
                           struct ulp_arena *arena)
@@ -171,8 +172,8 @@ static bool list_elements(struct ulp_tape_plan *plan, int phase, bool *made,
     list->items = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *list->items);
     if (!marked || !list->items)
         return false;
-    for (int i = 0; i < plan->fold_part[phase].count; i++)
-        marked[plan->steps[plan->fold_part[phase].items[i]].arguments[0]] = true;
+    for (int i = 0; i < plan->reduction_part[phase].count; i++)
+        marked[plan->steps[plan->reduction_part[phase].items[i]].arguments[0]] = true;
     for (int i = 0; i < plan->output_count && phase == plan->phase_count - 1; i++)
         marked[plan->outputs[i].step] = true;
     for (int i = plan->step_count - 1; i >= 0; i--) {
@@ -190,7 +191,7 @@ static bool list_elements(struct ulp_tape_plan *plan, int phase, bool *made,
     for (int i = 0; i < plan->step_count; i++) {
         const bool element =
             marked[i] && plan->steps[i].reach == ULP_REACH_ELEMENT && !plan->steps[i].inside;
-        if (element || (plan->steps[i].needed && is_fold_part(&plan->steps[i], phase)))
+        if (element || (plan->steps[i].needed && is_reduction_part(&plan->steps[i], phase)))
             list->items[list->count++] = i;
         made[i] = made[i] || element;
     }
@@ -201,16 +202,16 @@ static bool list_all(struct ulp_tape_plan *plan, struct ulp_arena *arena)
 {
     const size_t phases = (size_t)plan->phase_count;
     plan->row_part = ulp_arena_take(arena, phases, sizeof *plan->row_part);
-    plan->fold_part = ulp_arena_take(arena, phases, sizeof *plan->fold_part);
+    plan->reduction_part = ulp_arena_take(arena, phases, sizeof *plan->reduction_part);
     plan->element_part = ulp_arena_take(arena, phases, sizeof *plan->element_part);
     bool *made = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *made);
-    if (!made || !plan->row_part || !plan->fold_part || !plan->element_part ||
+    if (!made || !plan->row_part || !plan->reduction_part || !plan->element_part ||
         !list_steps(plan, &plan->once, arena, is_once, 0) ||
         !list_steps(plan, &plan->program, arena, is_repeated, 0))
         return false;
     for (int p = 0; p < plan->phase_count; p++)
         if (!list_steps(plan, &plan->row_part[p], arena, is_row_part, p) ||
-            !list_steps(plan, &plan->fold_part[p], arena, is_fold_part, p) ||
+            !list_steps(plan, &plan->reduction_part[p], arena, is_reduction_part, p) ||
             !list_elements(plan, p, made, arena))
             return false;
     return true;

@@ -65,10 +65,10 @@ static void describe_partial(struct ulp_tape_plan *plan, const struct ulp_format
 static void choose_rules(struct ulp_tape_plan *plan)
 {
     const struct ulp_arithmetic *arithmetic = plan->made_for.arithmetic;
-    plan->order = (struct ulp_fold_order){.order = arithmetic->reduce,
-                                          .block = arithmetic->reduce_block,
-                                          .parts = 1,
-                                          .group = 1};
+    plan->order = (struct ulp_reduction_order){.order = arithmetic->reduce,
+                                               .block = arithmetic->reduce_block,
+                                               .parts = 1,
+                                               .group = 1};
     if (!choose_integers(plan)) {
         plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
         plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->accumulator);
@@ -168,7 +168,7 @@ static enum ulp_reach find_reach(const struct ulp_tape_plan *plan,
                                  const struct ulp_instruction *step)
 {
     enum ulp_reach reach = ULP_REACH_RUN;
-    if (step->kind == ULP_TAPE_FOLD)
+    if (step->kind == ULP_TAPE_REDUCTION)
         return ULP_REACH_ROW;
     if (step->kind == ULP_TAPE_SCAN)
         return ULP_REACH_ELEMENT;
@@ -216,7 +216,7 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
                                    .needed = true,
                                    .operand = -1,
                                    .direct_output = -1,
-                                   .fold_kind = instruction->fold,
+                                   .reduction_kind = instruction->reduction,
                                    .reach = find_reach(plan, instruction)};
     memcpy(step->arguments, instruction->arguments, sizeof step->arguments);
     if (step->kind == ULP_TAPE_OPERAND) {
@@ -237,9 +237,9 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                             "formula:%d: '%s' has no meaning for integers", instruction->column,
                             ulp_primitive_rows[instruction->primitive].name);
-    } else if (step->kind == ULP_TAPE_FOLD || step->kind == ULP_TAPE_SCAN) {
-        plan->has_folds = true;
-        step->function = plan->table->primitive[ulp_fold_rows[step->fold_kind].combine];
+    } else if (step->kind == ULP_TAPE_REDUCTION || step->kind == ULP_TAPE_SCAN) {
+        plan->has_reductions = true;
+        step->function = plan->table->primitive[ulp_reduction_rows[step->reduction_kind].combine];
     }
     if (step->phase >= plan->phase_count)
         plan->phase_count = step->phase + 1;
@@ -274,8 +274,8 @@ static enum ulp_status check_addresses(struct ulp_tape_plan *plan, struct ulp_er
                     tape->instructions[output->step].column);
             output->per_position = true;
         }
-        /* A fold is ready in the phase after its own. */
-        if (output->per_position && step->kind == ULP_TAPE_FOLD &&
+        /* A reduction is ready in the phase after its own. */
+        if (output->per_position && step->kind == ULP_TAPE_REDUCTION &&
             step->phase + 2 > plan->phase_count)
             plan->phase_count = step->phase + 2;
     }
@@ -313,12 +313,12 @@ static void choose_order(struct ulp_tape_plan *plan)
         plan->order.order = ULP_ORDER_SEQUENTIAL;
         return;
     }
-    plan->order = ulp_fold_order_warp(plan->made_for.row_length, is_contiguous(plan));
+    plan->order = ulp_reduction_order_warp(plan->made_for.row_length, is_contiguous(plan));
     for (int i = 0; i < plan->step_count; i++) {
         const int *arguments = tape->instructions[i].arguments;
         if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_PRIMITIVE &&
             tape->instructions[i].primitive == ULP_PRIMITIVE_DIV &&
-            tape->instructions[arguments[0]].kind == ULP_TAPE_FOLD &&
+            tape->instructions[arguments[0]].kind == ULP_TAPE_REDUCTION &&
             tape->instructions[arguments[1]].kind == ULP_TAPE_ROW_SIZE)
             plan->steps[i].function = ulp_evaluate_scale;
     }
@@ -332,14 +332,15 @@ static bool can_tile(const struct ulp_tape_plan *plan)
     const enum ulp_order order = plan->order.order;
     const bool wide =
         plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR;
-    if (!plan->has_folds || made_for->row_count < ULP_TUNE_TILE_ROWS_MIN ||
+    if (!plan->has_reductions || made_for->row_count < ULP_TUNE_TILE_ROWS_MIN ||
         made_for->row_length == 0 || plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
         (made_for->windows && !made_for->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_tape_step *step = &plan->steps[i];
-        const bool ordered = step->fold_kind == ULP_FOLD_SUM || step->fold_kind == ULP_FOLD_PRODUCT;
-        if (step->needed && step->kind == ULP_TAPE_FOLD &&
+        const bool ordered = step->reduction_kind == ULP_REDUCTION_SUM ||
+                             step->reduction_kind == ULP_REDUCTION_PRODUCT;
+        if (step->needed && step->kind == ULP_TAPE_REDUCTION &&
             (wide || (ordered && order != ULP_ORDER_SEQUENTIAL && order != ULP_ORDER_WARP)))
             return false;
     }
@@ -386,10 +387,11 @@ static void choose_width(struct ulp_tape_plan *plan)
                   : length < ULP_STRIP / rows ? rows * length
                                               : ULP_STRIP / rows * rows;
     /* Strips of ULP_REACH_RUN values, their operands, are as long as the width. */
-    plan->rows_ahead =
-        plan->has_folds || plan->made_for.windows || plan->rule.rounding == ULP_ROUND_STOCHASTIC ? 1
-        : plan->width < ULP_TUNE_ROWS_AHEAD ? plan->width
-                                            : ULP_TUNE_ROWS_AHEAD;
+    plan->rows_ahead = plan->has_reductions || plan->made_for.windows ||
+                               plan->rule.rounding == ULP_ROUND_STOCHASTIC
+                           ? 1
+                       : plan->width < ULP_TUNE_ROWS_AHEAD ? plan->width
+                                                           : ULP_TUNE_ROWS_AHEAD;
 }
 
 /* Operands that lie in memory as a strip does, and the one result that can be computed where it
@@ -411,7 +413,7 @@ static void choose_direct(struct ulp_tape_plan *plan)
     if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || !whole)
         return;
     for (int i = last + 1; i < plan->step_count; i++)
-        if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_FOLD &&
+        if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_REDUCTION &&
             plan->steps[i].arguments[0] == last)
             return;
     int found = -1, users = 0;
@@ -455,7 +457,7 @@ static double estimate_element(const struct ulp_tape_plan *plan)
 static void choose_grain(struct ulp_tape_plan *plan)
 {
     const size_t row = plan->made_for.row_length;
-    const bool strips = !plan->has_folds && !plan->made_for.windows;
+    const bool strips = !plan->has_reductions && !plan->made_for.windows;
     const size_t length = strips && row > plan->width ? plan->width : row;
     const size_t grain =
         ulp_grain(estimate_element(plan) * (double)length + 20 * (double)plan->step_count);
@@ -484,8 +486,8 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     choose_width(plan);
     choose_direct(plan);
     choose_grain(plan);
-    plan->fold_windows = ulp_evaluate_find_windows(plan);
-    return ulp_evaluate_find_chains(plan, arena) && ulp_evaluate_lay(plan, arena)
+    plan->reduce_windows = ulp_evaluate_find_windows(plan);
+    return ulp_evaluate_find_fused(plan, arena) && ulp_evaluate_lay(plan, arena)
                ? ULP_OK
                : fail_memory(error);
 }

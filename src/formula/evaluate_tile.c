@@ -1,9 +1,10 @@
 /* Computing a tile: rows side by side, one or several. A strip holds a few positions of all its
  * rows, the rows of a position together; where that is what lies in a tensor, the tensor is used in
- * place. The fold of one row goes through the state of its order (number/strip.h); the folds of
- * several are primitives on that many partial results, the first position's values combined with
- * each next one's in order, which is what a sequential fold does in every row. Where rows are short
- * enough, values that a later phase needs are kept instead of computed again. */
+ * place. The reduction of one row goes through the state of its order (number/strip.h); the
+ * reductions of several are primitives on that many partial results, the first position's values
+ * combined with each next one's in order, which is what a sequential reduction does in every row.
+ * Where rows are short enough, values that a later phase needs are kept instead of computed again.
+ */
 #include "formula/evaluate.h"
 
 #include <string.h>
@@ -188,8 +189,8 @@ static void run_element(struct ulp_tape_worker *worker, int index, struct span s
     if (step->kind == ULP_TAPE_SCAN)
         ulp_evaluate_scan(worker, step, out, arguments[0], worker->row_count, span.first,
                           span.count, place);
-    else if (step->chain)
-        ulp_evaluate_chain(worker, step, out, n);
+    else if (step->fused)
+        ulp_evaluate_fused(worker, step, out, n);
     else
         step->function(&plan->rule, out, arguments[0], arguments[1], arguments[2], n, place);
 }
@@ -210,7 +211,7 @@ static void spread_rows(const struct ulp_tape_worker *worker, const struct ulp_t
             memcpy(strip + t * bytes, one, bytes);
 }
 
-/* The values of n rows: the tile's, or without folds more. */
+/* The values of n rows: the tile's, or without reductions more. */
 static void run_row_value(const struct ulp_tape_worker *worker, int index, size_t n)
 {
     const struct ulp_tape_plan *plan = worker->plan;
@@ -269,31 +270,32 @@ void ulp_evaluate_store_rows(struct ulp_tape_worker *worker)
     }
 }
 
-/* ---- folds ---- */
+/* ---- reductions ---- */
 
-static void begin_fold(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
+static void begin_reduction(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
 {
     const struct ulp_tape_plan *plan = worker->plan;
     if (!plan->tiles)
-        ulp_fold_begin(ulp_slot_of(worker, step->fold), &plan->sum_rule, step->fold_kind,
-                       plan->order);
+        ulp_reduction_begin(ulp_slot_of(worker, step->reduction), &plan->sum_rule,
+                            step->reduction_kind, plan->order);
 }
 
-static void add_fold(const struct ulp_tape_worker *worker, int index, struct span span)
+static void add_reduction(const struct ulp_tape_worker *worker, int index, struct span span)
 {
     const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_tape_step *step = &plan->steps[index];
     const struct ulp_strip_place place = place_of(worker, index, span.first);
     const size_t n = worker->row_count;
-    void *sums = ulp_slot_of(worker, step->fold);
+    void *sums = ulp_slot_of(worker, step->reduction);
     const char *values =
         ulp_evaluate_widen(worker, worker->values[step->arguments[0]], n * span.count);
     if (!plan->tiles) {
-        ulp_fold_add(sums, values, span.count, place);
+        ulp_reduction_add(sums, values, span.count, place);
         return;
     }
-    /* a sequential fold has one part */
-    ulp_strip_fn *function = plan->sum_table->primitive[ulp_fold_rows[step->fold_kind].combine];
+    /* a sequential reduction has one part */
+    ulp_strip_fn *function =
+        plan->sum_table->primitive[ulp_reduction_rows[step->reduction_kind].combine];
     const size_t parts = (size_t)plan->order.parts, bytes = n * plan->sum_bytes;
     for (size_t t = span.first; t < span.first + span.count; t++, values += bytes) {
         void *sum = (char *)sums + t % parts * bytes;
@@ -304,37 +306,38 @@ static void add_fold(const struct ulp_tape_worker *worker, int index, struct spa
     }
 }
 
-static void end_fold(const struct ulp_tape_worker *worker, int index)
+static void end_reduction(const struct ulp_tape_worker *worker, int index)
 {
     const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_tape_step *step = &plan->steps[index];
     const struct ulp_strip_place place = {.stream = ~worker->run->streams[index],
                                           .first = worker->first_row};
-    void *sums = ulp_slot_of(worker, step->fold);
+    void *sums = ulp_slot_of(worker, step->reduction);
     if (!plan->tiles) {
         void *sum = ulp_slot_of(worker, plan->sum_slot);
-        ulp_fold_end(sums, sum);
+        ulp_reduction_end(sums, sum);
         sums = sum;
     } else if (worker->position_count == 0) {
-        plan->sum_table->constant(&plan->sum_rule, sums, ulp_fold_rows[step->fold_kind].empty,
+        plan->sum_table->constant(&plan->sum_rule, sums,
+                                  ulp_reduction_rows[step->reduction_kind].empty,
                                   worker->row_count);
     } else if (plan->order.parts > 1) {
-        ulp_fold_join(&plan->sum_rule, step->fold_kind, plan->order, sums, worker->row_count,
-                      worker->position_count, place);
+        ulp_reduction_join(&plan->sum_rule, step->reduction_kind, plan->order, sums,
+                           worker->row_count, worker->position_count, place);
     }
     ulp_evaluate_narrow(worker, ulp_slot_of(worker, step->one), sums, worker->row_count, place);
     spread_rows(worker, step);
 }
 
-/* The fold of all rows of a tile, windows of the same positions side by side at once. */
-static void fold_windows(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
+/* The reduction of all rows of a tile, windows of the same positions side by side at once. */
+static void reduce_windows(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step)
 {
     const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_rows *rows = worker->run->rows;
     const struct ulp_operand *operand = ulp_step_operand(worker, &plan->steps[step->arguments[0]]);
     int32_t *positions = rows->window ? ulp_slot_of(worker, plan->positions_slot) : NULL;
     int64_t *offsets = ulp_slot_of(worker, plan->offsets_slot);
-    char *sums = ulp_slot_of(worker, step->fold);
+    char *sums = ulp_slot_of(worker, step->reduction);
     const size_t last = worker->first_row + worker->row_count;
     for (size_t row = worker->first_row, n; row < last; row += n, sums += n * plan->sum_bytes) {
         const size_t run = rows->window_run(rows->window_context, row);
@@ -345,11 +348,12 @@ static void fold_windows(const struct ulp_tape_worker *worker, const struct ulp_
         for (size_t t = 0; t < count; t++)
             offsets[t] = operand->position_offset[positions ? positions[t] : (int32_t)t];
         if (count)
-            plan->fold_windows(step->fold_kind, sums, ulp_tape_element(operand->tensor, bases[0]),
-                               offsets, count, n > 1 ? (size_t)(bases[1] - bases[0]) : 0, n);
+            plan->reduce_windows(step->reduction_kind, sums,
+                                 ulp_tape_element(operand->tensor, bases[0]), offsets, count,
+                                 n > 1 ? (size_t)(bases[1] - bases[0]) : 0, n);
         else
-            plan->sum_table->constant(&plan->sum_rule, sums, ulp_fold_rows[step->fold_kind].empty,
-                                      n);
+            plan->sum_table->constant(&plan->sum_rule, sums,
+                                      ulp_reduction_rows[step->reduction_kind].empty, n);
     }
 }
 
@@ -360,8 +364,8 @@ static void run_elements(struct ulp_tape_worker *worker, const struct ulp_tape_s
 {
     const struct ulp_tape_plan *plan = worker->plan;
     for (int i = 0; i < list->count; i++)
-        if (plan->steps[list->items[i]].kind == ULP_TAPE_FOLD)
-            add_fold(worker, list->items[i], span);
+        if (plan->steps[list->items[i]].kind == ULP_TAPE_REDUCTION)
+            add_reduction(worker, list->items[i], span);
         else
             run_element(worker, list->items[i], span);
     for (int i = 0; i < plan->output_count && stores; i++)
@@ -383,11 +387,11 @@ static void run_program(struct ulp_tape_worker *worker)
     for (int i = 0; i < plan->program.count; i++) {
         const int index = plan->program.items[i];
         const struct ulp_tape_step *step = &plan->steps[index];
-        if (step->kind == ULP_TAPE_FOLD) {
-            begin_fold(worker, step);
+        if (step->kind == ULP_TAPE_REDUCTION) {
+            begin_reduction(worker, step);
             if (span.count)
-                add_fold(worker, index, span);
-            end_fold(worker, index);
+                add_reduction(worker, index, span);
+            end_reduction(worker, index);
         } else if (step->reach == ULP_REACH_ROW) {
             run_row_value(worker, index, 1);
             spread_rows(worker, step);
@@ -412,19 +416,21 @@ static void find_kept(struct ulp_tape_worker *worker, size_t first)
 static void run_phase(struct ulp_tape_worker *worker, int phase)
 {
     const struct ulp_tape_plan *plan = worker->plan;
-    const struct ulp_tape_steps *row = &plan->row_part[phase], *folds = &plan->fold_part[phase];
+    const struct ulp_tape_steps *row = &plan->row_part[phase],
+                                *reductions = &plan->reduction_part[phase];
     const struct ulp_tape_steps *elements = &plan->element_part[phase];
-    const bool stores = phase == plan->phase_count - 1, windows = plan->fold_windows && phase == 0,
+    const bool stores = phase == plan->phase_count - 1,
+               windows = plan->reduce_windows && phase == 0,
                walks = !windows && (elements->count || stores);
     for (int i = 0; i < row->count; i++) {
         run_row_value(worker, row->items[i], worker->row_count);
         spread_rows(worker, &plan->steps[row->items[i]]);
     }
-    for (int i = 0; i < folds->count; i++)
+    for (int i = 0; i < reductions->count; i++)
         if (windows)
-            fold_windows(worker, &plan->steps[folds->items[i]]);
+            reduce_windows(worker, &plan->steps[reductions->items[i]]);
         else
-            begin_fold(worker, &plan->steps[folds->items[i]]);
+            begin_reduction(worker, &plan->steps[reductions->items[i]]);
     for (size_t first = 0; first < worker->position_count && walks; first += worker->span_count) {
         const size_t rest = worker->position_count - first;
         if (phase && plan->keep)
@@ -433,8 +439,8 @@ static void run_phase(struct ulp_tape_worker *worker, int phase)
                      (struct span){first, rest < worker->span_count ? rest : worker->span_count},
                      stores);
     }
-    for (int i = 0; i < folds->count; i++)
-        end_fold(worker, folds->items[i]);
+    for (int i = 0; i < reductions->count; i++)
+        end_reduction(worker, reductions->items[i]);
 }
 
 void ulp_evaluate_tile(struct ulp_tape_worker *worker)

@@ -93,11 +93,12 @@ void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_ta
 {
     const struct ulp_tape_plan *plan = worker->plan;
     const size_t bytes = row_count * plan->element_bytes;
-    void *sums = ulp_slot_of(worker, step->fold);
+    void *sums = ulp_slot_of(worker, step->reduction);
     struct ulp_tensor partial = plan->partial;
     partial.data = ulp_slot_of(worker, plan->partial_slot);
     if (first == 0)
-        plan->table->constant(&plan->rule, sums, ulp_fold_rows[step->fold_kind].empty, row_count);
+        plan->table->constant(&plan->rule, sums, ulp_reduction_rows[step->reduction_kind].empty,
+                              row_count);
     for (size_t t = 0; t < count; t++, place.first++) {
         step->function(&plan->rule, sums, sums, (const char *)values + t * bytes, NULL, row_count,
                        place);
@@ -165,7 +166,7 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
         for (int i = 0; i < plan->step_count; i++)
             worker->values[i] =
                 plan->steps[i].strip ? ulp_slot_of(worker, plan->steps[i].strip) : NULL;
-        if (plan->narrow && plan->has_folds)
+        if (plan->narrow && plan->has_reductions)
             plan->sum_table->constant(&plan->sum_rule, ulp_slot_of(worker, plan->unit_slot), "1",
                                       plan->tile_rows);
         fill_once(worker);

@@ -3,7 +3,7 @@ libcore_la_SOURCES += \
 	%D%/build.c %D%/build.h \
 	%D%/evaluate.c %D%/evaluate.h \
 	%D%/evaluate_case.c \
-	%D%/evaluate_chain.c \
+	%D%/evaluate_fused.c \
 	%D%/evaluate_memory.c \
 	%D%/evaluate_plan.c \
 	%D%/evaluate_tile.c \

@@ -229,21 +229,21 @@ static int parse_name(struct parser *parser, const struct token *name)
                 name->start, name->length);
 }
 
-/* A row function's meaning: a fold, perhaps divided by the row's size, or of all positions before,
- * or that size alone. */
+/* A row function's meaning: a reduction, perhaps divided by the row's size, or of all positions
+ * before, or that size alone. */
 static const struct row_function {
     const char *name;
     int arity;
-    enum ulp_fold fold;
+    enum ulp_reduction reduction;
     bool mean, running;
 } row_functions[] = {
-    {.name = "row_sum", .arity = 1, .fold = ULP_FOLD_SUM},
-    {.name = "row_mean", .arity = 1, .fold = ULP_FOLD_SUM, .mean = true},
-    {.name = "row_max", .arity = 1, .fold = ULP_FOLD_MAX},
-    {.name = "row_min", .arity = 1, .fold = ULP_FOLD_MIN},
-    {.name = "row_product", .arity = 1, .fold = ULP_FOLD_PRODUCT},
-    {.name = "running_sum", .arity = 1, .fold = ULP_FOLD_SUM, .running = true},
-    {.name = "running_product", .arity = 1, .fold = ULP_FOLD_PRODUCT, .running = true},
+    {.name = "row_sum", .arity = 1, .reduction = ULP_REDUCTION_SUM},
+    {.name = "row_mean", .arity = 1, .reduction = ULP_REDUCTION_SUM, .mean = true},
+    {.name = "row_max", .arity = 1, .reduction = ULP_REDUCTION_MAX},
+    {.name = "row_min", .arity = 1, .reduction = ULP_REDUCTION_MIN},
+    {.name = "row_product", .arity = 1, .reduction = ULP_REDUCTION_PRODUCT},
+    {.name = "running_sum", .arity = 1, .reduction = ULP_REDUCTION_SUM, .running = true},
+    {.name = "running_product", .arity = 1, .reduction = ULP_REDUCTION_PRODUCT, .running = true},
     {.name = "row_size", .arity = 0},
 };
 
@@ -253,14 +253,15 @@ static int emit_row_function(struct parser *parser, const struct row_function *f
     const struct ulp_instruction size = {.kind = ULP_TAPE_ROW_SIZE, .arguments = {-1, -1, -1}};
     if (!function->arity)
         return emit(parser, size, place);
-    const struct ulp_instruction fold = {.kind = function->running ? ULP_TAPE_SCAN : ULP_TAPE_FOLD,
-                                         .fold = function->fold,
-                                         .arguments = {argument, -1, -1}};
-    const int folded = emit(parser, fold, place);
-    if (!function->mean || folded < 0)
-        return folded;
+    const struct ulp_instruction reduction = {.kind = function->running ? ULP_TAPE_SCAN
+                                                                        : ULP_TAPE_REDUCTION,
+                                              .reduction = function->reduction,
+                                              .arguments = {argument, -1, -1}};
+    const int reduced = emit(parser, reduction, place);
+    if (!function->mean || reduced < 0)
+        return reduced;
     const int count = emit(parser, size, place);
-    return count < 0 ? -1 : emit_primitive(parser, ULP_PRIMITIVE_DIV, folded, count, -1, place);
+    return count < 0 ? -1 : emit_primitive(parser, ULP_PRIMITIVE_DIV, reduced, count, -1, place);
 }
 
 /* The arguments up to the closing parenthesis; false after a failure. The opening one is taken. */

@@ -11,8 +11,8 @@
  * operand (tensor input or attribute), a local, or a primitive's spelling in primitive.def. Row
  * functions reduce a row to one value in the arithmetic's accumulator and order: row_sum, row_mean,
  * row_max, row_min, row_product, and row_size() is the number of elements of the row.
- * running_sum and running_product give every position the fold of the row's elements up to it, in
- * order from 0 or 1 on; each partial result is rounded to the accumulator's format. The last
+ * running_sum and running_product give every position the reduction of the row's elements up to it,
+ * in order from 0 or 1 on; each partial result is rounded to the accumulator's format. The last
  * expression is the first output; a local whose name is that of a further output is that output.
  * Common subexpressions are evaluated once.
  *
@@ -29,8 +29,8 @@ enum ulp_tape_kind {
     ULP_TAPE_OPERAND,   /* operand[index] */
     ULP_TAPE_CONSTANT,  /* constants[index], text */
     ULP_TAPE_PRIMITIVE, /* primitive(arguments) */
-    ULP_TAPE_FOLD,      /* fold of argument 0 over the row */
-    ULP_TAPE_SCAN,      /* fold of argument 0 over the row up to the position */
+    ULP_TAPE_REDUCTION, /* reduction of argument 0 over the row */
+    ULP_TAPE_SCAN,      /* reduction of argument 0 over the row up to the position */
     ULP_TAPE_ROW_SIZE,
 };
 
@@ -38,11 +38,11 @@ struct ulp_instruction {
     enum ulp_tape_kind kind;
     int index; /* operand or constant number */
     enum ulp_primitive primitive;
-    enum ulp_fold fold;
+    enum ulp_reduction reduction;
     int arguments[3]; /* earlier instructions; -1: none */
-    /* folds of phase p need every strip of the row before phase p + 1 can start */
+    /* reductions of phase p need every strip of the row before phase p + 1 can start */
     int phase;
-    /* one value a row: constants, folds and what depends on such only */
+    /* one value a row: constants, reductions and what depends on such only */
     bool per_row;
     int column; /* in the text, for messages */
 };

@@ -21,7 +21,7 @@ extern const struct ulp_primitive_row {
     const char *name;
     int arity;
     enum { ULP_RESULT_EXACT, ULP_RESULT_ROUNDED, ULP_RESULT_FUNCTION } result;
-    bool chained; /* may be a link of a chain (strip_chain.h) */
+    bool fusible; /* may be a link of a fused run (strip/fused.h) */
 } ulp_primitive_rows[ULP_PRIMITIVE_COUNT];
 
 enum ulp_strip_carrier {
@@ -92,40 +92,46 @@ struct ulp_strip_rule ulp_strip_rule_make(const struct ulp_arithmetic *arithmeti
 struct ulp_strip_rule ulp_strip_rule_integer(enum ulp_type type);
 
 /* A running reduction in the arithmetic's accumulator and order. Kinds as in formulas. */
-enum ulp_fold { ULP_FOLD_SUM, ULP_FOLD_MAX, ULP_FOLD_MIN, ULP_FOLD_PRODUCT, ULP_FOLD_COUNT };
-extern const struct ulp_fold_row {
+enum ulp_reduction {
+    ULP_REDUCTION_SUM,
+    ULP_REDUCTION_MAX,
+    ULP_REDUCTION_MIN,
+    ULP_REDUCTION_PRODUCT,
+    ULP_REDUCTION_COUNT
+};
+extern const struct ulp_reduction_row {
     enum ulp_primitive combine;
     const char *empty; /* of floats */
-} ulp_fold_rows[ULP_FOLD_COUNT];
+} ulp_reduction_rows[ULP_REDUCTION_COUNT];
 
-/* The order of one fold. WARP: `parts` (a power of two) partial results, element i in number i mod
- * parts; each `group` neighbours of them join in order, then halves join: j with j + half, until
- * one is left. */
-struct ulp_fold_order {
+/* The order of one reduction. WARP: `parts` (a power of two) partial results, element i in number i
+ * mod parts; each `group` neighbours of them join in order, then halves join: j with j + half,
+ * until one is left. */
+struct ulp_reduction_order {
     enum ulp_order order;
     int block;        /* elements in a block: BLOCKED */
     int parts, group; /* WARP; group divides parts */
 };
 /* What ULP_ORDER_WARP is for rows of that many elements, neighbours in memory or not (README.md,
  * 5.1). */
-struct ulp_fold_order ulp_fold_order_warp(size_t row_length, bool contiguous);
+struct ulp_reduction_order ulp_reduction_order_warp(size_t row_length, bool contiguous);
 
-/* State of one fold; zero-initialise size ulp_fold_bytes(rule, order), then begin, add strips in
- * order, end. */
-struct ulp_fold_state;
-size_t ulp_fold_bytes(const struct ulp_strip_rule *rule, struct ulp_fold_order order);
-void ulp_fold_begin(struct ulp_fold_state *state, const struct ulp_strip_rule *rule,
-                    enum ulp_fold kind, struct ulp_fold_order order);
+/* State of one reduction; zero-initialise size ulp_reduction_bytes(rule, order), then begin, add
+ * strips in order, end. */
+struct ulp_reduction_state;
+size_t ulp_reduction_bytes(const struct ulp_strip_rule *rule, struct ulp_reduction_order order);
+void ulp_reduction_begin(struct ulp_reduction_state *state, const struct ulp_strip_rule *rule,
+                         enum ulp_reduction kind, struct ulp_reduction_order order);
 /* Elements are values of rule's carrier, already exact in it. */
-void ulp_fold_add(struct ulp_fold_state *state, const void *strip, size_t n,
-                  struct ulp_strip_place place);
+void ulp_reduction_add(struct ulp_reduction_state *state, const void *strip, size_t n,
+                       struct ulp_strip_place place);
 /* WARP: the partial results of n rows, n values for each part, become one for each row in the first
  * n places; parts from number `count` on hold none. */
-void ulp_fold_join(const struct ulp_strip_rule *rule, enum ulp_fold kind,
-                   struct ulp_fold_order order, void *parts, size_t n, uint64_t count,
-                   struct ulp_strip_place place);
+void ulp_reduction_join(const struct ulp_strip_rule *rule, enum ulp_reduction kind,
+                        struct ulp_reduction_order order, void *parts, size_t n, uint64_t count,
+                        struct ulp_strip_place place);
 /* The result as a one-element strip. Empty: sum 0, product 1, max -infinity, min +infinity
  * (integers: their type's ends). */
-void ulp_fold_end(struct ulp_fold_state *state, void *out);
+void ulp_reduction_end(struct ulp_reduction_state *state, void *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where results go: several outputs, folded ones, into an operand's memory, one value of a row at
+/* Where results go: several outputs, reduced ones, into an operand's memory, one value of a row at
  * every position. */
 #include <math.h>
 #include <stdio.h>
@@ -116,7 +116,7 @@ START_TEST(test_full_outputs)
 }
 END_TEST
 
-/* An output that is folded as well. */
+/* An output that is reduced as well. */
 START_TEST(test_folded_output)
 {
     static const size_t lengths[] = {5, 600};

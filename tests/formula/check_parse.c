@@ -32,11 +32,11 @@ static void print_instruction(char *out, size_t size, const struct ulp_tape *tap
     case ULP_TAPE_PRIMITIVE:
         used = (size_t)snprintf(out, size, "%s(", spellings[instruction->primitive]);
         break;
-    case ULP_TAPE_FOLD:
-        used = (size_t)snprintf(out, size, "%s(", fold_names[instruction->fold]);
+    case ULP_TAPE_REDUCTION:
+        used = (size_t)snprintf(out, size, "%s(", fold_names[instruction->reduction]);
         break;
     case ULP_TAPE_SCAN:
-        used = (size_t)snprintf(out, size, "running_%s(", fold_names[instruction->fold] + 4);
+        used = (size_t)snprintf(out, size, "running_%s(", fold_names[instruction->reduction] + 4);
         break;
     }
     for (int k = 0; k < 3 && instruction->arguments[k] >= 0; k++) {

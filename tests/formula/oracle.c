@@ -14,13 +14,13 @@ void oracle_init(struct oracle *oracle)
 {
     oracle->folded_row = SIZE_MAX;
     for (int i = 0; i < 64; i++)
-        mpfr_init2(oracle->folded[i], WORK_BITS);
+        mpfr_init2(oracle->reduced[i], WORK_BITS);
 }
 
 void oracle_clear(struct oracle *oracle)
 {
     for (int i = 0; i < 64; i++)
-        mpfr_clear(oracle->folded[i]);
+        mpfr_clear(oracle->reduced[i]);
 }
 
 static void make_odd(mpfr_t x, int ternary)
@@ -89,15 +89,16 @@ static bool apply(enum ulp_primitive primitive, mpfr_t out, const mpfr_t a, cons
 }
 
 /* a = a combined with b. */
-static void combine(const struct oracle *oracle, enum ulp_fold fold, mpfr_t a, const mpfr_t b)
+static void combine(const struct oracle *oracle, enum ulp_reduction reduction, mpfr_t a,
+                    const mpfr_t b)
 {
-    static const enum ulp_primitive primitives[] = {[ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD,
-                                                    [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
-                                                    [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
-                                                    [ULP_FOLD_PRODUCT] = ULP_PRIMITIVE_MUL};
+    static const enum ulp_primitive primitives[] = {[ULP_REDUCTION_SUM] = ULP_PRIMITIVE_ADD,
+                                                    [ULP_REDUCTION_MAX] = ULP_PRIMITIVE_MAX,
+                                                    [ULP_REDUCTION_MIN] = ULP_PRIMITIVE_MIN,
+                                                    [ULP_REDUCTION_PRODUCT] = ULP_PRIMITIVE_MUL};
     mpfr_t result;
     mpfr_init2(result, WORK_BITS);
-    if (apply(primitives[fold], result, a, b, NULL))
+    if (apply(primitives[reduction], result, a, b, NULL))
         round_in_place(oracle, &oracle->arithmetic->accumulator, result);
     mpfr_set(a, result, MPFR_RNDZ);
     mpfr_clear(result);
@@ -105,7 +106,8 @@ static void combine(const struct oracle *oracle, enum ulp_fold fold, mpfr_t a, c
 
 /* number/README.md section 5.1, as a GPU's threads would: thread t of T has `own` partial sums, of
  * elements congruent to own * t + k modulo own * T. */
-static void fold_threads(const struct oracle *oracle, enum ulp_fold fold, mpfr_t *values, size_t n)
+static void fold_threads(const struct oracle *oracle, enum ulp_reduction reduction, mpfr_t *values,
+                         size_t n)
 {
     size_t threads = 1, own = 1;
     if (!oracle->contiguous)
@@ -118,30 +120,31 @@ static void fold_threads(const struct oracle *oracle, enum ulp_fold fold, mpfr_t
     const size_t stride = threads * own;
     for (size_t part = 0; part < stride; part++)
         for (size_t i = part + stride; i < n; i += stride)
-            combine(oracle, fold, values[part], values[i]);
+            combine(oracle, reduction, values[part], values[i]);
     for (size_t t = 0; t < threads; t++)
         for (size_t k = 1; k < own && t * own + k < n; k++)
-            combine(oracle, fold, values[t * own], values[t * own + k]);
+            combine(oracle, reduction, values[t * own], values[t * own + k]);
     for (size_t half = threads / 2; half > 0; half /= 2)
         for (size_t t = 0; t < half; t++)
             if ((t + half) * own < n)
-                combine(oracle, fold, values[t * own], values[(t + half) * own]);
+                combine(oracle, reduction, values[t * own], values[(t + half) * own]);
 }
 
 /* The orders as format.h words them, on an array of all n values, destroyed; the result is
  * values[0]. */
-static void fold_values(const struct oracle *oracle, enum ulp_fold fold, mpfr_t *values, size_t n)
+static void fold_values(const struct oracle *oracle, enum ulp_reduction reduction, mpfr_t *values,
+                        size_t n)
 {
     const size_t block = (size_t)oracle->arithmetic->reduce_block;
     switch (oracle->arithmetic->reduce) {
     case ULP_ORDER_SEQUENTIAL:
         for (size_t i = 1; i < n; i++)
-            combine(oracle, fold, values[0], values[i]);
+            combine(oracle, reduction, values[0], values[i]);
         return;
     case ULP_ORDER_PAIRWISE:
         while (n > 1) {
             for (size_t i = 0; i + 1 < n; i += 2) {
-                combine(oracle, fold, values[i], values[i + 1]);
+                combine(oracle, reduction, values[i], values[i + 1]);
                 mpfr_swap(values[i / 2], values[i]);
             }
             if (n % 2)
@@ -152,11 +155,11 @@ static void fold_values(const struct oracle *oracle, enum ulp_fold fold, mpfr_t 
     case ULP_ORDER_BLOCKED:
         for (size_t first = 0; first < n; first += block)
             for (size_t i = first + 1; i < n && i < first + block; i++)
-                combine(oracle, fold, values[first], values[i]);
+                combine(oracle, reduction, values[first], values[i]);
         for (size_t first = block; first < n; first += block)
-            combine(oracle, fold, values[0], values[first]);
+            combine(oracle, reduction, values[0], values[first]);
         return;
-    case ULP_ORDER_WARP: fold_threads(oracle, fold, values, n); return;
+    case ULP_ORDER_WARP: fold_threads(oracle, reduction, values, n); return;
     }
 }
 
@@ -165,7 +168,7 @@ static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row,
 static void find_fold(struct oracle *oracle, mpfr_t out, const struct ulp_instruction *instruction,
                       size_t row)
 {
-    static const int empty_sign[] = {[ULP_FOLD_MAX] = -1, [ULP_FOLD_MIN] = 1};
+    static const int empty_sign[] = {[ULP_REDUCTION_MAX] = -1, [ULP_REDUCTION_MIN] = 1};
     const size_t n = oracle->row_length;
     mpfr_t *values = malloc((n + 1) * sizeof *values);
     for (size_t i = 0; i < n; i++) {
@@ -173,12 +176,13 @@ static void find_fold(struct oracle *oracle, mpfr_t out, const struct ulp_instru
         find_value(oracle, values[i], instruction->arguments[0], row, i);
     }
     if (n) {
-        fold_values(oracle, instruction->fold, values, n);
+        fold_values(oracle, instruction->reduction, values, n);
         mpfr_set(out, values[0], MPFR_RNDZ);
-    } else if (instruction->fold == ULP_FOLD_SUM || instruction->fold == ULP_FOLD_PRODUCT) {
-        mpfr_set_si(out, instruction->fold == ULP_FOLD_PRODUCT, MPFR_RNDZ);
+    } else if (instruction->reduction == ULP_REDUCTION_SUM ||
+               instruction->reduction == ULP_REDUCTION_PRODUCT) {
+        mpfr_set_si(out, instruction->reduction == ULP_REDUCTION_PRODUCT, MPFR_RNDZ);
     } else {
-        mpfr_set_inf(out, empty_sign[instruction->fold]);
+        mpfr_set_inf(out, empty_sign[instruction->reduction]);
     }
     round_in_place(oracle, &oracle->arithmetic->compute, out);
     for (size_t i = 0; i < n; i++)
@@ -199,7 +203,7 @@ static void forget_other_rows(struct oracle *oracle, size_t row)
 static void find_scan(struct oracle *oracle, mpfr_t out, int index, size_t row, size_t position)
 {
     const struct ulp_instruction *instruction = &oracle->tape->instructions[index];
-    const bool product = instruction->fold == ULP_FOLD_PRODUCT;
+    const bool product = instruction->reduction == ULP_REDUCTION_PRODUCT;
     mpfr_t value;
     forget_other_rows(oracle, row);
     ck_assert_int_lt(index, 64);
@@ -207,16 +211,16 @@ static void find_scan(struct oracle *oracle, mpfr_t out, int index, size_t row, 
     if (oracle->scanned[index] > position)
         oracle->scanned[index] = 0;
     if (oracle->scanned[index] == 0)
-        mpfr_set_si(oracle->folded[index], product, MPFR_RNDZ);
+        mpfr_set_si(oracle->reduced[index], product, MPFR_RNDZ);
     for (; oracle->scanned[index] <= position; oracle->scanned[index]++) {
         find_value(oracle, value, instruction->arguments[0], row, oracle->scanned[index]);
-        apply(product ? ULP_PRIMITIVE_MUL : ULP_PRIMITIVE_ADD, out, oracle->folded[index], value,
+        apply(product ? ULP_PRIMITIVE_MUL : ULP_PRIMITIVE_ADD, out, oracle->reduced[index], value,
               NULL);
         round_in_place(oracle, &oracle->arithmetic->compute, out);
         round_in_place(oracle, &oracle->arithmetic->accumulator, out);
-        mpfr_set(oracle->folded[index], out, MPFR_RNDZ);
+        mpfr_set(oracle->reduced[index], out, MPFR_RNDZ);
     }
-    mpfr_set(out, oracle->folded[index], MPFR_RNDZ);
+    mpfr_set(out, oracle->reduced[index], MPFR_RNDZ);
     mpfr_clear(value);
 }
 
@@ -230,7 +234,7 @@ static bool is_mean(const struct oracle *oracle, const struct ulp_instruction *i
 {
     const struct ulp_instruction *all = oracle->tape->instructions;
     return instruction->primitive == ULP_PRIMITIVE_DIV &&
-           all[instruction->arguments[0]].kind == ULP_TAPE_FOLD &&
+           all[instruction->arguments[0]].kind == ULP_TAPE_REDUCTION &&
            all[instruction->arguments[1]].kind == ULP_TAPE_ROW_SIZE;
 }
 
@@ -254,18 +258,18 @@ static void find_value(struct oracle *oracle, mpfr_t out, int index, size_t row,
         mpfr_set_ui(out, oracle->row_length, MPFR_RNDZ);
         round_in_place(oracle, &oracle->arithmetic->compute, out);
         return;
-    case ULP_TAPE_FOLD:
+    case ULP_TAPE_REDUCTION:
         forget_other_rows(oracle, row);
         ck_assert_int_lt(index, 64);
         if (!oracle->known[index]) {
-            mpfr_t folded;
-            mpfr_init2(folded, WORK_BITS);
-            find_fold(oracle, folded, instruction, row);
-            mpfr_set(oracle->folded[index], folded, MPFR_RNDZ);
-            mpfr_clear(folded);
+            mpfr_t reduced;
+            mpfr_init2(reduced, WORK_BITS);
+            find_fold(oracle, reduced, instruction, row);
+            mpfr_set(oracle->reduced[index], reduced, MPFR_RNDZ);
+            mpfr_clear(reduced);
             oracle->known[index] = true;
         }
-        mpfr_set(out, oracle->folded[index], MPFR_RNDZ);
+        mpfr_set(out, oracle->reduced[index], MPFR_RNDZ);
         return;
     case ULP_TAPE_SCAN: find_scan(oracle, out, index, row, position); return;
     case ULP_TAPE_PRIMITIVE:

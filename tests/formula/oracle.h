@@ -17,10 +17,10 @@ struct oracle {
     const double *const *operands;
     const char *constant;
     bool contiguous;   /* rows lie in memory element by element: ULP_ORDER_WARP depends on it */
-    size_t folded_row; /* the row that `folded` holds; set to SIZE_MAX before the first call */
+    size_t folded_row; /* the row that `reduced` holds; set to SIZE_MAX before the first call */
     bool known[64];
-    size_t scanned[64]; /* so many positions of a scan are in `folded` */
-    mpfr_t folded[64];
+    size_t scanned[64]; /* so many positions of a scan are in `reduced` */
+    mpfr_t reduced[64];
 };
 
 void oracle_init(struct oracle *oracle);

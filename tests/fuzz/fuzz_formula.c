@@ -44,7 +44,7 @@ static const char *check_tape(const struct ulp_tape *tape)
             if (argument < 0)
                 continue;
             const struct ulp_instruction *source = &tape->instructions[argument];
-            const int ready = source->phase + (source->kind == ULP_TAPE_FOLD);
+            const int ready = source->phase + (source->kind == ULP_TAPE_REDUCTION);
             phase = ready > phase ? ready : phase;
             if (instruction->kind == ULP_TAPE_PRIMITIVE && instruction->per_row && !source->per_row)
                 return "a value per row depends on one per position";
@@ -57,7 +57,7 @@ static const char *check_tape(const struct ulp_tape *tape)
             if (instruction->kind == tape->instructions[j].kind &&
                 instruction->index == tape->instructions[j].index &&
                 instruction->primitive == tape->instructions[j].primitive &&
-                instruction->fold == tape->instructions[j].fold &&
+                instruction->reduction == tape->instructions[j].reduction &&
                 !memcmp(instruction->arguments, tape->instructions[j].arguments,
                         sizeof instruction->arguments))
                 return "an instruction appears twice";

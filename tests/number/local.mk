@@ -7,7 +7,7 @@ check_function_cuda_SOURCES = %D%/check_function_cuda.c
 check_number_SOURCES = %D%/check_number.c
 check_round_SOURCES = %D%/check_round.c %D%/round/check_oracle.c %D%/round/check_stochastic.c \
 	%D%/round/round_test.h %D%/round/support.c
-check_strip_SOURCES = %D%/check_strip.c %D%/check_strip_access.c %D%/check_strip_fold.c \
-	%D%/check_strip_chain.c %D%/strip_oracle.c %D%/strip_oracle.h
+check_strip_SOURCES = %D%/check_strip.c %D%/check_strip_access.c %D%/check_strip_reduction.c \
+	%D%/check_strip_fused.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_wide_arithmetic_SOURCES = %D%/check_wide_arithmetic.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_wide_function_SOURCES = %D%/check_wide_function.c %D%/strip_oracle.c %D%/strip_oracle.h

@@ -118,7 +118,7 @@ MAP_METHODS(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v
 
 #define FUSE_BUILTIN __builtin_fma
 #define FUSE_SOFTWARE __builtin_fma /* the C library's where there is no instruction */
-#include "number/strip/fuse_template.h"
+#include "number/strip/fma_template.h"
 
 /* PLAIN: products of a format of at most 25 bits are exact, but the sum still needs rounding to
  * odd. */

@@ -51,7 +51,7 @@ MAP_ROUNDED(MOD, 2, modulo_remainder(u, v) + modulo_addend(modulo_remainder(u, v
 /* The product of two floats is exact in double; its sum with c, rounded to odd, then rounds once to
  * any format. */
 #define FUSE_SOFTWARE(u, v, w) ((float)ulp_odd_add((double)(u) * (v), w))
-#include "number/strip/fuse_template.h"
+#include "number/strip/fma_template.h"
 
 static void run_FMA(STRIP_ARGUMENTS)
 {

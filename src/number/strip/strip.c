@@ -4,10 +4,10 @@
 
 #include <float.h>
 
-enum { ALONE, CHAINED };
+enum { ALONE, FUSIBLE };
 const struct ulp_primitive_row ulp_primitive_rows[ULP_PRIMITIVE_COUNT] = {
-#define PRIMITIVE(name, spelling, arity, result, chain, ...) \
-    [ULP_PRIMITIVE_##name] = {spelling, arity, ULP_RESULT_##result, chain},
+#define PRIMITIVE(name, spelling, arity, result, fused, ...) \
+    [ULP_PRIMITIVE_##name] = {spelling, arity, ULP_RESULT_##result, fused},
 #include "number/primitive.def"
 #undef PRIMITIVE
 };

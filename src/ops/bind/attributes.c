@@ -47,7 +47,7 @@ static const struct attribute_kind *find_kind(const struct ulp_attribute_text *t
 }
 
 const struct ulp_attribute *ulp_attribute_given(const struct ulp_node *node, const char *name,
-                                                   size_t length)
+                                                size_t length)
 {
     for (size_t i = 0; i < node->attribute_count; i++)
         if (strlen(node->attributes[i].name) == length &&
@@ -64,7 +64,8 @@ static size_t count_items(const char *text, size_t length)
     return count;
 }
 
-static enum ulp_status read_default(const struct ulp_binding *b, const struct ulp_attribute_text *entry,
+static enum ulp_status read_default(const struct ulp_binding *b,
+                                    const struct ulp_attribute_text *entry,
                                     enum ulp_attribute_kind kind, struct ulp_attribute_value *out)
 {
     char *text = ulp_arena_text(b->arena, entry->fallback, entry->fallback_length);
@@ -126,8 +127,9 @@ static enum ulp_status write_constant(const struct ulp_binding *b, enum ulp_attr
     return slot->text ? ULP_OK : ulp_bind_fail_memory(b);
 }
 
-static enum ulp_status read_attribute(const struct ulp_binding *b, const struct ulp_attribute_text *entry,
-                                      struct ulp_slot *slot, struct ulp_attribute_value *value)
+static enum ulp_status read_attribute(const struct ulp_binding *b,
+                                      const struct ulp_attribute_text *entry, struct ulp_slot *slot,
+                                      struct ulp_attribute_value *value)
 {
     const struct attribute_kind *kind = find_kind(entry);
     const struct ulp_attribute *given =

@@ -1,5 +1,5 @@
-/* Binding a row of the operator table to a node: the row is chosen, its texts are read, its formulas
- * made into tapes. */
+/* Binding a row of the operator table to a node: the row is chosen, its texts are read, its
+ * formulas made into tapes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,7 +154,8 @@ static enum ulp_status parse_formula(const struct ulp_binding *b, const struct u
     const struct ulp_binding passing = {b->bound, b->scratch, b->scratch, b->error};
     const struct ulp_slot *operands, *outputs;
     size_t operand_count = 0, output_count = 0;
-    enum ulp_status status = ulp_bind_slots(&passing, formula->operands, 0, &operands, &operand_count);
+    enum ulp_status status =
+        ulp_bind_slots(&passing, formula->operands, 0, &operands, &operand_count);
     if (status == ULP_OK)
         status = ulp_bind_slots(&passing, formula->outputs, 0, &outputs, &output_count);
     if (status != ULP_OK)

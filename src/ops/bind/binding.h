@@ -1,5 +1,5 @@
-/* Binding a row to a node, inside bind/: bind.c with the texts of a row that attributes.c and slots.c
- * read. */
+/* Binding a row to a node, inside bind/: bind.c with the texts of a row that attributes.c and
+ * slots.c read. */
 #ifndef ULP_OPS_BINDING_H
 #define ULP_OPS_BINDING_H
 

@@ -29,7 +29,7 @@ static enum ulp_status read_slot(const struct ulp_binding *b, const char *word, 
 }
 
 enum ulp_status ulp_bind_slots(const struct ulp_binding *b, const char *text, size_t given_count,
-                                  const struct ulp_slot **out, size_t *count)
+                               const struct ulp_slot **out, size_t *count)
 {
     size_t room = given_count + 1;
     for (const char *p = text ? text : ""; *(p += strspn(p, " ")); p += strcspn(p, " "))
@@ -74,7 +74,7 @@ enum ulp_status ulp_bind_inputs(const struct ulp_binding *b)
     struct ulp_bound *bound = b->bound;
     const struct ulp_node *node = bound->node;
     enum ulp_status status = ulp_bind_slots(b, bound->op->inputs, node->input_count, &bound->inputs,
-                                        &bound->input_slot_count);
+                                            &bound->input_slot_count);
     if (status != ULP_OK)
         return status;
     if (node->input_count > bound->input_slot_count)
@@ -91,7 +91,7 @@ enum ulp_status ulp_bind_inputs(const struct ulp_binding *b)
 
 /* The row's outputs, from scratch. */
 enum ulp_status ulp_bind_outputs(const struct ulp_binding *b, const struct ulp_slot **outputs,
-                                    size_t *count)
+                                 size_t *count)
 {
     struct ulp_bound *bound = b->bound;
     const struct ulp_node *node = bound->node;

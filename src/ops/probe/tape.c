@@ -57,13 +57,13 @@ static bool gives_truth(enum ulp_primitive primitive)
 
 static bool is_number(const struct ulp_instruction *instruction)
 {
-    return instruction->kind == ULP_TAPE_FOLD || instruction->kind == ULP_TAPE_SCAN ||
+    return instruction->kind == ULP_TAPE_REDUCTION || instruction->kind == ULP_TAPE_SCAN ||
            (instruction->kind == ULP_TAPE_PRIMITIVE && !gives_truth(instruction->primitive));
 }
 
 static bool is_sum(const struct ulp_instruction *instruction)
 {
-    return instruction->kind == ULP_TAPE_FOLD && instruction->fold == ULP_FOLD_SUM;
+    return instruction->kind == ULP_TAPE_REDUCTION && instruction->reduction == ULP_REDUCTION_SUM;
 }
 
 static bool is_addition(const struct ulp_instruction *instruction)

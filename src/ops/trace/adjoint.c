@@ -4,7 +4,7 @@
 static bool is_same(const struct ulp_instruction *a, const struct ulp_instruction *b)
 {
     return a->kind == b->kind && a->index == b->index && a->primitive == b->primitive &&
-           a->fold == b->fold && a->per_row == b->per_row &&
+           a->reduction == b->reduction && a->per_row == b->per_row &&
            memcmp(a->arguments, b->arguments, sizeof a->arguments) == 0;
 }
 

@@ -115,14 +115,14 @@ static void load_operand(const struct evaluation *e, int index, size_t i, struct
     mpfr_clear(value);
 }
 
-static const enum ulp_primitive fold_steps[ULP_FOLD_COUNT] = {[ULP_FOLD_SUM] = ULP_PRIMITIVE_ADD,
-                                                              [ULP_FOLD_MAX] = ULP_PRIMITIVE_MAX,
-                                                              [ULP_FOLD_MIN] = ULP_PRIMITIVE_MIN,
-                                                              [ULP_FOLD_PRODUCT] =
-                                                                  ULP_PRIMITIVE_MUL};
+static const enum ulp_primitive fold_steps[ULP_REDUCTION_COUNT] = {
+    [ULP_REDUCTION_SUM] = ULP_PRIMITIVE_ADD,
+    [ULP_REDUCTION_MAX] = ULP_PRIMITIVE_MAX,
+    [ULP_REDUCTION_MIN] = ULP_PRIMITIVE_MIN,
+    [ULP_REDUCTION_PRODUCT] = ULP_PRIMITIVE_MUL};
 
 /* a = a OP b in the accumulator; next: for the result. */
-static void combine(const struct evaluation *e, enum ulp_fold kind, struct interval *a,
+static void combine(const struct evaluation *e, enum ulp_reduction kind, struct interval *a,
                     const struct interval *b, struct interval *next)
 {
     interval_compute(fold_steps[kind], next, a, b, NULL);
@@ -152,7 +152,7 @@ static bool is_warp(const struct evaluation *e)
 /* The partial sums of a GPU's threads, in the words of src/number/README.md, 5.1: `threads` with
  * `own` partial sums each; element i goes to partial sum i mod (own * threads); a thread adds its
  * own in order; the upper half of threads is added to the lower until one is left. */
-static void fold_warp(const struct evaluation *e, enum ulp_fold kind, struct interval *values,
+static void fold_warp(const struct evaluation *e, enum ulp_reduction kind, struct interval *values,
                       struct interval *next)
 {
     size_t threads = 1, own = 1;
@@ -173,14 +173,14 @@ static void fold_warp(const struct evaluation *e, enum ulp_fold kind, struct int
             combine(e, kind, &values[t * own], &values[(t + half) * own], next);
 }
 
-static void fold(const struct evaluation *e, const struct ulp_instruction *instruction,
-                 struct interval *out)
+static void reduction(const struct evaluation *e, const struct ulp_instruction *instruction,
+                      struct interval *out)
 {
-    static const char *const empty[ULP_FOLD_COUNT] = {[ULP_FOLD_SUM] = "0",
-                                                      [ULP_FOLD_PRODUCT] = "1",
-                                                      [ULP_FOLD_MAX] = "-inf",
-                                                      [ULP_FOLD_MIN] = "inf"};
-    const enum ulp_fold kind = instruction->fold;
+    static const char *const empty[ULP_REDUCTION_COUNT] = {[ULP_REDUCTION_SUM] = "0",
+                                                           [ULP_REDUCTION_PRODUCT] = "1",
+                                                           [ULP_REDUCTION_MAX] = "-inf",
+                                                           [ULP_REDUCTION_MIN] = "inf"};
+    const enum ulp_reduction kind = instruction->reduction;
     struct interval *values = calloc(e->count + 1, sizeof *values), *next = &values[e->count];
     ck_assert_ptr_nonnull(values);
     for (size_t i = 0; i <= e->count; i++)
@@ -211,10 +211,10 @@ static void scan(const struct evaluation *e, const struct ulp_instruction *instr
     struct interval before;
     interval_init(&before);
     if (position == 0)
-        load_text(e, instruction->fold == ULP_FOLD_PRODUCT ? "1" : "0", &before);
+        load_text(e, instruction->reduction == ULP_REDUCTION_PRODUCT ? "1" : "0", &before);
     else
         interval_copy(&before, value_at(e, index, position - 1));
-    interval_compute(fold_steps[instruction->fold], out, &before,
+    interval_compute(fold_steps[instruction->reduction], out, &before,
                      value_at(e, instruction->arguments[0], position), NULL);
     interval_round(out, &e->arithmetic->compute, e->rounding);
     interval_round(out, &e->arithmetic->accumulator, e->rounding);
@@ -251,7 +251,7 @@ static bool is_scaled_mean(const struct evaluation *e, const struct ulp_instruct
 {
     const struct ulp_instruction *all = e->tape->instructions;
     return is_warp(e) && instruction->primitive == ULP_PRIMITIVE_DIV &&
-           all[instruction->arguments[0]].kind == ULP_TAPE_FOLD &&
+           all[instruction->arguments[0]].kind == ULP_TAPE_REDUCTION &&
            all[instruction->arguments[1]].kind == ULP_TAPE_ROW_SIZE;
 }
 
@@ -292,7 +292,7 @@ static void evaluate_row(struct evaluation *e)
                 load_text(e, e->tape->constants[instruction->index], out);
                 break;
             case ULP_TAPE_ROW_SIZE: load_size(e, out); break;
-            case ULP_TAPE_FOLD: fold(e, instruction, out); break;
+            case ULP_TAPE_REDUCTION: reduction(e, instruction, out); break;
             case ULP_TAPE_SCAN: scan(e, instruction, i, out); break;
             case ULP_TAPE_PRIMITIVE: compute(e, instruction, out, arguments); break;
             }

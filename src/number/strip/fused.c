@@ -1,0 +1,113 @@
+/* Fused runs and reductions of windows in the native carriers: for any processor, for AVX2 and for
+ * AVX-512. */
+#include "number/strip/fused.h"
+
+#include <string.h>
+
+#include "base/cpu.h"
+#include "number/strip/map.h"
+
+#ifdef ULP_STRIP_X86
+#include <immintrin.h>
+#endif
+
+#define FUSED fused_floats
+#define ATTRIBUTE
+#define REAL float
+#define BITS uint32_t
+#define SIGN_BIT UINT32_C(0x80000000)
+#define LANES 4
+#include "number/strip/fused_template.h"
+
+#define FUSED fused_doubles
+#define ATTRIBUTE
+#define REAL double
+#define BITS uint64_t
+#define SIGN_BIT UINT64_C(0x8000000000000000)
+#define LANES 2
+#include "number/strip/fused_template.h"
+
+#ifdef ULP_STRIP_X86
+
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl")))
+
+#define FUSED fused_floats_avx2
+#define ATTRIBUTE AVX2
+#define REAL float
+#define BITS uint32_t
+#define SIGN_BIT UINT32_C(0x80000000)
+#define LANES 8
+#include "number/strip/fused_template.h"
+
+#define FUSED fused_doubles_avx2
+#define ATTRIBUTE AVX2
+#define REAL double
+#define BITS uint64_t
+#define SIGN_BIT UINT64_C(0x8000000000000000)
+#define LANES 4
+#include "number/strip/fused_template.h"
+
+/* vrange orders -0 below +0, but prefers a number to NaN. */
+#define RANGE_LESSER 4
+#define RANGE_GREATER 5
+#define PART(n) ((1u << (n)) - 1)
+
+#define FUSED fused_floats_avx512
+#define ATTRIBUTE AVX512
+#define REAL float
+#define BITS uint32_t
+#define SIGN_BIT UINT32_C(0x80000000)
+#define LANES 16
+#define LOAD_PART(p, n) _mm512_maskz_loadu_ps((__mmask16)PART(n), p)
+#define STORE_PART(p, n, x) _mm512_mask_storeu_ps(p, (__mmask16)PART(n), x)
+#define RANGE_F32(u, w, which) \
+    _mm512_mask_add_ps(_mm512_range_ps(u, w, which), _mm512_cmp_ps_mask(u, w, _CMP_UNORD_Q), u, w)
+#define GREATER(u, w) RANGE_F32(u, w, RANGE_GREATER)
+#define LESSER(u, w) RANGE_F32(u, w, RANGE_LESSER)
+#include "number/strip/fused_template.h"
+
+#define FUSED fused_doubles_avx512
+#define ATTRIBUTE AVX512
+#define REAL double
+#define BITS uint64_t
+#define SIGN_BIT UINT64_C(0x8000000000000000)
+#define LANES 8
+#define LOAD_PART(p, n) _mm512_maskz_loadu_pd((__mmask8)PART(n), p)
+#define STORE_PART(p, n, x) _mm512_mask_storeu_pd(p, (__mmask8)PART(n), x)
+#define RANGE_F64(u, w, which) \
+    _mm512_mask_add_pd(_mm512_range_pd(u, w, which), _mm512_cmp_pd_mask(u, w, _CMP_UNORD_Q), u, w)
+#define GREATER(u, w) RANGE_F64(u, w, RANGE_GREATER)
+#define LESSER(u, w) RANGE_F64(u, w, RANGE_LESSER)
+#include "number/strip/fused_template.h"
+
+#endif
+
+ulp_fused_fn *ulp_fused_of(enum ulp_strip_carrier carrier, unsigned cpu)
+{
+    if (carrier != ULP_STRIP_FLOAT && carrier != ULP_STRIP_DOUBLE)
+        return NULL;
+    (void)cpu;
+#ifdef ULP_STRIP_X86
+    if (cpu & ULP_CPU_AVX512)
+        return carrier == ULP_STRIP_FLOAT ? fused_floats_avx512 : fused_doubles_avx512;
+    if (cpu & ULP_CPU_AVX2)
+        return carrier == ULP_STRIP_FLOAT ? fused_floats_avx2 : fused_doubles_avx2;
+#endif
+    return carrier == ULP_STRIP_FLOAT ? fused_floats : fused_doubles;
+}
+
+ulp_windows_fn *ulp_windows_of(enum ulp_strip_carrier carrier, unsigned cpu)
+{
+    if (carrier != ULP_STRIP_FLOAT && carrier != ULP_STRIP_DOUBLE)
+        return NULL;
+    (void)cpu;
+#ifdef ULP_STRIP_X86
+    if (cpu & ULP_CPU_AVX512)
+        return carrier == ULP_STRIP_FLOAT ? fused_floats_avx512_windows
+                                          : fused_doubles_avx512_windows;
+    if (cpu & ULP_CPU_AVX2)
+        return carrier == ULP_STRIP_FLOAT ? fused_floats_avx2_windows : fused_doubles_avx2_windows;
+#endif
+    return carrier == ULP_STRIP_FLOAT ? fused_floats_windows : fused_doubles_windows;
+}
