@@ -205,18 +205,21 @@ static enum ulp_status read_across(struct ulp_lane *lane, int slot, size_t reade
 }
 
 /* As a converter to the arithmetic does; a constant that needs no conversion stays the model's. */
-static enum ulp_status lower_constant(struct ulp_tensor *out, const struct ulp_tensor *constant,
+static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_slot *slot,
                                       const struct ulp_arithmetic *arithmetic, bool mixed,
                                       struct ulp_lane *lane, struct ulp_error *error)
 {
+    const struct ulp_tensor *constant = slot->constant;
     struct ulp_format from, storage;
     struct ulp_tensor bounded = {0};
     enum ulp_status status = ulp_format_find(ulp_type_rows[constant->type].format, &from, error);
     if (status == ULP_OK)
         status = ulp_lane_format(arithmetic, constant->type, &storage, error);
+    if (status == ULP_OK && !ulp_needs_conversion(constant, &from, &storage, mixed))
+        return ULP_OK;
     if (status == ULP_OK)
-        status = ulp_tensor_lower(&bounded, constant, &storage, arithmetic->constants, lane->budget,
-                                  error);
+        status = ulp_tensor_lower(&bounded, constant, &storage, arithmetic->constants,
+                                  &slot->magnitudes, lane->budget, error);
     if (status == ULP_OK)
         status =
             ulp_adapt(out, &bounded, &from, arithmetic, mixed, lane->budget, lane->pool, error);
@@ -228,14 +231,14 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, const struct ulp_t
 static enum ulp_status read_constant(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
                                      const struct ulp_tensor **out, struct ulp_error *error)
 {
-    const struct ulp_plan_slot *planned = &lane->block->slots[slot];
+    struct ulp_plan_slot *planned = &lane->block->slots[slot];
     const size_t at = reader * lane->block->slot_count + (size_t)slot;
     struct ulp_tensor *value = &lane->values[at];
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
     if (*out == value || !ulp_element_is_float(planned->constant->element))
         return ULP_OK;
     enum ulp_status status =
-        lower_constant(value, planned->constant, &lane->mix->items[reader], mixed, lane, error);
+        lower_constant(value, planned, &lane->mix->items[reader], mixed, lane, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "constant '%s'", planned->name);
     if (value->owned)

@@ -1,6 +1,8 @@
 #include "tensor/lower.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 
 #include "base/error.h"
 #include "number/round/round.h"
@@ -47,32 +49,41 @@ static bool is_below(const struct bounds *bounds, double x)
     return fabs(x) < bounds->low && x != 0;
 }
 
-/* Is any element out of the bounds, or perhaps (zeros, infinities) only looks so? Every constant is
- * asked in every run: blocks of a known length are what compilers make vectors of. */
-#define BLOCK 64
-#define ANY_OUTSIDE(NAME, TYPE, ABS)                                   \
-    static bool NAME(const TYPE *x, size_t count, TYPE low, TYPE high) \
-    {                                                                  \
-        int any = 0;                                                   \
-        for (; count >= BLOCK && !any; x += BLOCK, count -= BLOCK)     \
-            for (int i = 0; i < BLOCK; i++)                            \
-                any |= (ABS(x[i]) > high) | (ABS(x[i]) < low);         \
-        for (size_t i = 0; i < count && !any; i++)                     \
-            any |= (ABS(x[i]) > high) | (ABS(x[i]) < low);             \
-        return any;                                                    \
+#define FIND_MAGNITUDES(NAME, TYPE, ABS, MAX)                                     \
+    static void NAME(const TYPE *x, size_t count, double *least, double *largest) \
+    {                                                                             \
+        TYPE low = (TYPE)INFINITY, high = 0;                                      \
+        for (size_t i = 0; i < count; i++) {                                      \
+            const TYPE size = ABS(x[i]), finite = size <= MAX ? size : 0;         \
+            high = finite > high ? finite : high;                                 \
+            low = size > 0 && size < low ? size : low;                            \
+        }                                                                         \
+        *least = low;                                                             \
+        *largest = high;                                                          \
     }
-ANY_OUTSIDE(any_float_outside, float, fabsf)
-ANY_OUTSIDE(any_double_outside, double, fabs)
+FIND_MAGNITUDES(find_float_magnitudes, float, fabsf, FLT_MAX)
+FIND_MAGNITUDES(find_double_magnitudes, double, fabs, DBL_MAX)
 
-static bool any_outside(const struct ulp_tensor *tensor, const struct bounds *bounds)
+/* Must any element change? */
+static bool any_outside(const struct ulp_tensor *tensor, const struct bounds *bounds,
+                        struct ulp_magnitudes *magnitudes)
 {
+    double least, largest;
+    if (magnitudes && atomic_load(&magnitudes->of) == tensor) {
+        least = atomic_load(&magnitudes->least);
+        largest = atomic_load(&magnitudes->largest);
+        return largest > bounds->high || least < bounds->low;
+    }
     if (tensor->element == ULP_ELEMENT_F64)
-        return any_double_outside(tensor->data, tensor->count, bounds->low, bounds->high);
-    /* rounded inward, so that nothing outside is missed */
-    float high = (float)bounds->high, low = (float)bounds->low;
-    high = (double)high > bounds->high ? nextafterf(high, 0) : high;
-    low = (double)low < bounds->low ? nextafterf(low, INFINITY) : low;
-    return any_float_outside(tensor->data, tensor->count, low, high);
+        find_double_magnitudes(tensor->data, tensor->count, &least, &largest);
+    else
+        find_float_magnitudes(tensor->data, tensor->count, &least, &largest);
+    if (magnitudes) {
+        atomic_store(&magnitudes->least, least);
+        atomic_store(&magnitudes->largest, largest);
+        atomic_store(&magnitudes->of, tensor);
+    }
+    return largest > bounds->high || least < bounds->low;
 }
 
 static double put_into(const struct bounds *bounds, double x)
@@ -84,12 +95,13 @@ static double put_into(const struct bounds *bounds, double x)
 
 enum ulp_status ulp_tensor_lower(struct ulp_tensor *out, const struct ulp_tensor *in,
                                  const struct ulp_format *storage, enum ulp_constants rule,
-                                 struct ulp_budget *budget, struct ulp_error *error)
+                                 struct ulp_magnitudes *magnitudes, struct ulp_budget *budget,
+                                 struct ulp_error *error)
 {
     struct bounds bounds;
     *out = ulp_tensor_view(in);
     if (rule == ULP_CONSTANTS_IEEE || !find_bounds(in, storage, rule, &bounds) ||
-        !any_outside(in, &bounds))
+        !any_outside(in, &bounds, magnitudes))
         return ULP_OK;
     enum ulp_status status = ulp_tensor_copy(out, in, budget, error);
     for (size_t i = 0; i < in->count && status == ULP_OK; i++)
@@ -112,7 +124,7 @@ struct ulp_lowered ulp_tensor_count_lowered(const struct ulp_tensor *in,
     const bool raises = bounds.low > 0;
     if (!raises)
         bounds.low = least_number(storage);
-    const size_t count = any_outside(in, &bounds) ? in->count : 0;
+    const size_t count = any_outside(in, &bounds, NULL) ? in->count : 0;
     for (size_t i = 0; i < count; i++) {
         const double x = ulp_tensor_get(in, i);
         if (isfinite(x) && fabs(x) > lowered.largest)

@@ -4,11 +4,20 @@
 
 #include "tensor/tensor.h"
 
+/* Of the finite elements other than zero: the least and the largest magnitude. Found when they are
+ * first asked for; several threads may ask. */
+struct ulp_magnitudes {
+    _Atomic(const struct ulp_tensor *) of; /* NULL: not known */
+    _Atomic double least, largest;         /* without such elements: infinity and 0 */
+};
+
 /* *in with its finite elements put into the rule's magnitudes, to be rounded to `storage`; a view
- * where nothing changes. Floats of 8 bits and fewer, which lanes keep, do not. */
+ * where nothing changes. Floats of 8 bits and fewer, which lanes keep, do not. magnitudes: of *in,
+ * for further calls; NULL: there are none. */
 enum ulp_status ulp_tensor_lower(struct ulp_tensor *out, const struct ulp_tensor *in,
                                  const struct ulp_format *storage, enum ulp_constants rule,
-                                 struct ulp_budget *budget, struct ulp_error *error);
+                                 struct ulp_magnitudes *magnitudes, struct ulp_budget *budget,
+                                 struct ulp_error *error);
 
 /* What lowering does to a constant, beside rounding. */
 struct ulp_lowered {

@@ -124,8 +124,8 @@ enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
     if (ulp_type_is_float(out->type))
         status = ulp_call_storage(call, out->type, &storage, error);
     if (status == ULP_OK && ulp_type_is_float(out->type))
-        status = ulp_tensor_lower(&bounded, in, &storage, call->arithmetic->constants, call->budget,
-                                  error);
+        status = ulp_tensor_lower(&bounded, in, &storage, call->arithmetic->constants, NULL,
+                                  call->budget, error);
     if (status == ULP_OK)
         status = ulp_call_convert(call, out, &bounded, error);
     ulp_tensor_free(&bounded);

@@ -12,6 +12,7 @@
 #include "base/tuning.h"
 #include "graph/graph.h"
 #include "ops/operator.h"
+#include "tensor/lower.h"
 
 /* A value of the block. */
 struct ulp_plan_slot {
@@ -19,6 +20,7 @@ struct ulp_plan_slot {
     const struct ulp_value_info *info; /* as declared; type UNDEFINED when it is not */
     /* the same in every lane: initializer, or integers known at planning; NULL: lanes compute it */
     const struct ulp_tensor *constant;
+    struct ulp_magnitudes magnitudes; /* of constant, once a lane has lowered it */
     /* its value in FP32 when that is known at planning, for shapes only; NULL: not known */
     const struct ulp_tensor *known;
     /* owns what constant or known point to when planning computed it */
