@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """The tolerances of `ulpscope tolerance` beside an H200's recorded outputs.
 
-    compare_tolerance.py PROGRAM DATA [MODEL...]
+    compare_tolerance.py PROGRAM DATA FOLDER [MODEL...]
 
 For each network of DATA/gpu/h200_net_outputs.npz, each of fp16, bf16 and tf32, and each float output: is the recorded error within the
 first-order bound at every element that has one, is it within the recommended atol, and how many times larger is that? Outputs where TF32 was
-not used (equal to FP32's) and those with no finite error are left out. Needs numpy.
+not used (equal to FP32's) and those with no finite error are left out. FOLDER keeps the results of the program, which are not made again. Needs
+numpy.
 """
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ MODES = {'f16': 'fp16', 'bf16': 'bf16', 'tf32': 'tf32'}
 
 
 def main():
-    program, data, only = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    program, data, kept, only = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4:]
     recorded = np.load(data / 'gpu/h200_net_outputs.npz')
     names = {}
     for key in recorded.files:
@@ -31,11 +31,11 @@ def main():
         if only and model not in only or not (folder / 'inputs.npz').exists():
             continue
         for mode, arithmetic in MODES.items():
-            with tempfile.TemporaryDirectory() as scratch:
-                out = f'{scratch}/t.json'
+            out = kept / f'{model}-{mode}.json'
+            if not out.exists():
                 try:
                     run = subprocess.run([program, 'tolerance', folder / 'model.onnx', '-i', folder / 'inputs.npz', '-a',
-                                          arithmetic, '--elements', '8', '-q', '--threads', '1', '--json', out],
+                                          arithmetic, '--reference', 'fp64', '-q', '--threads', '1', '--json', out],
                                          capture_output=True, text=True, timeout=300)
                 except subprocess.TimeoutExpired:
                     print(f'{model} {mode}: more than 300 s', flush=True)
@@ -43,7 +43,8 @@ def main():
                 if run.returncode:
                     print(f'{model} {mode}: {run.stderr.strip()}', flush=True)
                     continue
-                tolerance = json.load(open(out))
+            with open(out) as file:
+                tolerance = json.load(file)
             for output in tolerance['outputs']:
                 keys = [f'{model}/{m}.{output["name"]}' for m in (mode, 'f64', 'f32')]
                 if not all(key in recorded for key in keys):

@@ -166,8 +166,8 @@ static int judge(const struct tolerance_options *options, const struct ulp_toler
         if (!failed++)
             fputs("\n", stdout);
         say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s: %.2g x too tight (error %.2e)\n",
-            tolerance->arithmetic, options->atol, options->rtol, output->name,
-            excess, output->max_abs);
+            tolerance->arithmetic, options->atol, options->rtol, output->name, excess,
+            output->max_abs);
     }
     if (!failed)
         say(stdout, "\nPASS %s meets atol=%g,rtol=%g at every output\n", tolerance->arithmetic,
