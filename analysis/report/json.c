@@ -221,6 +221,8 @@ static json_t *make_node(const struct ulp_audit *audit, const struct ulp_audit_l
         ulp_json_set(&entry, "condition", ulp_json_number(node->condition));
         if (lane->attribution.sample_count > 1)
             ulp_json_set(&entry, "share_worst", ulp_json_number(node->share_worst));
+        if (node->decision != 0)
+            ulp_json_set(&entry, "decision", ulp_json_number(node->decision));
         if (node->stops)
             ulp_json_set(&entry, "derivative_stops", json_true());
     }
@@ -323,6 +325,7 @@ static json_t *make_attribution(const struct ulp_attribution *attribution)
     ulp_json_set(&object, "sum", ulp_json_number(attribution->sum));
     ulp_json_set(&object, "residual", ulp_json_number(attribution->residual));
     ulp_json_set(&object, "inputs", ulp_json_number(attribution->inputs));
+    ulp_json_set(&object, "decisions", ulp_json_number(attribution->decisions));
     ulp_json_set(&object, "samples", json_integer((json_int_t)attribution->sample_count));
     if (attribution->sample_count > 1)
         ulp_json_set(&object, "residual_worst", ulp_json_number(attribution->worst));
