@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 #include "run/lane.h"
 
 /* Outputs of a node inside a body whose cotangents are reported. */

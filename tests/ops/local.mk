@@ -1,4 +1,4 @@
-test_programs += check_derivatives check_operators check_ops check_ops_numbers check_walk
+test_programs += check_derivatives check_operators check_ops check_ops_numbers check_probe check_walk
 check_derivatives_SOURCES = %D%/check_derivatives.c %D%/harness/cases.c %D%/harness/cases.h \
 	%D%/harness/hints.c
 # Every formula that any operator runs passes through the harness.
@@ -7,6 +7,7 @@ check_operators_SOURCES = %D%/check_operators.c %D%/harness/cases.c %D%/harness/
 check_operators_LDFLAGS = -Wl,--wrap=ulp_tape_run -Wl,--wrap=ulp_contract
 check_ops_SOURCES = %D%/check_ops.c
 check_ops_numbers_SOURCES = %D%/check_ops_numbers.c
+check_probe_SOURCES = %D%/check_probe.c
 check_walk_SOURCES = %D%/check_walk.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c \
 	%D%/harness/variants.c %D%/harness/variants.h
 TESTS += %D%/conformance.sh %D%/check_microsoft.sh
