@@ -9,6 +9,7 @@
 /* Each takes its own argv (argv[0] is "ulpscope COMMAND") and returns the exit code. */
 int command_audit(int argc, char **argv);
 int command_compare(int argc, char **argv);
+int command_overflow(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_conformance(int argc, char **argv);
 int command_ops(int argc, char **argv);
