@@ -11,4 +11,5 @@ pkginclude_HEADERS = \
 	include/ulpscope/analysis.h \
 	include/ulpscope/compare.h \
 	include/ulpscope/forecast.h \
+	include/ulpscope/prove.h \
 	include/ulpscope/report.h

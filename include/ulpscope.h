@@ -4,7 +4,7 @@
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
  * another framework computed), unit.h (matrix units by themselves), run.h (plan and run lanes side
  * by side), analysis.h (the audit), compare.h (recordings beside the truth), forecast.h (what will
- * overflow), report.h (writing it down). The library never prints, aborts or exits.
+ * overflow), prove.h (what cannot), report.h (writing it down). The library never prints, aborts or exits.
  *
  * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
  * settings or locale: functions that compute set their own and put the caller's back, also while
@@ -23,6 +23,7 @@
 #include <ulpscope/analysis.h>
 #include <ulpscope/compare.h>
 #include <ulpscope/forecast.h>
+#include <ulpscope/prove.h>
 #include <ulpscope/report.h>
 
 /* The library's version, "MAJOR.MINOR.PATCH". A constant string. */

@@ -23,6 +23,7 @@ static const struct {
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},
     {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
+    {"prove", command_prove, "prove what cannot overflow in a format, for any input"},
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance, "run ONNX's own test cases"},
     {"arith", command_arith, "explain the name of an arithmetic"},

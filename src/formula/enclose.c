@@ -9,6 +9,7 @@ struct walk {
     const struct ulp_interval_rule *rule;
     size_t n;
     const struct ulp_intervals *values;
+    const int *same;
     double *largest, *l1, *l2;
 };
 
@@ -217,7 +218,8 @@ static void use_shapes(const struct walk *w, int i)
     const struct ulp_instruction *in = at(w, i);
     const double n = (double)w->n, slack = 1 + (n + 24) * (w->rule->sum_unit + w->rule->unit) * 2;
     int k;
-    if (in->primitive == ULP_PRIMITIVE_MUL && in->arguments[0] == in->arguments[1])
+    if (in->primitive == ULP_PRIMITIVE_MUL &&
+        w->same[in->arguments[0]] == w->same[in->arguments[1]])
         square(w, i);
     if (below_its_largest(w, i) >= 0)
         for (size_t p = 0; p < w->n; p++)
@@ -321,10 +323,10 @@ static double number_of(const char *text)
 }
 
 void ulp_tape_enclose(const struct ulp_tape *tape, const struct ulp_interval_rule *rule,
-                      size_t row_length, const struct ulp_intervals *values, double *largest,
-                      double *l1, double *l2)
+                      size_t row_length, const struct ulp_intervals *values, const int *same,
+                      double *largest, double *l1, double *l2)
 {
-    const struct walk w = {tape, rule, row_length, values, largest, l1, l2};
+    const struct walk w = {tape, rule, row_length, values, same, largest, l1, l2};
     for (int i = 0; i < tape->instruction_count; i++) {
         const struct ulp_instruction *in = &tape->instructions[i];
         if (in->kind != ULP_TAPE_OPERAND)

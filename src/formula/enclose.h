@@ -13,9 +13,10 @@
 /* values[i]: of instruction i, row_length places; those of operands are filled by the caller, at
  * every position. An instruction that is per_row has its value at every position, too. largest[i]:
  * raised to the largest magnitude that it can have. l1[i], l2[i]: bounds of the norms of the row of
- * instruction i, filled by the caller for operands (INFINITY: not known). */
+ * instruction i, filled by the caller for operands (INFINITY: not known). same[i]: of an operand
+ * the first instruction whose elements are the very same; else i. */
 void ulp_tape_enclose(const struct ulp_tape *tape, const struct ulp_interval_rule *rule,
-                      size_t row_length, const struct ulp_intervals *values, double *largest,
-                      double *l1, double *l2);
+                      size_t row_length, const struct ulp_intervals *values, const int *same,
+                      double *largest, double *l1, double *l2);
 
 #endif

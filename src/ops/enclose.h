@@ -44,6 +44,10 @@ struct ulp_hidden_bound {
 };
 
 struct ulp_enclosing;
+/* The arithmetic in which names run through operators in place of a lane's: what operators decide
+ * by is the lane's, its formats are FP64, called by their part in the lane, so that a gate knows in
+ * which of them the lane passes it. */
+struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane);
 /* Make the trace enclose, in that arithmetic from now on. */
 enum ulp_status ulp_trace_enclose(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
                                   struct ulp_error *error);
@@ -66,7 +70,7 @@ const struct ulp_hidden_bound *ulp_trace_hidden(const struct ulp_trace *trace, s
 
 /* A stored value of [lo, hi] at place i: rounded to the format, or not; beyond the largest finite
  * value: anything. */
-void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ulp_intervals *x,
-                        size_t i);
+void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ulp_format *format,
+                        const struct ulp_intervals *x, size_t i);
 
 #endif

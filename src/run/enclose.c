@@ -73,6 +73,18 @@ static bool may_be_named(const struct ulp_step *step, size_t i, enum ulp_type ty
            bound->inputs[i].kind != 'b' && bound->op->work == ULP_WORK_MOVE;
 }
 
+/* A value that the step reads twice has one name: x * x. */
+static bool share_input(const struct ulp_step *step, size_t i, const struct ulp_tensor *named,
+                        const struct ulp_tensor **in)
+{
+    for (size_t j = 0; j < i; j++)
+        if (step->inputs[j] == step->inputs[i] && named[j].data && in[j] == &named[j]) {
+            in[i] = in[j];
+            return true;
+        }
+    return false;
+}
+
 static enum ulp_status read_input(struct ulp_enclosing_walk *w, const struct ulp_step *step,
                                   size_t i, struct ulp_tensor *named, const struct ulp_tensor **out,
                                   struct ulp_error *error)
@@ -115,7 +127,7 @@ static void store_numbers(const struct ulp_enclosing_walk *w, const struct ulp_t
             continue;
         if (saturates && fabs(range->at.lo[i]) > most)
             range->at.lo[i] = range->at.hi[i] = copysign(most, range->at.lo[i]);
-        ulp_interval_store(w->arithmetic, &range->at, i);
+        ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &range->at, i);
     }
 }
 
@@ -243,9 +255,14 @@ static enum ulp_status run_step(struct ulp_enclosing_walk *w, const struct ulp_s
     if (status == ULP_OK && step->bound.blocks)
         status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its bodies are not followed");
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-        status = read_input(w, step, i, &named[i], &in[i], error);
+        if (!share_input(step, i, named, in))
+            status = read_input(w, step, i, &named[i], &in[i], error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &w->names, in, outputs, error);
+    /* a formula's own outputs may be unknown integers; what a run function does by them is not */
+    if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula)
+        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                          "what it does depends on integers that are not known");
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
         if (step->outputs[o] >= 0)
             status = take_output(w, step, o, &outputs[o], error);
@@ -275,6 +292,9 @@ static void describe_value(const struct ulp_enclosing_walk *w, int slot, struct 
     const struct ulp_intervals *at = &value->range.at;
     const enum ulp_type type = value->shape.type;
     *out = (struct ulp_enclosed){.name = w->block->slots[slot].name,
+                                 .slot = slot,
+                                 .low = INFINITY,
+                                 .high = -INFINITY,
                                  .is_float = ulp_type_is_float(type),
                                  .assumed = value->assumed,
                                  .count = value->shape.count};
@@ -292,6 +312,10 @@ static void describe_value(const struct ulp_enclosing_walk *w, int slot, struct 
             out->unknown++;
         else
             out->bound = fmax(out->bound, ulp_interval_magnitude(at, i));
+        if (!(at->may[i] & ULP_MAY_BE_ANYTHING)) {
+            out->low = fmin(out->low, at->lo[i]);
+            out->high = fmax(out->high, at->hi[i]);
+        }
         out->infinite += at->may[i] && !(at->may[i] & ULP_MAY_BE_ANYTHING);
     }
 }
@@ -329,8 +353,6 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
         return status;
     struct ulp_enclosed *outputs = memory;
     node.hidden = ulp_trace_hidden(w->trace, &node.hidden_count);
-    if (reason)
-        node.hidden_count = 0;
     for (size_t i = 0; i < step->own_input_count; i++) {
         struct ulp_enclosed input;
         if (step->inputs[i] < 0 || w->block->slots[step->inputs[i]].constant)
@@ -372,7 +394,7 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
 {
     const struct ulp_step *step = &w->block->steps[s];
     const char *normalised = NULL, *reason = NULL;
-    struct ulp_error own;
+    struct ulp_error own = {0};
     bool done = false, assumed = follows_assumption(w, step);
     enum ulp_status status = ulp_trace_enclose(w->trace, w->arithmetic, error);
     if (status == ULP_OK)
@@ -391,7 +413,9 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
         }
     }
     if (status == ULP_OK)
-        normalised = ulp_enclose_normalised(w, s, &assumed);
+        normalised = ulp_enclose_normalised(w, s, &assumed, own.message, sizeof own.message);
+    if (!reason && !normalised && *own.message && !done)
+        reason = own.message;
     if (status == ULP_OK)
         status = tell(w, step, normalised, reason, assumed, error);
     ulp_trace_enclose_clear(w->trace);
@@ -419,7 +443,7 @@ static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error
         status = set_hull(w, value, range->low, range->high, 0, error);
         for (size_t e = 0; status == ULP_OK && e < value->range.count; e++)
             if (ulp_type_is_float(value->shape.type))
-                ulp_interval_store(w->arithmetic, &value->range.at, e);
+                ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &value->range.at, e);
         assume_finite(w, value);
         value->assumed = false;
     }
@@ -446,14 +470,12 @@ static enum ulp_status take_memory(struct ulp_enclosing_walk *w, struct ulp_erro
 enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_error *error)
 {
     const struct ulp_plan *plan = enclose->plan;
-    struct ulp_arithmetic names;
+    struct ulp_arithmetic names = ulp_enclosing_names(&plan->lanes[0]);
     const struct ulp_mix names_mix = {.count = 1, .items = &names};
     struct ulp_enclosing_walk w = {.from = enclose,
                                    .block = plan->main,
                                    .arithmetic = &plan->lanes[0]};
-    enum ulp_status status = ulp_arithmetic_find("fp64", &names, error);
-    if (status == ULP_OK)
-        status = take_memory(&w, error);
+    enum ulp_status status = take_memory(&w, error);
     if (status == ULP_OK)
         status = ulp_trace_create(&w.trace, enclose->budget, enclose->pool, error);
     if (status == ULP_OK)

@@ -10,11 +10,13 @@
 /* One output of a node, or an input of the model. */
 struct ulp_enclosed {
     const char *name;
+    int slot;
     bool is_float;
     bool assumed;    /* follows from an output that may be too large, taken as finite */
     size_t count;    /* elements; 0: not known */
     size_t unknown;  /* of them those of which nothing is known: too large, or NaN */
     size_t infinite; /* of them those that may be an infinity that the model writes */
+    double low, high; /* of the known ones; low > high: there is none */
     double bound;    /* largest finite magnitude of the others */
     /* what the unknown ones would have reached; INFINITY: that is not known either */
     double reached;

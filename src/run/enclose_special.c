@@ -1,6 +1,7 @@
 /* Bounds that gates do not give: of a Cast of integers, of a Gather with any index, and of
  * normalisations that the graph writes out as several nodes. */
 #include <math.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "run/enclosed.h"
@@ -36,7 +37,7 @@ static enum ulp_status enclose_cast(struct ulp_enclosing_walk *w, const struct u
     for (size_t i = 0; status == ULP_OK && i < range->count; i++) {
         ulp_interval_copy(&range->at, i, &in->range.at, i);
         if (ulp_type_is_float(out->type))
-            ulp_interval_store(w->arithmetic, &range->at, i);
+            ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &range->at, i);
         else if (out->type == ULP_TYPE_BOOL)
             ulp_interval_set(&range->at, i, 0, 1, 0);
         else if (range->at.may[i])
@@ -204,9 +205,12 @@ static bool is_finite(const struct ulp_slot_bounds *value)
 
 /* The largest ||y||_2 of a row y = d / s, in the lane. With T = sum d_i^2, u an ulp of 1 and eta
  * the least positive number of the format, each of square, mean, sum, root and quotient rounds
- * once: s^2 >= (T / n)(1 - 6 u - gamma) - 6 eta + epsilon (1 - 3 u), gamma the error of the sum of
- * n terms inside ReduceMean. Where epsilon (1 - 3 u) >= 6 eta the last terms are not negative, and
- * T / s^2 <= n / (1 - 6 u - gamma). INFINITY: epsilon is too small in this format. */
+ * once; the square and the mean lose eta / 2 at most where they are subnormal, a sum that is
+ * subnormal is exact, a root is never subnormal: s^2 >= (T / n)(1 - 6 u - gamma) + (epsilon -
+ * eta)(1 - 3 u), gamma the error of the sum of n terms inside ReduceMean. Where epsilon >= eta, T /
+ * s^2 <= n / (1 - 6 u - gamma). Where subnormal numbers are flushed, or the mean's quotient is
+ * rounded apart from its sum, up to four such steps lose eta. INFINITY: epsilon is too small for
+ * this. */
 static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_idiom *idiom)
 {
     const struct ulp_format *format = &w->arithmetic->storage;
@@ -215,12 +219,15 @@ static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_i
                                                    : format->emin),
                  gamma = n * 2 * ldexp(1, 1 - w->arithmetic->accumulator.precision),
                  epsilon = ulp_format_round(format, ULP_ROUND_TOWARD_ZERO, idiom->epsilon, 0, 0);
-    if (!(epsilon * (1 - 3 * u) >= 6 * eta) || !(6 * u + gamma < 0.5))
+    const double lost =
+        !format->subnormals || w->arithmetic->place == ULP_ROUND_EACH_STEP ? 4 * eta : eta;
+    if (!(epsilon >= lost) || !(6 * u + gamma < 0.5))
         return INFINITY;
     return sqrt(n / (1 - 6 * u - gamma)) * (1 + 3 * u) + sqrt(n) * eta;
 }
 
-const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool *assumed)
+const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool *assumed, char *why,
+                                   size_t size)
 {
     const struct ulp_normalisation *normalisation = &w->normalisations[s];
     const struct ulp_step *step = &w->block->steps[s];
@@ -230,6 +237,9 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
     struct ulp_slot_bounds *y = &w->values[step->outputs[0]];
     const struct ulp_slot_bounds *d = &w->values[idiom->holes[ULP_IDIOM_X]];
     const double norm = norm_of_row(w, idiom);
+    if (!isfinite(norm))
+        snprintf(why, size, "epsilon %g is too small for %s: nothing keeps the divisor from 0",
+                 idiom->epsilon, w->arithmetic->storage.name);
     if (!y->is_range || !is_finite(d) || w->arithmetic->storage.overflow != ULP_OVERFLOW_INFINITY ||
         !isfinite(norm))
         return NULL;

@@ -34,9 +34,10 @@ enum ulp_status ulp_enclose_special(struct ulp_enclosing_walk *walk, const struc
 
 /* Normalisations that the graph writes out: found before the walk; then the result of step s is
  * bounded anew when it is one: from what is divided alone, so that *assumed becomes that value's.
- * Returns a name for it, or NULL. */
+ * Returns a name for it, or NULL; then `why` (of that size) may say why not. */
 enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *walk,
                                             struct ulp_error *error);
-const char *ulp_enclose_normalised(struct ulp_enclosing_walk *walk, size_t s, bool *assumed);
+const char *ulp_enclose_normalised(struct ulp_enclosing_walk *walk, size_t s, bool *assumed,
+                                   char *why, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-check_PROGRAMS += check_derivatives check_operators check_ops check_ops_numbers check_walk
-TESTS += check_derivatives check_operators check_ops check_ops_numbers check_walk %D%/conformance.sh
+check_PROGRAMS += check_derivatives check_enclosures check_operators check_ops check_ops_numbers check_walk
+TESTS += check_derivatives check_enclosures check_operators check_ops check_ops_numbers check_walk %D%/conformance.sh
 dist_check_SCRIPTS += %D%/conformance.sh
 check_ops_SOURCES = %D%/check_ops.c
 check_ops_CPPFLAGS = $(test_cppflags)
@@ -22,3 +22,6 @@ check_walk_LDADD = $(test_libs)
 TESTS += %D%/check_microsoft.sh
 dist_check_SCRIPTS += %D%/check_microsoft.sh
 EXTRA_DIST += tests/data/microsoft scripts/record_microsoft_ops.py
+check_enclosures_SOURCES = %D%/check_enclosures.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c
+check_enclosures_CPPFLAGS = $(test_cppflags) -I$(top_srcdir)/tests/ops
+check_enclosures_LDADD = $(test_libs)

@@ -1,5 +1,6 @@
 /* Names for intervals, and what is known of a tensor. */
 #include <math.h>
+#include <stdio.h>
 
 #include "ops/trace/enclosing.h"
 
@@ -39,10 +40,9 @@ void ulp_enclosure_free(struct ulp_enclosure *enclosure)
 
 /* Rounding to nearest is monotone: the endpoints' roundings enclose those of what is between. The
  * unrounded values stay enclosed, too, since a gate's result is not always stored. */
-void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ulp_intervals *x,
-                        size_t i)
+void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ulp_format *format,
+                        const struct ulp_intervals *x, size_t i)
 {
-    const struct ulp_format *format = &arithmetic->storage;
     const bool nearest = arithmetic->rounding == ULP_ROUND_NEAREST_EVEN ||
                          arithmetic->rounding == ULP_ROUND_NEAREST_AWAY;
     if (x->may[i] & ULP_MAY_BE_ANYTHING || x->lo[i] > x->hi[i])
@@ -70,6 +70,52 @@ void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ul
     }
     x->lo[i] = lo;
     x->hi[i] = hi;
+}
+
+/* ---- arithmetics ---- */
+
+static const char *const parts[] = {"storage", "factor", "accumulator", "compute"};
+
+struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane)
+{
+    struct ulp_arithmetic out = *lane;
+    struct ulp_format *const formats[] = {&out.storage, &out.factor, &out.accumulator,
+                                          &out.compute};
+    for (int f = 0; f < 4; f++) {
+        struct ulp_error ignored;
+        const int precision = formats[f]->precision;
+        if (ulp_format_find("fp64", formats[f], &ignored) != ULP_OK)
+            continue;
+        if (f > 0) /* nothing is converted to these; operators ask how precise they are */
+            formats[f]->precision = precision;
+        snprintf(formats[f]->name, sizeof formats[f]->name, "%s", parts[f]);
+    }
+    snprintf(out.name, sizeof out.name, "names");
+    return out;
+}
+
+struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
+                                       const struct ulp_format *format)
+{
+    const struct ulp_format *const formats[] = {&e->lane.storage, &e->lane.factor,
+                                                &e->lane.accumulator, &e->lane.compute};
+    for (int f = 0; f < 4; f++)
+        if (strcmp(format->name, parts[f]) == 0)
+            return *formats[f];
+    return *format;
+}
+
+struct ulp_arithmetic ulp_enclosing_arithmetic(const struct ulp_enclosing *e,
+                                               const struct ulp_arithmetic *arithmetic)
+{
+    struct ulp_arithmetic out = *arithmetic;
+    out.storage = ulp_enclosing_format(e, &arithmetic->storage);
+    out.factor = ulp_enclosing_format(e, &arithmetic->factor);
+    out.accumulator = ulp_enclosing_format(e, &arithmetic->accumulator);
+    out.compute = ulp_enclosing_format(e, &arithmetic->compute);
+    if (strcmp(arithmetic->name, "names") == 0)
+        memcpy(out.name, e->lane.name, sizeof out.name);
+    return out;
 }
 
 /* ---- numbers ---- */
@@ -178,7 +224,7 @@ struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elem
         const size_t place = places ? (size_t)places[k] : k;
         if (padding && padding[place])
             continue;
-        const size_t number = ulp_number_of(elements[place]);
+        const size_t number = ulp_enclosing_number(e, elements[place]);
         double x = fabs(elements[place]);
         if (number != ULP_NO_NUMBER) {
             x = e->at.may[number] ? INFINITY : ulp_interval_magnitude(&e->at, number);
@@ -224,7 +270,7 @@ static enum ulp_status give_numbers(struct ulp_trace *trace, const struct ulp_te
         return status;
     for (size_t i = 0; i < (*in)->count; i++) {
         data[i] = ((const double *)(*in)->data)[i];
-        const size_t number = ulp_number_of(data[i]);
+        const size_t number = ulp_enclosing_number(e, data[i]);
         if (number == ULP_NO_NUMBER)
             continue;
         if (e->at.may[number] || e->at.lo[number] != e->at.hi[number])
@@ -267,8 +313,7 @@ enum ulp_status ulp_trace_enclose(struct ulp_trace *trace, const struct ulp_arit
     if (status != ULP_OK)
         return status;
     trace->enclosing = memory;
-    trace->enclosing->arithmetic = *arithmetic;
-    trace->enclosing->rule = ulp_interval_rule_make(arithmetic);
+    trace->enclosing->lane = *arithmetic;
     trace->instead = &gates;
     return ULP_OK;
 }
@@ -276,6 +321,7 @@ enum ulp_status ulp_trace_enclose(struct ulp_trace *trace, const struct ulp_arit
 void ulp_trace_enclose_clear(struct ulp_trace *trace)
 {
     struct ulp_enclosing *e = trace->enclosing;
+    e->base += e->count;
     e->count = e->joint_count = e->hidden_count = 0;
     e->stamps = 0;
     e->unknown_integers = false;
@@ -306,7 +352,7 @@ enum ulp_status ulp_trace_name_enclosure(struct ulp_trace *trace, struct ulp_ten
                                  ? (uint32_t)first + enclosure->joint[i]
                                  : ULP_NO_JOINT;
         e->stamp[e->count] = 0;
-        ((double *)out->data)[i] = ulp_name_of(e->count++);
+        ((double *)out->data)[i] = ulp_enclosing_name(e, e->count++);
     }
     return status;
 }
@@ -324,7 +370,7 @@ enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct u
         memcpy(out->joints, e->joints, e->joint_count * sizeof *e->joints);
     e->stamps++;
     for (size_t i = 0; i < named->count; i++) {
-        const size_t number = ulp_number_of(elements[i]);
+        const size_t number = ulp_enclosing_number(e, elements[i]);
         if (number == ULP_NO_NUMBER) {
             ulp_interval_set_point(&out->at, i, elements[i]);
             continue;

@@ -29,7 +29,7 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
         const double element =
             in->element == ULP_ELEMENT_F64 ? ((const double *)in->data)[i] : ulp_tensor_get(in, i);
         const size_t number =
-            in->element == ULP_ELEMENT_F64 ? ulp_number_of(element) : ULP_NO_NUMBER;
+            in->element == ULP_ELEMENT_F64 ? ulp_enclosing_number(e, element) : ULP_NO_NUMBER;
         double centre = element, radius = 0;
         if (number != ULP_NO_NUMBER) {
             const double lo = e->at.lo[number], hi = e->at.hi[number];
@@ -134,7 +134,8 @@ static double lane_error(const struct ulp_arithmetic *arithmetic, size_t k, doub
 
 static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double centre,
                         double centre_size, double magnitude, struct ulp_norms a,
-                        struct ulp_norms b, double *largest)
+                        struct ulp_norms b, const struct ulp_arithmetic *arithmetic, bool store,
+                        double *largest)
 {
     struct ulp_enclosing *e = trace->enclosing;
     const double cut = magnitude * ((double)k + 4) * 0x1p-51 + 0x1p-1060;
@@ -147,22 +148,26 @@ static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double
         lo = -size;
     if (!(hi <= size))
         hi = size;
-    const double error = lane_error(&e->arithmetic, k, size);
+    const double error = lane_error(arithmetic, k, size);
     const double most = size + error;
     *largest = fmax(*largest, most);
-    if (most <= e->arithmetic.accumulator.max_finite && isfinite(most))
+    if (most <= arithmetic->accumulator.max_finite && isfinite(most))
         ulp_interval_set(&e->at, number, lo - error, hi + error, 0);
     else
         ulp_interval_set(&e->at, number, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
-    ulp_interval_store(&e->arithmetic, &e->at, number);
+    ulp_interval_store(arithmetic, store ? &arithmetic->storage : &arithmetic->accumulator, &e->at,
+                       number);
     e->joint[number] = ULP_NO_JOINT;
     e->stamp[number] = 0;
 }
 
-enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace, const struct ulp_contraction *p,
-                                       struct ulp_pool *pool, struct ulp_error *error)
+enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
+                                       const struct ulp_arithmetic *arithmetic,
+                                       const struct ulp_contraction *p, struct ulp_pool *pool,
+                                       struct ulp_error *error)
 {
     struct ulp_enclosing *e = trace->enclosing;
+    const struct ulp_arithmetic own = ulp_enclosing_arithmetic(e, arithmetic);
     struct factor a, b;
     double *sums[SUMS], largest = 0;
     const size_t count = p->batch_count * p->m * p->n;
@@ -184,12 +189,12 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace, const struct ulp
         for (size_t i = 0; i < p->m; i++)
             for (size_t j = 0; j < p->n; j++, s++) {
                 enclose_sum(trace, e->count, p->k, sums[CENTRE][s], sums[CENTRE_SIZE][s],
-                            sums[MAGNITUDE][s], a.norms[g * p->m + i], b.norms[g * p->n + j],
-                            &largest);
+                            sums[MAGNITUDE][s], a.norms[g * p->m + i], b.norms[g * p->n + j], &own,
+                            p->store, &largest);
                 elements[(p->out_batch_offset ? p->out_batch_offset[g] : 0) + p->out_row_offset[i] +
-                         p->out_column_offset[j]] = ulp_name_of(e->count++);
+                         p->out_column_offset[j]] = ulp_enclosing_name(e, e->count++);
             }
-    ulp_enclosing_hide(trace, (struct ulp_hidden_bound){NULL, -1, largest,
-                                                        e->arithmetic.accumulator.max_finite});
+    ulp_enclosing_hide(trace,
+                       (struct ulp_hidden_bound){NULL, -1, largest, own.accumulator.max_finite});
     return ULP_OK;
 }

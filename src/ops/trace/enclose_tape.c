@@ -14,10 +14,13 @@
 struct evaluation {
     struct ulp_trace *trace;
     const struct ulp_tape_call *call;
+    struct ulp_arithmetic arithmetic; /* of the lane, here */
+    struct ulp_interval_rule rule;
     size_t capacity;
     struct ulp_intervals *values; /* by instruction */
     double *largest, *l1, *l2;    /* by instruction */
-    size_t *rows;                 /* of the elements that are taken together */
+    int *same;
+    size_t *rows; /* of the elements that are taken together */
     int32_t *positions;
     int64_t *places;
 };
@@ -32,6 +35,27 @@ static int64_t place_of(const struct ulp_operand *operand, size_t row, int64_t p
 static bool is_named(const struct ulp_operand *operand)
 {
     return operand->tensor && operand->tensor->element == ULP_ELEMENT_F64;
+}
+
+static bool are_same(const struct ulp_operand *a, const struct ulp_operand *b)
+{
+    return a->tensor && b->tensor && a->tensor->data == b->tensor->data &&
+           a->tensor->count == b->tensor->count && a->row_offset == b->row_offset &&
+           a->position_offset == b->position_offset && a->row_stride == b->row_stride &&
+           a->position_stride == b->position_stride;
+}
+
+/* Operands that are one tensor, laid alike: x * x as Mul(x, x). */
+static void find_same(struct evaluation *v)
+{
+    const struct ulp_instruction *in = v->call->tape->instructions;
+    for (int i = 0; i < v->call->tape->instruction_count; i++) {
+        v->same[i] = i;
+        for (int j = 0; j < i && in[i].kind == ULP_TAPE_OPERAND && v->same[i] == i; j++)
+            if (in[j].kind == ULP_TAPE_OPERAND &&
+                are_same(&v->call->operands[in[i].index], &v->call->operands[in[j].index]))
+                v->same[i] = j;
+    }
 }
 
 static enum ulp_status take_memory(struct evaluation *v, size_t n, struct ulp_error *error)
@@ -54,12 +78,16 @@ static enum ulp_status take_memory(struct evaluation *v, size_t n, struct ulp_er
     if (status == ULP_OK)
         status = ulp_trace_take(trace, instructions, sizeof *v->l2, &v->l2, error);
     if (status == ULP_OK)
+        status = ulp_trace_take(trace, instructions, sizeof *v->same, &v->same, error);
+    if (status == ULP_OK)
         status = ulp_trace_take(trace, n, sizeof *v->rows, &v->rows, error);
     if (status == ULP_OK)
         status = ulp_trace_take(trace, n, sizeof *v->positions, &v->positions, error);
     if (status == ULP_OK)
         status = ulp_trace_take(trace, n, sizeof *v->places, &v->places, error);
     v->capacity = n;
+    if (status == ULP_OK)
+        find_same(v);
     return status;
 }
 
@@ -71,8 +99,7 @@ static void load_text(struct evaluation *v, int i, size_t n, const char *text)
     const double value = strcmp(text, "pi") == 0 ? 3.14159265358979323846 : strtod(text, NULL);
     ulp_interval_set_point(x, 0, value);
     if (isfinite(value))
-        ulp_interval_set_step(&v->trace->enclosing->rule, x, 0, value, value, 0,
-                              v->trace->enclosing->rule.unit, &v->largest[i]);
+        ulp_interval_set_step(&v->rule, x, 0, value, value, 0, v->rule.unit, &v->largest[i]);
     for (size_t k = 1; k < n; k++)
         ulp_interval_copy(x, k, x, 0);
     v->l1[i] = v->l2[i] = INFINITY;
@@ -97,7 +124,7 @@ static void load_operand(struct evaluation *v, int i, size_t n)
     }
     const double *elements = operand->tensor->data;
     for (size_t k = 0; k < n; k++) {
-        const size_t number = ulp_number_of(elements[v->places[k]]);
+        const size_t number = ulp_enclosing_number(e, elements[v->places[k]]);
         if (number == ULP_NO_NUMBER)
             ulp_interval_set_point(x, k, elements[v->places[k]]);
         else
@@ -127,13 +154,13 @@ static void store_integer(struct evaluation *v, const struct ulp_tensor *tensor,
 
 /* The element's number: a new one, or that which it has been given in this call. */
 static void store_element(struct evaluation *v, double *element, const struct ulp_intervals *x,
-                          size_t k, size_t first, uint32_t joint)
+                          size_t k, const struct ulp_format *format, size_t first, uint32_t joint)
 {
     struct ulp_enclosing *e = v->trace->enclosing;
-    const size_t met = ulp_number_of(*element);
+    const size_t met = ulp_enclosing_number(e, *element);
     const size_t number = e->count;
     ulp_interval_copy(&e->at, number, x, k);
-    ulp_interval_store(&e->arithmetic, &e->at, number);
+    ulp_interval_store(&v->arithmetic, format, &e->at, number);
     if (met != ULP_NO_NUMBER && met >= first) {
         const double lo = fmin(e->at.lo[met], e->at.lo[number]),
                      hi = fmax(e->at.hi[met], e->at.hi[number]);
@@ -143,13 +170,12 @@ static void store_element(struct evaluation *v, double *element, const struct ul
     }
     e->joint[number] = joint;
     e->stamp[number] = 0;
-    *element = ulp_name_of(e->count++);
+    *element = ulp_enclosing_name(e, e->count++);
 }
 
 /* A joint for the results, when more is known than their intervals say. */
-static uint32_t join_results(struct evaluation *v, int i, size_t n)
+static uint32_t join_results(struct evaluation *v, int i, size_t n, const struct ulp_format *format)
 {
-    const struct ulp_format *format = &v->trace->enclosing->arithmetic.storage;
     const double unit = ldexp(1, 1 - format->precision), tiny = ldexp(1, format->emin);
     double sum = 0, squares = 0;
     for (size_t k = 0; k < n; k++) {
@@ -175,12 +201,15 @@ static void store_outputs(struct evaluation *v, size_t n, const size_t *first)
         const bool one =
             tape->instructions[i].per_row && !output->position_offset && !output->position_stride;
         const bool named = is_named(output);
-        const uint32_t joint = named && !one ? join_results(v, i, n) : ULP_NO_JOINT;
+        const struct ulp_format format =
+            output->storage ? ulp_enclosing_format(v->trace->enclosing, output->storage)
+                            : v->arithmetic.storage;
+        const uint32_t joint = named && !one ? join_results(v, i, n, &format) : ULP_NO_JOINT;
         for (size_t k = 0; k < (one ? 1 : n); k++) {
             const int64_t place = place_of(output, v->rows[k], one ? 0 : v->positions[k]);
             if (named)
-                store_element(v, &((double *)output->tensor->data)[place], &v->values[i], k, *first,
-                              joint);
+                store_element(v, &((double *)output->tensor->data)[place], &v->values[i], k,
+                              &format, *first, joint);
             else
                 store_integer(v, output->tensor, place, &v->values[i], k);
         }
@@ -193,7 +222,7 @@ static void evaluate(struct evaluation *v, size_t n, const size_t *first)
     for (int i = 0; i < tape->instruction_count; i++)
         if (tape->instructions[i].kind == ULP_TAPE_OPERAND)
             load_operand(v, i, n);
-    ulp_tape_enclose(tape, &v->trace->enclosing->rule, n, v->values, v->largest, v->l1, v->l2);
+    ulp_tape_enclose(tape, &v->rule, n, v->values, v->same, v->largest, v->l1, v->l2);
     store_outputs(v, n, first);
 }
 
@@ -229,9 +258,11 @@ static enum ulp_status by_rows(struct evaluation *v, const size_t *first, struct
 static uint32_t joint_of(const struct evaluation *v, const struct ulp_operand *operand, size_t row,
                          size_t position)
 {
+    const struct ulp_enclosing *e = v->trace->enclosing;
     const double *elements = operand->tensor->data;
-    const size_t number = ulp_number_of(elements[place_of(operand, row, (int64_t)position)]);
-    return number == ULP_NO_NUMBER ? ULP_NO_JOINT : v->trace->enclosing->joint[number];
+    const size_t number =
+        ulp_enclosing_number(e, elements[place_of(operand, row, (int64_t)position)]);
+    return number == ULP_NO_NUMBER ? ULP_NO_JOINT : e->joint[number];
 }
 
 /* The operand whose joints decide: the first that has any. */
@@ -304,27 +335,49 @@ static enum ulp_status by_joints(struct evaluation *v, const size_t *first, stru
 static bool reads_names(const struct ulp_tape_call *call)
 {
     for (int i = 0; i < call->tape->operand_count; i++)
-        if (is_named(&call->operands[i]))
+        if (call->operands[i].tensor && ulp_trace_is_named(call->operands[i].tensor))
             return true;
     return false;
 }
-static bool gives_names(const struct ulp_tape_call *call)
+
+/* Numbers alone: what the lane computes of them. */
+static enum ulp_status run_numbers(const struct evaluation *v, struct ulp_error *error)
 {
-    for (int o = 0; o < call->tape->output_count; o++)
-        if (is_named(&call->outputs[o]))
-            return true;
-    return false;
+    const struct ulp_tape *tape = v->call->tape;
+    struct ulp_operand *outputs;
+    struct ulp_format *formats;
+    struct ulp_tape_call own = *v->call;
+    enum ulp_status status =
+        ulp_trace_take(v->trace, (size_t)tape->output_count, sizeof *outputs, &outputs, error);
+    if (status == ULP_OK)
+        status =
+            ulp_trace_take(v->trace, (size_t)tape->output_count, sizeof *formats, &formats, error);
+    if (status != ULP_OK)
+        return status;
+    for (int o = 0; o < tape->output_count; o++) {
+        outputs[o] = v->call->outputs[o];
+        if (!outputs[o].storage)
+            continue;
+        formats[o] = ulp_enclosing_format(v->trace->enclosing, outputs[o].storage);
+        outputs[o].storage = &formats[o];
+    }
+    own.arithmetic = &v->arithmetic;
+    own.outputs = outputs;
+    return ulp_tape_run(&own, error);
 }
 
 enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
                                    struct ulp_error *error)
 {
     struct ulp_enclosing *e = trace->enclosing;
-    struct evaluation v = {.trace = trace, .call = call};
+    struct evaluation v = {.trace = trace,
+                           .call = call,
+                           .arithmetic = ulp_enclosing_arithmetic(e, call->arithmetic)};
     const struct ulp_rows *rows = call->rows;
     const size_t first = e->count;
-    if (!rows->row_count || (!reads_names(call) && !gives_names(call)))
-        return ulp_tape_run(call, error);
+    v.rule = ulp_interval_rule_make(&v.arithmetic);
+    if (!rows->row_count || !reads_names(call))
+        return run_numbers(&v, error);
     enum ulp_status status = ulp_enclosing_reserve(
         trace, rows->row_count * (rows->row_length + 1) * (size_t)call->tape->output_count + 1,
         error);
@@ -335,6 +388,6 @@ enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tap
         if (call->tape->instructions[i].kind != ULP_TAPE_OPERAND &&
             call->tape->instructions[i].kind != ULP_TAPE_CONSTANT)
             ulp_enclosing_hide(trace, (struct ulp_hidden_bound){call->tape, i, v.largest[i],
-                                                                e->rule.largest});
+                                                                v.rule.largest});
     return status;
 }

@@ -292,7 +292,7 @@ enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_ari
         problem->out->element != ULP_ELEMENT_F64)
         return ulp_contract(arithmetic, problem, pool, error);
     if (trace->instead)
-        return trace->instead->contract(trace, problem, pool, error);
+        return trace->instead->contract(trace, arithmetic, problem, pool, error);
     enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
     if (status != ULP_OK)
         return status;
