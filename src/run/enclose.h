@@ -1,10 +1,10 @@
 /* Bounds of all values of the main graph: a walk over the plan in which every value is what it can
- * be for any input of a box (ops/enclose.h). One arithmetic, that of the plan's lane 0, with every
+ * be for any input of a box (ops/trace/enclose.h). One arithmetic, that of the plan's lane 0, with every
  * rounding. Bodies of If, Loop and Scan are not followed. */
 #ifndef ULP_RUN_ENCLOSE_H
 #define ULP_RUN_ENCLOSE_H
 
-#include "ops/enclose.h"
+#include "ops/trace/enclose.h"
 #include "run/plan/plan.h"
 
 /* One output of a node, or an input of the model. */

@@ -1,8 +1,9 @@
 /* Forecasts of small graphs: which nodes overflow, by what, and what becomes of it. Expected values
  * follow from the graphs by hand. e4m20's largest value is 256 (1 - 2^-21); "big" is 300. */
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void forecast(const struct text_graph *graph, const char *lane, const double *x0,

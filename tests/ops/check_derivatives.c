@@ -1,5 +1,5 @@
 /* One harness for the derivatives of every operator: walks the table, makes a node of each row, and
- * compares the derivative that the row's own gates give going back (ops/trace.h), along a random
+ * compares the derivative that the row's own gates give going back (ops/trace/trace.h), along a random
  * direction v and for random cotangents g, with a central difference of the row in MPFR. A row
  * without a case fails; one that says that derivatives stop is listed. */
 #include <math.h>
@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "harness/cases.h"
 #include "number/mpfr_record.h"
-#include "ops/trace.h"
-#include "test.h"
+#include "ops/trace/trace.h"
+#include "tests/support/test.h"
 
 /* At 320 bits and h = 2^-100 the difference is good to 2^-200 of values and third derivatives of
  * moderate size. What is compared is FP64: the tolerance is for its roundings. Each of N steps

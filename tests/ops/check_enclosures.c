@@ -1,5 +1,5 @@
 /* The bounds of every operator that has a case: walks the table, puts intervals around a case's
- * inputs, bounds the results through the row's own gates (ops/enclose.h), and compares them with
+ * inputs, bounds the results through the row's own gates (ops/trace/enclose.h), and compares them with
  * results that lanes compute from inputs inside: no value may lie outside its interval, and none be
  * NaN or infinite where it is bounded, no joint have a larger norm than it says. What the oracle
  * is: the lanes' own arithmetic, which check_operators compares with MPFR. */
@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "harness/cases.h"
-#include "ops/enclose.h"
+#include "ops/trace/enclose.h"
 #include "test.h"
 
 #define OUTPUTS CASE_INPUTS

@@ -1,4 +1,4 @@
-#include "line_model.h"
+#include "tests/support/line_model.h"
 
 #include <ctype.h>
 #include <stdio.h>

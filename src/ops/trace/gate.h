@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "formula/adjoint.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 
 /* Names lie in the binade of 2^1022, which no model's values reach; ordered as their indexes. */
 #define ULP_NAME_EXPONENT 0x7FDu
@@ -72,7 +72,7 @@ struct ulp_trace_gate {
     size_t *order;
 };
 
-/* What a trace does at the gates instead of recording (ops/enclose.h). */
+/* What a trace does at the gates instead of recording (ops/trace/enclose.h). */
 struct ulp_trace_gates {
     enum ulp_status (*tape)(struct ulp_trace *, const struct ulp_tape_call *, struct ulp_error *);
     enum ulp_status (*contract)(struct ulp_trace *, const struct ulp_arithmetic *,

@@ -1,4 +1,4 @@
-/* Bounds of an operator from its own definition. A trace (ops/trace.h) can enclose instead of
+/* Bounds of an operator from its own definition. A trace (ops/trace/trace.h) can enclose instead of
  * record: every number that a name stands for is then an interval (formula/interval.h), and the
  * gates compute with intervals. Whatever moves names moves bounds, so operators need nothing of
  * their own.
@@ -13,7 +13,7 @@
 #define ULP_OPS_ENCLOSE_H
 
 #include "formula/interval.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 
 #define ULP_NO_JOINT UINT32_MAX
 
