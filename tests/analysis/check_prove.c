@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "line_model.h"
+#include "tests/support/line_model.h"
 #include "run/plan/plan.h"
 #include "run/sweep.h"
 

@@ -1,8 +1,8 @@
 /* The bounds of every operator that has a case: walks the table, puts intervals around a case's
- * inputs, bounds the results through the row's own gates (ops/trace/enclose.h), and compares them with
- * results that lanes compute from inputs inside: no value may lie outside its interval, and none be
- * NaN or infinite where it is bounded, no joint have a larger norm than it says. What the oracle
- * is: the lanes' own arithmetic, which check_operators compares with MPFR. */
+ * inputs, bounds the results through the row's own gates (ops/trace/enclose.h), and compares them
+ * with results that lanes compute from inputs inside: no value may lie outside its interval, and
+ * none be NaN or infinite where it is bounded, no joint have a larger norm than it says. What the
+ * oracle is: the lanes' own arithmetic, which check_operators compares with MPFR. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "harness/cases.h"
 #include "ops/trace/enclose.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define OUTPUTS CASE_INPUTS
 #define SAMPLES 24
