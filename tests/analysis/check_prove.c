@@ -148,10 +148,12 @@ static enum ulp_status collect(void *context, const struct ulp_event *event,
     return ULP_OK;
 }
 
-static void ignore(void *context, size_t node, size_t round, int position, const double *cotangents,
-                   size_t count)
+static enum ulp_status ignore(void *context, size_t node, size_t execution, int position,
+                              const double *cotangents, size_t count, struct ulp_error *error)
 {
-    (void)context, (void)node, (void)round, (void)position, (void)cotangents, (void)count;
+    (void)context, (void)node, (void)execution, (void)position, (void)cotangents, (void)count;
+    (void)error;
+    return ULP_OK;
 }
 
 /* The corner of the box to which the gradient of |element| of the slot points. */
@@ -169,8 +171,12 @@ static void step_to_corner(const struct subject *subject, struct climb *climb,
             for (size_t i = 0; i < inputs->count; i++)
                 if (strcmp(inputs->items[i].name, block->slots[s].name) == 0)
                     climb->values[s] = ulp_tensor_view(&inputs->items[i].tensor);
-    const struct ulp_sweep sweep = {climb->plan, climb->values, cotangents, stopped,
-                                    NULL,        pool,          ignore,     NULL};
+    const struct ulp_sweep sweep = {.plan = climb->plan,
+                                    .values = climb->values,
+                                    .cotangents = cotangents,
+                                    .stopped = stopped,
+                                    .pool = pool,
+                                    .node = ignore};
     const struct ulp_tensor *value = &climb->values[target];
     ck_ulp_ok(ulp_sweep_cotangents(&sweep, target, value->count, &seeded, &error), error);
     const size_t element = (size_t)(ulp_random_uniform(seed, 0) * (double)value->count);
