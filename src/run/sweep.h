@@ -1,5 +1,5 @@
 /* The reverse sweep: from cotangents of some of the main graph's values to those of every node's
- * outputs, each node's derivative taken from its own gates (ops/trace.h) in FP64. Nodes inside If,
+ * outputs, each node's derivative taken from its own gates (ops/trace/trace.h) in FP64. Nodes inside If,
  * Loop and Scan are gone through with the node whose bodies they are in. */
 #ifndef ULP_RUN_SWEEP_H
 #define ULP_RUN_SWEEP_H

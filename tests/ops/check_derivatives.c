@@ -1,5 +1,5 @@
 /* One harness for the derivatives of every operator: walks the table, makes a node of each row, and
- * compares the derivative that the row's own gates give going back (ops/trace.h), along a random
+ * compares the derivative that the row's own gates give going back (ops/trace/trace.h), along a random
  * direction v and for random cotangents g, with a central difference of the row in MPFR. A row
  * without a case fails; one that says that derivatives stop is listed. */
 #include <math.h>
