@@ -8,4 +8,5 @@ include analysis/lint/local.mk
 include analysis/plan/local.mk
 include analysis/forecast/local.mk
 include analysis/tolerance/local.mk
+include analysis/prove/local.mk
 include analysis/report/local.mk

@@ -14,4 +14,5 @@ pkginclude_HEADERS = \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/plan.h \
 	include/ulpscope/forecast.h \
+	include/ulpscope/prove.h \
 	include/ulpscope/report.h
