@@ -8,6 +8,8 @@ libcore_la_SOURCES += \
 	%D%/evaluate_plan.c \
 	%D%/evaluate_tile.c \
 	%D%/evaluate_worker.c \
+	%D%/enclose.c %D%/enclose.h \
+	%D%/interval.c %D%/interval.h \
 	%D%/layout.c %D%/layout.h \
 	%D%/layout_window.c \
 	%D%/parse.c \

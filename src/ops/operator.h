@@ -119,7 +119,7 @@ struct ulp_call {
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;
     uint64_t draws; /* stochastic streams taken so far: ulp_call_stream */
-    /* records what the call computes, for its derivatives (ops/trace.h): the lane is fp64 then, and
+    /* records what the call computes, for its derivatives (ops/trace/trace.h): the lane is fp64 then, and
      * floats are names. NULL: none */
     struct ulp_trace *trace;
     struct ulp_probe *probe; /* is told what the call holds inside (ops/probe.h); NULL: none */
