@@ -217,7 +217,7 @@ END_TEST
 
 Suite *strip_chain_suite(void)
 {
-    Suite *suite = suite_create("fused of primitives");
+    Suite *suite = suite_create("fused runs of primitives");
     TCase *tcase = tcase_create("fused");
     tcase_set_timeout(tcase, 600);
     tcase_add_loop_test(tcase, chains_are_their_primitives, 0, 4);
