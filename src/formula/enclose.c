@@ -21,9 +21,9 @@ static bool is_primitive(const struct walk *w, int i, enum ulp_primitive primiti
 {
     return at(w, i)->kind == ULP_TAPE_PRIMITIVE && at(w, i)->primitive == primitive;
 }
-static bool is_fold(const struct walk *w, int i, enum ulp_fold fold)
+static bool is_reduction(const struct walk *w, int i, enum ulp_reduction kind)
 {
-    return at(w, i)->kind == ULP_TAPE_FOLD && at(w, i)->fold == fold;
+    return at(w, i)->kind == ULP_TAPE_REDUCTION && at(w, i)->reduction == kind;
 }
 
 static bool is_anything(const struct walk *w, int i, size_t p)
@@ -42,7 +42,8 @@ static void spread(const struct walk *w, int i)
 /* x - row_max(x): the instruction x, or -1. */
 static int below_its_largest(const struct walk *w, int i)
 {
-    if (!is_primitive(w, i, ULP_PRIMITIVE_SUB) || !is_fold(w, at(w, i)->arguments[1], ULP_FOLD_MAX))
+    if (!is_primitive(w, i, ULP_PRIMITIVE_SUB) ||
+        !is_reduction(w, at(w, i)->arguments[1], ULP_REDUCTION_MAX))
         return -1;
     const int x = at(w, i)->arguments[0];
     return at(w, at(w, i)->arguments[1])->arguments[0] == x ? x : -1;
@@ -51,7 +52,7 @@ static int below_its_largest(const struct walk *w, int i)
 /* row_sum(exp(x - row_max(x))) */
 static bool is_sum_of_softmax(const struct walk *w, int i)
 {
-    const int e = is_fold(w, i, ULP_FOLD_SUM) ? at(w, i)->arguments[0] : -1;
+    const int e = is_reduction(w, i, ULP_REDUCTION_SUM) ? at(w, i)->arguments[0] : -1;
     return e >= 0 && is_primitive(w, e, ULP_PRIMITIVE_EXP) &&
            below_its_largest(w, at(w, e)->arguments[0]) >= 0;
 }
@@ -62,7 +63,7 @@ static bool is_share(const struct walk *w, int i)
     if (!is_primitive(w, i, ULP_PRIMITIVE_DIV))
         return false;
     const int e = at(w, i)->arguments[0], s = at(w, i)->arguments[1];
-    if (!is_fold(w, s, ULP_FOLD_SUM) || at(w, s)->arguments[0] != e)
+    if (!is_reduction(w, s, ULP_REDUCTION_SUM) || at(w, s)->arguments[0] != e)
         return false;
     for (size_t p = 0; p < w->n; p++)
         if (w->values[e].may[p] || !(w->values[e].lo[p] >= 0))
@@ -75,7 +76,7 @@ static int mean_square_of(const struct walk *w, int i)
 {
     if (!is_primitive(w, i, ULP_PRIMITIVE_DIV) ||
         at(w, at(w, i)->arguments[1])->kind != ULP_TAPE_ROW_SIZE ||
-        !is_fold(w, at(w, i)->arguments[0], ULP_FOLD_SUM))
+        !is_reduction(w, at(w, i)->arguments[0], ULP_REDUCTION_SUM))
         return -1;
     const int q = at(w, at(w, i)->arguments[0])->arguments[0];
     return is_primitive(w, q, ULP_PRIMITIVE_MUL) && at(w, q)->arguments[0] == at(w, q)->arguments[1]
@@ -110,35 +111,36 @@ static bool is_normalised(const struct walk *w, int i, int *k)
 
 /* ---- instructions ---- */
 
-static void enclose_fold(const struct walk *w, int i)
+static void enclose_reduction(const struct walk *w, int i)
 {
     const struct ulp_instruction *in = at(w, i);
     const struct ulp_intervals *x = &w->values[in->arguments[0]], *out = &w->values[i];
-    static const double empty[] = {[ULP_FOLD_SUM] = 0,
-                                   [ULP_FOLD_PRODUCT] = 1,
-                                   [ULP_FOLD_MAX] = -INFINITY,
-                                   [ULP_FOLD_MIN] = INFINITY};
+    static const double empty[] = {[ULP_REDUCTION_SUM] = 0,
+                                   [ULP_REDUCTION_PRODUCT] = 1,
+                                   [ULP_REDUCTION_MAX] = -INFINITY,
+                                   [ULP_REDUCTION_MIN] = INFINITY};
     double lo[2], hi[2], ignored = 0, size = 0;
     uint8_t may[2];
     struct ulp_interval_rule exact = *w->rule;
     struct ulp_intervals one = {lo, hi, may};
     struct ulp_intervals next = {lo + 1, hi + 1, may + 1};
-    exact.unit = in->fold == ULP_FOLD_PRODUCT ? w->rule->sum_unit : 0;
+    exact.unit = in->reduction == ULP_REDUCTION_PRODUCT ? w->rule->sum_unit : 0;
     if (w->n == 0)
-        ulp_interval_set_point(&one, 0, empty[in->fold]);
+        ulp_interval_set_point(&one, 0, empty[in->reduction]);
     for (size_t p = 0; p < w->n; p++) {
         struct ulp_intervals x_p = {x->lo + p, x->hi + p, x->may + p};
         if (p == 0)
             ulp_interval_copy(&one, 0, x, 0);
         else
-            ulp_interval_compute(&exact, ulp_fold_rows[in->fold].combine, 1, &next, &one, &x_p,
-                                 NULL, in->fold == ULP_FOLD_SUM ? &ignored : &w->largest[i]);
+            ulp_interval_compute(&exact, ulp_reduction_rows[in->reduction].combine, 1, &next, &one,
+                                 &x_p, NULL,
+                                 in->reduction == ULP_REDUCTION_SUM ? &ignored : &w->largest[i]);
         if (p > 0)
             ulp_interval_copy(&one, 0, &next, 0);
         const double magnitude = ulp_interval_magnitude(x, p);
         size += magnitude;
     }
-    if (in->fold == ULP_FOLD_SUM && !(may[0] & ULP_MAY_BE_ANYTHING) && lo[0] <= hi[0]) {
+    if (in->reduction == ULP_REDUCTION_SUM && !(may[0] & ULP_MAY_BE_ANYTHING) && lo[0] <= hi[0]) {
         /* partial sums in any order are at most `size`, and the whole errs by n units of it */
         const double n = (double)w->n, error = size * n * (w->rule->sum_unit + 0x1p-50) * 1.01;
         const bool positive = lo[0] >= 0;
@@ -172,7 +174,7 @@ static void enclose_scan(const struct walk *w, int i)
             continue;
         }
         const struct ulp_intervals a = {out->lo + p - 1, out->hi + p - 1, out->may + p - 1};
-        ulp_interval_compute(&rule, ulp_fold_rows[in->fold].combine, 1, &o, &a, &b, NULL,
+        ulp_interval_compute(&rule, ulp_reduction_rows[in->reduction].combine, 1, &o, &a, &b, NULL,
                              &w->largest[i]);
     }
 }
@@ -337,7 +339,7 @@ void ulp_tape_enclose(const struct ulp_tape *tape, const struct ulp_interval_rul
             enclose_constant(&w, i, number_of(tape->constants[in->index]));
             break;
         case ULP_TAPE_ROW_SIZE: enclose_constant(&w, i, (double)row_length); break;
-        case ULP_TAPE_FOLD: enclose_fold(&w, i); break;
+        case ULP_TAPE_REDUCTION: enclose_reduction(&w, i); break;
         case ULP_TAPE_SCAN: enclose_scan(&w, i); break;
         case ULP_TAPE_PRIMITIVE: {
             const int *a = in->arguments;
