@@ -54,14 +54,21 @@ static enum ulp_status open_search(struct ulp_search *search, const struct ulp_m
     if (status != ULP_OK)
         return status;
     const size_t nodes = search->plan->node_count + 1;
-    bool **const flags[] = {&search->always, &search->free, &search->required, &search->kept};
-    double **const numbers[] = {&search->without, &search->own, &search->stored, &search->seen};
+    bool **const flags[] = {&search->always, &search->free, &search->required, &search->kept,
+                            &search->passes};
+    double **const numbers[] = {&search->without, &search->seen};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (!(*flags[i] = ulp_arena_take(search->memory, nodes, sizeof **flags[i])))
             return out_of_memory(error);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!(*numbers[i] = ulp_arena_take(search->memory, nodes, sizeof **numbers[i])))
             return out_of_memory(error);
+    for (size_t e = 0; e < ULP_ESTIMATE_COUNT; e++) {
+        search->own[e] = ulp_arena_take(search->memory, nodes, sizeof **search->own);
+        search->stored[e] = ulp_arena_take(search->memory, nodes, sizeof **search->stored);
+        if (!search->own[e] || !search->stored[e])
+            return out_of_memory(error);
+    }
     for (size_t n = 0; n < nodes; n++)
         search->without[n] = search->seen[n] = NAN;
     const size_t samples = search->sample_count + 1;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/random.h"
 
 /* Links are found by walking on from each node through those that add nothing. */
 #define REQUIRED 1e100 /* more than any error: what overflows goes last */
@@ -26,6 +27,7 @@ struct link {
 
 struct links {
     const struct ulp_search *search;
+    size_t start;
     struct ulp_budget *budget;
     struct link *items;
     size_t count, capacity;
@@ -65,12 +67,6 @@ static void add_link(struct links *links, double weight, size_t depth)
         links->items[links->count++] = link;
 }
 
-/* It changes no value in any arithmetic: what it reads unrounded it hands on unrounded. */
-static bool hands_on(const struct links *links, size_t node)
-{
-    return links->search->own[node] + links->search->stored[node] == 0;
-}
-
 static void follow(struct links *links, const struct ulp_step *step, double weight, size_t depth)
 {
     const struct ulp_block *block = links->search->plan->main;
@@ -88,7 +84,8 @@ static void follow(struct links *links, const struct ulp_step *step, double weig
         for (size_t r = links->first_reader[slot]; r < links->first_reader[slot + 1]; r++) {
             const struct ulp_step *reader = &block->steps[links->readers[r]];
             links->path[depth] = reader->number;
-            if (depth + 1 < DEPTH_MAX && links->made < LINKS_MAX && hands_on(links, reader->number))
+            if (depth + 1 < DEPTH_MAX && links->made < LINKS_MAX &&
+                links->search->passes[reader->number])
                 follow(links, reader, weight / (double)ways, depth + 1);
             else
                 add_link(links, weight / (double)ways, depth + 1);
@@ -136,14 +133,18 @@ static enum ulp_status find_readers(struct links *links, struct ulp_arena *arena
 static void find_links(struct links *links)
 {
     const struct ulp_search *search = links->search;
+    const bool random = links->start >= ULP_ESTIMATE_COUNT;
+    const size_t estimate = random ? ULP_ESTIMATE_CONDITION : links->start;
     for (size_t n = 0; n < search->plan->node_count && links->status == ULP_OK; n++) {
+        const double factor = random ? exp2(6 * ulp_random_uniform(links->start, n) - 3) : 1,
+                     stored = factor * search->stored[estimate][n];
         links->path[0] = n;
         links->made = 0;
-        add_link(links, search->own[n], 1);
-        if (search->stored[n] > 0 && search->plan->nodes[n].block == search->plan->main)
-            follow(links, search->plan->nodes[n].step, search->stored[n], 1);
+        add_link(links, factor * search->own[estimate][n], 1);
+        if (stored > 0 && search->plan->nodes[n].block == search->plan->main)
+            follow(links, search->plan->nodes[n].step, stored, 1);
         else
-            add_link(links, search->stored[n], 1);
+            add_link(links, stored, 1);
     }
 }
 
@@ -197,10 +198,11 @@ static enum ulp_status peel(struct links *links, const bool *kept, size_t *out, 
     }
 }
 
-enum ulp_status ulp_search_order(const struct ulp_search *search, const bool *kept, size_t *out,
-                                 size_t *count, struct ulp_error *error)
+enum ulp_status ulp_search_order(const struct ulp_search *search, const bool *kept, size_t start,
+                                 size_t *out, size_t *count, struct ulp_error *error)
 {
     struct links links = {.search = search,
+                          .start = start,
                           .budget = ulp_model_budget(search->plan->model),
                           .error = error};
     struct ulp_arena *arena;

@@ -109,15 +109,21 @@ static double rounding_power(const struct ulp_arithmetic *arithmetic)
 
 static void set_powers(struct ulp_search *search, const struct ulp_audit_lane *lane)
 {
+    const bool given = lane->attribution.given;
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
-        const double condition = isfinite(node->condition) && lane->attribution.given
-                                     ? node->condition
-                                     : !lane->attribution.given,
-                     whole = introduced_power(node),
-                     rounding = fmin(rounding_power(&search->plan->lanes[1]), whole);
-        search->own[n] = condition * condition * (whole - rounding);
-        search->stored[n] = condition * condition * rounding;
+        const double whole = introduced_power(node),
+                     rounding = fmin(rounding_power(&search->plan->lanes[1]), whole),
+                     condition = given && isfinite(node->condition) ? node->condition : !given,
+                     share = given && node->share > 0 ? node->share : 0,
+                     gain = given && node->gain > 0 ? fmin(node->gain, share) : 0;
+        search->passes[n] = whole == 0;
+        search->own[ULP_ESTIMATE_CONDITION][n] = condition * condition * (whole - rounding);
+        search->stored[ULP_ESTIMATE_CONDITION][n] = condition * condition * rounding;
+        search->own[ULP_ESTIMATE_SHARE][n] = gain;
+        search->stored[ULP_ESTIMATE_SHARE][n] = share - gain;
+        search->own[ULP_ESTIMATE_SHARE_ALONE][n] = share;
+        search->own[ULP_ESTIMATE_INTRODUCED][n] = whole;
     }
 }
 

@@ -22,6 +22,8 @@ static const struct {
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},
+    {"lint", command_lint,
+     "look through a model and trtexec's options for what loses accuracy or is ignored"},
     {"plan", command_plan, "find the smallest set of nodes to keep in FP32"},
     {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
     {"ops", command_ops, "list the operators this version computes"},
