@@ -4,15 +4,11 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "number/round/round.h"
 #include "base/tuning.h"
-
-static enum ulp_status fail_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while preparing a formula's run");
-}
 
 /* Rule and table of the compute format and of the accumulator. Integers when no tensor is a
  * float. */
@@ -404,7 +400,7 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
     plan->workers = ulp_arena_take(arena, (size_t)plan->worker_count, sizeof *plan->workers);
     if (!plan->steps || !plan->outputs || !plan->workers)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = find_outputs(plan, tape, call->outputs, call->node_key, error);
     if (status != ULP_OK)
         return status;
@@ -432,5 +428,5 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     plan->fold_windows = ulp_evaluate_find_windows(plan);
     return ulp_evaluate_find_chains(plan, tape, arena) && ulp_evaluate_lay(plan, arena)
                ? ULP_OK
-               : fail_memory(error);
+               : ulp_out_of_memory(error);
 }

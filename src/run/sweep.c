@@ -1,5 +1,6 @@
 #include "run/sweep.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "ops/trace/trace.h"
 #include "run/lane.h"
@@ -173,7 +174,7 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     struct ulp_tensor *named = ulp_arena_take(arena, step->input_count + 1, sizeof *named),
                       *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
     status = in && named && outputs ? find_inputs(course, step, named, in, error)
-                                    : ulp_fail_memory(error, "out of memory");
+                                    : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &course->lane, in, outputs, error);
     if (status == ULP_OK)
