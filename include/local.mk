@@ -13,4 +13,5 @@ pkginclude_HEADERS = \
 	include/ulpscope/lint.h \
 	include/ulpscope/plan.h \
 	include/ulpscope/forecast.h \
+	include/ulpscope/prove.h \
 	include/ulpscope/report.h

@@ -110,6 +110,23 @@ static json_t *make_node(const struct ulp_forecast_lane *lane, const struct ulp_
     return json;
 }
 
+static json_t *make_remedies(const struct ulp_forecast_lane *lane)
+{
+    json_t *list = json_array();
+    for (size_t r = 0; r < lane->remedy_count; r++) {
+        const struct ulp_forecast_remedy *remedy = &lane->remedies[r];
+        json_t *json = json_object();
+        ulp_json_set(&json, "what", ulp_json_text(remedy->what));
+        ulp_json_set(&json, "nodes", json_integer((json_int_t)remedy->node_count));
+        ulp_json_set(&json, "casts", json_integer((json_int_t)remedy->cast_count));
+        ulp_json_set(&json, "nonfinite", json_integer((json_int_t)remedy->nonfinite));
+        ulp_json_set(&json, "sqnr_db", ulp_json_number(remedy->sqnr_db));
+        ulp_json_set(&json, "output", remedy->output ? ulp_json_text(remedy->output) : json_null());
+        ulp_json_append(&list, json);
+    }
+    return list;
+}
+
 static json_t *make_lane(const struct ulp_forecast_lane *lane)
 {
     static const enum ulp_forecast_verdict verdicts[] = {ULP_FORECAST_OVERFLOWS, ULP_FORECAST_1_BIT,
@@ -123,6 +140,7 @@ static json_t *make_lane(const struct ulp_forecast_lane *lane)
     ulp_json_set(&json, "born", json_integer((json_int_t)lane->born_count));
     ulp_json_set(&json, "harmful", json_integer((json_int_t)lane->harmful_count));
     ulp_json_set(&json, "computed", ulp_json_number(lane->computed));
+    ulp_json_set(&json, "remedies", make_remedies(lane));
     for (size_t n = 0; n < lane->node_count; n++)
         ulp_json_append(&nodes, make_node(lane, &lane->nodes[n]));
     ulp_json_set(&json, "nodes", nodes);

@@ -261,6 +261,20 @@ static void add_inside(const struct ulp_page *page, const struct ulp_forecast_la
                 add_hidden(page, &lane->nodes[n]);
 }
 
+static void add_remedies(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
+{
+    if (lane->remedy_count)
+        ulp_text_add(page->out, "  %stried          worst output  nonfinite  casts%s\n", page->dim,
+                     page->off);
+    for (size_t r = 0; r < lane->remedy_count; r++) {
+        const struct ulp_forecast_remedy *remedy = &lane->remedies[r];
+        ulp_text_add(page->out, "  %22.1f dB %10zu %6zu  ", remedy->sqnr_db, remedy->nonfinite,
+                     remedy->cast_count);
+        ulp_page_name(page, remedy->what, 47);
+        ulp_text_add(page->out, "\n");
+    }
+}
+
 static enum ulp_status add_lane(const struct ulp_page *page, const struct ulp_forecast *forecast,
                                 const struct ulp_forecast_lane *lane, struct ulp_error *error)
 {
@@ -270,6 +284,7 @@ static enum ulp_status add_lane(const struct ulp_page *page, const struct ulp_fo
                  lane->node_count, lane->counts[ULP_FORECAST_1_BIT],
                  lane->counts[ULP_FORECAST_3_BITS]);
     const enum ulp_status status = add_table(page, forecast, lane, error);
+    add_remedies(page, lane);
     add_inside(page, lane);
     return status;
 }

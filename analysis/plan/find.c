@@ -138,7 +138,17 @@ static enum ulp_status report_casts(const struct ulp_search *search, struct ulp_
 {
     struct ulp_border *borders;
     enum ulp_status status = ulp_plan_borders(search->plan, 1, &borders, &found->cast_count, error);
+    found->casts = ulp_arena_take(found->memory, found->cast_count + 1, sizeof *found->casts);
+    if (status == ULP_OK && !found->casts)
+        status = out_of_memory(error);
     for (size_t b = 0; b < found->cast_count && status == ULP_OK; b++) {
+        found->casts[b] =
+            (struct ulp_found_cast){.value = copy_text(found, borders[b].value),
+                                    .up = strcmp(borders[b].to->name, found->keep_in.name) == 0,
+                                    .elements = borders[b].elements,
+                                    .reader_count = borders[b].reader_count};
+        if (!found->casts[b].value)
+            status = out_of_memory(error);
         const int bits =
             borders[b].from->storage.storage_bits + borders[b].to->storage.storage_bits;
         found->cast_elements += borders[b].elements;

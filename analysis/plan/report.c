@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/plan/engine.h"
 #include "analysis/plan/picture.h"
 #include "analysis/report/json_value.h"
 #include "base/environment.h"
@@ -286,13 +287,28 @@ static enum ulp_status write_json(const struct ulp_found *found, struct ulp_text
 
 /* ---- files ---- */
 
+static bool always(const struct ulp_found *found)
+{
+    (void)found;
+    return true;
+}
+
+static bool has_frontier(const struct ulp_found *found)
+{
+    return found->frontier_count > 0;
+}
+
 static const struct {
     const char *name;
-    bool of_frontier;
+    bool (*applies)(const struct ulp_found *);
     enum ulp_status (*write)(const struct ulp_found *, struct ulp_text *, struct ulp_error *);
-} files[] = {{"plan.json", false, write_json},
-             {"frontier.csv", true, ulp_frontier_csv},
-             {"frontier.svg", true, ulp_frontier_svg}};
+} files[] = {{"plan.json", always, write_json},
+             {"frontier.csv", has_frontier, ulp_frontier_csv},
+             {"frontier.svg", has_frontier, ulp_frontier_svg},
+             {"trtexec.txt", ulp_engine_has_formats, ulp_engine_trtexec},
+             {"npps.py", ulp_engine_has_formats, ulp_engine_polygraphy},
+             {"autocast.txt", ulp_engine_has_formats, ulp_engine_autocast},
+             {"strongly_typed.txt", ulp_engine_has_formats, ulp_engine_strongly_typed}};
 
 const char *ulp_found_file_name(size_t index)
 {
@@ -308,7 +324,7 @@ enum ulp_status ulp_found_write(const struct ulp_found *found, const char *folde
     for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++) {
         struct ulp_text text;
         char path[4096];
-        if (files[f].of_frontier && !found->frontier_count)
+        if (!files[f].applies(found))
             continue;
         if (snprintf(path, sizeof path, "%s/%s", folder, files[f].name) >= (int)sizeof path)
             return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);

@@ -115,6 +115,17 @@ struct ulp_forecast_node {
                 * overflow does harm */
 };
 
+/* Something to try against overflows, and what came of it in a run of the arithmetic, changed like
+ * that. */
+struct ulp_forecast_remedy {
+    char *what;        /* "keep 2 nodes in FP32"; the first: "as it is" */
+    size_t node_count; /* nodes that it changes */
+    size_t cast_count; /* borders (struct ulp_border) */
+    size_t nonfinite;  /* elements of the model's outputs that are not what the reference's are */
+    double sqnr_db;    /* of the worst output; NaN: no element can be compared */
+    char *output;      /* that one; NULL: there is no float output */
+};
+
 /* One arithmetic. */
 struct ulp_forecast_lane {
     char *name;
@@ -126,6 +137,8 @@ struct ulp_forecast_lane {
     size_t counts[4];                /* of nodes, by verdict */
     size_t keep_count;               /* nodes to keep */
     size_t narrow_counts[4];         /* of nodes, by the worst of its hidden values, narrow */
+    size_t remedy_count;             /* 0: none were tried */
+    struct ulp_forecast_remedy *remedies;
     double computed; /* share of nodes that had to be computed in the arithmetic, 0 to 1 */
 };
 
@@ -157,6 +170,16 @@ ULP_API enum ulp_status ulp_forecaster_sample(struct ulp_forecaster *forecaster,
  * samples. */
 ULP_API enum ulp_status ulp_forecaster_finish(struct ulp_forecaster *forecaster,
                                               struct ulp_forecast *out, struct ulp_error *error);
+/* Try remedies for lane `lane` (of the forecast) on one sample: FP32 or BF16 for the nodes to keep;
+ * real normalisations instead of decomposed ones; an exact power of two where operators hand a
+ * scale on; finite masks. The plan is the forecaster's. A run with a lane for each; options and
+ * observer (may be NULL) as of ulp_plan_run. */
+ULP_API enum ulp_status ulp_forecast_remedies(struct ulp_forecast *forecast,
+                                              const struct ulp_plan *plan, size_t lane,
+                                              const struct ulp_tensor_set *inputs,
+                                              const struct ulp_run_options *run,
+                                              const struct ulp_observer *observer,
+                                              struct ulp_error *error);
 ULP_API void ulp_forecast_free(struct ulp_forecast *forecast);
 
 /* Write overflow.json into the folder (made when missing); doc/overflow.md has its schema. */

@@ -80,6 +80,11 @@ struct ulp_found {
     /* borders (struct ulp_border): Casts, the elements they convert and the bytes they read and
      * write, as far as shapes are known before a run */
     size_t cast_count, cast_elements, cast_bytes;
+    struct ulp_found_cast {
+        char *value;
+        bool up; /* to keep_in; else back */
+        size_t elements, reader_count;
+    } * casts;
     size_t sample_count, validated_count, validated_met;
     struct ulp_found_sample *samples, *validated;
     size_t frontier_count;
@@ -104,8 +109,10 @@ ULP_API enum ulp_status ulp_found_text(const struct ulp_found *found, char **out
                                        struct ulp_error *error);
 /* The files that ulp_found_write makes: index 0, 1, ... until NULL. Static storage. */
 ULP_API const char *ulp_found_file_name(size_t index);
-/* Write plan.json (doc/plan.md), which ulp_precision_plan_read takes, and of a frontier
- * frontier.csv and frontier.svg, into the folder, which is made when missing. */
+/* Write plan.json (doc/plan.md), which ulp_precision_plan_read takes; the plan as options and
+ * scripts for TensorRT's tools, where these have both formats (trtexec.txt, npps.py, autocast.txt,
+ * strongly_typed.txt); and of a frontier frontier.csv and frontier.svg, into the folder, which is
+ * made when missing. */
 ULP_API enum ulp_status ulp_found_write(const struct ulp_found *found, const char *folder,
                                         struct ulp_error *error);
 

@@ -215,6 +215,8 @@ static bool charge_both(struct ulp_budget *budget, size_t bytes)
 
 size_t ulp_budget_refusals(const struct ulp_budget *budget)
 {
+    if (!budget)
+        return 0;
     return atomic_load(budget->root ? &budget->root->refusals : &budget->refusals);
 }
 

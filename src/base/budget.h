@@ -49,7 +49,7 @@ bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes);
 void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes);
 
 /* How often the limit that holds for the budget has refused memory in the family: what failed in
- * between for another reason failed because the machine has none. */
+ * between for another reason failed because the machine has none. No budget has no limit. */
 size_t ulp_budget_refusals(const struct ulp_budget *budget);
 
 /* The limit that holds for the budget; 0: none. */

@@ -10,6 +10,7 @@
 int command_audit(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_overflow(int argc, char **argv);
+int command_prove(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_conformance(int argc, char **argv);

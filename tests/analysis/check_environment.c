@@ -419,6 +419,8 @@ static void digest_forecast(struct digest *digest)
     CALL(ulp_forecaster_sample(forecaster, "sample", &inputs, &observer, e));
     CALL(ulp_forecaster_finish(forecaster, &forecast, e));
     ck_assert_uint_ge(told, 5);
+    const struct ulp_run_options run = {.thread_count = 1};
+    CALL(ulp_forecast_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
     CALL(ulp_forecast_summary(&forecast, 0, false, &text, e));
     CALL(ulp_forecast_write(&forecast, test_folder("forecast"), e));
     add_bytes(digest, text, strlen(text));

@@ -53,7 +53,9 @@ static const struct argp_option option_list[] = {
     {"frontier", OPTION_FRONTIER, 0, 0,
      "Also run plans of other sizes, and with --out write the error against the number of kept nodes "
      "as frontier.csv and frontier.svg", 0},
-    {"out", 'o', "FOLDER", 0, "Write plan.json, which audit --plan reads, into FOLDER", 0},
+    {"out", 'o', "FOLDER", 0, 
+     "Write into FOLDER plan.json, which audit --plan reads, and the plan for trtexec and Polygraphy "
+     "up to TensorRT 10, for AutoCast, and for TensorRT 11", 0},
     {0},
 };
 /* clang-format on */
@@ -204,8 +206,8 @@ static int report(const struct plan_options *options, const struct ulp_found *fo
     if (options->out && ulp_found_write(found, options->out, &error) != ULP_OK)
         return fail(&error);
     if (options->out)
-        say(stdout, "plan: %s/plan.json%s\n", options->out,
-            found->frontier_count ? ", frontier.csv, frontier.svg" : "");
+        say(stdout, "plan: %s/plan.json, and the same for TensorRT's tools beside it\n",
+            options->out);
     return found->met && found->validated_met == found->validated_count ? ULP_OK : ULP_ERROR_LIMIT;
 }
 
