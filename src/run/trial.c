@@ -349,7 +349,7 @@ static enum ulp_status decide(struct ulp_trial *trial, const struct ulp_step *st
         return ULP_OK;
     struct ulp_tensor *reference = ulp_arena_take(arena, step->output_count + 1, sizeof *reference);
     if (!reference)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             reference[o] = integers[step->outputs[o]];
