@@ -156,6 +156,17 @@ static enum ulp_status ignore(void *context, size_t node, size_t execution, int 
     return ULP_OK;
 }
 
+static enum ulp_status open_step(void *context, const struct ulp_step *step,
+                                 struct ulp_error *error)
+{
+    (void)context, (void)step, (void)error;
+    return ULP_OK;
+}
+static void close_step(void *context, const struct ulp_step *step)
+{
+    (void)context, (void)step;
+}
+
 /* The corner of the box to which the gradient of |element| of the slot points. */
 static void step_to_corner(const struct subject *subject, struct climb *climb,
                            struct ulp_tensor_set *inputs, int target, uint64_t seed)
@@ -176,7 +187,9 @@ static void step_to_corner(const struct subject *subject, struct climb *climb,
                                     .cotangents = cotangents,
                                     .stopped = stopped,
                                     .pool = pool,
-                                    .node = ignore};
+                                    .node = ignore,
+                                    .open = open_step,
+                                    .close = close_step};
     const struct ulp_tensor *value = &climb->values[target];
     ck_ulp_ok(ulp_sweep_cotangents(&sweep, target, value->count, &seeded, &error), error);
     const size_t element = (size_t)(ulp_random_uniform(seed, 0) * (double)value->count);
