@@ -203,6 +203,19 @@ static bool is_finite(const struct ulp_slot_bounds *value)
     return value->is_range;
 }
 
+/* At least what a positive constant becomes in the lane. */
+static double lowered(const struct ulp_arithmetic *arithmetic, double constant)
+{
+    const struct ulp_format *format = &arithmetic->storage;
+    if (arithmetic->constants == ULP_CONSTANTS_ONNXCONVERTER && constant > 0)
+        constant = fmax(constant, 1e-7);
+    const double rounded = ulp_format_round(format, ULP_ROUND_TOWARD_ZERO, constant, 0, 0);
+    return arithmetic->constants == ULP_CONSTANTS_TENSORRT && constant > 0 && rounded == 0 &&
+                   format->subnormals
+               ? ldexp(1, format->emin - format->precision + 1)
+               : rounded;
+}
+
 /* The largest ||y||_2 of a row y = d / s, in the lane. With T = sum d_i^2, u an ulp of 1 and eta
  * the least positive number of the format, each of square, mean, sum, root and quotient rounds
  * once; the square and the mean lose eta / 2 at most where they are subnormal, a sum that is
@@ -218,7 +231,7 @@ static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_i
                  eta = ldexp(1, format->subnormals ? format->emin - format->precision + 1
                                                    : format->emin),
                  gamma = n * 2 * ldexp(1, 1 - w->arithmetic->accumulator.precision),
-                 epsilon = ulp_format_round(format, ULP_ROUND_TOWARD_ZERO, idiom->epsilon, 0, 0);
+                 epsilon = lowered(w->arithmetic, idiom->epsilon);
     const double lost =
         !format->subnormals || w->arithmetic->place == ULP_ROUND_EACH_STEP ? 4 * eta : eta;
     if (!(epsilon >= lost) || !(6 * u + gamma < 0.5))
