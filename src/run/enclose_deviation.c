@@ -101,26 +101,46 @@ static double try_rows(const struct ulp_row_table *tables, size_t count, size_t 
     return least;
 }
 
+/* The rows of a constant; *norm: the largest of theirs. */
+static bool read_constant(struct ulp_enclosing_walk *w, const struct ulp_tensor *constant, size_t n,
+                          struct ulp_row_table *out, double *norm)
+{
+    if (constant->rank < 1 || (size_t)constant->dims[constant->rank - 1] != n)
+        return false;
+    out->count = constant->count / n;
+    out->rows = ulp_arena_take(w->arena, constant->count, sizeof *out->rows);
+    for (size_t r = 0; out->rows && r < out->count; r++) {
+        double squares = 0;
+        for (size_t i = 0; i < n; i++) {
+            const double x = out->rows[r * n + i] = ulp_tensor_get(constant, r * n + i);
+            squares += x * x;
+        }
+        *norm = fmax(*norm, sqrt(squares) * 1.001);
+    }
+    return out->rows != NULL;
+}
+
 /* A sum of two values whose rows are sums of rows of tables. */
-static void add_tables(struct ulp_enclosing_walk *w, const struct ulp_slot_bounds *a,
-                       const struct ulp_slot_bounds *b, struct ulp_slot_bounds *y)
+static void add_tables(struct ulp_enclosing_walk *w, const int *slots, struct ulp_slot_bounds *y)
 {
     const size_t n = row_length(y);
-    const struct ulp_slot_bounds *const both[] = {a, b};
     double tries = (double)n, size = 0;
     size_t count = 0;
     for (int s = 0; s < 2; s++) {
+        const struct ulp_slot_bounds *value = &w->values[slots[s]];
+        const struct ulp_tensor *constant = w->block->slots[slots[s]].constant;
         struct ulp_row_table own = {0};
-        if (row_length(both[s]) != n)
+        double norm = constant ? 0 : row_norm(value);
+        if (constant
+                ? !read_constant(w, constant, n, &own, &norm)
+                : row_length(value) != n || (!value->table_count && !read_table(w, value, n, &own)))
             return;
-        if (!both[s]->table_count && !read_table(w, both[s], n, &own))
-            return;
-        const size_t more = both[s]->table_count ? both[s]->table_count : 1;
+        const size_t more = own.rows ? 1 : value->table_count;
         if (count + more > ULP_ROW_TABLES_MAX)
             return;
         for (size_t t = 0; t < more; t++)
-            y->tables[count++] = both[s]->table_count ? both[s]->tables[t] : own;
-        size += row_norm(both[s]);
+            y->tables[count++] = own.rows ? own : value->tables[t];
+        size += norm;
     }
     for (size_t t = 0; t < count; t++)
         tries *= (double)y->tables[t].count;
@@ -128,11 +148,12 @@ static void add_tables(struct ulp_enclosing_walk *w, const struct ulp_slot_bound
     if (tries > TRIES_MAX || !sums)
         return;
     y->table_count = count;
-    /* the lane rounds each of the sums before, too */
+    /* the lane rounds constants, and each of the sums */
     const double error =
-        (double)count * (ldexp(1, 1 - w->arithmetic->storage.precision) * size +
-                         sqrt((double)n) * ldexp(1, w->arithmetic->storage.emin - 1));
-    y->deviation = fmax(0, try_rows(y->tables, count, n, NULL, sums) * (1 - 0x1p-30) - error);
+        (double)(count + 1) * (ldexp(1, 1 - w->arithmetic->storage.precision) * size +
+                               sqrt((double)n) * ldexp(1, w->arithmetic->storage.emin - 1));
+    y->deviation =
+        fmax(y->deviation, try_rows(y->tables, count, n, NULL, sums) * (1 - 0x1p-30) - error);
 }
 
 void ulp_enclose_set_table(struct ulp_enclosing_walk *w, int slot, const struct ulp_tensor *table)
@@ -220,6 +241,6 @@ void ulp_enclose_deviation(struct ulp_enclosing_walk *w, const struct ulp_step *
             y->deviation =
                 fmax(y->deviation, in[s]->deviation - row_norm(in[!s]) - rounding_of(w, y));
     }
-    if (adds && in[0]->is_range && in[1]->is_range)
-        add_tables(w, in[0], in[1], y);
+    if (adds && (in[0]->is_range || in[1]->is_range) && row_length(y))
+        add_tables(w, step->inputs, y);
 }
