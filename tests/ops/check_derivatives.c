@@ -239,7 +239,7 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
             continue;
         double *d = calloc(names[i].count + 1, sizeof *d);
         ck_assert_ptr_nonnull(d);
-        ulp_trace_cotangents(trace, &names[i], d);
+        ulp_trace_cotangents(trace, &names[i], 1, d);
         for (size_t k = 0; k < names[i].count && is_variable(c, bound, i); k++) {
             const double term = d[k] * draw(&directions);
             sum += term;
