@@ -3,6 +3,7 @@
 #ifndef ULP_OPS_BINDING_H
 #define ULP_OPS_BINDING_H
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "ops/operator.h"
 
@@ -15,7 +16,7 @@ struct ulp_binding {
 
 static inline enum ulp_status ulp_bind_fail_memory(const struct ulp_binding *b)
 {
-    return ulp_fail(b->error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_out_of_memory(b->error);
 }
 
 /* Where one entry of a row's attribute text lies: name, kind and default. */
