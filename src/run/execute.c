@@ -80,8 +80,11 @@ static enum ulp_status keep_output(struct ulp_lane *lane, int slot, const char *
     struct ulp_tensor copy = {0}, converted = {0};
     const size_t holder = ulp_slot_holder(lane->block, slot);
     enum ulp_status status =
-        ulp_lane_value(lane, slot, holder == ULP_NO_NODE ? 0 : ulp_mix_index(lane->mix, holder),
-                       false, &converted, &value, error);
+        ulp_lane_value(lane, slot,
+                       (struct ulp_reader){.arithmetic = holder == ULP_NO_NODE
+                                                             ? 0
+                                                             : ulp_mix_index(lane->mix, holder)},
+                       &converted, &value, error);
     if (status == ULP_OK)
         status = ulp_tensor_copy(&copy, value, budget, error);
     if (status == ULP_OK)
