@@ -4,4 +4,5 @@ include analysis/measure/local.mk
 include analysis/audit/local.mk
 include analysis/attribution/local.mk
 include analysis/compare/local.mk
+include analysis/forecast/local.mk
 include analysis/report/local.mk

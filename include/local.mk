@@ -10,4 +10,5 @@ pkginclude_HEADERS = \
 	include/ulpscope/run.h \
 	include/ulpscope/analysis.h \
 	include/ulpscope/compare.h \
+	include/ulpscope/forecast.h \
 	include/ulpscope/report.h

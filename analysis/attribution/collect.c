@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
+#include "analysis/measure/difference.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "number/mpfr_record.h"
 #include "run/lane.h"
 
 const char ulp_attribution_nonfinite[] =
@@ -24,57 +24,39 @@ struct difference {
     _Atomic bool unequal; /* only one of them is finite */
 };
 
-/* nearest: the difference of the nearest doubles, wrong by 2^-52 of their size, so that 24 bits of
- * one beyond 2^-28 of it are right, which is what is kept of it. */
-static double subtract(const struct ulp_tensor *a, const struct ulp_tensor *b, size_t i,
-                       double nearest, double size, mpfr_t work)
-{
-    mpfr_t x, y;
-    const bool wide_a = a->element == ULP_ELEMENT_WIDE, wide_b = b->element == ULP_ELEMENT_WIDE;
-    if ((!wide_a && !wide_b) || fabs(nearest) > size * 0x1p-28)
-        return nearest;
-    if (wide_a)
-        ulp_record_open_const(x, ulp_record_at_const(a->data, i, a->precision), a->precision);
-    if (wide_b)
-        ulp_record_open_const(y, ulp_record_at_const(b->data, i, b->precision), b->precision);
-    if (wide_a && wide_b)
-        mpfr_sub(work, x, y, MPFR_RNDN);
-    else if (wide_a)
-        mpfr_sub_d(work, x, ulp_tensor_get(b, i), MPFR_RNDN);
-    else
-        mpfr_d_sub(work, ulp_tensor_get(a, i), y, MPFR_RNDN);
-    return mpfr_get_d(work, MPFR_RNDN);
-}
-
-static enum ulp_status subtract_range(void *context, size_t first, size_t last, int worker,
+static enum ulp_status subtract_range(void *context, size_t begin, size_t end, int worker,
                                       struct ulp_error *error)
 {
     struct difference *job = context;
-    mpfr_t work;
+    struct ulp_difference strip;
+    const double *a = strip.value.nearest, *b = strip.base.nearest;
     (void)worker;
     (void)error;
-    mpfr_init2(work, 64);
-    for (size_t i = first; i < last; i++) {
-        const double a = ulp_tensor_get(job->a, i), b = ulp_tensor_get(job->b, i);
-        const bool finite = isfinite(a) && isfinite(b);
-        const double d = finite ? subtract(job->a, job->b, i, a - b, fabs(a), work) : 0;
-        if (!finite && !(a == b || (isnan(a) && isnan(b))))
-            job->unequal = true;
-        if (job->out)
-            job->out[i] = (float)d;
-        if (job->exact)
-            job->exact[i] = d;
-        if (job->middle)
-            job->middle[i] = (float)(finite ? a / 2 + b / 2 : isfinite(a) ? a : b);
+    for (size_t first = begin, count; first < end; first += count) {
+        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
+        ulp_difference_open(&strip, job->a, job->b, first, count);
+        for (size_t i = 0; i < count; i++) {
+            const bool finite = isfinite(a[i]) && isfinite(b[i]);
+            const double d = finite ? strip.difference[i] : 0;
+            if (!finite && !(a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))))
+                job->unequal = true;
+            if (job->out)
+                job->out[first + i] = (float)d;
+            if (job->exact)
+                job->exact[first + i] = d;
+            if (job->middle)
+                job->middle[first + i] = (float)(finite           ? a[i] / 2 + b[i] / 2
+                                                 : isfinite(a[i]) ? a[i]
+                                                                  : b[i]);
+        }
     }
-    mpfr_clear(work);
     return ULP_OK;
 }
 
 static enum ulp_status form_difference(struct ulp_attributor *attributor, struct difference *job,
                                        struct ulp_error *error)
 {
-    return ulp_parallel_for(attributor->pool, job->a->count, ulp_grain(60), subtract_range, job,
+    return ulp_parallel_for(attributor->pool, job->a->count, ulp_grain(8), subtract_range, job,
                             error);
 }
 

@@ -1,24 +1,20 @@
 /* Measures of a difference of tensors.
  *
- * Each difference is formed exactly and rounded once to double (in doubles where that is certain,
- * else by MPFR subtraction into 53 bits; between two float carriers the double subtraction is that
- * rounding). Sums run over chunks of fixed size that are added in order, so figures do not depend
- * on threads; terms are scaled by the power of two of the largest, so that squares neither overflow
- * nor vanish. */
+ * Each difference is formed exactly and rounded once to double (difference.h). Sums run over chunks
+ * of fixed size that are added in order, so figures do not depend on threads; terms are scaled by
+ * the power of two of the largest, so that squares neither overflow nor vanish. */
 #include "analysis/measure/metrics.h"
 #include "analysis/measure/figure.h"
 
 #include <float.h>
 #include <math.h>
-#include <mpfr.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "analysis/measure/median.h"
-#include "analysis/measure/metrics_strip.h"
-#include "number/mpfr_record.h"
+#include "analysis/measure/difference.h"
 #include "tensor/tensor.h"
 
 #define CHUNK 4096
@@ -41,104 +37,6 @@ struct measuring {
     const struct ulp_metrics_code *code;
 };
 
-static bool is_plain(const struct ulp_tensor *tensor)
-{
-    return tensor->element != ULP_ELEMENT_WIDE;
-}
-
-/* Element i; a finite one of the reference beyond double (exp(800)) is the largest double, for it
- * is no infinity. */
-static double read_finite(const struct ulp_tensor *tensor, size_t i)
-{
-    double x = ulp_tensor_get(tensor, i);
-    if (!isinf(x) || is_plain(tensor))
-        return x;
-    int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
-    return kind == MPFR_REGULAR_KIND || kind == -MPFR_REGULAR_KIND ? copysign(DBL_MAX, x) : x;
-}
-
-/* The first steps of measuring: the tensors as doubles, and their difference. */
-struct strip {
-    struct ulp_metrics_side value, base;
-    double difference[ULP_METRICS_STRIP];
-    int64_t undecided[ULP_METRICS_STRIP];
-};
-
-/* Reads the strip of elements from `first` on, of which `count` are left. */
-static void open_side(const struct ulp_metrics_code *code, struct ulp_metrics_side *side,
-                      const struct ulp_tensor *tensor, size_t first, size_t count)
-{
-    count = count < ULP_METRICS_STRIP ? count : ULP_METRICS_STRIP;
-    const int limb_count = (tensor->precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
-    bool easy = is_plain(tensor) || limb_count <= 2;
-    if (is_plain(tensor)) {
-        if (tensor->element == ULP_ELEMENT_F32)
-            for (size_t i = 0; i < count; i++)
-                side->nearest[i] = (double)((const float *)tensor->data)[first + i];
-        else
-            for (size_t i = 0; i < count; i++)
-                side->nearest[i] = ulp_tensor_get(tensor, first + i);
-        memcpy(side->high, side->nearest, count * sizeof(double));
-        memset(side->middle, 0, count * sizeof(double));
-        memset(side->low, 0, count * sizeof(double));
-        memset(side->hard, 0, count * sizeof(int64_t));
-    } else if (limb_count <= 2) {
-        easy = code->open_wide(side, ulp_record_at_const(tensor->data, first, tensor->precision),
-                               limb_count, count);
-    } else {
-        memset(side->hard, -1, count * sizeof(int64_t));
-    }
-    for (size_t i = 0; i < count && !easy; i++)
-        if (side->hard[i]) {
-            side->nearest[i] = read_finite(tensor, first + i);
-            side->high[i] = side->middle[i] = side->low[i] = 0;
-        }
-}
-
-/* Value less base of one element, rounded once by MPFR. */
-static double subtract_exactly(const struct measuring *m, size_t i)
-{
-    mp_limb_t limbs[3][1];
-    mpfr_t difference53, sides[2];
-    const struct ulp_tensor *tensors[2] = {m->value, m->base};
-    for (int side = 0; side < 2; side++) {
-        if (is_plain(tensors[side])) {
-            mpfr_custom_init_set(sides[side], MPFR_NAN_KIND, 0, 53, limbs[side]);
-            mpfr_set_d(sides[side], ulp_tensor_get(tensors[side], i), MPFR_RNDN);
-        } else {
-            ulp_record_open_const(sides[side],
-                                  ulp_record_at_const(tensors[side]->data, i,
-                                                      tensors[side]->precision),
-                                  tensors[side]->precision);
-        }
-    }
-    mpfr_custom_init_set(difference53, MPFR_NAN_KIND, 0, 53, limbs[2]);
-    mpfr_sub(difference53, sides[0], sides[1], MPFR_RNDN);
-    double difference = mpfr_get_d(difference53, MPFR_RNDN);
-    return isinf(difference) && mpfr_number_p(difference53) ? copysign(DBL_MAX, difference)
-                                                            : difference;
-}
-
-/* Fills in the strip from element `first`. */
-static void open_strip(const struct measuring *m, struct strip *strip, size_t first, size_t count)
-{
-    open_side(m->code, &strip->value, m->value, first, count);
-    open_side(m->code, &strip->base, m->base, first, count);
-    if (is_plain(m->value) && is_plain(m->base)) {
-        for (size_t i = 0; i < count; i++)
-            strip->difference[i] = strip->value.nearest[i] - strip->base.nearest[i];
-        return;
-    }
-    if (m->code->subtract(strip->difference, strip->undecided, &strip->value, &strip->base, count))
-        return;
-    for (size_t i = 0; i < count; i++)
-        if (strip->undecided[i])
-            strip->difference[i] =
-                isfinite(strip->value.nearest[i]) && isfinite(strip->base.nearest[i])
-                    ? subtract_exactly(m, first + i)
-                    : NAN;
-}
-
 /* Equal non-finite values (the same infinity, or both NaN) agree; any other pair with a non-finite
  * side does not. */
 static bool agree_not_finite(double value, double base)
@@ -156,8 +54,8 @@ static void raise(double *maximum, int64_t bits)
 }
 
 /* Measures a strip into the partial and m->ulps.values; whether all of it is finite. */
-static bool measure_strip(const struct measuring *m, struct partial *p, const struct strip *strip,
-                          size_t first, size_t count)
+static bool measure_strip(const struct measuring *m, struct partial *p,
+                          const struct ulp_difference *strip, size_t first, size_t count)
 {
     struct ulp_metrics_summary summary;
     const double *value = strip->value.nearest, *base = strip->base.nearest;
@@ -209,12 +107,12 @@ static void measure_chunk(struct measuring *m, size_t chunk, int worker)
     const size_t begin = chunk * CHUNK,
                  end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
     double values[CHUNK], bases[CHUNK], differences[CHUNK];
-    struct strip strip;
+    struct ulp_difference strip;
     size_t kept = 0;
     *p = (struct partial){.first_nonfinite = SIZE_MAX, .worst = begin};
     for (size_t first = begin; first < end; first += ULP_METRICS_STRIP) {
         const size_t count = end - first < ULP_METRICS_STRIP ? end - first : ULP_METRICS_STRIP;
-        open_strip(m, &strip, first, count);
+        ulp_difference_open(&strip, m->value, m->base, first, count);
         if (measure_strip(m, p, &strip, first, count)) {
             memcpy(values + kept, strip.value.nearest, count * sizeof *values);
             memcpy(bases + kept, strip.base.nearest, count * sizeof *bases);
@@ -409,7 +307,7 @@ static enum ulp_status range_pieces(void *context, size_t first, size_t last, in
         struct ulp_metrics_side side;
         for (size_t i = begin, count; i < end; i += count) {
             count = end - i < ULP_METRICS_STRIP ? end - i : ULP_METRICS_STRIP;
-            open_side(r->code, &side, r->base, i, count);
+            ulp_side_open(&side, r->base, i, count);
             range_strip(r->code, &piece, side.nearest, count);
         }
         r->pieces[p] = piece;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/shown.h"
+#include "base/tuning.h"
 
 /* Under AddressSanitizer what lies behind a block, up to its rounded size, and between the pieces
  * of an arena may not be touched. */
@@ -105,10 +106,6 @@ enum ulp_status ulp_grow(void *array, size_t count, size_t *capacity, size_t ele
     return ULP_OK;
 }
 
-/* Blocks grow in size up to a limit, so that small graphs stay small. */
-#define ARENA_FIRST_BYTES 768
-#define ARENA_BLOCK_BYTES (1u << 20)
-
 struct arena_block {
     struct arena_block *next;
     size_t used, size;
@@ -149,9 +146,9 @@ struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena)
 static struct arena_block *add_block(struct ulp_arena *arena, size_t bytes)
 {
     const struct arena_block *last = arena->first;
-    size_t size = !last                                ? ARENA_FIRST_BYTES
-                  : last->size < ARENA_BLOCK_BYTES / 4 ? 4 * last->size
-                                                       : ARENA_BLOCK_BYTES;
+    size_t size = !last                                         ? ULP_TUNE_ARENA_FIRST_BYTES
+                  : last->size < ULP_TUNE_ARENA_BLOCK_BYTES / 4 ? 4 * last->size
+                                                                : ULP_TUNE_ARENA_BLOCK_BYTES;
     size_t total;
     void *memory;
     if (size < bytes)

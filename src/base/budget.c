@@ -10,16 +10,14 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-
-/* Smaller blocks come cheap from malloc, which does not give their pages back. */
-#define KEPT_BYTES_MIN ((size_t)64 << 10)
+#include "base/tuning.h"
 
 /* aligned_alloc cuts a small block out of a larger one and gives the rest back, which takes five
  * times as long as malloc (make bench, tinybert_1l); here the byte before an aligned small block
  * says how far it lies from malloc's. */
 static void *allocate_aligned(size_t bytes)
 {
-    if (bytes >= KEPT_BYTES_MIN)
+    if (bytes >= ULP_TUNE_KEPT_BYTES_MIN)
         return aligned_alloc(ULP_ALIGNMENT, bytes);
     unsigned char *whole = malloc(bytes + ULP_ALIGNMENT);
     if (!whole)
@@ -32,7 +30,7 @@ static void *allocate_aligned(size_t bytes)
 static void free_aligned(void *block, size_t bytes)
 {
     unsigned char *start = block;
-    free(bytes >= KEPT_BYTES_MIN ? start : start - start[-1]);
+    free(bytes >= ULP_TUNE_KEPT_BYTES_MIN ? start : start - start[-1]);
 }
 
 /* The limit that refused this thread's last request; 0: none did. Messages are written far from
@@ -238,7 +236,7 @@ static void *take_once(struct ulp_budget *budget, size_t bytes, size_t *capacity
     refused_limit = 0;
     if (budget && !charge(budget, bytes))
         return NULL;
-    if (budget && budget->keeps_blocks && bytes >= KEPT_BYTES_MIN &&
+    if (budget && budget->keeps_blocks && bytes >= ULP_TUNE_KEPT_BYTES_MIN &&
         (block = take_kept(budget, bytes, capacity)))
         return block;
     if (!budget || !budget->root || charge(budget->root, bytes)) {
@@ -264,7 +262,8 @@ void ulp_budget_give(struct ulp_budget *budget, void *block, size_t bytes, size_
         return;
     }
     discharge(budget, bytes);
-    if (!budget->keeps_blocks || capacity < KEPT_BYTES_MIN || !keep_block(budget, block, capacity))
+    if (!budget->keeps_blocks || capacity < ULP_TUNE_KEPT_BYTES_MIN ||
+        !keep_block(budget, block, capacity))
         free_block(budget, (struct ulp_kept_block){block, capacity});
 }
 

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/tuning.h"
 
 /* ---- reading ---- */
 
@@ -299,9 +300,6 @@ enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count
 
 /* ---- texts ---- */
 
-/* A text that goes to a file is written when it has grown to this. */
-#define FLUSHED_BYTES ((size_t)64 << 10)
-
 static void write_text(struct ulp_text *text)
 {
     add_bytes(text->file, text->data, text->length);
@@ -311,7 +309,7 @@ static void write_text(struct ulp_text *text)
 
 static void flush_long(struct ulp_text *text)
 {
-    if (text->length >= FLUSHED_BYTES)
+    if (text->length >= ULP_TUNE_FLUSHED_BYTES)
         write_text(text);
 }
 

@@ -12,4 +12,4 @@ libcore_la_SOURCES += \
 	%D%/shown.c %D%/shown.h \
 	%D%/suggest.c %D%/suggest.h \
 	%D%/text.c %D%/text.h \
-	%D%/thread.c %D%/thread.h
+	%D%/thread.c %D%/thread.h %D%/tuning.h

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/tuning.h"
 
 /* Items [next, end) wait. On a cache line of its own. */
 struct part {
@@ -83,16 +84,12 @@ static size_t count_left(const struct part *part)
     return next < part->end ? part->end - next : 0;
 }
 
-/* A share of what is left, so that chunks become shorter towards the end and threads end
- * together. */
-#define CHUNK_SHARE 4
-
 /* A chunk of one part of at most `most` items; false: none is left. */
 static bool take_chunk(const struct job *job, struct part *part, size_t most, size_t *first,
                        size_t *last)
 {
     const size_t left = count_left(part);
-    size_t count = left / CHUNK_SHARE < most ? left / CHUNK_SHARE : most;
+    size_t count = left / ULP_TUNE_CHUNK_SHARE < most ? left / ULP_TUNE_CHUNK_SHARE : most;
     if (left == 0)
         return false;
     if (count < job->grain)
@@ -128,10 +125,8 @@ static void work_on(struct ulp_pool *pool, struct job *job, int number)
         ;
 }
 
-/* A thread that sleeps comes so long after it is called. A wait of about that is cheaper watched
- * than slept: the next node's work is often there before. */
-#define COMES_AFTER_SECONDS 50e-6
-#define SPIN_SECONDS (2 * COMES_AFTER_SECONDS)
+/* The next node's work is often there before a thread would have come. */
+#define SPIN_SECONDS (2 * ULP_TUNE_WAKE_SECONDS)
 
 static void pause_processor(void)
 {
@@ -306,15 +301,11 @@ static void call_workers(struct ulp_pool *pool)
 
 /* Calling costs the caller some microseconds, starting threads and joining them in the end some
  * tens of them each: threads start when as much would have been saved by those not there. */
-#define CALL_SECONDS 10e-6
-#define START_SECONDS 150e-6
-/* With fewer chunks, seeing how long the first one takes would cost more of the job than a call. */
-#define WATCHED_CHUNKS_MIN 8
 
 /* What sleeping workers would save of that much work. */
 static double find_saved(const struct ulp_pool *pool, double seconds)
 {
-    return (seconds - COMES_AFTER_SECONDS) * (pool->thread_count - 1) / pool->thread_count;
+    return (seconds - ULP_TUNE_WAKE_SECONDS) * (pool->thread_count - 1) / pool->thread_count;
 }
 
 /* For work left of one job, before which the pool had seen `before` saved: a job counts once, as
@@ -324,11 +315,11 @@ static bool is_worth_calling(struct ulp_pool *pool, double seconds, double befor
     if (pool->eager)
         return true;
     const double saved = find_saved(pool, seconds);
-    if (saved < CALL_SECONDS)
+    if (saved < ULP_TUNE_CALL_SECONDS)
         return false;
     if (pool->seen_saved < before + saved)
         pool->seen_saved = before + saved;
-    return pool->started_count == pool->thread_count || pool->seen_saved >= START_SECONDS;
+    return pool->started_count == pool->thread_count || pool->seen_saved >= ULP_TUNE_START_SECONDS;
 }
 
 /* The caller's work while others sleep: chunks of `most` items, until what is left, at the pace so
@@ -338,10 +329,11 @@ static void work_alone(struct ulp_pool *pool, struct job *job)
     const double started = ulp_seconds_now(), seen = pool->seen_saved;
     const size_t even = job->count / (8 * (size_t)pool->thread_count),
                  most = even > job->grain ? even : job->grain;
-    if (job->count / most < WATCHED_CHUNKS_MIN) {
+    if (job->count / most < ULP_TUNE_WATCHED_CHUNKS_MIN) {
         double grains = (double)job->count / (double)job->grain;
         /* One item may be any amount of work. */
-        if (job->grain == 1 || is_worth_calling(pool, grains * 1e-9 * ULP_GRAIN_NANOSECONDS, seen))
+        if (job->grain == 1 ||
+            is_worth_calling(pool, grains * 1e-9 * ULP_TUNE_GRAIN_NANOSECONDS, seen))
             call_workers(pool);
         return;
     }
@@ -410,7 +402,7 @@ enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t gra
 
 int ulp_pool_threads_for(const struct ulp_pool *pool, double nanoseconds)
 {
-    return !pool || (!pool->eager && find_saved(pool, 1e-9 * nanoseconds) < CALL_SECONDS)
+    return !pool || (!pool->eager && find_saved(pool, 1e-9 * nanoseconds) < ULP_TUNE_CALL_SECONDS)
                ? 1
                : pool->thread_count;
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <ulpscope/status.h>
 
+#include "base/tuning.h"
+
 struct ulp_pool;
 struct ulp_budget;
 
@@ -30,12 +32,11 @@ typedef enum ulp_status ulp_work_fn(void *context, size_t first, size_t last, in
  * runs them on the pool, the caller working too; each thread begins in its own part, the first
  * thread with the first items. pool NULL: runs in the caller. Calls from inside a worker run in
  * that worker; otherwise one thread at a time may call with a pool. A grain should be about
- * ULP_GRAIN_NANOSECONDS of work: handing over less takes longer than doing it. */
-#define ULP_GRAIN_NANOSECONDS 20000
+ * ULP_TUNE_GRAIN_NANOSECONDS of work: handing over less takes longer than doing it. */
 /* As many items of that many nanoseconds, at least 1. */
 static inline size_t ulp_grain(double item_nanoseconds)
 {
-    double grain = ULP_GRAIN_NANOSECONDS / item_nanoseconds;
+    double grain = ULP_TUNE_GRAIN_NANOSECONDS / item_nanoseconds;
     return grain >= 1e9 ? 1000000000 : grain >= 1 ? (size_t)grain : 1;
 }
 enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain,

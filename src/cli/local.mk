@@ -1,28 +1,13 @@
 bin_PROGRAMS += ulpscope
 ulpscope_SOURCES = \
-	%D%/command.h \
-	%D%/command_arith.c \
-	%D%/command_audit.c \
-	%D%/command_compare.c \
-	%D%/command_conformance.c \
-	%D%/command_mma.c \
-	%D%/command_ops.c \
-	%D%/command_run.c \
-	%D%/common.c \
-	%D%/conformance.h \
-	%D%/conformance_case.c \
-	%D%/conformance_scope.c \
-	%D%/coverage.c \
-	%D%/coverage.h \
-	%D%/lanes.c \
-	%D%/main.c \
-	%D%/notes.c \
-	%D%/onnx_operators.def \
-	%D%/outputs.c \
-	%D%/print.c \
-	%D%/progress.c \
-	%D%/samples.c \
-	%D%/shapes.c
+	%D%/main.c %D%/command.h \
+	%D%/command/arith.c %D%/command/audit.c %D%/command/audit.h %D%/command/audit_option.def %D%/command/audit_options.c \
+	%D%/command/audit_samples.c %D%/command/compare.c %D%/command/conformance.c %D%/command/mma.c \
+	%D%/command/ops.c %D%/command/overflow.c %D%/command/run.c \
+	%D%/option/common.c %D%/option/lanes.c %D%/option/option.h %D%/option/outputs.c %D%/option/samples.c %D%/option/shapes.c \
+	%D%/terminal/notes.c %D%/terminal/print.c %D%/terminal/progress.c %D%/terminal/terminal.h \
+	%D%/conformance/case.c %D%/conformance/conformance.h %D%/conformance/coverage.c %D%/conformance/coverage.h \
+	%D%/conformance/onnx_operators.def %D%/conformance/scope.c
 # The program is a user of the library, by its public headers; what it prints with are functions of src/base
 # that it has for itself. What it lacks becomes public, or is its own.
 ulpscope_SOURCES += src/base/error.c src/base/error.h src/base/shown.c src/base/shown.h src/base/text.c src/base/text.h

@@ -10,7 +10,7 @@
 #endif
 #include <gmp.h>
 
-#include "command.h"
+#include "cli/command.h"
 
 static const struct {
     const char *name;
@@ -22,6 +22,7 @@ static const struct {
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},
+    {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance, "run ONNX's own test cases"},
     {"arith", command_arith, "explain the name of an arithmetic"},
@@ -44,9 +45,9 @@ static void print_help(FILE *out)
         "  ulpscope --version        version\n\n"
         "Start here:\n"
         "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
-        "Exit codes: 0 done; 1 done, but a limit of --fail-above was crossed, a recording is not\n"
-        "explained or a conformance case failed; 2 wrong usage; 3 unreadable or malformed input;\n"
-        "4 unsupported model; 5 out of memory or --max-memory reached.\n",
+        "Exit codes: 0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, a\n"
+        "recording is not explained or a conformance case failed; 2 wrong usage; 3 unreadable or\n"
+        "malformed input; 4 unsupported model; 5 out of memory or --max-memory reached.\n",
         out);
 }
 

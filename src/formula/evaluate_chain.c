@@ -4,6 +4,7 @@
 #include "formula/evaluate.h"
 
 #include "base/cpu.h"
+#include "base/tuning.h"
 
 /* The step that reads the running value of a chain that ends with `tail`, so that the chain can go
  * on with it. */
@@ -98,9 +99,6 @@ void ulp_evaluate_chain(const struct ulp_tape_worker *worker, const struct ulp_t
     plan->chain(out, 0, worker->values[chain->input], 0, links, chain->link_count, 1, n);
 }
 
-/* Shorter runs of windows are faster one position of many rows after the other. */
-#define RUN_MIN 12
-
 ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan)
 {
     const struct ulp_tape_step *fold = NULL;
@@ -125,8 +123,9 @@ ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan)
         if (plan->outputs[i].per_position)
             return NULL;
     const size_t first = plan->rows->window_run(plan->rows->window_context, 0);
-    if (first < RUN_MIN && (first >= plan->rows->row_count ||
-                            plan->rows->window_run(plan->rows->window_context, first) < RUN_MIN))
+    if (first < ULP_TUNE_WINDOW_RUN_MIN &&
+        (first >= plan->rows->row_count ||
+         plan->rows->window_run(plan->rows->window_context, first) < ULP_TUNE_WINDOW_RUN_MIN))
         return NULL;
     const bool sum = fold && fold->fold_kind == ULP_FOLD_SUM && !plan->sum_rule.each_step;
     if (!fold || !(sum || fold->fold_kind == ULP_FOLD_MAX || fold->fold_kind == ULP_FOLD_MIN) ||

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "number/round/round.h"
+#include "base/tuning.h"
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
@@ -304,18 +305,13 @@ static void choose_order(struct ulp_tape_plan *plan, const struct ulp_tape *tape
 
 /* Tiles form sums in sequential order or in parts (extremes do not depend on the order), many rows
  * at a time. */
-#define TILE_ROWS_MIN 8
-#define ROWS_AHEAD 64
-/* Kept values of one instruction: some of them fit in the second-level cache. */
-#define TILE_ELEMENTS 16384
-
 static bool can_tile(const struct ulp_tape_plan *plan)
 {
     const struct ulp_rows *rows = plan->rows;
     const enum ulp_order order = plan->order.order;
     const bool wide =
         plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR;
-    if (!plan->has_folds || rows->row_count < TILE_ROWS_MIN || rows->row_length == 0 ||
+    if (!plan->has_folds || rows->row_count < ULP_TUNE_TILE_ROWS_MIN || rows->row_length == 0 ||
         plan->rule.rounding == ULP_ROUND_STOCHASTIC || (rows->window && !rows->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {
@@ -344,19 +340,20 @@ static void choose_tiles(struct ulp_tape_plan *plan)
             adjacent =
                 adjacent || ulp_row_base(step->operand, 1) - ulp_row_base(step->operand, 0) == 1;
     }
-    const size_t least = adjacent ? 64 : 16, most = adjacent ? ULP_STRIP : 64;
-    const size_t keeping = TILE_ELEMENTS / rows->row_length;
+    const size_t least = adjacent ? ULP_TUNE_TILE_ROWS_ADJACENT : ULP_TUNE_TILE_ROWS_APART,
+                 most = adjacent ? ULP_STRIP : ULP_TUNE_TILE_ROWS_APART_MAX;
+    const size_t keeping = ULP_TUNE_TILE_ELEMENTS / rows->row_length;
     size_t count = keeping < least || plan->phase_count == 1 ? most
                    : keeping < most                          ? keeping
                                                              : most;
     const size_t share =
         (rows->row_count + (size_t)plan->worker_count - 1) / (size_t)plan->worker_count;
-    if (count > TILE_ELEMENTS / (size_t)plan->order.parts)
-        count = TILE_ELEMENTS / (size_t)plan->order.parts;
+    if (count > ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts)
+        count = ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts;
     if (count > share)
-        count = share > TILE_ROWS_MIN ? share : TILE_ROWS_MIN;
+        count = share > ULP_TUNE_TILE_ROWS_MIN ? share : ULP_TUNE_TILE_ROWS_MIN;
     plan->tile_rows = count;
-    plan->keep = plan->phase_count > 1 && count * rows->row_length <= TILE_ELEMENTS;
+    plan->keep = plan->phase_count > 1 && count * rows->row_length <= ULP_TUNE_TILE_ELEMENTS;
 }
 
 /* Operands that lie in memory as a strip does, and the one result that can be computed where it
@@ -429,8 +426,8 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     /* Strips of ULP_REACH_RUN values, their operands, are as long as the width. */
     plan->rows_ahead =
         plan->has_folds || rows->window || plan->rule.rounding == ULP_ROUND_STOCHASTIC ? 1
-        : plan->width < ROWS_AHEAD                                                     ? plan->width
-                                                                                       : ROWS_AHEAD;
+        : plan->width < ULP_TUNE_ROWS_AHEAD                                            ? plan->width
+                                            : ULP_TUNE_ROWS_AHEAD;
     choose_direct(plan);
     plan->fold_windows = ulp_evaluate_find_windows(plan);
     return ulp_evaluate_find_chains(plan, tape, arena) && ulp_evaluate_lay(plan, arena)

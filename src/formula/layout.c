@@ -6,12 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-
-/* Rows shorter than this cost more in calls than in work: elementwise layouts then put several
- * together. */
-#define ROW_LENGTH_MIN 32
-/* Up to where they are put together: tables of positions stay in the first-level cache. */
-#define ROW_LENGTH_JOINED 2048
+#include "base/tuning.h"
 
 /* The axes under way: lane i is an operand or output that has a tensor; strides are in elements, 0
  * along a broadcast axis. Axes [0, row_axes) number rows, the others positions. */
@@ -238,23 +233,23 @@ static int64_t largest_divisor(int64_t n, int64_t most)
 static void choose_rows(struct grid *grid)
 {
     const int last = grid->rank - 1;
-    if (grid->rank < 2 || grid->dims[last] >= ROW_LENGTH_MIN) {
+    if (grid->rank < 2 || grid->dims[last] >= ULP_TUNE_ROW_MIN) {
         grid->row_axes = grid->rank ? last : 0;
         return;
     }
     int64_t length = 1, longest = 0;
     int axis = last;
-    for (; axis >= 0 && length * grid->dims[axis] <= ROW_LENGTH_JOINED; axis--)
+    for (; axis >= 0 && length * grid->dims[axis] <= ULP_TUNE_ROW_JOINED; axis--)
         length *= grid->dims[axis];
     if (axis >= 0) {
-        const int64_t inner = largest_divisor(grid->dims[axis], ROW_LENGTH_JOINED / length);
+        const int64_t inner = largest_divisor(grid->dims[axis], ULP_TUNE_ROW_JOINED / length);
         int longest_axis = 0;
         for (int i = 0; i <= last; i++)
             if (grid->dims[i] > longest) {
                 longest = grid->dims[i];
                 longest_axis = i;
             }
-        if (length * inner < ROW_LENGTH_MIN && longest > length * inner) {
+        if (length * inner < ULP_TUNE_ROW_MIN && longest > length * inner) {
             move_axis_last(grid, longest_axis);
             grid->row_axes = last;
             return;

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-
-/* Work is split so that a task moves at least this many elements. */
-#define GRAIN 32768
+#include "base/tuning.h"
 
 void ulp_move_run(struct ulp_tensor *out, size_t to, const struct ulp_tensor *in, size_t from,
                   size_t count)
@@ -152,7 +150,8 @@ enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *i
     size_t row = out->rank ? (size_t)out->dims[out->rank - 1] : 1;
     struct axes_job job = {.out = out, .in = in, .tables = tables, .fill = fill, .row = row};
     job.contiguous = find_block(&job, out->rank ? tables[out->rank - 1] : NULL);
-    return ulp_parallel_for(pool, out->count / row, GRAIN / row + 1, move_rows, &job, error);
+    return ulp_parallel_for(pool, out->count / row, ULP_TUNE_MOVE_GRAIN / row + 1, move_rows, &job,
+                            error);
 }
 
 enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
@@ -211,7 +210,8 @@ enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor 
     if (out->count == 0 || run == 0)
         return ULP_OK;
     struct blocks_job job = {out, in, from, run, fill};
-    return ulp_parallel_for(pool, out->count / run, GRAIN / run + 1, move_blocks, &job, error);
+    return ulp_parallel_for(pool, out->count / run, ULP_TUNE_MOVE_GRAIN / run + 1, move_blocks,
+                            &job, error);
 }
 
 int64_t ulp_pad_constant(int64_t i, int64_t n)

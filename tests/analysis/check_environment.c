@@ -401,6 +401,33 @@ static void digest_audit(struct digest *digest)
     ulp_plan_free(plan);
 }
 
+static void digest_forecast(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_plan *plan;
+    struct ulp_forecaster *forecaster;
+    struct ulp_forecast forecast;
+    size_t told = 0;
+    char *text;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    find_lanes(lanes);
+    CALL(ulp_plan_create(model, lanes, LANE_COUNT, &options, &plan, e));
+    CALL(ulp_forecaster_create(plan, 2, &forecaster, e));
+    CALL(ulp_forecaster_sample(forecaster, "sample", &inputs, &observer, e));
+    CALL(ulp_forecaster_finish(forecaster, &forecast, e));
+    ck_assert_uint_ge(told, 5);
+    CALL(ulp_forecast_summary(&forecast, 0, false, &text, e));
+    CALL(ulp_forecast_write(&forecast, test_folder("forecast"), e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    ulp_forecast_free(&forecast);
+    ulp_forecaster_free(forecaster);
+    ulp_plan_free(plan);
+}
+
 static void digest_certificate(struct digest *digest)
 {
     struct ulp_arithmetic reference;
@@ -487,10 +514,15 @@ static const struct subject {
     const char *name;
     void (*digest)(struct digest *digest);
 } subjects[] = {
-    {"formats", digest_formats},     {"arithmetics", digest_arithmetics},
-    {"elements", digest_elements},   {"files", digest_files},
-    {"the audit", digest_audit},     {"the certificate", digest_certificate},
-    {"the spreads", digest_spreads}, {"the comparison", digest_comparison},
+    {"formats", digest_formats},
+    {"arithmetics", digest_arithmetics},
+    {"elements", digest_elements},
+    {"files", digest_files},
+    {"the audit", digest_audit},
+    {"the forecast", digest_forecast},
+    {"the certificate", digest_certificate},
+    {"the spreads", digest_spreads},
+    {"the comparison", digest_comparison},
 };
 
 START_TEST(hosts_change_no_bit)

@@ -7,7 +7,7 @@ coverage=$("$ULPSCOPE_PROGRAM" ops --coverage) || exit 1
 ! grep "NO REASON" <<<"$coverage" || exit 1
 python3 -c 'import onnx, sys; sys.exit(onnx.defs.onnx_opset_version() != 28)' 2>/dev/null ||
     { echo "no onnx package of opset 28: the list is not compared"; exit 0; }
-diff <(grep '^OPERATOR' "${top_srcdir:-.}/src/cli/onnx_operators.def") <(python3 "${top_srcdir:-.}/scripts/list_onnx_operators.py" | grep '^OPERATOR') || exit 1
+diff <(grep '^OPERATOR' "${top_srcdir:-.}/src/cli/conformance/onnx_operators.def") <(python3 "${top_srcdir:-.}/scripts/list_onnx_operators.py" | grep '^OPERATOR') || exit 1
 python3 - <<'PYTHON'
 import os, re, subprocess, sys
 from onnx import defs

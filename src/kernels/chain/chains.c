@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kernels/chain/unpacked.h"
+#include "base/tuning.h"
 
 enum ulp_status ulp_chains_scratch_create(struct ulp_chains_scratch *out,
                                           const struct ulp_chains_job *job, struct ulp_error *error)
@@ -75,14 +76,11 @@ static const char *pack_side(const struct ulp_chains_job *job,
     return out;
 }
 
-/* Pieces of the shared side: some panels of one block of k. */
-#define SHARED_PANELS 4
-
 static enum ulp_status pack_shared(void *context, size_t first, size_t last, int worker,
                                    struct ulp_error *error)
 {
     const struct ulp_chains_job *job = context;
-    size_t width = SHARED_PANELS * ulp_chains_shared_tile(job);
+    size_t width = ULP_TUNE_SHARED_PANELS * ulp_chains_shared_tile(job);
     size_t line_count = job->share_rows ? job->row_count : job->column_count,
            pieces = ulp_size_divide_up(line_count, width);
     (void)worker, (void)error;
@@ -167,8 +165,8 @@ static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count
         ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
                      ulp_pool_scratch(job->pool), "packed lines", error);
     size_t panels = ulp_size_divide_up(job->shared_lines, ulp_chains_shared_tile(job));
-    size_t pieces =
-        ulp_size_divide_up(panels, SHARED_PANELS) * ulp_size_divide_up(job->k_count, job->k_block);
+    size_t pieces = ulp_size_divide_up(panels, ULP_TUNE_SHARED_PANELS) *
+                    ulp_size_divide_up(job->k_count, job->k_block);
     size_t grain =
         ulp_grain(0.3 * (double)job->shared_lines * (double)job->k_count / (double)pieces);
     job->shared = memory;

@@ -2,11 +2,7 @@
  * sum is formed in increasing k whatever is chosen here. */
 #include "kernels/chain/job.h"
 
-/* A panel of 32 columns of 256 floats is 32 KiB: it stays in the first-level cache while the rows
- * pass. */
-#define K_BLOCK 256
-#define ROW_BLOCK 280
-#define COLUMN_BLOCK 512
+#include "base/tuning.h"
 
 static bool is_contiguous(const int64_t *offset, size_t count)
 {
@@ -23,12 +19,14 @@ static double filled(size_t count, size_t tile)
 }
 
 /* Work of a product, relative, when tiles are `columns` wide: what lines that do not exist cost,
- * and what it costs to write an output that does not lie in runs (about as much as 48 products). */
+ * and what it costs to write an output that does not lie in runs. */
 static double estimate_work(const struct ulp_chains_job *job, const struct ulp_contraction *problem,
                             size_t count, const int64_t *out)
 {
     return 1 / filled(count, job->tile_columns) +
-           (is_contiguous(out, count) ? 0 : 48 / ((double)problem->k + 1));
+           (is_contiguous(out, count)
+                ? 0
+                : ULP_TUNE_SCATTERED_OUTPUT_PRODUCTS / ((double)problem->k + 1));
 }
 
 /* Which side becomes the columns? Stochastic rounding counts its numbers along b's lines, so it
@@ -70,15 +68,13 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
  * held up can leave some to the others. */
 static size_t find_length(size_t panels, size_t limit, size_t thread_count)
 {
-    return ulp_size_min(limit, ulp_size_divide_up(panels, 16 * thread_count));
+    return ulp_size_min(limit,
+                        ulp_size_divide_up(panels, ULP_TUNE_PIECES_PER_THREAD * thread_count));
 }
 
 /* Several blocks of one product pack the smaller side once, together, when all of it fits in the
  * outer caches and a block of k of it beside a block of the other side in the second-level
  * cache. */
-#define SHARED_BYTES ((size_t)8 << 20)
-#define SHARED_SLICE_BYTES ((size_t)1 << 20)
-
 static void choose_shared(struct ulp_chains_job *job, size_t batch_count, size_t thread_count)
 {
     size_t rows = ulp_size_round_up(job->row_count, job->tile_rows),
@@ -87,26 +83,28 @@ static void choose_shared(struct ulp_chains_job *job, size_t batch_count, size_t
     job->share_rows = rows <= columns;
     job->shared_lines = 0;
     if (thread_count > 1 && batch_count < 2 * thread_count && !job->chains->pairwise &&
-        job->k_count && lines <= SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) &&
-        lines <= SHARED_BYTES / job->element_bytes / job->k_count &&
-        ulp_chains_estimate(job, rows, columns) > 8 * ULP_GRAIN_NANOSECONDS)
+        job->k_count &&
+        lines <= ULP_TUNE_SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) &&
+        lines <= ULP_TUNE_SHARED_SIDE_BYTES / job->element_bytes / job->k_count &&
+        ulp_chains_estimate(job, rows, columns) > 8 * ULP_TUNE_GRAIN_NANOSECONDS)
         job->shared_lines = lines;
 }
 
 /* Even blocks below the limits; more of them when there are too few for the threads. */
 void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count)
 {
-    size_t k_blocks = job->chains->pairwise ? 1 : ulp_size_divide_up(job->k_count, K_BLOCK);
+    size_t k_blocks = job->chains->pairwise ? 1 : ulp_size_divide_up(job->k_count, ULP_TUNE_KC);
     job->k_block = k_blocks ? ulp_size_divide_up(job->k_count, k_blocks) : 0;
     size_t rows = ulp_size_divide_up(job->row_count, job->tile_rows),
            columns = ulp_size_divide_up(job->column_count, job->tile_columns);
-    size_t row_limit = job->chains->pairwise ? 1 : ulp_size_divide_up(ROW_BLOCK, job->tile_rows);
+    size_t row_limit = job->chains->pairwise ? 1 : ulp_size_divide_up(ULP_TUNE_MC, job->tile_rows);
     size_t column_limit =
-        job->chains->pairwise ? 1 : ulp_size_divide_up(COLUMN_BLOCK, job->tile_columns);
+        job->chains->pairwise ? 1 : ulp_size_divide_up(ULP_TUNE_NC, job->tile_columns);
     size_t row_blocks = ulp_size_divide_up(rows, row_limit),
            column_blocks = ulp_size_divide_up(columns, column_limit);
     /* Cutting one side packs the other once more: cut the one that has more lines. */
-    while (thread_count > 1 && batch_count * row_blocks * column_blocks < 4 * thread_count) {
+    while (thread_count > 1 &&
+           batch_count * row_blocks * column_blocks < ULP_TUNE_BLOCKS_PER_THREAD * thread_count) {
         bool cut_columns = columns / column_blocks >= 2, cut_rows = rows / row_blocks >= 2;
         if (cut_columns &&
             (!cut_rows || job->column_count / column_blocks >= job->row_count / row_blocks))

@@ -6,8 +6,9 @@
 
 #include <string.h>
 
+#include "base/tuning.h"
+
 #define VECTORS 4
-#define PIECE_MAX 1024
 
 struct piece {
     size_t column, count;
@@ -43,7 +44,8 @@ static size_t step_after(const struct ulp_unpacked_problem *problem, size_t colu
 static struct piece find_piece(const struct ulp_unpacked_problem *problem, size_t column)
 {
     struct piece piece = {.column = column, .count = 1, .step = 1};
-    for (; column + 1 < problem->column_count && piece.count < PIECE_MAX; column++, piece.count++) {
+    for (; column + 1 < problem->column_count && piece.count < ULP_TUNE_UNPACKED_COLUMNS;
+         column++, piece.count++) {
         size_t step = step_after(problem, column);
         if (step == 0 || (piece.count > 1 && step != piece.step))
             break;

@@ -6,16 +6,7 @@
 #include "kernels/digit/form.h"
 
 #include "base/alloc.h"
-
-#define SHARED_BYTES \
-    ((size_t)48      \
-     << 20) /* of what is packed together at a time, or of what all workers pack for themselves */
-/* The same when all rows meet them at once: none is met again. */
-#define FEW_ROWS_BLOCK_BYTES ((size_t)1 << 20)
-#define ROW_BLOCK_BYTES ((size_t)2 << 20) /* of a worker's packed rows */
-#define ROW_PANELS_MAX 4                  /* that share a column panel's way through the cache */
-#define OWN_BLOCK_BYTES ((size_t)1 << 20) /* of a worker's packed columns that meet all rows */
-#define OWN_BLOCKS_MIN 8                  /* for each thread, so that they end together */
+#include "base/tuning.h"
 
 /* Panels of one factor and their memory. */
 struct panels {
@@ -39,7 +30,7 @@ struct worker {
     size_t rows_batch, rows_first, rows_count;
     struct columns columns; /* when each worker packs its own */
     struct ulp_wide_kulisch *kulisch;
-    int64_t *sums; /* of ROW_PANELS_MAX tiles */
+    int64_t *sums; /* of ULP_TUNE_DIGIT_ROW_PANELS tiles */
 };
 
 struct run {
@@ -123,9 +114,9 @@ static void pack_columns(struct run *run, struct columns *columns, size_t batch,
 
 static size_t column_block_bytes(const struct run *run)
 {
-    return run->call->problem.m <= (size_t)run->plan->tile->rows_max * ROW_PANELS_MAX
-               ? FEW_ROWS_BLOCK_BYTES
-               : SHARED_BYTES;
+    return run->call->problem.m <= (size_t)run->plan->tile->rows_max * ULP_TUNE_DIGIT_ROW_PANELS
+               ? ULP_TUNE_DIGIT_FEW_ROWS_BYTES
+               : ULP_TUNE_DIGIT_SHARED_BYTES;
 }
 
 static size_t panel_count(const struct columns *columns)
@@ -192,7 +183,7 @@ static enum ulp_status meet_packed(const struct run *run, struct worker *worker,
 {
     enum ulp_status status = ULP_OK;
     for (size_t panel = 0, met; panel < count && status == ULP_OK; panel += met) {
-        met = count - panel < ROW_PANELS_MAX ? count - panel : ROW_PANELS_MAX;
+        met = count - panel < ULP_TUNE_DIGIT_ROW_PANELS ? count - panel : ULP_TUNE_DIGIT_ROW_PANELS;
         status = meet_columns(run, worker, columns, batch, rows + panel, met, error);
     }
     return status;
@@ -377,8 +368,9 @@ static enum way choose_way(const struct run *run)
         return BY_BATCHES;
     const size_t panel =
         ulp_wide_panel_data_bytes(run->plan, ulp_wide_column_width(run->plan->tile));
-    if (rows < columns && rows <= SHARED_BYTES && panel <= SHARED_BYTES / run->worker_count &&
-        column_panels(run) >= OWN_BLOCKS_MIN * run->worker_count)
+    if (rows < columns && rows <= ULP_TUNE_DIGIT_SHARED_BYTES &&
+        panel <= ULP_TUNE_DIGIT_SHARED_BYTES / run->worker_count &&
+        column_panels(run) >= ULP_TUNE_DIGIT_OWN_BLOCKS_MIN * run->worker_count)
         return SHARED_ROWS;
     return run->worker_count == 1 ? BY_BATCHES : SHARED_COLUMNS;
 }
@@ -388,10 +380,11 @@ static size_t own_column_bytes(const struct run *run, enum way way)
 {
     const size_t panel =
         ulp_wide_panel_data_bytes(run->plan, ulp_wide_column_width(run->plan->tile));
-    const size_t even = column_panels(run) / (OWN_BLOCKS_MIN * run->worker_count) * panel;
+    const size_t even =
+        column_panels(run) / (ULP_TUNE_DIGIT_OWN_BLOCKS_MIN * run->worker_count) * panel;
     if (way == BY_BATCHES)
         return column_block_bytes(run) / run->worker_count;
-    return even < OWN_BLOCK_BYTES ? even : OWN_BLOCK_BYTES;
+    return even < ULP_TUNE_DIGIT_OWN_BYTES ? even : ULP_TUNE_DIGIT_OWN_BYTES;
 }
 
 static enum ulp_status create_worker(struct worker *worker, const struct run *run, enum way way,
@@ -403,9 +396,10 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
     struct ulp_wide_form *const *forms = run->call->forms;
     enum ulp_status status = ULP_OK;
     if (way != SHARED_ROWS)
-        status = create_panels_within(&worker->rows, plan, problem->m,
-                                      ulp_wide_row_width(tile, problem->m), ROW_BLOCK_BYTES,
-                                      ROW_PANELS_MAX, forms[0], run->scratch, error);
+        status =
+            create_panels_within(&worker->rows, plan, problem->m,
+                                 ulp_wide_row_width(tile, problem->m), ULP_TUNE_DIGIT_ROW_BYTES,
+                                 ULP_TUNE_DIGIT_ROW_PANELS, forms[0], run->scratch, error);
     if (status == ULP_OK && way != SHARED_COLUMNS)
         status = create_panels_within(&worker->columns.panels, plan, problem->n,
                                       ulp_wide_column_width(tile), own_column_bytes(run, way),
@@ -414,10 +408,10 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
         status = ulp_wide_kulisch_create(&worker->kulisch, run->scratch, error);
     void *sums = NULL;
     if (status == ULP_OK)
-        status =
-            ulp_allocate(&sums,
-                         ROW_PANELS_MAX * (size_t)(plan->positions + 2) * ULP_WIDE_TILE_ELEMENTS,
-                         sizeof(int64_t), run->scratch, "sums of a contraction", error);
+        status = ulp_allocate(&sums,
+                              ULP_TUNE_DIGIT_ROW_PANELS * (size_t)(plan->positions + 2) *
+                                  ULP_WIDE_TILE_ELEMENTS,
+                              sizeof(int64_t), run->scratch, "sums of a contraction", error);
     worker->sums = sums;
     return status;
 }

@@ -4,11 +4,9 @@
 #include <math.h>
 
 #include "kernels/exact/number.h"
+#include "base/tuning.h"
 
 #define EXPONENT_MAX ((int64_t)1 << 60)
-/* k's that are packed for all lines of a panel in turn, so that the cache lines written stay
- * near. */
-#define PACK_RUN 32
 
 size_t ulp_wide_panel_data_bytes(const struct ulp_wide_plan *plan, size_t width)
 {
@@ -124,11 +122,11 @@ static void scan_panel(struct ulp_wide_panel *panel, const struct ulp_factor *fa
 {
     for (size_t i = 0; i < panel->count; i++)
         panel->lines[i] = unknown_line;
-    for (size_t first = 0; first < k; first += PACK_RUN)
+    for (size_t first = 0; first < k; first += ULP_TUNE_DIGIT_PACK_RUN)
         for (size_t i = 0; i < panel->count; i++)
             scan_records(&panel->lines[i], factor->tensor,
                          ulp_wide_line(factor, batch, panel->first + i), factor->k_offset + first,
-                         k - first < PACK_RUN ? k - first : PACK_RUN);
+                         k - first < ULP_TUNE_DIGIT_PACK_RUN ? k - first : ULP_TUNE_DIGIT_PACK_RUN);
     for (size_t i = 0; i < panel->count; i++)
         end_line(&panel->lines[i]);
 }
@@ -262,13 +260,15 @@ static void cut_floats_once(const struct stretch *stretch)
     const double scale = ldexp(1, 51 - (int)stretch->exponent);
     uint64_t *out = stretch->out;
     const int64_t *offset = stretch->offset + stretch->first;
-    if (stretch->count == PACK_RUN && count_adjacent(offset, PACK_RUN, PACK_RUN) == PACK_RUN) {
-        double sums[PACK_RUN];
-        uint64_t bits[PACK_RUN];
-        for (size_t k = 0; k < PACK_RUN; k++)
+    if (stretch->count == ULP_TUNE_DIGIT_PACK_RUN &&
+        count_adjacent(offset, ULP_TUNE_DIGIT_PACK_RUN, ULP_TUNE_DIGIT_PACK_RUN) ==
+            ULP_TUNE_DIGIT_PACK_RUN) {
+        double sums[ULP_TUNE_DIGIT_PACK_RUN];
+        uint64_t bits[ULP_TUNE_DIGIT_PACK_RUN];
+        for (size_t k = 0; k < ULP_TUNE_DIGIT_PACK_RUN; k++)
             sums[k] = (double)x[offset[0] + (int64_t)k] * scale + 0x1.8p52;
         memcpy(bits, sums, sizeof bits);
-        for (size_t k = 0; k < PACK_RUN; k++, out += stretch->width)
+        for (size_t k = 0; k < ULP_TUNE_DIGIT_PACK_RUN; k++, out += stretch->width)
             *out = bits[k] & (((uint64_t)1 << 52) - 1);
         return;
     }
@@ -429,11 +429,13 @@ void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
         if (panel->count < panel->width)
             memset(block, 0, (size_t)panel->digits * block_count * panel->width * sizeof *block);
         stretch.stride = block_count * panel->width;
-        for (size_t run = 0; run < block_count; run += PACK_RUN)
+        for (size_t run = 0; run < block_count; run += ULP_TUNE_DIGIT_PACK_RUN)
             for (size_t i = 0; i < panel->count; i++) {
                 stretch.base = ulp_wide_line(factor, batch, panel->first + i);
                 stretch.first = first + run;
-                stretch.count = block_count - run < PACK_RUN ? block_count - run : PACK_RUN;
+                stretch.count = block_count - run < ULP_TUNE_DIGIT_PACK_RUN
+                                    ? block_count - run
+                                    : ULP_TUNE_DIGIT_PACK_RUN;
                 stretch.exponent = panel->lines[i].exponent;
                 stretch.out = block + run * panel->width + i;
                 if (panel->lines[i].irregular || panel->lines[i].zero)

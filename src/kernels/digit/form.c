@@ -7,9 +7,8 @@
 
 #include "base/alloc.h"
 #include "kernels/operand/special.h"
+#include "base/tuning.h"
 
-/* Larger ones are packed at every call, in blocks that stay in the caches. */
-#define FORM_BYTES_MAX ((size_t)256 << 20)
 /* Positions beyond those of the plan that a form of exact panels serves: other inputs may ask for
  * some more. */
 #define POSITIONS_SPARE 2
@@ -163,7 +162,7 @@ static enum ulp_status allocate_digits(struct ulp_wide_form *form, struct ulp_bu
         form->least = digits;
     else
         form->most = form->least;
-    if (bytes > FORM_BYTES_MAX)
+    if (bytes > ULP_TUNE_DIGIT_FORM_BYTES_MAX)
         return ULP_ERROR_MEMORY;
     enum ulp_status status = ulp_allocate(&form->data, bytes, 1, budget, what, error);
     if (status == ULP_OK)

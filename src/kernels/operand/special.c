@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "number/mpfr_record.h"
-
-#define CHECKED_AT_ONCE 4096
+#include "base/tuning.h"
 
 struct look {
     const struct ulp_tensor *tensor;
@@ -59,7 +58,7 @@ static float float_below(double limit)
     return (double)x > limit ? nextafterf(x, 0) : x;
 }
 
-/* Items are stretches of CHECKED_AT_ONCE elements. */
+/* Items are stretches of ULP_TUNE_SPECIAL_GRAIN elements. */
 static enum ulp_status look_at(void *context, size_t first, size_t last, int worker,
                                struct ulp_error *error)
 {
@@ -69,8 +68,8 @@ static enum ulp_status look_at(void *context, size_t first, size_t last, int wor
     (void)worker, (void)error;
     for (size_t i = first; i < last && !atomic_load_explicit(&look->found, memory_order_relaxed);
          i++) {
-        const size_t from = i * CHECKED_AT_ONCE, left = tensor->count - from,
-                     count = left < CHECKED_AT_ONCE ? left : CHECKED_AT_ONCE;
+        const size_t from = i * ULP_TUNE_SPECIAL_GRAIN, left = tensor->count - from,
+                     count = left < ULP_TUNE_SPECIAL_GRAIN ? left : ULP_TUNE_SPECIAL_GRAIN;
         const void *data = (const char *)tensor->data + from * each;
         if (tensor->element == ULP_ELEMENT_F32 ? any_float(data, count, float_below(look->limit))
             : tensor->element == ULP_ELEMENT_F64
@@ -86,9 +85,9 @@ bool ulp_any_beyond(const struct ulp_tensor *tensor, double limit, struct ulp_po
     struct look look = {.tensor = tensor, .limit = limit};
     const double element_nanoseconds =
         tensor->element == ULP_ELEMENT_F32 ? 0.3 : 0.1 * (double)tensor->element_bytes;
-    const size_t stretches = (tensor->count + CHECKED_AT_ONCE - 1) / CHECKED_AT_ONCE;
+    const size_t stretches = (tensor->count + ULP_TUNE_SPECIAL_GRAIN - 1) / ULP_TUNE_SPECIAL_GRAIN;
     /* never fails */
-    ulp_parallel_for(pool, stretches, ulp_grain(CHECKED_AT_ONCE * element_nanoseconds), look_at,
-                     &look, NULL);
+    ulp_parallel_for(pool, stretches, ulp_grain(ULP_TUNE_SPECIAL_GRAIN * element_nanoseconds),
+                     look_at, &look, NULL);
     return look.found;
 }

@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "kernels/unit/work.h"
 #include "number/round/round.h"
+#include "base/tuning.h"
 
 enum {
     COLUMNS = ULP_UNIT_COLUMNS,
-    PART = 1024,     /* of a plane, decoded at a time */
     PLACES_MAX = 16, /* summed at a time */
 };
 
@@ -143,10 +143,12 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
     const int emin = ulp_unit_input(&work->layout.unit)->emin;
     const size_t step = (size_t)map->step;
     for (size_t item = first; item < last; item++) {
-        const size_t part = item % inplace->parts * PART, plane = item / inplace->parts % step;
+        const size_t part = item % inplace->parts * ULP_TUNE_UNIT_DECODED,
+                     plane = item / inplace->parts % step;
         const size_t group_batch = item / inplace->parts / step,
                      batch = inplace->batch_first + group_batch;
-        const size_t left = map->plane_length - part, count = left < PART ? left : PART;
+        const size_t left = map->plane_length - part,
+                     count = left < ULP_TUNE_UNIT_DECODED ? left : ULP_TUNE_UNIT_DECODED;
         const size_t place = group_batch * inplace->plane_total + plane * map->plane_length + part;
         const size_t offset = first_element(inplace, batch);
         const float *source = (const float *)pack->factor->tensor->data + offset;
@@ -337,8 +339,8 @@ static enum ulp_status contract_groups(struct inplace *inplace, size_t batches_m
             work->shared || total - batch < batches_max ? total - batch : batches_max;
         const size_t decoded = (work->shared ? 1 : inplace->batch_count) * planes * inplace->parts;
         const size_t items = inplace->batch_count * inplace->row_items * inplace->place_items;
-        status =
-            ulp_parallel_for(pool, decoded, ulp_grain(PART / 10), decode_parts, inplace, error);
+        status = ulp_parallel_for(pool, decoded, ulp_grain(ULP_TUNE_UNIT_DECODED / 10),
+                                  decode_parts, inplace, error);
         if (status == ULP_OK)
             status = ulp_parallel_for(pool, items, ulp_grain(item), contract_items, inplace, error);
     }
@@ -358,7 +360,7 @@ static void plan_items(struct inplace *inplace, size_t threads)
     const size_t cuts = others >= wanted ? 1 : (wanted + others - 1) / others;
     inplace->item_places = (places + cuts - 1) / cuts;
     inplace->place_items = (places + inplace->item_places - 1) / inplace->item_places;
-    size_t at_once = 2 * ULP_UNIT_TILE_SLOTS / slots;
+    size_t at_once = 2 * ULP_TUNE_UNIT_TILE_SLOTS / slots;
     at_once = at_once > PLACES_MAX ? PLACES_MAX : at_once > 0 ? at_once : 1;
     inplace->places_max = at_once < inplace->item_places ? at_once : inplace->item_places;
 }
@@ -371,12 +373,13 @@ enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
                  batch_total = work->problem->batch_count;
     struct inplace inplace = {.work = work,
                               .map = map,
-                              .parts = (map->plane_length + PART - 1) / PART,
+                              .parts = (map->plane_length + ULP_TUNE_UNIT_DECODED - 1) /
+                                       ULP_TUNE_UNIT_DECODED,
                               .plane_total = map->plane_length * (size_t)map->step};
     plan_items(&inplace, threads);
     inplace.worker_bytes = ulp_unit_align(lay_scratch(NULL, &inplace, NULL));
     const size_t plane_bytes = inplace.plane_total * (sizeof(float) + sizeof(int16_t));
-    size_t batches = ULP_UNIT_GROUP_BYTES / plane_bytes;
+    size_t batches = ULP_TUNE_UNIT_GROUP_BYTES / plane_bytes;
     batches = batches > batch_total ? batch_total : batches;
     batches = work->shared || batches == 0 ? 1 : batches;
     struct ulp_budget *budget = ulp_pool_scratch(pool);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernels/unit/work.h"
+#include "base/tuning.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS };
 
@@ -107,14 +108,12 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
     return ULP_OK;
 }
 
-#define ITEMS_MIN 16 /* for each thread, so that threads end together */
-#define PART_PANELS_MIN 24
-
 static size_t count_parts(const struct panels *panels, const struct ulp_pool *pool)
 {
-    const size_t wanted = ITEMS_MIN * (size_t)ulp_pool_thread_count(pool),
+    const size_t wanted = ULP_TUNE_UNIT_ITEMS_PER_THREAD * (size_t)ulp_pool_thread_count(pool),
                  chunks = panels->batch_count * panels->chunk_count;
-    const size_t parts = (wanted + chunks - 1) / chunks, most = panels->held / PART_PANELS_MIN;
+    const size_t parts = (wanted + chunks - 1) / chunks,
+                 most = panels->held / ULP_TUNE_UNIT_ITEM_PANELS_MIN;
     return parts < most ? parts : most > 0 ? most : 1;
 }
 
@@ -140,7 +139,7 @@ static enum ulp_status contract_groups(struct panels *panels, size_t panels_max,
                                        struct ulp_pool *pool, struct ulp_error *error)
 {
     const size_t total = panels->work->problem->batch_count;
-    const size_t whole = ULP_UNIT_GROUP_BYTES / panels->panel_bytes / panels->panel_count;
+    const size_t whole = ULP_TUNE_UNIT_GROUP_BYTES / panels->panel_bytes / panels->panel_count;
     const size_t batches_max = panels->work->shared ? total : whole > 0 ? whole : 1;
     enum ulp_status status = ULP_OK;
     for (size_t batch = 0; batch < total && status == ULP_OK; batch += batches_max)
@@ -167,7 +166,7 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
                             .panel_bytes = ulp_unit_lay_panel(NULL, &work->layout, NULL)};
     panels.chunk_count = (work->rows.count + panels.chunk_rows - 1) / panels.chunk_rows;
     panels.worker_bytes = ulp_unit_align(lay_scratch(NULL, &panels, NULL));
-    size_t all_panels = 0, panels_max = ULP_UNIT_COLUMNS_BYTES / panels.panel_bytes;
+    size_t all_panels = 0, panels_max = ULP_TUNE_UNIT_COLUMNS_BYTES / panels.panel_bytes;
     if (!ulp_size_mul(panels.panel_count, p->batch_count, &all_panels))
         return ulp_fail(error, ULP_ERROR_MEMORY, "a contraction of %zu x %zu products is too large",
                         p->m, p->n);

@@ -4,6 +4,7 @@
 
 #include "kernels/unit/work.h"
 #include "number/round/round.h"
+#include "base/tuning.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS };
 
@@ -12,8 +13,8 @@ size_t ulp_unit_item_rows(const struct ulp_unit_work *work, size_t thread_count)
     const size_t row_bytes = (sizeof(float) + sizeof(int32_t)) * (work->layout.slot_stride + 1);
     const size_t total = work->rows.count * work->problem->batch_count;
     const size_t fair = (total + 4 * thread_count - 1) / (4 * thread_count);
-    size_t rows = ULP_UNIT_ROWS_BYTES / row_bytes;
-    rows = rows < 4 ? 4 : rows > ULP_UNIT_ROWS_MAX ? ULP_UNIT_ROWS_MAX : rows;
+    size_t rows = ULP_TUNE_UNIT_ROWS_BYTES / row_bytes;
+    rows = rows < 4 ? 4 : rows > ULP_TUNE_UNIT_ROWS_MAX ? ULP_TUNE_UNIT_ROWS_MAX : rows;
     rows = rows > fair ? fair : rows;
     rows = rows > work->rows.count ? work->rows.count : rows;
     return rows > 0 ? rows : 1;
@@ -103,7 +104,7 @@ float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *
 static void sum_chain(const struct ulp_unit_work *work, struct ulp_unit_tile *tile, size_t count)
 {
     const size_t block_count = work->layout.block_count,
-                 step = ULP_UNIT_TILE_SLOTS / (size_t)work->layout.unit.block;
+                 step = ULP_TUNE_UNIT_TILE_SLOTS / (size_t)work->layout.unit.block;
     if (block_count == 0)
         memset(tile->c, 0, count * sizeof *tile->c);
     tile->fresh = true;
@@ -139,7 +140,7 @@ void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *
         tile->block_last = tile->block_first;
         while (!layout->block_end[tile->block_last++] && tile->block_last < layout->block_count &&
                (tile->block_last - tile->block_first) * (size_t)layout->unit.block <
-                   ULP_UNIT_TILE_SLOTS)
+                   ULP_TUNE_UNIT_TILE_SLOTS)
             continue;
         work->instance->run(tile);
         const unsigned end = layout->block_end[tile->block_last - 1];

@@ -28,14 +28,6 @@ struct ulp_unit_work {
     bool out_is_run;
 };
 
-enum {
-    ULP_UNIT_ROWS_MAX = 64,            /* of an item of work */
-    ULP_UNIT_ROWS_BYTES = 512 << 10,   /* their planes stay in L2 */
-    ULP_UNIT_GROUP_BYTES = 1 << 20,    /* planes of several batches' columns together, */
-    ULP_UNIT_COLUMNS_BYTES = 16 << 20, /* and of one batch */
-    ULP_UNIT_TILE_SLOTS = 128,         /* of a panel used at a time: 24 KB, in L1 */
-};
-
 static inline size_t ulp_unit_align(size_t bytes)
 {
     return (bytes + 63) & ~(size_t)63;

@@ -2,8 +2,7 @@
  * those of the numbers that it read. */
 #include "ops/trace/gate.h"
 
-/* Elements of temporary cotangents at a time. */
-#define PIECE ((size_t)1 << 21)
+#include "base/tuning.h"
 
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, struct ulp_error *error)
 {
@@ -174,8 +173,10 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, const struct ulp_tr
         return ULP_OK;
     for (size_t i = 0; i < operands; i++)
         named += gate->parts[i].named;
-    if (!gate->rows.window && named * length * step > PIECE)
-        step = named * length < PIECE ? PIECE / (named * length) : 1;
+    if (!gate->rows.window && named * length * step > ULP_TUNE_REVERSE_ELEMENTS)
+        step = named * length < ULP_TUNE_REVERSE_ELEMENTS
+                   ? ULP_TUNE_REVERSE_ELEMENTS / (named * length)
+                   : 1;
     span.views = ulp_arena_take(trace->arena, 2 * operands + outputs, sizeof *span.views);
     span.inputs = ulp_arena_take(trace->arena, operands + outputs, sizeof *span.inputs);
     span.outputs = ulp_arena_take(trace->arena, operands, sizeof *span.outputs);
@@ -283,7 +284,8 @@ static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct ulp_
                         .other = second ? &p->a : &p->b,
                         .lines = second ? p->n : p->m,
                         .others = second ? p->m : p->n};
-    const size_t most = PIECE / p->k + 1, lines = ulp_size_min(side.lines, most),
+    const size_t most = ULP_TUNE_REVERSE_ELEMENTS / p->k + 1,
+                 lines = ulp_size_min(side.lines, most),
                  batches = lines < side.lines ? 1 : ulp_size_min(p->batch_count, most / lines + 1);
     void *memory;
     if (!make_tables(trace, p, second, lines, &side))

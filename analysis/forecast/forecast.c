@@ -1,0 +1,360 @@
+/* A forecast from its start to its end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/audit/overflow.h"
+#include "analysis/forecast/forecaster.h"
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+static char *copy_text(struct ulp_forecaster *forecaster, const char *text)
+{
+    return ulp_arena_text(forecaster->forecast.memory, text, strlen(text));
+}
+
+static enum ulp_status prepare_lane(struct ulp_forecaster *forecaster, size_t l,
+                                    struct ulp_error *error)
+{
+    const struct ulp_plan *plan = forecaster->forward.plan;
+    struct ulp_forecast_lane *lane = &forecaster->forecast.lanes[l];
+    struct ulp_forecasting *own = &forecaster->lanes[l];
+    struct ulp_audit_lane *audit = &own->audit;
+    lane->name = copy_text(forecaster, ulp_plan_lane_name(plan, l + 1));
+    lane->arithmetic = plan->lanes[l + 1];
+    own->nodes = ulp_arena_take(forecaster->memory, plan->node_count + 1, sizeof *own->nodes);
+    own->poisoned =
+        ulp_arena_take(forecaster->memory, plan->main->slot_count + 1, sizeof *own->poisoned);
+    own->held = ulp_arena_take(forecaster->memory, plan->main->slot_count + 1, sizeof *own->held);
+    own->overflow =
+        ulp_arena_take(forecaster->memory, plan->main->slot_count + 1, sizeof *own->overflow);
+    *audit = (struct ulp_audit_lane){.node_count = plan->node_count};
+    audit->nodes = ulp_arena_take(forecaster->memory, plan->node_count + 1, sizeof *audit->nodes);
+    if (!lane->name || !own->nodes || !own->poisoned || !own->held || !own->overflow ||
+        !audit->nodes)
+        return ulp_forecast_memory(error);
+    for (size_t n = 0; n < plan->node_count; n++) {
+        audit->nodes[n].index = n;
+        ulp_plan_node_types(plan, l + 1, n, &audit->nodes[n].types);
+    }
+    const enum ulp_status status =
+        ulp_overflow_prepare(audit, plan, l + 1, forecaster->memory, error);
+    for (size_t c = 0; c < audit->constant_count && status == ULP_OK; c++)
+        own->saturates |=
+            audit->constants[c].overflowed && lane->arithmetic.constants != ULP_CONSTANTS_IEEE;
+    return status;
+}
+
+static enum ulp_status prepare(struct ulp_forecaster *forecaster, const struct ulp_plan *plan,
+                               int thread_count, struct ulp_error *error)
+{
+    struct ulp_forecast *forecast = &forecaster->forecast;
+    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    enum ulp_status status = ulp_forward_open(&forecaster->forward, plan, thread_count, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&forecaster->memory, budget, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&forecast->memory, budget, error);
+    if (status != ULP_OK)
+        return status;
+    forecast->lane_count = plan->lane_count - 1;
+    forecast->model_path = copy_text(forecaster, ulp_model_path(plan->model));
+    forecast->reference = copy_text(forecaster, plan->lanes[0].name);
+    forecast->lanes =
+        ulp_arena_take(forecast->memory, forecast->lane_count, sizeof *forecast->lanes);
+    forecaster->lanes =
+        ulp_arena_take(forecaster->memory, forecast->lane_count, sizeof *forecaster->lanes);
+    if (!forecast->model_path || !forecast->reference || !forecast->lanes || !forecaster->lanes)
+        return ulp_forecast_memory(error);
+    for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
+        status = prepare_lane(forecaster, l, error);
+    return status;
+}
+
+enum ulp_status ulp_forecaster_create(const struct ulp_plan *plan, int thread_count,
+                                      struct ulp_forecaster **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    *out = NULL;
+    if (plan->lane_count < 2)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a forecast needs a reference and at least one arithmetic");
+    struct ulp_forecaster *forecaster = calloc(1, sizeof *forecaster);
+    if (!forecaster)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the forecast");
+    const enum ulp_status status = prepare(forecaster, plan, thread_count, error);
+    if (status == ULP_OK)
+        *out = forecaster;
+    else
+        ulp_forecaster_free(forecaster);
+    return status;
+}
+
+static void forget_values(struct ulp_forecaster *forecaster)
+{
+    for (size_t l = 0; forecaster->lanes && l < forecaster->forecast.lane_count; l++)
+        for (size_t v = 0;
+             forecaster->lanes[l].poisoned && v < forecaster->forward.plan->main->slot_count; v++)
+            ulp_tensor_free(&forecaster->lanes[l].poisoned[v]);
+}
+
+void ulp_forecaster_free(struct ulp_forecaster *forecaster)
+{
+    if (!forecaster)
+        return;
+    forget_values(forecaster);
+    ulp_forward_close(&forecaster->forward);
+    ulp_arena_free(forecaster->memory);
+    ulp_arena_free(forecaster->forecast.memory);
+    free(forecaster);
+}
+
+/* ---- nodes ---- */
+
+static enum ulp_status make_outputs(struct ulp_forecaster *forecaster,
+                                    struct ulp_forecast_node *node,
+                                    const struct ulp_forecast_view *view, struct ulp_error *error)
+{
+    const struct ulp_block *block = forecaster->forward.plan->main;
+    const struct ulp_step *step = view->step;
+    enum ulp_status status = ULP_OK;
+    node->outputs =
+        ulp_arena_take(forecaster->forecast.memory, step->output_count + 1, sizeof *node->outputs);
+    if (!node->outputs)
+        return ulp_forecast_memory(error);
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+        const int slot = step->outputs[o];
+        if (slot < 0 || !ulp_type_is_float(view->exact[o].type))
+            continue;
+        struct ulp_forecast_output *output = &node->outputs[node->output_count++];
+        output->name = copy_text(forecaster, block->slots[slot].name);
+        status = output->name ? ulp_forward_format(&forecaster->forward, view->lane, step,
+                                                   view->exact[o].type, &output->format, error)
+                              : ulp_forecast_memory(error);
+    }
+    return status;
+}
+
+static enum ulp_status find_node(struct ulp_forecaster *forecaster,
+                                 const struct ulp_forecast_view *view,
+                                 struct ulp_forecast_node **out, struct ulp_error *error)
+{
+    const struct ulp_step *step = view->step;
+    struct ulp_forecast_node **node = &forecaster->lanes[view->lane - 1].nodes[step->number];
+    *out = *node;
+    if (*node)
+        return ULP_OK;
+    *out = *node = ulp_arena_take(forecaster->memory, 1, sizeof **node);
+    if (!*node)
+        return ulp_forecast_memory(error);
+    (*node)->index = step->number;
+    (*node)->name = copy_text(forecaster, step->name);
+    (*node)->op = copy_text(forecaster, step->bound.node->op_type);
+    (*node)->moves = step->bound.op->work == ULP_WORK_MOVE;
+    return (*node)->name && (*node)->op ? make_outputs(forecaster, *node, view, error)
+                                        : ulp_forecast_memory(error);
+}
+
+/* Can a value inside the node overflow before its result does? */
+static bool is_narrow_inside(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->compute.max_finite < 1e38 || arithmetic->accumulator.max_finite < 1e38;
+}
+
+/* Must the lane's own arithmetic decide? */
+static bool is_undecided(struct ulp_forecaster *forecaster, const struct ulp_forecast_view *view)
+{
+    const struct ulp_step *step = view->step;
+    struct ulp_format format;
+    if (is_narrow_inside(ulp_lane_arithmetic(&forecaster->forward.lanes[view->lane], step)) &&
+        step->bound.op->work != ULP_WORK_MOVE)
+        return true;
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0 && ulp_element_is_float(view->exact[o].element) &&
+            ulp_forward_format(&forecaster->forward, view->lane, step, view->exact[o].type, &format,
+                               NULL) == ULP_OK &&
+            ulp_forecast_is_near(&view->exact[o], &format))
+            return true;
+    return false;
+}
+
+/* The results as the lane has them: of its own arithmetic where that must decide, else the exact
+ * ones rounded. */
+static enum ulp_status store_results(struct ulp_forecaster *forecaster,
+                                     const struct ulp_forecast_view *view,
+                                     struct ulp_tensor *stored, struct ulp_error *error)
+{
+    struct ulp_forward *forward = &forecaster->forward;
+    struct ulp_forecasting *lane = &forecaster->lanes[view->lane - 1];
+    lane->evaluated++;
+    if (is_undecided(forecaster, view)) {
+        lane->computed++;
+        return ulp_step_run(view->step, &forward->lanes[view->lane], view->rounded, stored, error);
+    }
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < view->step->output_count && status == ULP_OK; o++)
+        if (view->step->outputs[o] >= 0)
+            status = ulp_forward_store(forward, view->lane, view->step, &view->exact[o], &stored[o],
+                                       error);
+    return status;
+}
+
+static void free_tensors(struct ulp_tensor *tensors, size_t count)
+{
+    for (size_t i = 0; tensors && i < count; i++)
+        ulp_tensor_free(&tensors[i]);
+}
+
+static enum ulp_status look_at_step(struct ulp_forecaster *forecaster, size_t l,
+                                    const struct ulp_step *step, struct ulp_arena *arena,
+                                    struct ulp_error *error)
+{
+    struct ulp_forward *forward = &forecaster->forward;
+    struct ulp_forward_inputs rounded = {0}, widened = {0};
+    const struct ulp_tensor *held = forecaster->lanes[l - 1].held;
+    struct ulp_forecast_node *node;
+    bool born = false;
+    struct ulp_tensor *exact = ulp_arena_take(arena, step->output_count + 1, sizeof *exact),
+                      *stored = ulp_arena_take(arena, step->output_count + 1, sizeof *stored);
+    if (!exact || !stored)
+        return ulp_forecast_memory(error);
+    enum ulp_status status = ulp_forward_rounded(forward, l, step, arena, &rounded, error);
+    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
+        if (step->inputs[i] >= 0 && held[step->inputs[i]].type != ULP_TYPE_UNDEFINED)
+            rounded.at[i] = &held[step->inputs[i]];
+    if (status == ULP_OK)
+        status = ulp_forward_widened(forward, l, step, rounded.at, NULL, arena, &widened, error);
+    if (status == ULP_OK)
+        status = ulp_step_run(step, &forward->wide, widened.at, exact, error);
+    const struct ulp_forecast_view view = {.step = step,
+                                           .lane = l,
+                                           .rounded = rounded.at,
+                                           .widened = widened.at,
+                                           .exact = exact,
+                                           .stored = stored,
+                                           .arena = arena};
+    if (status == ULP_OK)
+        status = store_results(forecaster, &view, stored, error);
+    if (status == ULP_OK)
+        status = find_node(forecaster, &view, &node, error);
+    if (status == ULP_OK)
+        status = ulp_forecast_look(forecaster, node, &view, &born, error);
+    if (status == ULP_OK)
+        status = ulp_forecast_follow(forecaster, &view, born, error);
+    if (status == ULP_OK)
+        status = ulp_forecast_hold(forecaster, &view, error);
+    free_tensors(stored, step->output_count); /* views of exact among them */
+    free_tensors(exact, step->output_count);
+    ulp_forward_inputs_free(&widened);
+    ulp_forward_inputs_free(&rounded);
+    return status;
+}
+
+static enum ulp_status run_step(struct ulp_forecaster *forecaster, const struct ulp_step *step,
+                                struct ulp_error *error)
+{
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, forecaster->forward.budget, error);
+    if (status == ULP_OK)
+        status = ulp_forward_step(&forecaster->forward, step, arena, error);
+    for (size_t l = 1; l < forecaster->forward.plan->lane_count && status == ULP_OK; l++)
+        status = look_at_step(forecaster, l, step, arena, error);
+    ulp_arena_free(arena);
+    return status;
+}
+
+/* ---- samples ---- */
+
+static enum ulp_status tell(const struct ulp_observer *observer, const struct ulp_plan *plan,
+                            const struct ulp_step *step, double done, struct ulp_error *error)
+{
+    const struct ulp_event event = {.index = step->number,
+                                    .node_count = plan->node_count,
+                                    .name = step->name,
+                                    .op = step->bound.node->op_type,
+                                    .lane_count = plan->lane_count,
+                                    .progress = plan->main->cost > 0 ? done / plan->main->cost : 1};
+    enum ulp_status status = ULP_OK;
+    if (!observer)
+        return ULP_OK;
+    struct ulp_environment *paused = ulp_environment_pause();
+    if (observer->cancelled && observer->cancelled(observer->context))
+        status = ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name);
+    else if (observer->node_done)
+        status = observer->node_done(observer->context, &event, error);
+    ulp_environment_resume(paused);
+    return status;
+}
+
+static enum ulp_status run_sample(struct ulp_forecaster *forecaster,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_observer *observer, struct ulp_error *error)
+{
+    struct ulp_forward *forward = &forecaster->forward;
+    const struct ulp_block *block = forward->plan->main;
+    double done = 0;
+    enum ulp_status status = ulp_forward_begin(forward, inputs, error);
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        status = tell(observer, forward->plan, step, done, error);
+        if (status == ULP_OK && !step->folded)
+            status = run_step(forecaster, step, error);
+        done += step->cost;
+        ulp_forward_drop(forward, step);
+        for (size_t l = 0; l < forecaster->forecast.lane_count; l++)
+            ulp_forecast_drop(&forecaster->lanes[l], step);
+    }
+    for (size_t l = 0; l < forecaster->forecast.lane_count && status == ULP_OK; l++)
+        ulp_forecast_reach(forecaster, l);
+    forget_values(forecaster);
+    ulp_forward_end(forward);
+    return status;
+}
+
+enum ulp_status ulp_forecaster_sample(struct ulp_forecaster *forecaster, const char *name,
+                                      const struct ulp_tensor_set *inputs,
+                                      const struct ulp_observer *observer, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_forecast *forecast = &forecaster->forecast;
+    static const struct ulp_tensor_set no_inputs;
+    const double started = ulp_seconds_now();
+    if (!ulp_plan_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
+                       &forecaster->sample_capacity, sizeof *forecast->sample_names) ||
+        !(forecast->sample_names[forecast->sample_count] = copy_text(forecaster, name)))
+        return ulp_forecast_memory(error);
+    forecaster->sample = forecast->sample_count++;
+    const enum ulp_status status =
+        run_sample(forecaster, inputs ? inputs : &no_inputs, observer, error);
+    forecast->seconds += ulp_seconds_now() - started;
+    return status;
+}
+
+enum ulp_status ulp_forecaster_finish(struct ulp_forecaster *forecaster, struct ulp_forecast *out,
+                                      struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const struct ulp_plan *plan = forecaster->forward.plan;
+    struct ulp_forecast *forecast = &forecaster->forecast;
+    for (size_t l = 0; l < forecast->lane_count; l++) {
+        struct ulp_forecast_lane *lane = &forecast->lanes[l];
+        const struct ulp_forecasting *from = &forecaster->lanes[l];
+        lane->nodes = ulp_arena_take(forecast->memory, plan->node_count + 1, sizeof *lane->nodes);
+        if (!lane->nodes)
+            return ulp_forecast_memory(error);
+        lane->computed = from->evaluated ? (double)from->computed / (double)from->evaluated : 0;
+        ulp_forecast_judge(plan, from, lane);
+    }
+    *out = *forecast;
+    *forecast = (struct ulp_forecast){0};
+    return ULP_OK;
+}
+
+void ulp_forecast_free(struct ulp_forecast *forecast)
+{
+    ulp_arena_free(forecast->memory);
+    *forecast = (struct ulp_forecast){0};
+}

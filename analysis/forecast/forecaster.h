@@ -1,0 +1,80 @@
+/* What the forecast's files share. */
+#ifndef ULP_ANALYSIS_FORECASTER_H
+#define ULP_ANALYSIS_FORECASTER_H
+
+#include <ulpscope/forecast.h>
+
+#include "run/forward.h"
+
+/* One lane while samples are added. */
+struct ulp_forecasting {
+    struct ulp_forecast_node **nodes; /* by number; NULL: not computed yet */
+    /* what becomes of overflows, as an audit follows them (audit/overflow.h) */
+    struct ulp_audit_lane audit;
+    /* by slot of the main graph, in the current sample: what the lane has where it comes from an
+     * overflow and is not finite; type UNDEFINED: nothing of that kind */
+    struct ulp_tensor *poisoned;
+    ptrdiff_t *overflow; /* by slot: which one */
+    /* the arithmetic makes constants that are too large finite, as a mask of -3.4e38: then by slot
+     * what the lane has where the reference's value would be infinite in it */
+    bool saturates;
+    struct ulp_tensor *held;
+    size_t evaluated, computed; /* nodes, and those in the lane's own arithmetic */
+};
+
+struct ulp_forecaster {
+    struct ulp_forward forward;
+    struct ulp_forecast forecast;
+    struct ulp_arena *memory; /* of what only collecting needs */
+    struct ulp_forecasting *lanes;
+    size_t sample, sample_capacity;
+};
+
+/* One node in one lane and sample. */
+struct ulp_forecast_view {
+    const struct ulp_step *step;
+    size_t lane;                             /* of the plan */
+    const struct ulp_tensor *const *rounded; /* its inputs: the reference's, as the lane has them */
+    const struct ulp_tensor *const *widened; /* the same in FP64 */
+    const struct ulp_tensor *exact;          /* results in FP64 on those */
+    const struct ulp_tensor *stored;         /* by the lane: rounded, or computed by itself */
+    struct ulp_arena *arena;
+};
+
+static inline enum ulp_status ulp_forecast_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the forecast");
+}
+static inline const struct ulp_tensor *ulp_forecast_truth(const struct ulp_forecaster *forecaster,
+                                                          int slot)
+{
+    return &forecaster->forward.lanes[0].values[slot];
+}
+/* Elements of a float tensor that are infinite where the truth's are finite, or NaN where these are
+ * numbers (also where a format has no infinity); *first: the first. */
+size_t ulp_forecast_nonfinite(const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                              size_t *first);
+
+/* look.c: does some value come so near the format's largest that rounding inside the node could
+ * decide? */
+bool ulp_forecast_is_near(const struct ulp_tensor *exact, const struct ulp_format *format);
+/* The node's figures with this sample's; *born: it overflows by itself. */
+enum ulp_status ulp_forecast_look(struct ulp_forecaster *forecaster, struct ulp_forecast_node *node,
+                                  const struct ulp_forecast_view *view, bool *born,
+                                  struct ulp_error *error);
+
+/* fate.c: what the node does with what its inputs bear, and with what is born in it. */
+enum ulp_status ulp_forecast_follow(struct ulp_forecaster *forecaster,
+                                    const struct ulp_forecast_view *view, bool born,
+                                    struct ulp_error *error);
+/* A sample is over: which overflows its outputs bear. */
+void ulp_forecast_reach(struct ulp_forecaster *forecaster, size_t lane);
+/* What comes of constants that the lane has made finite stays the lane's own. */
+enum ulp_status ulp_forecast_hold(struct ulp_forecaster *forecaster,
+                                  const struct ulp_forecast_view *view, struct ulp_error *error);
+void ulp_forecast_drop(struct ulp_forecasting *lane, const struct ulp_step *step);
+/* After all samples. */
+void ulp_forecast_judge(const struct ulp_plan *plan, const struct ulp_forecasting *from,
+                        struct ulp_forecast_lane *to);
+
+#endif

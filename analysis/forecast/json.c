@@ -1,0 +1,137 @@
+/* overflow.json: its schema is in doc/overflow.md. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <ulpscope.h>
+
+#include "analysis/report/json_value.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#define SCHEMA_VERSION 1
+
+static json_t *make_count(double count)
+{
+    return json_integer((json_int_t)count);
+}
+
+static json_t *make_place(const struct ulp_forecast_output *output)
+{
+    json_t *place = json_object();
+    ulp_json_set(&place, "sample", json_integer((json_int_t)output->sample));
+    ulp_json_set(&place, "index", json_integer((json_int_t)output->index));
+    return place;
+}
+
+static json_t *make_effect(const struct ulp_forecast_lane *lane,
+                           const struct ulp_forecast_node *node)
+{
+    json_t *effect = json_object();
+    ulp_json_set(&effect, "kind", json_string(ulp_forecast_effect_name(node->effect)));
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (node->effect_node == (ptrdiff_t)lane->nodes[n].index)
+            ulp_json_set(&effect, "node", ulp_json_text(lane->nodes[n].name));
+    return effect;
+}
+
+static json_t *make_output(const struct ulp_forecast_lane *lane,
+                           const struct ulp_forecast_node *node,
+                           const struct ulp_forecast_output *output)
+{
+    const bool overflows = output->verdict == ULP_FORECAST_OVERFLOWS;
+    json_t *json = json_object();
+    ulp_json_set(&json, "name", ulp_json_text(output->name));
+    ulp_json_set(&json, "format", json_string(output->format.name));
+    ulp_json_set(&json, "verdict", json_string(ulp_forecast_verdict_name(output->verdict)));
+    ulp_json_set(&json, "headroom_bits", ulp_json_number(output->headroom_bits));
+    ulp_json_set(&json, "largest", ulp_json_number(output->largest));
+    ulp_json_set(&json, "smallest", ulp_json_number(output->smallest));
+    ulp_json_set(&json, "elements", make_count(output->count));
+    ulp_json_set(&json, "overflowed", make_count(output->overflowed));
+    ulp_json_set(&json, "subnormal", make_count(output->subnormal));
+    ulp_json_set(&json, "zero", make_count(output->zero));
+    ulp_json_set(&json, "cause",
+                 overflows ? json_string(ulp_forecast_cause_name(output->cause)) : json_null());
+    ulp_json_set(&json, "culprit", output->culprit ? ulp_json_text(output->culprit) : json_null());
+    ulp_json_set(&json, "where", make_place(output));
+    ulp_json_set(&json, "effect", overflows && node->born ? make_effect(lane, node) : json_null());
+    return json;
+}
+
+static json_t *make_node(const struct ulp_forecast_lane *lane, const struct ulp_forecast_node *node)
+{
+    json_t *json = json_object(), *outputs = json_array();
+    ulp_json_set(&json, "index", json_integer((json_int_t)node->index));
+    ulp_json_set(&json, "name", ulp_json_text(node->name));
+    ulp_json_set(&json, "op", ulp_json_text(node->op));
+    ulp_json_set(&json, "verdict", json_string(ulp_forecast_verdict_name(node->verdict)));
+    ulp_json_set(&json, "born", json_boolean(node->born));
+    ulp_json_set(&json, "keep", json_boolean(node->keep));
+    for (size_t o = 0; o < node->output_count; o++)
+        ulp_json_append(&outputs, make_output(lane, node, &node->outputs[o]));
+    ulp_json_set(&json, "outputs", outputs);
+    return json;
+}
+
+static json_t *make_lane(const struct ulp_forecast_lane *lane)
+{
+    static const enum ulp_forecast_verdict verdicts[] = {ULP_FORECAST_OVERFLOWS, ULP_FORECAST_1_BIT,
+                                                         ULP_FORECAST_3_BITS, ULP_FORECAST_SAFE};
+    json_t *json = json_object(), *counts = json_object(), *nodes = json_array();
+    ulp_json_set(&json, "format", ulp_json_text(lane->name));
+    for (size_t v = 0; v < sizeof verdicts / sizeof *verdicts; v++)
+        ulp_json_set(&counts, ulp_forecast_verdict_name(verdicts[v]),
+                     json_integer((json_int_t)lane->counts[verdicts[v]]));
+    ulp_json_set(&json, "counts", counts);
+    ulp_json_set(&json, "born", json_integer((json_int_t)lane->born_count));
+    ulp_json_set(&json, "harmful", json_integer((json_int_t)lane->harmful_count));
+    ulp_json_set(&json, "computed", ulp_json_number(lane->computed));
+    for (size_t n = 0; n < lane->node_count; n++)
+        ulp_json_append(&nodes, make_node(lane, &lane->nodes[n]));
+    ulp_json_set(&json, "nodes", nodes);
+    return json;
+}
+
+static json_t *make_document(const struct ulp_forecast *forecast)
+{
+    json_t *root = json_object(), *samples = json_array(), *lanes = json_array();
+    ulp_json_set(&root, "schema", json_integer(SCHEMA_VERSION));
+    ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
+    ulp_json_set(&root, "model", ulp_json_text(forecast->model_path));
+    ulp_json_set(&root, "reference", ulp_json_text(forecast->reference));
+    for (size_t s = 0; s < forecast->sample_count; s++)
+        ulp_json_append(&samples, ulp_json_text(forecast->sample_names[s]));
+    ulp_json_set(&root, "samples", samples);
+    ulp_json_set(&root, "seconds", ulp_json_number(forecast->seconds));
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        ulp_json_append(&lanes, make_lane(&forecast->lanes[l]));
+    ulp_json_set(&root, "formats", lanes);
+    return root;
+}
+
+enum ulp_status ulp_forecast_write(const struct ulp_forecast *forecast, const char *folder,
+                                   struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    char path[4096];
+    enum ulp_status status = ulp_report_prepare(folder, error);
+    if (status != ULP_OK)
+        return status;
+    if (snprintf(path, sizeof path, "%s/overflow.json", folder) >= (int)sizeof path)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+    json_t *root = make_document(forecast);
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
+    struct ulp_text out;
+    json_decref(root);
+    status = text ? ulp_text_open(&out, path, error)
+                  : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+    if (status == ULP_OK) {
+        ulp_text_add(&out, "%s\n", text);
+        status = ulp_text_close(&out, true, error);
+    }
+    free(text);
+    return status;
+}

@@ -1,0 +1,227 @@
+/* The figures of a node's outputs: how large they are, what the format makes of them, and why they
+ * overflow. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/forecast/forecaster.h"
+#include "base/error.h"
+
+size_t ulp_forecast_nonfinite(const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                              size_t *first)
+{
+    size_t count = 0;
+    if (!ulp_element_is_float(value->element) || value->count != truth->count)
+        return 0;
+    for (size_t i = 0; i < value->count; i++) {
+        const double v = ulp_tensor_get(value, i), t = ulp_tensor_get(truth, i);
+        if ((isinf(v) && isfinite(t)) || (isnan(v) && !isnan(t)))
+            if (!count++)
+                *first = i;
+    }
+    return count;
+}
+
+bool ulp_forecast_is_near(const struct ulp_tensor *exact, const struct ulp_format *format)
+{
+    const double low = format->max_finite / 2, high = format->max_finite * 2;
+    for (size_t i = 0; i < exact->count; i++) {
+        const double size = fabs(ulp_tensor_get(exact, i));
+        if (size > low && size < high)
+            return true;
+    }
+    return false;
+}
+
+/* Those that round to more than the largest number, of a format that has nothing beyond it. */
+static size_t count_saturated(const struct ulp_tensor *exact, const struct ulp_format *format,
+                              size_t *first)
+{
+    struct ulp_format open = *format;
+    size_t count = 0;
+    open.overflow = ULP_OVERFLOW_INFINITY;
+    for (size_t i = 0; i < exact->count; i++)
+        if (isinf(ulp_format_round(&open, ULP_ROUND_NEAREST_EVEN, ulp_tensor_get(exact, i), 0, 0)))
+            if (!count++)
+                *first = i;
+    return count;
+}
+
+/* The bounds below which a magnitude is subnormal, and up to which it rounds to zero (to nearest;
+ * the tie goes to the even zero). */
+struct floors {
+    double normal, zero;
+};
+
+static struct floors find_floors(const struct ulp_format *format)
+{
+    const double normal = ldexp(1, format->emin);
+    return (struct floors){normal, format->subnormals ? ldexp(1, format->emin - format->precision)
+                                                      : normal};
+}
+
+static void add_range(struct ulp_forecast_output *output, const struct ulp_tensor *exact,
+                      const struct ulp_tensor *truth, size_t sample)
+{
+    const struct floors floors = find_floors(&output->format);
+    output->count += (double)truth->count;
+    for (size_t i = 0; i < truth->count; i++) {
+        double size = i < exact->count ? fabs(ulp_tensor_get(exact, i)) : INFINITY;
+        if (!isfinite(size))
+            size = fabs(ulp_tensor_get(truth, i));
+        if (!isfinite(size) || size == 0)
+            continue;
+        if (size > output->largest) {
+            output->largest = size;
+            if (!output->overflowed) {
+                output->sample = sample;
+                output->index = i;
+            }
+        }
+        if (output->smallest == 0 || size < output->smallest)
+            output->smallest = size;
+        output->zero += size <= floors.zero;
+        output->subnormal += size > floors.zero && size < floors.normal;
+    }
+}
+
+static enum ulp_forecast_verdict judge(const struct ulp_forecast_output *output)
+{
+    return output->overflowed > 0          ? ULP_FORECAST_OVERFLOWS
+           : !(output->headroom_bits >= 1) ? ULP_FORECAST_1_BIT
+           : !(output->headroom_bits >= 3) ? ULP_FORECAST_3_BITS
+                                           : ULP_FORECAST_SAFE;
+}
+
+/* ---- why ---- */
+
+struct reason {
+    enum ulp_forecast_cause cause;
+    int slot; /* of the culprit; -1: none */
+};
+
+static bool is_weight(const struct ulp_step *step, size_t i)
+{
+    return i < step->own_input_count && ulp_is_weight(&step->bound, i);
+}
+
+/* What the lane's reading made of input i. */
+static bool find_input_reason(const struct ulp_forecaster *forecaster,
+                              const struct ulp_forecast_view *view, size_t i, struct reason *out)
+{
+    const int slot = view->step->inputs[i];
+    const struct ulp_plan_slot *planned = &forecaster->forward.plan->main->slots[slot];
+    const struct ulp_tensor *truth =
+        planned->constant ? planned->constant : ulp_forecast_truth(forecaster, slot);
+    size_t first;
+    if (!ulp_forecast_nonfinite(view->rounded[i], truth, &first))
+        return false;
+    *out = (struct reason){planned->constant ? is_weight(view->step, i) ? ULP_FORECAST_WEIGHT
+                                                                        : ULP_FORECAST_CONSTANT
+                           : planned->given  ? ULP_FORECAST_INPUT
+                                             : ULP_FORECAST_UPSTREAM,
+                           slot};
+    return true;
+}
+
+/* An input of which some element has become zero. */
+static int find_zero(const struct ulp_forecaster *forecaster, const struct ulp_forecast_view *view)
+{
+    for (size_t i = 0; i < view->step->input_count; i++) {
+        const int slot = view->step->inputs[i];
+        const struct ulp_tensor *value = view->rounded[i];
+        if (!value || !ulp_element_is_float(value->element))
+            continue;
+        const struct ulp_plan_slot *planned = &forecaster->forward.plan->main->slots[slot];
+        const struct ulp_tensor *truth =
+            planned->constant ? planned->constant : ulp_forecast_truth(forecaster, slot);
+        for (size_t e = 0; e < value->count && value->count == truth->count; e++)
+            if (ulp_tensor_get(value, e) == 0 && ulp_tensor_get(truth, e) != 0)
+                return slot;
+    }
+    return -1;
+}
+
+/* What is read decides before what is computed: an infinite mask or weight, then an input. */
+static struct reason find_reason(const struct ulp_forecaster *forecaster,
+                                 const struct ulp_forecast_view *view, size_t o)
+{
+    struct reason found = {ULP_FORECAST_RESULT, -1}, reason;
+    size_t first;
+    bool any = false;
+    for (size_t i = 0; i < view->step->input_count; i++)
+        if (view->rounded[i] && find_input_reason(forecaster, view, i, &reason))
+            if (!any || reason.cause > found.cause) /* upstream is the last */
+                any = true, found = reason;
+    if (any)
+        return found;
+    const struct ulp_tensor *truth = ulp_forecast_truth(forecaster, view->step->outputs[o]);
+    if (ulp_forecast_nonfinite(&view->exact[o], truth, &first))
+        return (struct reason){ULP_FORECAST_ZERO, find_zero(forecaster, view)};
+    return found;
+}
+
+static enum ulp_status add_overflow(struct ulp_forecaster *forecaster,
+                                    struct ulp_forecast_output *output,
+                                    const struct ulp_forecast_view *view, size_t o, size_t count,
+                                    size_t first, bool *born, struct ulp_error *error)
+{
+    const struct reason reason = find_reason(forecaster, view, o);
+    *born |= reason.cause != ULP_FORECAST_UPSTREAM;
+    if (!output->overflowed) {
+        output->sample = forecaster->sample;
+        output->index = first;
+        output->cause = reason.cause;
+        if (reason.slot >= 0) {
+            const char *name = forecaster->forward.plan->main->slots[reason.slot].name;
+            output->culprit = ulp_arena_text(forecaster->forecast.memory, name, strlen(name));
+            if (!output->culprit)
+                return ulp_forecast_memory(error);
+        }
+    }
+    output->overflowed += (double)count;
+    return ULP_OK;
+}
+
+static enum ulp_status look_at_output(struct ulp_forecaster *forecaster,
+                                      struct ulp_forecast_output *output,
+                                      const struct ulp_forecast_view *view, size_t o, bool *born,
+                                      struct ulp_error *error)
+{
+    const struct ulp_tensor *truth = ulp_forecast_truth(forecaster, view->step->outputs[o]);
+    size_t first = 0;
+    enum ulp_status status = ULP_OK;
+    add_range(output, &view->exact[o], truth, forecaster->sample);
+    output->headroom_bits =
+        output->largest > 0 ? log2(output->format.max_finite / output->largest) : INFINITY;
+    const size_t count = output->format.overflow == ULP_OVERFLOW_SATURATE
+                             ? count_saturated(&view->exact[o], &output->format, &first)
+                             : ulp_forecast_nonfinite(&view->stored[o], truth, &first);
+    if (count)
+        status = add_overflow(forecaster, output, view, o, count, first, born, error);
+    output->verdict = judge(output);
+    return status;
+}
+
+enum ulp_status ulp_forecast_look(struct ulp_forecaster *forecaster, struct ulp_forecast_node *node,
+                                  const struct ulp_forecast_view *view, bool *born,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    size_t n = 0;
+    *born = false;
+    for (size_t o = 0; o < view->step->output_count && status == ULP_OK; o++) {
+        if (view->step->outputs[o] < 0 || !ulp_type_is_float(view->exact[o].type))
+            continue;
+        status = look_at_output(forecaster, &node->outputs[n++], view, o, born, error);
+        if (node->outputs[n - 1].verdict > node->verdict)
+            node->verdict = node->outputs[n - 1].verdict;
+    }
+    for (size_t i = 0; i < view->step->input_count; i++) {
+        struct reason reason;
+        node->reads_overflow |= view->rounded[i] &&
+                                find_input_reason(forecaster, view, i, &reason) &&
+                                reason.cause == ULP_FORECAST_UPSTREAM;
+    }
+    node->born |= *born;
+    return status;
+}

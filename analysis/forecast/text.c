@@ -1,0 +1,244 @@
+/* The forecast on the terminal: a verdict on each arithmetic, then the nodes it is about. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/forecast.h>
+
+#include "analysis/report/page.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+enum { LISTED = 12, NAMED = 3, KEEPS = 8 };
+
+static void add_node(const struct ulp_page *page, const struct ulp_forecast_node *node, int used)
+{
+    ulp_text_add(page->out, "node %zu ", node->index);
+    ulp_page_name(page, node->name, used + 13 + (int)strlen(node->op));
+    ulp_text_add(page->out, " (%s)", node->op);
+}
+
+static const struct ulp_forecast_node *find_node(const struct ulp_forecast_lane *lane,
+                                                 ptrdiff_t index)
+{
+    for (size_t n = 0; n < lane->node_count; n++)
+        if ((ptrdiff_t)lane->nodes[n].index == index)
+            return &lane->nodes[n];
+    return NULL;
+}
+
+/* The output that is worst, of those the one nearest to the format's largest. */
+static const struct ulp_forecast_output *find_worst(const struct ulp_forecast_node *node)
+{
+    const struct ulp_forecast_output *worst = NULL;
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_forecast_output *output = &node->outputs[o];
+        if (!worst || output->verdict > worst->verdict ||
+            (output->verdict == worst->verdict && output->headroom_bits < worst->headroom_bits))
+            worst = output;
+    }
+    return worst;
+}
+
+static const struct ulp_forecast_node *find_nearest(const struct ulp_forecast_lane *lane)
+{
+    const struct ulp_forecast_node *nearest = NULL;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_forecast_output *output = find_worst(&lane->nodes[n]);
+        if (output && (!nearest || output->headroom_bits < find_worst(nearest)->headroom_bits))
+            nearest = &lane->nodes[n];
+    }
+    return nearest;
+}
+
+/* ---- the verdict ---- */
+
+static bool can_be_typed(const char *name)
+{
+    struct ulp_text shown = {0};
+    ulp_text_show(&shown, "%s", name);
+    const bool same =
+        !shown.failed && *name && strcmp(shown.data, name) == 0 && !strpbrk(name, "'*?:#");
+    ulp_text_free(&shown);
+    return same;
+}
+
+/* " --keep 'NAME=fp32'" for each, by ranges of indexes when they are many. */
+static void add_keeps(struct ulp_text *out, const struct ulp_forecast_lane *lane)
+{
+    size_t listed = 0, first = 0, last = 0, left = lane->keep_count;
+    bool typed = lane->keep_count <= NAMED, open = false;
+    for (size_t n = 0; n < lane->node_count; n++)
+        typed &= !lane->nodes[n].keep || can_be_typed(lane->nodes[n].name);
+    for (size_t n = 0; n <= lane->node_count; n++) {
+        const struct ulp_forecast_node *node = n < lane->node_count ? &lane->nodes[n] : NULL;
+        if (typed && node && node->keep)
+            ulp_text_show(out, " --keep '%s=fp32'", node->name);
+        if (typed)
+            continue;
+        if (open && (!node || !node->keep || node->index != last + 1)) {
+            if (listed++ < KEEPS) {
+                ulp_text_add(out, last > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'",
+                             first, last);
+                left -= last - first + 1;
+            }
+            open = false;
+        }
+        if (node && node->keep) {
+            first = open ? first : node->index;
+            last = node->index;
+            open = true;
+        }
+    }
+    if (!typed && left)
+        ulp_text_add(out, " and %zu nodes more", left);
+}
+
+static void add_born(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
+{
+    const bool harmful = lane->harmful_count > 0;
+    const size_t count = harmful ? lane->harmful_count : lane->born_count;
+    size_t named = 0;
+    ulp_text_add(page->out, "overflows at %zu of %zu nodes%s: ", count, lane->node_count,
+                 harmful ? "" : ", without harm");
+    for (size_t n = 0; n < lane->node_count && named < NAMED; n++) {
+        const struct ulp_forecast_node *node = &lane->nodes[n];
+        const bool counts =
+            harmful ? node->effect == ULP_FORECAST_POISONS || node->effect == ULP_FORECAST_SPOILS
+                    : node->born;
+        if (node->born && counts)
+            ulp_text_show(page->out, "%s%s (%s)", named++ ? ", " : "", node->name, node->op);
+    }
+    ulp_text_add(page->out, count > named ? " and %zu more" : "", count - named);
+    if (harmful && lane->keep_count) {
+        ulp_text_add(page->out,
+                     "; keep %s in FP32:", lane->keep_count == 1 ? "it" : "them and their readers");
+        add_keeps(page->out, lane);
+    }
+}
+
+static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
+{
+    const struct ulp_forecast_node *nearest = find_nearest(lane);
+    ulp_text_add(page->out, "%s%s: ", lane->harmful_count ? page->red : "", lane->name);
+    if (lane->born_count) {
+        add_born(page, lane);
+    } else if (nearest) {
+        ulp_text_add(page->out, "nothing overflows at %zu nodes; ", lane->node_count);
+        ulp_text_show(page->out, "the nearest, %s (%s), is %.1f bits below the largest number",
+                      nearest->name, nearest->op, find_worst(nearest)->headroom_bits);
+    } else {
+        ulp_text_add(page->out, "no float is computed");
+    }
+    ulp_text_add(page->out, "%s\n", lane->harmful_count ? page->off : "");
+}
+
+/* ---- the table ---- */
+
+static void add_why(const struct ulp_page *page, const struct ulp_forecast *forecast,
+                    const struct ulp_forecast_lane *lane, const struct ulp_forecast_node *node)
+{
+    const struct ulp_forecast_output *output = find_worst(node);
+    const struct ulp_forecast_node *end = find_node(lane, node->effect_node);
+    ulp_text_add(page->out, "      by %s", ulp_forecast_cause_name(output->cause));
+    if (output->culprit) {
+        ulp_text_add(page->out, " ");
+        ulp_page_name(page, output->culprit, 60);
+    }
+    ulp_text_add(page->out, ", at element %zu", output->index);
+    if (forecast->sample_count > 1)
+        ulp_text_add(page->out, " of sample %zu", output->sample);
+    if (!node->born) {
+        ulp_text_add(page->out, "\n");
+        return;
+    }
+    ulp_text_add(page->out, "; %s", ulp_forecast_effect_name(node->effect));
+    if (end) {
+        ulp_text_add(page->out, "%s", node->effect == ULP_FORECAST_ABSORBED ? " by " : " at ");
+        add_node(page, end, 60);
+    }
+    ulp_text_add(page->out, "\n");
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const struct ulp_forecast_node *x = *(const struct ulp_forecast_node *const *)a,
+                                   *y = *(const struct ulp_forecast_node *const *)b;
+    const double p = find_worst(x)->headroom_bits, q = find_worst(y)->headroom_bits;
+    if (x->born != y->born)
+        return x->born ? -1 : 1;
+    if (p != q)
+        return p < q ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void add_row(const struct ulp_page *page, const struct ulp_forecast_node *node)
+{
+    const struct ulp_forecast_output *output = find_worst(node);
+    ulp_text_add(page->out, "  %-13s %9.1f  %9.2e  %9.2e  %6.2f %%  ",
+                 ulp_forecast_verdict_name(node->verdict), output->headroom_bits, output->largest,
+                 output->smallest,
+                 output->count > 0 ? 100 * (output->subnormal + output->zero) / output->count : 0);
+    add_node(page, node, 58);
+    ulp_text_add(page->out, "\n");
+}
+
+/* Those that are not safe: the births first, then the nearest. */
+static enum ulp_status add_table(const struct ulp_page *page, const struct ulp_forecast *forecast,
+                                 const struct ulp_forecast_lane *lane, struct ulp_error *error)
+{
+    size_t count = 0;
+    const struct ulp_forecast_node **rows = calloc(lane->node_count + 1, sizeof *rows);
+    if (!rows)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].verdict != ULP_FORECAST_SAFE)
+            rows[count++] = &lane->nodes[n];
+    qsort(rows, count, sizeof *rows, compare_nodes);
+    if (count)
+        ulp_text_add(page->out, "  %sverdict        headroom    largest   smallest     tiny  %s\n",
+                     page->dim, page->off);
+    for (size_t n = 0; n < count && n < LISTED; n++) {
+        add_row(page, rows[n]);
+        if (rows[n]->verdict == ULP_FORECAST_OVERFLOWS)
+            add_why(page, forecast, lane, rows[n]);
+    }
+    if (count > LISTED)
+        ulp_text_add(page->out, "  %s%zu more in overflow.json (--out FOLDER)%s\n", page->dim,
+                     count - LISTED, page->off);
+    free(rows);
+    return ULP_OK;
+}
+
+static enum ulp_status add_lane(const struct ulp_page *page, const struct ulp_forecast *forecast,
+                                const struct ulp_forecast_lane *lane, struct ulp_error *error)
+{
+    ulp_text_add(page->out,
+                 "\n%s%s%s: %zu of %zu nodes overflow, %zu are within 1 bit, %zu within 3 bits\n",
+                 page->bold, lane->name, page->off, lane->counts[ULP_FORECAST_OVERFLOWS],
+                 lane->node_count, lane->counts[ULP_FORECAST_1_BIT],
+                 lane->counts[ULP_FORECAST_3_BITS]);
+    return add_table(page, forecast, lane, error);
+}
+
+enum ulp_status ulp_forecast_summary(const struct ulp_forecast *forecast, int width, bool colour,
+                                     char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    enum ulp_status status = ULP_OK;
+    *out = NULL;
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        add_verdict(&page, &forecast->lanes[l]);
+    for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
+        status = add_lane(&page, forecast, &forecast->lanes[l], error);
+    if (status == ULP_OK && text.failed)
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
+    if (status == ULP_OK)
+        *out = text.data;
+    else
+        ulp_text_free(&text);
+    return status;
+}

@@ -1,0 +1,102 @@
+/* Exact differences: in doubles where that is certain, else by MPFR's subtraction into 53 bits. */
+#include "analysis/measure/difference.h"
+
+#include <float.h>
+#include <math.h>
+#include <mpfr.h>
+#include <string.h>
+
+#include "number/mpfr_record.h"
+#include "tensor/tensor.h"
+
+static bool is_plain(const struct ulp_tensor *tensor)
+{
+    return tensor->element != ULP_ELEMENT_WIDE;
+}
+
+/* Element i; a finite one of the reference beyond double (exp(800)) is the largest double, for it
+ * is no infinity. */
+static double read_finite(const struct ulp_tensor *tensor, size_t i)
+{
+    double x = ulp_tensor_get(tensor, i);
+    if (!isinf(x) || is_plain(tensor))
+        return x;
+    int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
+    return kind == MPFR_REGULAR_KIND || kind == -MPFR_REGULAR_KIND ? copysign(DBL_MAX, x) : x;
+}
+
+void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
+                   size_t count)
+{
+    count = count < ULP_METRICS_STRIP ? count : ULP_METRICS_STRIP;
+    const int limb_count = (tensor->precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
+    bool easy = is_plain(tensor) || limb_count <= 2;
+    if (is_plain(tensor)) {
+        if (tensor->element == ULP_ELEMENT_F32)
+            for (size_t i = 0; i < count; i++)
+                side->nearest[i] = (double)((const float *)tensor->data)[first + i];
+        else
+            for (size_t i = 0; i < count; i++)
+                side->nearest[i] = ulp_tensor_get(tensor, first + i);
+        memcpy(side->high, side->nearest, count * sizeof(double));
+        memset(side->middle, 0, count * sizeof(double));
+        memset(side->low, 0, count * sizeof(double));
+        memset(side->hard, 0, count * sizeof(int64_t));
+    } else if (limb_count <= 2) {
+        easy = ulp_metrics_code_find()->open_wide(
+            side, ulp_record_at_const(tensor->data, first, tensor->precision), limb_count, count);
+    } else {
+        memset(side->hard, -1, count * sizeof(int64_t));
+    }
+    for (size_t i = 0; i < count && !easy; i++)
+        if (side->hard[i]) {
+            side->nearest[i] = read_finite(tensor, first + i);
+            side->high[i] = side->middle[i] = side->low[i] = 0;
+        }
+}
+
+/* Value less base of one element, rounded once by MPFR. */
+static double subtract_exactly(const struct ulp_tensor *value, const struct ulp_tensor *base,
+                               size_t i)
+{
+    mp_limb_t limbs[3][1];
+    mpfr_t difference53, sides[2];
+    const struct ulp_tensor *tensors[2] = {value, base};
+    for (int side = 0; side < 2; side++) {
+        if (is_plain(tensors[side])) {
+            mpfr_custom_init_set(sides[side], MPFR_NAN_KIND, 0, 53, limbs[side]);
+            mpfr_set_d(sides[side], ulp_tensor_get(tensors[side], i), MPFR_RNDN);
+        } else {
+            ulp_record_open_const(sides[side],
+                                  ulp_record_at_const(tensors[side]->data, i,
+                                                      tensors[side]->precision),
+                                  tensors[side]->precision);
+        }
+    }
+    mpfr_custom_init_set(difference53, MPFR_NAN_KIND, 0, 53, limbs[2]);
+    mpfr_sub(difference53, sides[0], sides[1], MPFR_RNDN);
+    double difference = mpfr_get_d(difference53, MPFR_RNDN);
+    return isinf(difference) && mpfr_number_p(difference53) ? copysign(DBL_MAX, difference)
+                                                            : difference;
+}
+
+void ulp_difference_open(struct ulp_difference *strip, const struct ulp_tensor *value,
+                         const struct ulp_tensor *base, size_t first, size_t count)
+{
+    ulp_side_open(&strip->value, value, first, count);
+    ulp_side_open(&strip->base, base, first, count);
+    if (is_plain(value) && is_plain(base)) {
+        for (size_t i = 0; i < count; i++)
+            strip->difference[i] = strip->value.nearest[i] - strip->base.nearest[i];
+        return;
+    }
+    if (ulp_metrics_code_find()->subtract(strip->difference, strip->undecided, &strip->value,
+                                          &strip->base, count))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (strip->undecided[i])
+            strip->difference[i] =
+                isfinite(strip->value.nearest[i]) && isfinite(strip->base.nearest[i])
+                    ? subtract_exactly(value, base, first + i)
+                    : NAN;
+}

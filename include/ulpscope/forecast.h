@@ -1,0 +1,140 @@
+/* Forecasting overflow: what a format will do to a model, said from the reference's values alone.
+ *
+ * An audit (analysis.h) runs the arithmetic and reports what became of it. A forecast runs the
+ * reference, and looks at every node by itself: at the largest and smallest values of its outputs,
+ * and at what its own formulas and sums of products hold inside. Where a value comes within a
+ * factor of two of the format's largest number, that one node is also computed in the arithmetic
+ * itself, on the reference's values rounded to its storage, so that the verdict is exact there too.
+ *
+ * In the first lane of the plan is the reference (fp64 is enough: its errors are far below any
+ * border of a format); each other lane is an arithmetic to forecast. */
+#ifndef ULPSCOPE_FORECAST_H
+#define ULPSCOPE_FORECAST_H
+
+#include <ulpscope/analysis.h>
+
+/* In order of severity. Bits are log2 of the format's largest number over the largest magnitude. */
+enum ulp_forecast_verdict {
+    ULP_FORECAST_SAFE,      /* three bits and more */
+    ULP_FORECAST_3_BITS,    /* less than three bits below the largest number */
+    ULP_FORECAST_1_BIT,     /* less than one */
+    ULP_FORECAST_OVERFLOWS, /* some element does not fit */
+};
+/* "safe", "within 3 bits", "within 1 bit", "overflows". */
+ULP_API const char *ulp_forecast_verdict_name(enum ulp_forecast_verdict verdict);
+
+/* Why a value overflows, or comes near it. */
+enum ulp_forecast_cause {
+    ULP_FORECAST_RESULT,   /* the node's exact result is too large for its storage */
+    ULP_FORECAST_INPUT,    /* an input of the model is too large for the storage */
+    ULP_FORECAST_CONSTANT, /* a constant is (a mask), and the arithmetic lowers it to infinity */
+    ULP_FORECAST_WEIGHT,   /* the same of a weight of a product */
+    ULP_FORECAST_ZERO,     /* an input or a constant becomes zero, and is divided by or the like */
+    ULP_FORECAST_HIDDEN,   /* a value inside the operator is too large for what it is computed in */
+    ULP_FORECAST_SUM,      /* a partial sum is too large for the accumulator */
+    ULP_FORECAST_UPSTREAM, /* it only passes on an input whose values are too large */
+};
+/* "result", "input cast", "constant", "weight cast", "becomes zero", "hidden value", "partial sum",
+ * "upstream". */
+ULP_API const char *ulp_forecast_cause_name(enum ulp_forecast_cause cause);
+
+/* What becomes of an overflow. */
+enum ulp_forecast_effect {
+    ULP_FORECAST_NO_EFFECT, /* there is no overflow */
+    ULP_FORECAST_POISONS,   /* an output of the model is not finite because of it */
+    ULP_FORECAST_SPOILS,   /* results of a node are finite and wrong because of it (1 / Inf is 0) */
+    ULP_FORECAST_ABSORBED, /* the results that depend on it are right, as of a masked Softmax */
+    ULP_FORECAST_UNUSED,   /* nothing depends on it */
+};
+/* "none", "poisons outputs", "makes results wrong", "absorbed", "unused". */
+ULP_API const char *ulp_forecast_effect_name(enum ulp_forecast_effect effect);
+
+/* An output of a node over all samples. */
+struct ulp_forecast_output {
+    char *name;
+    struct ulp_format format; /* that it is stored in */
+    /* magnitudes of the exact results on what the node reads (of the reference's where these are
+     * not finite): the largest, and the smallest that is not zero; 0: all are zero */
+    double largest, smallest;
+    double count;           /* elements of all samples */
+    double subnormal, zero; /* those of them, not zero, below the format's normal numbers; and those
+                             * that round to zero */
+    double headroom_bits;   /* log2 of the largest number of the format over `largest`; infinite:
+                             * all are zero */
+    enum ulp_forecast_verdict verdict;
+    /* elements of all samples that are finite in the reference, and in the arithmetic, on the
+     * reference's values rounded, are not (in a format that saturates: are the largest number) */
+    double overflowed;
+    /* of an overflow, else of the largest value */
+    enum ulp_forecast_cause cause;
+    char *culprit;        /* the input, constant or value that cause names; NULL: it names none */
+    size_t sample, index; /* where: the sample and the element */
+};
+
+struct ulp_forecast_node {
+    size_t index; /* in the plan */
+    char *name, *op;
+    bool moves;          /* only moves elements, so it overflows by what it is given */
+    bool born;           /* overflows in some sample in which what it reads fits the format */
+    bool reads_overflow; /* what it reads does not fit, in some sample */
+    size_t output_count;
+    struct ulp_forecast_output *outputs;
+    enum ulp_forecast_verdict verdict; /* the worst of its outputs */
+    enum ulp_forecast_effect effect;   /* of its own overflow */
+    ptrdiff_t effect_node; /* of the plan: that makes results wrong or absorbs it; -1: none */
+    bool keep; /* one of those that would have to be kept in a format of FP32's range, so that no
+                * overflow does harm */
+};
+
+/* One arithmetic. */
+struct ulp_forecast_lane {
+    char *name;
+    struct ulp_arithmetic arithmetic;
+    size_t node_count;
+    struct ulp_forecast_node *nodes; /* those that were computed, in order */
+    size_t born_count;               /* nodes that are born */
+    size_t harmful_count;            /* those of them whose overflow is not absorbed or unused */
+    size_t counts[4];                /* of nodes, by verdict */
+    size_t keep_count;               /* nodes to keep */
+    double computed; /* share of nodes that had to be computed in the arithmetic, 0 to 1 */
+};
+
+struct ulp_forecast {
+    char *model_path, *reference;
+    size_t sample_count;
+    char **sample_names;
+    size_t lane_count;
+    struct ulp_forecast_lane *lanes;
+    double seconds;
+    struct ulp_arena *memory; /* private: holds the rest */
+};
+
+/* Create a forecaster for the plan, which must outlive it and have a reference and one arithmetic
+ * or more; add samples; finish. Charged to the model's budget; thread_count 0: all processors. One
+ * thread at a time may use it. Nodes inside If, Loop and Scan are seen as part of the node that
+ * owns them. */
+struct ulp_forecaster;
+ULP_API enum ulp_status ulp_forecaster_create(const struct ulp_plan *plan, int thread_count,
+                                              struct ulp_forecaster **out, struct ulp_error *error);
+ULP_API void ulp_forecaster_free(struct ulp_forecaster *forecaster);
+/* Run one sample; name is copied. Of the observers' functions only cancelled is called, and
+ * node_done with an event that has no values (progress). observer may be NULL. */
+ULP_API enum ulp_status ulp_forecaster_sample(struct ulp_forecaster *forecaster, const char *name,
+                                              const struct ulp_tensor_set *inputs,
+                                              const struct ulp_observer *observer,
+                                              struct ulp_error *error);
+/* The forecast over all samples. Free it with ulp_forecast_free; the forecaster takes no more
+ * samples. */
+ULP_API enum ulp_status ulp_forecaster_finish(struct ulp_forecaster *forecaster,
+                                              struct ulp_forecast *out, struct ulp_error *error);
+ULP_API void ulp_forecast_free(struct ulp_forecast *forecast);
+
+/* Write overflow.json into the folder (made when missing); doc/overflow.md has its schema. */
+ULP_API enum ulp_status ulp_forecast_write(const struct ulp_forecast *forecast, const char *folder,
+                                           struct ulp_error *error);
+/* The forecast as text, the verdict first. Free *out with free(). width and colour as in
+ * ulp_report_summary. */
+ULP_API enum ulp_status ulp_forecast_summary(const struct ulp_forecast *forecast, int width,
+                                             bool colour, char **out, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,128 @@
+/* Constants that change time and memory only: with any other values every result has the same
+ * bits. Constants that guard exactness stand where they are used, with their derivation.
+ *
+ * After each constant: what sets it. Where a bench set it, its name and the row, and the figure
+ * with this and with other values (`make bench`; a run of one binary after the other, the best of
+ * five). */
+#ifndef ULP_BASE_TUNING_H
+#define ULP_BASE_TUNING_H
+
+#include <stddef.h>
+
+/* ---- threads (base/thread.c) ---- */
+
+/* What handing over a piece of work costs, so what a piece should take. */
+#define ULP_TUNE_GRAIN_NANOSECONDS 20000
+/* A chunk is this part of what is left: chunks become shorter towards the end, and threads end
+ * together. */
+#define ULP_TUNE_CHUNK_SHARE 4
+/* From calling a thread that sleeps until it runs. A wait of about that is cheaper watched than
+ * slept. */
+#define ULP_TUNE_WAKE_SECONDS 50e-6
+/* Calling costs the caller, and starting and joining a thread, so long. Threads start when as much
+ * would have been saved. tinybert_1l with two threads: 0.50 ms without these three, 0.34 with
+ * them. */
+#define ULP_TUNE_CALL_SECONDS 10e-6
+#define ULP_TUNE_START_SECONDS 150e-6
+/* With fewer chunks, timing the first one would cost more than a call. */
+#define ULP_TUNE_WATCHED_CHUNKS_MIN 8
+
+/* ---- memory (base/alloc.c, budget.c, file.c) ---- */
+
+/* Arenas: the first block, for small graphs; all blocks but the first few. */
+#define ULP_TUNE_ARENA_FIRST_BYTES 768
+#define ULP_TUNE_ARENA_BLOCK_BYTES ((size_t)1 << 20)
+/* Freed blocks from here on are kept for the next tensors: malloc would give their pages back. */
+#define ULP_TUNE_KEPT_BYTES_MIN ((size_t)64 << 10)
+/* A text that goes to a file is written when it has grown to this. */
+#define ULP_TUNE_FLUSHED_BYTES ((size_t)64 << 10)
+
+/* ---- formulas over tensors (formula/) ---- */
+
+/* Elementwise rows are made this long from inner axes where they are shorter, up to the second,
+ * whose tables of positions stay in the first-level cache. */
+#define ULP_TUNE_ROW_MIN 32
+#define ULP_TUNE_ROW_JOINED 2048
+/* Rows that reduce side by side: fewer are computed one by one. */
+#define ULP_TUNE_TILE_ROWS_MIN 8
+/* Kept values of one instruction of a tile: some of them fit in the second-level cache. */
+#define ULP_TUNE_TILE_ELEMENTS 16384
+/* Rows of a tile: of neighbouring rows as many as a strip holds, this at least; of rows apart from
+ * one another at least the second and at most the third, whose cache lines stay in the first-level
+ * cache while their positions are walked. */
+#define ULP_TUNE_TILE_ROWS_ADJACENT 64
+#define ULP_TUNE_TILE_ROWS_APART 16
+#define ULP_TUNE_TILE_ROWS_APART_MAX 64
+/* Rows whose values are computed at a time. */
+#define ULP_TUNE_ROWS_AHEAD 64
+/* Windows that begin next to each other: shorter runs of them go one position of many rows after
+ * the other. */
+#define ULP_TUNE_WINDOW_RUN_MIN 12
+
+/* ---- scalar chains (kernels/chain/), by BLIS's names ---- */
+
+/* A panel of 32 columns of KC floats is 32 KiB: it stays in the first-level cache while the rows
+ * pass. MC rows of KC floats are 280 KiB, in the second-level cache; NC columns 512 KiB. */
+#define ULP_TUNE_KC 256
+#define ULP_TUNE_MC 280
+#define ULP_TUNE_NC 512
+/* What it costs to write an output that does not lie in runs, in products. */
+#define ULP_TUNE_SCATTERED_OUTPUT_PRODUCTS 48
+/* A product's blocks, for each thread at least; and its pieces when one side is packed once for
+ * all threads, so that one that is held up leaves some to the others. */
+#define ULP_TUNE_BLOCKS_PER_THREAD 4
+#define ULP_TUNE_PIECES_PER_THREAD 16
+/* A side is packed once for all threads when it fits the outer caches, and KC lines of it beside a
+ * block of the other side the second-level cache. */
+#define ULP_TUNE_SHARED_SIDE_BYTES ((size_t)8 << 20)
+#define ULP_TUNE_SHARED_SLICE_BYTES ((size_t)1 << 20)
+/* Panels of it in a piece of work. */
+#define ULP_TUNE_SHARED_PANELS 4
+/* Columns of a vector times a matrix that is not packed, at a time. */
+#define ULP_TUNE_UNPACKED_COLUMNS 1024
+
+/* ---- matrix units (kernels/unit/) ---- */
+
+/* Rows of an item of work: their planes stay in the second-level cache. */
+#define ULP_TUNE_UNIT_ROWS_MAX 64
+#define ULP_TUNE_UNIT_ROWS_BYTES ((size_t)512 << 10)
+/* Planes of several batches' columns together, and of one batch. */
+#define ULP_TUNE_UNIT_GROUP_BYTES ((size_t)1 << 20)
+#define ULP_TUNE_UNIT_COLUMNS_BYTES ((size_t)16 << 20)
+/* Slots of a panel used at a time: 24 KB, in the first-level cache. */
+#define ULP_TUNE_UNIT_TILE_SLOTS 128
+/* Items for each thread, so that threads end together, of so many panels at least. */
+#define ULP_TUNE_UNIT_ITEMS_PER_THREAD 16
+#define ULP_TUNE_UNIT_ITEM_PANELS_MIN 24
+/* Elements of a plane decoded at a time. */
+#define ULP_TUNE_UNIT_DECODED 1024
+
+/* ---- the reference's sums (kernels/digit/) ---- */
+
+/* What is packed together at a time, or of what all workers pack for themselves; and when all rows
+ * are few enough to use it at once, so that none is read again. */
+#define ULP_TUNE_DIGIT_SHARED_BYTES ((size_t)48 << 20)
+#define ULP_TUNE_DIGIT_FEW_ROWS_BYTES ((size_t)1 << 20)
+/* A worker's packed rows; row panels that share a column panel's way through the cache; a worker's
+ * packed columns where rows are shared, in so many blocks at least. */
+#define ULP_TUNE_DIGIT_ROW_BYTES ((size_t)2 << 20)
+#define ULP_TUNE_DIGIT_ROW_PANELS 4
+#define ULP_TUNE_DIGIT_OWN_BYTES ((size_t)1 << 20)
+#define ULP_TUNE_DIGIT_OWN_BLOCKS_MIN 8
+/* Elements that are packed for all lines of a panel in turn, so that the cache lines written stay
+ * near. */
+#define ULP_TUNE_DIGIT_PACK_RUN 32
+/* Digits of a weight are kept from call to call up to here; larger ones are packed at every call,
+ * in blocks that stay in the caches. */
+#define ULP_TUNE_DIGIT_FORM_BYTES_MAX ((size_t)256 << 20)
+
+/* ---- elsewhere ---- */
+
+/* Elements that a task of moving them takes. */
+#define ULP_TUNE_MOVE_GRAIN 32768
+/* Elements looked at for NaN and infinities in a task. */
+#define ULP_TUNE_SPECIAL_GRAIN 4096
+/* Elements of temporary cotangents at a time. */
+#define ULP_TUNE_REVERSE_ELEMENTS ((size_t)1 << 21)
+
+#endif

@@ -1,0 +1,67 @@
+/* ulpscope arith: explaining an arithmetic's name. */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+
+static const char documentation[] =
+    "Explain the name of an arithmetic: formats of storage, factors and accumulator, where it "
+    "rounds, the matrix unit. Without NAME: all presets."
+    "\vExamples:\n"
+    "  ulpscope arith fp16\n"
+    "  ulpscope arith tf32@a100\n"
+    "  ulpscope arith fp16-strict,order=pairwise\n\n"
+    "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
+    "The arithmetic 'model' uses exactly the types that the model declares, 'ort-cpu' what ONNX\n"
+    "Runtime's CPU provider makes of them: FP16 graphs in FP32.";
+
+/* --help ends with the parts, as the library lists them. */
+static char *add_parts(int key, const char *text, void *input)
+{
+    struct ulp_text out = {0};
+    char spelled[200];
+    const char *meaning;
+    (void)input;
+    if (key != ARGP_KEY_HELP_POST_DOC || !text)
+        return (char *)(uintptr_t)text;
+    ulp_text_add(&out, "%s\n\nParts are appended with commas:\n", text);
+    for (size_t i = 0; (meaning = ulp_arithmetic_part(i, spelled, sizeof spelled)); i++)
+        ulp_text_add(&out, "  %s\n      %s\n", spelled, meaning);
+    return out.failed ? (char *)(uintptr_t)text : out.data;
+}
+
+static void describe(const struct ulp_arithmetic *arithmetic)
+{
+    char text[4096];
+    struct ulp_unit_info unit;
+    ulp_arithmetic_describe(arithmetic, text, sizeof text);
+    fputs(text, stdout);
+    if (ulp_arithmetic_unit(arithmetic, &unit))
+        say(stdout, "  unit        %s: %d products a block, %d fraction bits; %s.\n", unit.name,
+            unit.block, unit.fraction_bits, unit.source);
+    putchar('\n');
+}
+
+int command_arith(int argc, char **argv)
+{
+    static const struct argp argp = {.args_doc = "[NAME...]",
+                                     .doc = documentation,
+                                     .help_filter = add_parts};
+    struct ulp_error error;
+    struct ulp_arithmetic arithmetic;
+    int first = argc;
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL) != 0)
+        return fail_memory();
+    for (int a = first; a < argc; a++) {
+        if (ulp_arithmetic_find(argv[a], &arithmetic, &error) != ULP_OK)
+            return fail(&error);
+        describe(&arithmetic);
+    }
+    if (first < argc)
+        return ULP_OK;
+    for (size_t i = 0; ulp_arithmetic_preset(i); i++)
+        if (ulp_arithmetic_find(ulp_arithmetic_preset(i), &arithmetic, &error) == ULP_OK)
+            describe(&arithmetic);
+    return ULP_OK;
+}

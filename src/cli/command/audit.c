@@ -1,0 +1,144 @@
+/* ulpscope audit: each shape, its report, the limits. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command/audit.h"
+
+static int check_limits(const struct audit_options *options, const struct ulp_audit *audit)
+{
+    struct ulp_error error;
+    int code = ULP_OK;
+    for (size_t i = 0; i < options->limit_count; i++) {
+        struct ulp_crossing_list crossings;
+        if (ulp_audit_check(audit, options->limits[i], options->allow_nonfinite_inputs, &crossings,
+                            &error) != ULP_OK)
+            return fail(&error);
+        for (size_t c = 0; c < crossings.count; c++) {
+            char *text = NULL;
+            if (ulp_crossing_text(&crossings.items[c], options->limits[i], &text, &error) == ULP_OK)
+                say(stdout, "limit crossed: %s: %s\n", options->limits[i], text);
+            free(text);
+        }
+        code = crossings.count ? ULP_ERROR_LIMIT : code;
+        free(crossings.items);
+    }
+    if (options->junit &&
+        ulp_report_junit(audit, options->limits, options->limit_count,
+                         options->allow_nonfinite_inputs, options->junit, &error) != ULP_OK)
+        return fail(&error);
+    return code;
+}
+
+static int report(const struct audit_options *options, const char *folder,
+                  const struct ulp_audit *audit)
+{
+    struct ulp_error error;
+    char *summary;
+    if (ulp_report_summary(audit, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                           &summary, &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)
+        return fail(&error);
+    if (folder)
+        say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", folder);
+    return check_limits(options, audit);
+}
+
+/* The n-th of several shapes has a folder of its own. */
+static enum ulp_status choose_folder(const struct audit_options *options, size_t n, char **out,
+                                     struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    *out = NULL;
+    if (!options->out)
+        return ULP_OK;
+    ulp_text_add(&text, "%s", options->out);
+    if (count_shapes(&options->common) > 1)
+        ulp_text_add(&text, "/shape-%zu", n + 1);
+    *out = text.data;
+    return text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ULP_OK;
+}
+
+/* The audit with the n-th shape; returns an exit code. */
+static int audit_shape(const struct audit_options *options, struct ulp_model *model,
+                       const struct lane_list *lanes, size_t n, struct shape_results *results)
+{
+    struct ulp_error error = {0};
+    struct sample_list samples = {0};
+    struct ulp_audit audit = {0};
+    char *shape = NULL, *folder = NULL;
+    enum ulp_status status = set_shapes(model, &options->common, n, &shape, &error);
+    if (status == ULP_OK)
+        status = choose_folder(options, n, &folder, &error);
+    if (status == ULP_OK && folder)
+        status = spare_inputs_of_report(folder, model, options->common.inputs,
+                                        options->common.input_count, &error);
+    if (status == ULP_OK)
+        status = read_samples(model, &options->common, &samples, &error);
+    if (status == ULP_OK) {
+        if (!options->common.quiet)
+            note_choices(model, &samples);
+        status = audit_samples(options, model, lanes, &samples, &audit, &error);
+    }
+    if (status == ULP_OK && options->common.shape_count)
+        say(stdout, "%sshape %s\n", n ? "\n" : "", shape);
+    if (status == ULP_OK && count_shapes(&options->common) > 1)
+        status = add_shape_result(results, shape, &audit, &error);
+    if (status != ULP_OK && count_shapes(&options->common) > 1)
+        ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
+    const int code = status == ULP_OK ? report(options, folder, &audit) : fail(&error);
+    ulp_audit_free(&audit);
+    free_samples(&samples);
+    free(shape);
+    free(folder);
+    return code;
+}
+
+static int run_audit(const struct audit_options *options)
+{
+    struct ulp_error error = {0};
+    struct lane_list lanes;
+    struct ulp_model *model = NULL;
+    struct shape_results results = {0};
+    enum ulp_status status = make_lanes(options->arithmetics, "fp16,tf32", &options->keep,
+                                        options->common.budget, &lanes, &error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], &error);
+    if (status == ULP_OK && options->certify)
+        status = ulp_certify_check(&lanes.arithmetics[0], &error);
+    if (status == ULP_OK && options->out)
+        status = ulp_report_prepare(options->out, &error);
+    if (status == ULP_OK)
+        status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
+    if (status == ULP_OK && options->junit)
+        status = spare_inputs(options->junit, model, options->common.inputs,
+                              options->common.input_count, &error);
+    int code = status == ULP_OK ? ULP_OK : fail(&error);
+    for (size_t n = 0;
+         n < count_shapes(&options->common) && (code == ULP_OK || code == ULP_ERROR_LIMIT); n++) {
+        const int one = audit_shape(options, model, &lanes, n, &results);
+        code = one == ULP_OK ? code : one;
+    }
+    if (code == ULP_OK || code == ULP_ERROR_LIMIT)
+        print_shape_results(&results, lanes.count - 1);
+    free_shape_results(&results);
+    ulp_model_free(model);
+    free_lanes(&lanes);
+    return code;
+}
+
+int command_audit(int argc, char **argv)
+{
+    struct audit_options options;
+    int code = parse_audit_options(argc, argv, &options);
+    if (code == ULP_OK)
+        code = run_audit(&options);
+    free_audit_options(&options);
+    return code;
+}

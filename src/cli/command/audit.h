@@ -1,0 +1,31 @@
+/* What the files of `ulpscope audit` share. */
+#ifndef ULP_CLI_COMMAND_AUDIT_H
+#define ULP_CLI_COMMAND_AUDIT_H
+
+#include "cli/command.h"
+
+struct audit_options {
+    struct common_options common;
+    struct keep_options keep;
+    const char *arithmetics, *reference, *out, *reference_model, *junit;
+    char **pairs; /* "NAME=ORIGINAL" */
+    size_t pair_count;
+    bool certify, schedules, allow_nonfinite_inputs, attribute;
+    const char *output; /* that is attributed; NULL: all */
+    const char *group;  /* shares by groups; NULL: no groups */
+    size_t verify;      /* so many of the largest, and random ones */
+    const char **limits;
+    size_t limit_count;
+};
+
+/* audit_options.c. Returns an exit code; usage errors do not return. */
+int parse_audit_options(int argc, char **argv, struct audit_options *out);
+void free_audit_options(struct audit_options *options);
+
+/* audit_samples.c: every sample through all lanes, and what else the options ask of the runs. The
+ * audit is freed also after a failure. */
+enum ulp_status audit_samples(const struct audit_options *options, const struct ulp_model *model,
+                              const struct lane_list *lanes, const struct sample_list *samples,
+                              struct ulp_audit *audit, struct ulp_error *error);
+
+#endif

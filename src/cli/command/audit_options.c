@@ -1,0 +1,150 @@
+/* The options of `ulpscope audit` and its --help. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command/audit.h"
+
+enum {
+    OPTION_FIRST = 511, /* beyond all letters */
+#define OPTION(NAME, ...) OPTION_##NAME,
+#include "cli/command/audit_option.def"
+#undef OPTION
+};
+
+static void add_limit(struct argp_state *state, struct audit_options *options, const char *limit)
+{
+    struct ulp_error error;
+    if (ulp_limit_check(limit, NULL, NULL, &error) != ULP_OK)
+        refuse(state, "--fail-above: %s", error.message);
+    const char **limits = realloc(options->limits, (options->limit_count + 1) * sizeof *limits);
+    if (!limits)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    options->limits = limits;
+    limits[options->limit_count++] = limit;
+}
+
+static void add_pair(struct argp_state *state, struct audit_options *options, char *text)
+{
+    if (!strchr(text, '=') || *text == '=' || !strrchr(text, '=')[1])
+        refuse(state, "--pair %s: expected NAME=ORIGINAL, two names of values", text);
+    char **pairs = realloc(options->pairs, (options->pair_count + 1) * sizeof *pairs);
+    if (!pairs)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    options->pairs = pairs;
+    pairs[options->pair_count++] = text;
+}
+
+static size_t read_count(struct argp_state *state, const char *text)
+{
+    char *end;
+    const long count = strtol(text, &end, 10);
+    if (end == text || *end || count < 1 || count > 1000)
+        refuse(state, "--verify %s: expected a number of nodes from 1 to 1000", text);
+    return (size_t)count;
+}
+
+static const char *read_group(struct argp_state *state, const char *text)
+{
+    struct ulp_error error;
+    if (ulp_audit_group_shares(NULL, text, &error) != ULP_OK)
+        refuse(state, "--group-by: %s", error.message);
+    return text;
+}
+
+/* What only some options together mean. */
+static void check_combinations(struct argp_state *state, const struct audit_options *options)
+{
+    if (options->schedules && (options->keep.rule_count || options->keep.plan))
+        refuse(state,
+               "--schedules takes one arithmetic for all nodes: leave out --keep and --plan");
+    if (options->junit && !options->limit_count)
+        refuse(state, "--junit writes the limits of --fail-above: give at least one");
+    if (options->junit && count_shapes(&options->common) > 1)
+        refuse(state, "--junit is of one audit: give one --shape of each input");
+    if (options->attribute && options->reference_model)
+        refuse(state, "--attribute is of the model's own reference: leave out "
+                      "--reference-model");
+    if ((options->output || options->verify || options->group) && !options->attribute)
+        refuse(state, "--output, --group-by and --verify are of --attribute: give it");
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct audit_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->keep;
+        return 0;
+    case ARGP_KEY_END: check_combinations(state, options); return 0;
+#define OPTION(NAME, letter, name, value, action, help) \
+    case ((letter) ? (letter) : OPTION_##NAME): action; \
+        return 0;
+#include "cli/command/audit_option.def"
+#undef OPTION
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Run MODEL in a reference and in other arithmetics side by side. For every node, report the "
+    "error that it introduces and the error of its inputs that it carries; say which node "
+    "overflows first, and which nodes to keep in FP32."
+    "\vWords of the report:\n"
+    "  introduced  what the node's own arithmetic adds to the exact result of its inputs\n"
+    "  carried     what exact arithmetic makes of the errors of its inputs; introduced + carried "
+    "=\n"
+    "              entire, the node's whole error\n"
+    "  single      the node's error on the reference's inputs\n"
+    "  diverged    an index, a decision, a branch or a shape differs from the reference's, here "
+    "or\n"
+    "              earlier; figures are then also given with the reference's decisions\n"
+    "  grew        the node's relative error divided by the largest of its inputs'\n\n"
+    "Examples:\n"
+    "  ulpscope audit model.onnx\n"
+    "      FP16 and TF32 as an H200 computes them, on one random input\n"
+    "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,bf16@a100 --out report/\n"
+    "      on your input, with report.json, layers.csv and summary.txt\n"
+    "  ulpscope audit model.onnx -i test_data_set_0 -i test_data_set_1 --certify\n"
+    "      two samples, and how many digits of the reference are correct\n"
+    "  ulpscope audit model.onnx --arith tf32 --schedules\n"
+    "      which layers depend on the kernel that a library picks, and how far A100 and H200 "
+    "differ\n"
+    "  ulpscope audit model.onnx --arith fp32,fp32,qdq=integer\n"
+    "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two first differ\n"
+    "  ulpscope audit model_fp16.onnx --reference-model model.onnx --arith model -i inputs.npz\n"
+    "      a converted graph compared with the FP32 model it was made from\n"
+    "  ulpscope audit model.onnx --arith fp16 --keep 'op:Softmax=fp32' --keep '#12-40=fp32'\n"
+    "      FP16 with some nodes in FP32, as a graph with Casts around them computes it\n"
+    "  ulpscope audit model.onnx --arith fp16 --attribute --output 'logits[0,2]-logits[0,5]'\n"
+    "      which nodes cause the error of a margin between two classes\n"
+    "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
+    "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB\n"
+    "  ulpscope audit model.onnx -a fp16,bf16 --fail-above fp16:logits:sqnr_db=40 --junit out.xml\n"
+    "      one output of one arithmetic, also as JUnit's XML";
+
+int parse_audit_options(int argc, char **argv, struct audit_options *out)
+{
+    static const struct argp_option list[] = {
+#define OPTION(NAME, letter, name, value, action, help) \
+    {name, (letter) ? (letter) : OPTION_##NAME, value, 0, help, 0},
+#include "cli/command/audit_option.def"
+#undef OPTION
+        {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {0}};
+    static const struct argp argp = {list,     parse_option, "MODEL.onnx", documentation,
+                                     children, NULL,         NULL};
+    *out = (struct audit_options){.reference = "mpfr:128"};
+    common_init(&out->common);
+    return parse_model_arguments(&argp, argc, argv, out, &out->common);
+}
+
+void free_audit_options(struct audit_options *options)
+{
+    common_free(&options->common);
+    free(options->keep.rules);
+    free(options->limits);
+    free(options->pairs);
+}

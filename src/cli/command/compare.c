@@ -1,0 +1,335 @@
+/* ulpscope compare: options, recordings, the comparison. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+enum { OPTION_REFERENCE = 512, OPTION_RECORDED_INPUTS, OPTION_TRIALS, OPTION_ITERATION };
+
+struct compare_options {
+    struct common_options common;
+    const char *arithmetics, *reference, *out, *recorded_inputs;
+    char **files;
+    size_t file_count, trials, iteration;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"arith", 'a', "LIST", 0,
+     "Arithmetics that the recordings may have been computed in, separated by commas (default fp32; "
+     "ulpscope arith explains them)", 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that serves as the truth (default mpfr:128)", 0},
+    {"recorded-inputs", OPTION_RECORDED_INPUTS, "PATH", 0,
+     "The inputs that the framework was given, in any kind of file that a recording may be. Arrays "
+     "among the recordings that have the name of a model input are taken as inputs too", 0},
+    {"iteration", OPTION_ITERATION, "N", 0,
+     "Which iteration to compare, of files with several (default 0, the first)", 0},
+    {"trials", OPTION_TRIALS, "N", 0,
+     "Number of slightly changed problems that each arithmetic is run on, to see how much its errors "
+     "vary (default 8; more are sharper and slower)", 0},
+    {"out", 'o', "FOLDER", 0, "Write compare.json into FOLDER", 0},
+    {0},
+};
+/* clang-format on */
+
+static void add_file(struct argp_state *state, struct compare_options *options, char *path)
+{
+    char **files = realloc(options->files, (options->file_count + 1) * sizeof *files);
+    if (!files)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    options->files = files;
+    files[options->file_count++] = path;
+}
+
+static size_t read_count(struct argp_state *state, const char *option, const char *text,
+                         int64_t least)
+{
+    int64_t count = 0;
+    if (!parse_integer(text, least, 10000, &count))
+        refuse(state, "%s %s: expected %lld to 10000", option, text, (long long)least);
+    return (size_t)count;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct compare_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
+    case 'o': options->out = argument; return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_RECORDED_INPUTS: options->recorded_inputs = argument; return 0;
+    case OPTION_TRIALS:
+        /* two give a first idea of how many directions errors have */
+        options->trials = read_count(state, "--trials", argument, 2);
+        return 0;
+    case OPTION_ITERATION:
+        options->iteration = read_count(state, "--iteration", argument, 0);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (!options->common.model)
+            return ARGP_ERR_UNKNOWN; /* the common parser's */
+        add_file(state, options, argument);
+        return 0;
+    case ARGP_KEY_END:
+        if (options->common.model && !options->file_count)
+            refuse(state, "no recording: give the paths of one or more after the model");
+        if (options->common.shape_count)
+            refuse(state, "--shape is for random inputs, which no other framework ran on");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Say whether an arithmetic explains the tensors that another framework recorded: whether their "
+    "errors are as small as that arithmetic's. If not, name the first tensor that it does not "
+    "explain, and the cause. A recording is an .npz, the .json of Polygraphy's --save-outputs, an "
+    "ONNX test_data_set folder or a folder of .npy files. It may hold any of the graph's tensors, "
+    "under their names, in any float type."
+    "\vExit code 1: something is not explained. doc/compare.md says what explained means.\n\n"
+    "Examples:\n"
+    "  ulpscope compare model.onnx -i inputs.npz trt.json --arith fp16\n"
+    "      is the engine's output what FP16 makes of these inputs?\n"
+    "  ulpscope compare model.onnx -i inputs.npz ort.npz trt.json --arith fp32,fp16 --out cmp/\n"
+    "      two frameworks compared with the truth and with each other; all figures in "
+    "compare.json\n"
+    "  ulpscope compare model.onnx -i inputs.npz app.npz --recorded-inputs app_inputs.npz\n"
+    "      an application: was its preprocessing right, and if not, what was wrong?\n"
+    "  ulpscope compare model.onnx -i in.npz dump/ --arith tf32 --trials 16\n"
+    "      inner tensors, one .npy each: which node is the first that computes something else?";
+
+struct comparing {
+    struct ulp_arithmetic *arithmetics;
+    struct ulp_model *model;
+    struct ulp_recording_list read;   /* every iteration */
+    struct ulp_recording *recordings; /* those that are compared; the list owns what they hold */
+    size_t recording_count;
+    struct ulp_tensor_set recorded_inputs, inputs;
+    struct ulp_comparison comparison;
+};
+
+/* Adds the recording of that iteration, which files without iterations have none but the first of,
+ * from each runner in the file. */
+static enum ulp_status read_recordings(const struct compare_options *options, struct comparing *c,
+                                       struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t f = 0; f < options->file_count && status == ULP_OK; f++) {
+        const size_t before = c->read.count;
+        bool any = false;
+        status = ulp_recording_read(options->files[f], c->model, options->common.budget, &c->read,
+                                    error);
+        for (size_t r = before; r < c->read.count; r++)
+            any |= c->read.items[r].iteration == options->iteration;
+        if (status == ULP_OK && !any)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: has no iteration %zu", options->files[f],
+                              options->iteration);
+    }
+    if (status != ULP_OK)
+        return status;
+    c->recordings = calloc(c->read.count + 1, sizeof *c->recordings);
+    if (!c->recordings)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t r = 0; r < c->read.count; r++)
+        if (c->read.items[r].iteration == options->iteration)
+            c->recordings[c->recording_count++] = c->read.items[r];
+    return ULP_OK;
+}
+
+/* Copies of the tensors that are inputs of the model. */
+static enum ulp_status add_inputs(const struct ulp_model *model, struct ulp_budget *budget,
+                                  const struct ulp_tensor_set *from, struct ulp_tensor_set *out,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < ulp_model_input_count(model) && status == ULP_OK; i++) {
+        const char *name = ulp_model_input(model, i).name;
+        const struct ulp_tensor *found = ulp_tensor_set_find(from, name);
+        struct ulp_tensor copy = {0};
+        if (!found || ulp_tensor_set_find(out, name))
+            continue;
+        status = ulp_tensor_copy(&copy, found, budget, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_set_add(out, name, &copy, error);
+        ulp_tensor_free(&copy);
+    }
+    return status;
+}
+
+/* --recorded-inputs: those of its arrays that are inputs of the model. */
+static enum ulp_status read_recorded_inputs(const struct compare_options *options,
+                                            struct comparing *c, struct ulp_error *error)
+{
+    struct ulp_recording_list list = {0};
+    struct ulp_tensor_set *out = &c->recorded_inputs;
+    if (!options->recorded_inputs)
+        return ULP_OK;
+    enum ulp_status status = ulp_recording_read(options->recorded_inputs, c->model,
+                                                options->common.budget, &list, error);
+    for (size_t r = 0; r < list.count && status == ULP_OK; r++)
+        if (list.items[r].iteration == options->iteration)
+            status =
+                add_inputs(c->model, options->common.budget, &list.items[r].tensors, out, error);
+    if (status == ULP_OK && !out->count)
+        status =
+            ulp_fail(error, ULP_ERROR_INPUT,
+                     "%s: none of its arrays of iteration %zu is named as an input of the "
+                     "model (the first is '%s')",
+                     options->recorded_inputs, options->iteration,
+                     ulp_model_input_count(c->model) ? ulp_model_input(c->model, 0).name : "none");
+    ulp_recording_list_free(&list);
+    return status;
+}
+
+/* Without --inputs: what was recorded as inputs. */
+static enum ulp_status take_recorded(const struct compare_options *options, struct comparing *c,
+                                     struct ulp_error *error)
+{
+    enum ulp_status status =
+        add_inputs(c->model, options->common.budget, &c->recorded_inputs, &c->inputs, error);
+    for (size_t r = 0; r < c->recording_count && status == ULP_OK; r++)
+        status = add_inputs(c->model, options->common.budget, &c->recordings[r].tensors, &c->inputs,
+                            error);
+    for (size_t i = 0; i < ulp_model_input_count(c->model) && status == ULP_OK; i++)
+        if (!ulp_tensor_set_find(&c->inputs, ulp_model_input(c->model, i).name))
+            status = ulp_fail(error, ULP_ERROR_USAGE,
+                              "which inputs did it run on? '%s' is not among the recordings: give "
+                              "--inputs",
+                              ulp_model_input(c->model, i).name);
+    return status;
+}
+
+static enum ulp_status read_inputs(const struct compare_options *options, struct comparing *c,
+                                   struct ulp_error *error)
+{
+    struct sample_list samples;
+    if (!options->common.input_count)
+        return take_recorded(options, c, error);
+    enum ulp_status status = read_samples(c->model, &options->common, &samples, error);
+    if (status != ULP_OK)
+        return status;
+    const size_t wanted = samples.count > 1 ? options->iteration : 0;
+    if (wanted < samples.count) {
+        c->inputs = samples.items[wanted].inputs;
+        samples.items[wanted].inputs = (struct ulp_tensor_set){0};
+    } else {
+        status =
+            ulp_fail(error, ULP_ERROR_INPUT, "--inputs hold %zu samples, none for iteration %zu",
+                     samples.count, options->iteration);
+    }
+    free_samples(&samples);
+    return status;
+}
+
+/* compare.json must be none of the files that are read. */
+static enum ulp_status spare_files(const struct compare_options *options,
+                                   const struct ulp_model *model, struct ulp_error *error)
+{
+    struct ulp_text path = {0};
+    char *recorded[] = {(char *)(uintptr_t)options->recorded_inputs};
+    ulp_text_add(&path, "%s/compare.json", options->out);
+    enum ulp_status status = path.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+                                         : spare_inputs(path.data, model, options->common.inputs,
+                                                        options->common.input_count, error);
+    if (status == ULP_OK)
+        status = spare_inputs(path.data, NULL, options->files, options->file_count, error);
+    if (status == ULP_OK && options->recorded_inputs)
+        status = spare_inputs(path.data, NULL, recorded, 1, error);
+    ulp_text_free(&path);
+    return status;
+}
+
+static void show_part(void *context, size_t part, size_t part_count)
+{
+    struct progress *progress = context;
+    progress->part = part;
+    progress->part_count = part_count;
+}
+
+static int report(const struct compare_options *options, const struct ulp_comparison *comparison)
+{
+    struct ulp_error error;
+    char *summary;
+    if (ulp_comparison_summary(comparison, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                               &summary, &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if (options->out && ulp_comparison_write(comparison, options->out, &error) != ULP_OK)
+        return fail(&error);
+    if (options->out)
+        say(stdout, "report: %s/compare.json\n", options->out);
+    for (size_t f = 0; f < comparison->file_count; f++)
+        if (!comparison->files[f].explained)
+            return ULP_ERROR_LIMIT;
+    return ULP_OK;
+}
+
+static enum ulp_status compare(const struct compare_options *options, struct comparing *c,
+                               struct ulp_error *error)
+{
+    struct progress progress;
+    struct ulp_compare_options compare_options = {.trials = options->trials,
+                                                  .run = {.thread_count = options->common.threads},
+                                                  .begins = show_part};
+    enum ulp_status status =
+        ulp_arithmetic_find(options->reference, &compare_options.reference, error);
+    if (status == ULP_OK)
+        status = parse_arithmetics(options->arithmetics, &c->arithmetics,
+                                   &compare_options.arithmetic_count, error);
+    if (status == ULP_OK && options->out)
+        status = ulp_report_prepare(options->out, error);
+    if (status == ULP_OK)
+        status = ulp_model_load(options->common.model, options->common.budget, &c->model, error);
+    if (status == ULP_OK)
+        status = read_recordings(options, c, error);
+    if (status == ULP_OK)
+        status = read_recorded_inputs(options, c, error);
+    if (status == ULP_OK)
+        status = read_inputs(options, c, error);
+    if (status == ULP_OK && options->out)
+        status = spare_files(options, c->model, error);
+    if (status != ULP_OK)
+        return status;
+    progress_init(&progress, options->common.quiet, 1);
+    const struct ulp_observer observer = progress_observer(&progress);
+    compare_options.arithmetics = c->arithmetics;
+    compare_options.progress = &observer;
+    compare_options.recorded_inputs = c->recorded_inputs.count ? &c->recorded_inputs : NULL;
+    status = ulp_compare_recordings(c->model, &c->inputs, c->recordings, c->recording_count,
+                                    &compare_options, &c->comparison, error);
+    progress_clear(&progress);
+    return status;
+}
+
+int command_compare(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp argp = {option_list,   parse_option, "MODEL.onnx RECORDING...",
+                                     documentation, children,     NULL,
+                                     NULL};
+    struct compare_options options = {.arithmetics = "fp32", .reference = "mpfr:128"};
+    struct comparing comparing = {0};
+    struct ulp_error error = {0};
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = compare(&options, &comparing, &error) == ULP_OK
+                   ? report(&options, &comparing.comparison)
+                   : fail(&error);
+    ulp_comparison_free(&comparing.comparison);
+    ulp_recording_list_free(&comparing.read);
+    free(comparing.recordings);
+    ulp_tensor_set_free(&comparing.recorded_inputs);
+    ulp_tensor_set_free(&comparing.inputs);
+    ulp_model_free(comparing.model);
+    free(comparing.arithmetics);
+    common_free(&options.common);
+    free(options.files);
+    return code;
+}

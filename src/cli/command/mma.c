@@ -1,0 +1,109 @@
+/* ulpscope mma: a matrix unit on raw bit patterns. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+struct mma_options {
+    char *words[3]; /* UNIT IN.npz OUT.npz */
+    int word_count;
+    int threads;
+    bool list;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"list", 'l', 0, 0, "List the units and the sources of their parameters", 0},
+    {"threads", 't', "N", 0, "Threads (default: all processors)", 0},
+    {0},
+};
+/* clang-format on */
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct mma_options *options = state->input;
+    int64_t threads;
+    switch (key) {
+    case 'l': options->list = true; return 0;
+    case 't':
+        if (!parse_integer(argument, 1, 1024, &threads))
+            refuse(state, "--threads %s: expected 1 to 1024", argument);
+        options->threads = (int)threads;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->word_count == 3)
+            refuse(state, "too many arguments: '%s'", argument);
+        options->words[options->word_count++] = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->list && options->word_count != 3)
+            refuse(state, "expected UNIT IN.npz OUT.npz, or --list");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Multiply raw bit patterns on a GPU's matrix unit: d = c + a b, T products. IN.npz holds a "
+    "[T,M,K], b [T,N,K] and c [T,M,N] (without c: zero) as unsigned integers as wide as the "
+    "formats; "
+    "for block-scaled units also scale_a [T,M,K/block] and scale_b [T,N,K/block]. OUT.npz gets d "
+    "[T,M,N], patterns of the accumulator's format. Where K is larger than the unit's block, "
+    "blocks "
+    "are added one after the other."
+    "\vExamples:\n"
+    "  ulpscope mma --list\n"
+    "  ulpscope mma h200.mma.f16.f32 in.npz out.npz\n"
+    "  ulpscope mma v100.mma.f16.f16 in.npz out.npz\n"
+    "In Python: np.savez('in.npz', a=a.astype(np.float16).view(np.uint16), b=..., "
+    "c=c.astype(np.float32).view(np.uint32))";
+
+static void list_units(void)
+{
+    struct ulp_unit_info unit;
+    size_t count = 0;
+    say(stdout, "%-26s %5s %8s  %s\n", "unit", "block", "fraction", "parameters");
+    for (; ulp_unit_info(count, &unit); count++)
+        say(stdout, "%-26s %5d %8d  %s\n", unit.name, unit.block, unit.fraction_bits, unit.source);
+    say(stdout, "%zu units\n", count);
+}
+
+static enum ulp_status run_mma(const struct mma_options *options, struct ulp_error *error)
+{
+    struct ulp_tensor_set in = {0}, out = {0};
+    struct ulp_tensor d = {0};
+    enum ulp_status status = spare_inputs(options->words[2], NULL, &options->words[1], 1, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
+    if (status == ULP_OK) {
+        status = ulp_unit_multiply(options->words[0], &in, options->threads, &d, error);
+        if (status == ULP_ERROR_INPUT)
+            ulp_fail_at(error, status, "%s", options->words[1]);
+    }
+    if (status == ULP_OK)
+        status = ulp_tensor_set_add(&out, "d", &d, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_write_npz(options->words[2], &out, error);
+    ulp_tensor_free(&d);
+    ulp_tensor_set_free(&in);
+    ulp_tensor_set_free(&out);
+    return status;
+}
+
+int command_mma(int argc, char **argv)
+{
+    static const struct argp argp = {option_list,   parse_option, "UNIT IN.npz OUT.npz\n--list",
+                                     documentation, NULL,         NULL,
+                                     NULL};
+    struct mma_options options = {0};
+    struct ulp_error error = {0};
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
+    if (options.list) {
+        list_units();
+        return ULP_OK;
+    }
+    return run_mma(&options, &error) == ULP_OK ? ULP_OK : fail(&error);
+}

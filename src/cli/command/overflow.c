@@ -1,0 +1,205 @@
+/* ulpscope overflow: options, samples, the forecast. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum { OPTION_REFERENCE = 512, OPTION_FAIL };
+
+struct overflow_options {
+    struct common_options common;
+    struct keep_options keep;
+    const char *formats, *reference, *out;
+    int fail_on; /* the least verdict that fails; 0: none */
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"format", 'f', "LIST", 0,
+     "Formats, or any arithmetics, separated by commas (default fp16; ulpscope arith explains them); "
+     "may be repeated. fp16-strict computes in FP16 inside operators, too", 0},
+    {"arith", 'a', "LIST", OPTION_ALIAS, 0, 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0,
+     "The arithmetic of the walk that the forecast is made from (default fp64)", 0},
+    {"fail-on", OPTION_FAIL, "WHAT", 0,
+     "Exit with code 1 when a node overflows (overflows), or comes within 1 bit (1bit) or 3 bits "
+     "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
+     "last two only", 0},
+    {"out", 'o', "FOLDER", 0, "Write overflow.json into FOLDER", 0},
+    {0},
+};
+/* clang-format on */
+
+static int read_limit(struct argp_state *state, const char *text)
+{
+    static const struct {
+        const char *name;
+        enum ulp_forecast_verdict verdict;
+    } limits[] = {{"overflows", ULP_FORECAST_OVERFLOWS},
+                  {"1bit", ULP_FORECAST_1_BIT},
+                  {"3bits", ULP_FORECAST_3_BITS}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (strcmp(text, limits[i].name) == 0)
+            return (int)limits[i].verdict;
+    refuse(state, "--fail-on %s: expected overflows, 1bit or 3bits", text);
+    return 0;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct overflow_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->keep;
+        return 0;
+    case ARGP_KEY_END:
+        if (count_shapes(&options->common) > 1)
+            refuse(state, "overflow runs one --shape of each input");
+        return 0;
+    case 'f':
+    case 'a': options->formats = add_arithmetics(state, &options->common, argument); return 0;
+    case 'o': options->out = argument; return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_FAIL: options->fail_on = read_limit(state, argument); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Say what will overflow in a format, from the values of an exact run alone: for every node how "
+    "far its values are below the format's largest number, which node overflows first and why, "
+    "what "
+    "becomes of it, and what to keep in FP32."
+    "\vWords of the report:\n"
+    "  headroom    log2 of the format's largest number over the largest magnitude\n"
+    "  tiny        share of elements below the format's normal numbers, or that become zero\n"
+    "  upstream    the node only passes on a value that did not fit before it\n"
+    "  absorbed    no result depends on the overflow, as a Softmax ignores a mask of -Inf\n\n"
+    "Examples:\n"
+    "  ulpscope overflow model.onnx -i inputs.npz\n"
+    "      FP16, as GPU kernels compute it: FP32 inside an operator\n"
+    "  ulpscope overflow model.onnx -i inputs.npz --format fp16,bf16,fp8-e4m3 --out report/\n"
+    "      three formats from one walk, all figures in report/overflow.json\n"
+    "  ulpscope overflow model.onnx -i in.npz --format fp16 --keep '/norm/Pow=fp32'\n"
+    "      what is left when a node is kept in FP32\n"
+    "  ulpscope overflow model.onnx -i in.npz --format fp16,constants=ieee --fail-on 1bit\n"
+    "      in CI: weights are rounded to infinity, as PyTorch's half() does";
+
+static enum ulp_status run_samples(const struct overflow_options *options,
+                                   const struct ulp_model *model, const struct lane_list *lanes,
+                                   const struct sample_list *samples, struct ulp_forecast *forecast,
+                                   struct ulp_error *error)
+{
+    const struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
+                                                  .keeps = lanes->keeps};
+    struct ulp_plan *plan = NULL;
+    struct ulp_forecaster *forecaster = NULL;
+    struct progress progress;
+    progress_init(&progress, options->common.quiet, samples->count);
+    const struct ulp_observer observer = progress_observer(&progress);
+    enum ulp_status status =
+        ulp_plan_create(model, lanes->arithmetics, lanes->count, &plan_options, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_forecaster_create(plan, options->common.threads, &forecaster, error);
+    for (size_t s = 0; s < samples->count && status == ULP_OK; s++, progress.part++) {
+        status = ulp_forecaster_sample(forecaster, samples->items[s].name,
+                                       &samples->items[s].inputs, &observer, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s", samples->items[s].name);
+    }
+    progress_clear(&progress);
+    if (status == ULP_OK)
+        status = ulp_forecaster_finish(forecaster, forecast, error);
+    ulp_forecaster_free(forecaster);
+    ulp_plan_free(plan);
+    return status;
+}
+
+/* --fail-on: is some node as bad as that? */
+static bool fails(const struct overflow_options *options, const struct ulp_forecast_lane *lane)
+{
+    if (options->fail_on == ULP_FORECAST_OVERFLOWS)
+        return lane->harmful_count > 0;
+    for (int verdict = options->fail_on; verdict && verdict <= ULP_FORECAST_OVERFLOWS; verdict++)
+        if (lane->counts[verdict])
+            return true;
+    return false;
+}
+
+static int report(const struct overflow_options *options, const struct ulp_forecast *forecast)
+{
+    struct ulp_error error;
+    char *summary;
+    if (ulp_forecast_summary(forecast, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                             &summary, &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if (options->out && ulp_forecast_write(forecast, options->out, &error) != ULP_OK)
+        return fail(&error);
+    if (options->out)
+        say(stdout, "report: %s/overflow.json\n", options->out);
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        if (fails(options, &forecast->lanes[l]))
+            return ULP_ERROR_LIMIT;
+    return ULP_OK;
+}
+
+static enum ulp_status run_overflow(const struct overflow_options *options,
+                                    struct ulp_forecast *forecast, struct ulp_error *error)
+{
+    struct lane_list lanes;
+    struct ulp_model *model = NULL;
+    struct sample_list samples = {0};
+    char *shape = NULL;
+    enum ulp_status status =
+        make_lanes(options->formats, "fp16", &options->keep, options->common.budget, &lanes, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], error);
+    if (status == ULP_OK && options->out)
+        status = ulp_report_prepare(options->out, error);
+    if (status == ULP_OK)
+        status = ulp_model_load(options->common.model, options->common.budget, &model, error);
+    if (status == ULP_OK)
+        status = set_shapes(model, &options->common, 0, &shape, error);
+    if (status == ULP_OK && options->out)
+        status = spare_inputs_of_report(options->out, model, options->common.inputs,
+                                        options->common.input_count, error);
+    if (status == ULP_OK)
+        status = read_samples(model, &options->common, &samples, error);
+    if (status == ULP_OK) {
+        if (!options->common.quiet)
+            note_choices(model, &samples);
+        status = run_samples(options, model, &lanes, &samples, forecast, error);
+    }
+    free(shape);
+    free_samples(&samples);
+    ulp_model_free(model);
+    free_lanes(&lanes);
+    return status;
+}
+
+int command_overflow(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
+    struct overflow_options options = {.reference = "fp64"};
+    struct ulp_forecast forecast = {0};
+    struct ulp_error error = {0};
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = run_overflow(&options, &forecast, &error) == ULP_OK ? report(&options, &forecast)
+                                                                   : fail(&error);
+    ulp_forecast_free(&forecast);
+    common_free(&options.common);
+    free(options.keep.rules);
+    return code;
+}

@@ -1,0 +1,329 @@
+/* ulpscope run: one arithmetic, its outputs and its timings. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+enum { OPTION_ALL = 512, OPTION_REPEAT, OPTION_TIMINGS };
+
+struct run_options {
+    struct common_options common;
+    struct keep_options keep;
+    const char *arithmetic, *outputs;
+    bool all_values, timings;
+    int repeat;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
+    {"outputs", 'o', "FILE", 0,
+     "Write the graph's outputs, keyed by name: FILE.npz, or FILE.json as Polygraphy's "
+     "--save-outputs", 0},
+    {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
+    {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr the time of loading, of planning, of every run "
+                                      "and of each operator", 0},
+    {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings. All runs give equal results", 0},
+    {0},
+};
+/* clang-format on */
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct run_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->keep;
+        return 0;
+    case 'a': options->arithmetic = add_arithmetics(state, &options->common, argument); return 0;
+    case 'o': options->outputs = argument; return 0;
+    case OPTION_ALL: options->all_values = true; return 0;
+    case OPTION_TIMINGS: options->timings = true; return 0;
+    case OPTION_REPEAT: {
+        int64_t count;
+        if (!parse_integer(argument, 1, 1000000, &count))
+            refuse(state, "--repeat %s: expected 1 to 1000000", argument);
+        options->repeat = (int)count;
+        return 0;
+    }
+    case ARGP_KEY_END:
+        if (count_shapes(&options->common) > 1)
+            refuse(state, "run takes one --shape of each input; audit takes several");
+        if (options->all_values && !options->outputs)
+            refuse(state, "--all-values needs --outputs FILE");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Run MODEL in one arithmetic and write its outputs. Values of formats that numpy has no type "
+    "for "
+    "are written as FP32, which is exact; values of mpfr:P as the nearest FP64."
+    "\vExamples:\n"
+    "  ulpscope run model.onnx --inputs inputs.npz --outputs out.npz\n"
+    "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
+    "  ulpscope run model.onnx --arith mpfr:256 --dim batch=2 --val-range -1,1 --seed 7";
+
+struct kept_values {
+    struct ulp_tensor_set *set;
+    struct ulp_budget *budget;
+};
+
+/* Keeps copies of every node's outputs; those of iteration k of a Loop or Scan, 0 being the first,
+ * as "name[k]". */
+static enum ulp_status keep_values(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    const struct kept_values *kept = context;
+    struct ulp_tensor_set *set = kept->set;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        const struct ulp_tensor *value = event->values[o].entire;
+        struct ulp_tensor copy = {0};
+        struct ulp_text name = {0};
+        ulp_text_add(&name, event->execution ? "%s[%zu]" : "%s", event->output_names[o],
+                     event->execution);
+        if (name.failed) {
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        } else if (!ulp_tensor_set_find(set, name.data)) {
+            status = ulp_tensor_copy(&copy, value, kept->budget, error);
+            if (status == ULP_OK)
+                status = ulp_tensor_set_add(set, name.data, &copy, error);
+        }
+        ulp_tensor_free(&copy);
+        ulp_text_free(&name);
+    }
+    return status;
+}
+
+static void print_outputs(const struct ulp_tensor_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct ulp_tensor *tensor = &set->items[i].tensor;
+        size_t shown = tensor->count < 4 ? tensor->count : 4;
+        say(stdout, "%s %s[", set->items[i].name, ulp_type_name(tensor->type));
+        for (int d = 0; d < tensor->rank; d++)
+            say(stdout, d ? ",%lld" : "%lld", (long long)tensor->dims[d]);
+        say(stdout, "] =");
+        for (size_t e = 0; e < shown; e++)
+            say(stdout, " %.9g", ulp_tensor_get(tensor, e));
+        say(stdout, "%s\n", tensor->count > shown ? " ..." : "");
+    }
+}
+
+/* Whether a file can be made there, asked before the run and not after it. */
+static enum ulp_status check_output(const char *path, struct ulp_error *error)
+{
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    enum ulp_status status = ULP_OK;
+    if (!folder)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "--outputs %s: is a folder, expected the name of a file", path);
+    else if (access(folder, W_OK | X_OK) != 0)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "--outputs %s: no file can be made in %s: %s",
+                          path, folder, strerror(errno));
+    free(folder);
+    return status;
+}
+
+static enum ulp_status write_values(const char *path, const struct ulp_tensor_set *values,
+                                    struct ulp_error *error)
+{
+    return ulp_text_ends(path, ".json") ? ulp_recording_write_json(path, "ulpscope", values, error)
+                                        : ulp_tensor_set_write_npz(path, values, error);
+}
+
+/* --timings: seconds of each phase, and of each kind of operator over all runs. */
+struct timings {
+    double begun, loaded, planned;
+    struct operator_time {
+        char name[48];
+        double seconds;
+        size_t count;
+    } * operators;
+    size_t operator_count;
+};
+
+static enum ulp_status add_time(void *context, const struct ulp_event *event,
+                                struct ulp_error *error)
+{
+    struct timings *timings = context;
+    size_t i = 0;
+    while (i < timings->operator_count && strncmp(timings->operators[i].name, event->op,
+                                                  sizeof timings->operators[i].name - 1) != 0)
+        i++;
+    if (i == timings->operator_count) {
+        struct operator_time *grown = realloc(timings->operators, (i + 1) * sizeof *grown);
+        if (!grown)
+            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        timings->operators = grown;
+        grown[i] = (struct operator_time){0};
+        snprintf(grown[i].name, sizeof grown[i].name, "%s", event->op);
+        timings->operator_count++;
+    }
+    timings->operators[i].seconds += event->seconds;
+    timings->operators[i].count++;
+    return ULP_OK;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = ((const struct operator_time *)a)->seconds,
+           y = ((const struct operator_time *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+static void print_operators(struct timings *timings, int repeat)
+{
+    qsort(timings->operators, timings->operator_count, sizeof *timings->operators, compare_times);
+    for (size_t i = 0; i < timings->operator_count; i++)
+        say(stderr, "  %-28s %6zu nodes %10.6f s\n", timings->operators[i].name,
+            timings->operators[i].count / (size_t)repeat, timings->operators[i].seconds / repeat);
+}
+
+/* The run, as often as asked; what an earlier one gave is dropped. */
+static enum ulp_status run_repeatedly(const struct run_options *options,
+                                      const struct ulp_plan *plan,
+                                      const struct ulp_tensor_set *inputs,
+                                      struct ulp_tensor_set *outputs, struct ulp_tensor_set *values,
+                                      struct timings *timings, struct ulp_run_cost *cost,
+                                      struct ulp_error *error)
+{
+    struct ulp_run_options run = {.thread_count = options->common.threads};
+    struct kept_values kept = {values, options->common.budget};
+    enum ulp_status status = ULP_OK;
+    if (options->timings)
+        say(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun,
+            timings->planned - timings->loaded);
+    for (int i = 0; i < options->repeat && status == ULP_OK; i++) {
+        struct progress progress;
+        struct ulp_observer observers[3] = {progress_observer(&progress)};
+        size_t observer_count = 1;
+        if (options->all_values)
+            observers[observer_count++] =
+                (struct ulp_observer){.context = &kept, .node_done = keep_values};
+        if (options->timings)
+            observers[observer_count++] =
+                (struct ulp_observer){.context = timings, .node_done = add_time};
+        ulp_tensor_set_free(outputs);
+        ulp_tensor_set_free(values);
+        progress_init(&progress, options->common.quiet, 1);
+        status = ulp_plan_run(plan, inputs, &run, observers, observer_count, outputs, cost, error);
+        progress_clear(&progress);
+        if (status == ULP_OK && options->timings)
+            say(stderr, "run %.6f s\n", cost->seconds);
+    }
+    if (status == ULP_OK && options->timings)
+        print_operators(timings, options->repeat);
+    return status;
+}
+
+/* Where a graph with these nodes kept would have its Casts. */
+static enum ulp_status note_borders(const struct ulp_plan *plan, struct ulp_error *error)
+{
+    struct ulp_border *borders;
+    size_t count;
+    enum ulp_status status = ulp_plan_borders(plan, 0, &borders, &count, error);
+    for (size_t b = 0; b < count && status == ULP_OK; b++)
+        say(stderr, "ulpscope: border: %s, %s to %s\n", borders[b].value, borders[b].from->name,
+            borders[b].to->name);
+    ulp_borders_free(borders);
+    return status;
+}
+
+static enum ulp_status run_model(const struct run_options *options, struct ulp_error *error)
+{
+    struct lane_list lanes;
+    struct ulp_model *model = NULL;
+    struct ulp_plan *plan = NULL;
+    struct sample_list samples = {0};
+    struct ulp_tensor_set outputs = {0}, values = {0};
+    struct ulp_run_cost cost = {0};
+    char *shape = NULL;
+    struct timings timings = {.begun = ulp_seconds_now()};
+    enum ulp_status status = make_lanes(options->arithmetic, "fp32", &options->keep,
+                                        options->common.budget, &lanes, error);
+    if (status == ULP_OK && lanes.count != 2)
+        status = ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
+                          lanes.count - 1);
+    if (status == ULP_OK && options->outputs)
+        status = check_output(options->outputs, error);
+    if (status == ULP_OK)
+        status = ulp_model_load(options->common.model, options->common.budget, &model, error);
+    if (status == ULP_OK)
+        status = set_shapes(model, &options->common, 0, &shape, error);
+    timings.loaded = ulp_seconds_now();
+    if (status == ULP_OK && options->outputs)
+        status = spare_inputs(options->outputs, model, options->common.inputs,
+                              options->common.input_count, error);
+    if (status == ULP_OK)
+        status = read_samples(model, &options->common, &samples, error);
+    if (status == ULP_OK && samples.count > 1)
+        status =
+            ulp_fail(error, ULP_ERROR_USAGE, "run takes one sample; %zu were given", samples.count);
+    if (status == ULP_OK) {
+        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
+                                                .keeps = &lanes.keeps[1]};
+        status = ulp_plan_create(model, &lanes.arithmetics[1], 1, &plan_options, &plan, error);
+    }
+    timings.planned = ulp_seconds_now();
+    if (status == ULP_OK)
+        status = run_repeatedly(options, plan, &samples.items[0].inputs, &outputs, &values,
+                                &timings, &cost, error);
+    for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)
+        if (!ulp_tensor_set_find(&values, outputs.items[i].name))
+            status =
+                ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
+    if (status == ULP_OK && options->outputs)
+        status = write_values(options->outputs, options->all_values ? &values : &outputs, error);
+    if (status == ULP_OK && !options->outputs)
+        print_outputs(&outputs);
+    if (status == ULP_OK && !options->common.quiet)
+        status = note_borders(plan, error);
+    if (status == ULP_OK && !options->common.quiet)
+        say(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors, %.1f in all%s%s\n",
+            options->common.model, ulp_plan_lane_name(plan, 0), cost.seconds,
+            (double)cost.peak_bytes / 0x1p20,
+            (double)ulp_budget_peak(options->common.budget) / 0x1p20,
+            options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
+    free(shape);
+    free(timings.operators);
+    ulp_tensor_set_free(&values);
+    ulp_tensor_set_free(&outputs);
+    ulp_plan_free(plan);
+    free_samples(&samples);
+    ulp_model_free(model);
+    free_lanes(&lanes);
+    return status;
+}
+
+int command_run(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
+    struct run_options options = {.repeat = 1};
+    struct ulp_error error = {0};
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK && run_model(&options, &error) != ULP_OK)
+        code = fail(&error);
+    common_free(&options.common);
+    free(options.keep.rules);
+    return code;
+}

@@ -1,0 +1,331 @@
+/* Options that every model-running command takes, and small helpers. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE };
+
+/* clang-format off */
+static const struct argp_option options[] = {
+    {"inputs", 'i', "PATH", 0,
+     "One sample of inputs: an .npz with one array for each input name, an ONNX test_data_set_N "
+     "folder, a folder of such folders, or the .json of Polygraphy's --save-inputs. May be repeated "
+     "for several samples. Without it: one random sample",
+     1},
+    {"dim", OPTION_DIM, "NAME=VALUE", 0,
+     "Size of a symbolic dimension in random inputs (default 1); may be repeated", 1},
+    {"shape", OPTION_SHAPE, "NAME=1x77", 0,
+     "Shape of input NAME in random inputs, even where the model declares another. Repeated for one "
+     "NAME, audit runs every shape separately and names the worst", 1},
+    {"val-range", OPTION_RANGE, "[NAME=]LOW,HIGH", 0,
+     "Range of random inputs, or of input NAME (default 0,1; for integers that index a table, the "
+     "size of the table). May be repeated", 1},
+    {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
+    {"threads", 't', "N", 0, "Number of threads (default: all processors). Results do not depend on it", 2},
+    {"max-memory", OPTION_MEMORY, "BYTES", 0,
+     "Stop with exit code 5 when the model, its inputs, the plan and the run together would need "
+     "more; suffixes K, M and G are understood",
+     2},
+    {"quiet", 'q', 0, 0, "Print no progress and no notes on stderr", 2},
+    {0},
+};
+/* clang-format on */
+
+void common_init(struct common_options *common)
+{
+    *common = (struct common_options){0};
+}
+
+void common_free(struct common_options *common)
+{
+    for (size_t i = 0; i < common->dim_count; i++)
+        free((void *)(uintptr_t)common->dims[i].name); /* add_dim's copies */
+    for (size_t i = 0; i < common->range_count; i++)
+        free((void *)(uintptr_t)common->ranges[i].name); /* set_range's copies */
+    for (size_t i = 0; i < common->shape_count; i++)
+        free(common->shapes[i].name);
+    free(common->ranges);
+    free(common->shapes);
+    free(common->arithmetics);
+    free(common->inputs);
+    free(common->dims);
+    ulp_budget_free(common->budget);
+}
+
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
+{
+    /* argp itself ends the program for anything but lack of memory */
+    return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? ULP_OK : fail_memory();
+}
+
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
+                          struct common_options *common)
+{
+    struct ulp_error error;
+    int code = parse_arguments(argp, argc, argv, input);
+    if (code == ULP_OK &&
+        ulp_budget_create(common->max_memory_bytes, &common->budget, &error) != ULP_OK)
+        code = fail(&error);
+    return code;
+}
+
+bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    *out = value;
+    return errno == 0 && end != text && *end == '\0' && value >= low && value <= high;
+}
+
+static void add_dim(struct argp_state *state, struct common_options *common, const char *text)
+{
+    const char *equals = strrchr(text, '=');
+    int64_t value = 0;
+    if (!equals || equals == text || !parse_integer(equals + 1, 0, INT64_MAX, &value))
+        refuse(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2", text);
+    struct ulp_dim_value *dims = realloc(common->dims, (common->dim_count + 1) * sizeof *dims);
+    char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
+    if (!dims || !name)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    common->dims = dims;
+    dims[common->dim_count++] = (struct ulp_dim_value){name, value};
+}
+
+static void add_input(struct argp_state *state, struct common_options *common, char *path)
+{
+    char **inputs = realloc(common->inputs, (common->input_count + 1) * sizeof *inputs);
+    if (!inputs)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    common->inputs = inputs;
+    inputs[common->input_count++] = path;
+}
+
+static void add_range(struct argp_state *state, struct common_options *common, const char *text)
+{
+    const char *equals = strrchr(text, '=');
+    struct ulp_input_range range = {NULL, 0, 0};
+    char *end;
+    const char *first = equals ? equals + 1 : text;
+    range.low = strtod(first, &end);
+    bool good = end != first && *end == ',' && equals != text;
+    const char *second = good ? end + 1 : text;
+    range.high = strtod(second, &end);
+    if (!good || end == second || *end || !isfinite(range.low) || !isfinite(range.high) ||
+        range.low > range.high)
+        refuse(state,
+               "--val-range %s: expected LOW,HIGH or NAME=LOW,HIGH with LOW <= HIGH, such as -1,1",
+               text);
+    struct ulp_input_range *ranges =
+        realloc(common->ranges, (common->range_count + 1) * sizeof *ranges);
+    char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
+    if (!ranges || (equals && !name))
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    common->ranges = ranges;
+    range.name = name;
+    ranges[common->range_count++] = range;
+}
+
+static void add_shape(struct argp_state *state, struct common_options *common, const char *text)
+{
+    const char *equals = strrchr(text, '=');
+    struct input_shape shape = {0};
+    bool good = equals && equals != text;
+    const char *at = good ? equals + 1 : "";
+    if (good && strcmp(at, "scalar") == 0)
+        at = "";
+    while (good && *at) {
+        char *end;
+        errno = 0;
+        const long long size = strtoll(at, &end, 10);
+        good = shape.rank < ULP_RANK_MAX && *at >= '0' && *at <= '9' && errno == 0 &&
+               (!*end || (*end == 'x' && end[1]));
+        if (good)
+            shape.dims[shape.rank++] = size;
+        at = *end == 'x' ? end + 1 : end;
+    }
+    if (!good || !equals[1])
+        refuse(state, "--shape %s: expected NAME=SIZExSIZE..., such as tokens=1x77", text);
+    struct input_shape *shapes =
+        realloc(common->shapes, (common->shape_count + 1) * sizeof *shapes);
+    shape.name = strndup(text, (size_t)(equals - text));
+    if (!shapes || !shape.name)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    common->shapes = shapes;
+    shapes[common->shape_count++] = shape;
+}
+
+static void set_memory(struct argp_state *state, struct common_options *common, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    const char *units = "KMGT", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (unit) {
+        value = ldexp(value, 10 * (int)(unit - units + 1));
+        end++;
+    }
+    if (end == text || *end || !(value >= 1 && value < 0x1p62))
+        refuse(state, "--max-memory %s: expected a number of bytes, such as 2G", text);
+    common->max_memory_bytes = (size_t)value;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct common_options *common = state->input;
+    int64_t value = 0;
+    switch (key) {
+    case 'i': add_input(state, common, argument); return 0;
+    case OPTION_DIM: add_dim(state, common, argument); return 0;
+    case OPTION_SHAPE: add_shape(state, common, argument); return 0;
+    case OPTION_RANGE: add_range(state, common, argument); return 0;
+    case OPTION_SEED:
+        if (!parse_integer(argument, 0, INT64_MAX, &value))
+            refuse(state, "--seed %s: expected a whole number", argument);
+        common->seed = (uint64_t)value;
+        return 0;
+    case 't':
+        if (!parse_integer(argument, 1, 1024, &value))
+            refuse(state, "--threads %s: expected 1 to 1024", argument);
+        common->threads = (int)value;
+        return 0;
+    case OPTION_MEMORY: set_memory(state, common, argument); return 0;
+    case 'q': common->quiet = true; return 0;
+    case ARGP_KEY_ARG:
+        if (common->model)
+            refuse(state, "one model at a time: '%s' is a second", argument);
+        common->model = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (!common->model)
+            refuse(state, "which model? Give the path of an .onnx file");
+        if ((common->dim_count || common->shape_count) && common->input_count)
+            refuse(state, "%s is for random inputs; with --inputs the arrays have the dimensions",
+                   common->dim_count ? "--dim" : "--shape");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const char *add_arithmetics(struct argp_state *state, struct common_options *common,
+                            const char *argument)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s%s%s", common->arithmetics ? common->arithmetics : "",
+                 common->arithmetics ? "," : "", argument);
+    if (text.failed)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    free(common->arithmetics);
+    return common->arithmetics = text.data;
+}
+
+const struct argp common_argp = {.options = options, .parser = parse_option};
+
+int fail(const struct ulp_error *error)
+{
+    fputs("ulpscope: ", stderr);
+    fputs(error->message, stderr);
+    fputs("\n", stderr);
+    return (int)error->status;
+}
+
+int fail_memory(void)
+{
+    fputs("ulpscope: out of memory\n", stderr);
+    return ULP_ERROR_MEMORY;
+}
+
+bool use_colour(int descriptor)
+{
+    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(descriptor) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
+}
+
+int terminal_width(int descriptor)
+{
+    struct winsize size;
+    if (!isatty(descriptor))
+        return 0;
+    if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return 100;
+    return size.ws_col < 60 ? 60 : size.ws_col;
+}
+
+/* The longest run of comma-separated words from `text` that is one arithmetic's name: a BASE, then
+ * PARTs. */
+static size_t find_name_end(const char *text, struct ulp_arithmetic *arithmetic)
+{
+    size_t best = 0;
+    for (size_t end = strcspn(text, ",");; end += 1 + strcspn(text + end + 1, ",")) {
+        char name[1024]; /* more than all parts together take */
+        struct ulp_error ignored;
+        struct ulp_arithmetic found;
+        snprintf(name, sizeof name, "%.*s", (int)end, text);
+        if (end < sizeof name && ulp_arithmetic_find(name, &found, &ignored) == ULP_OK) {
+            best = end;
+            *arithmetic = found;
+        }
+        if (!text[end])
+            return best;
+    }
+}
+
+/* Why the first word of the list is no arithmetic; one with '=' was meant as a part of the
+ * arithmetic before it. */
+static enum ulp_status explain_word(const struct ulp_arithmetic *before, const char *list,
+                                    struct ulp_error *error)
+{
+    struct ulp_text name = {0};
+    struct ulp_arithmetic ignored;
+    int length = (int)strcspn(list, ",");
+    bool part = before && memchr(list, '=', (size_t)length);
+    ulp_text_add(&name, "%s%s%.*s", part ? before->name : "", part ? "," : "", length, list);
+    enum ulp_status status = name.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+                                         : ulp_arithmetic_find(name.data, &ignored, error);
+    ulp_text_free(&name);
+    return status == ULP_OK
+               ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list)
+               : status;
+}
+
+enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
+                                  struct ulp_error *error)
+{
+    *out = NULL;
+    *count = 0;
+    while (*list) {
+        struct ulp_arithmetic arithmetic;
+        size_t length = find_name_end(list, &arithmetic);
+        enum ulp_status status =
+            length ? ULP_OK : explain_word(*count ? &(*out)[*count - 1] : NULL, list, error);
+        for (size_t i = 0; i < *count && status == ULP_OK; i++)
+            if (strcmp((*out)[i].name, arithmetic.name) == 0)
+                status = ulp_fail(error, ULP_ERROR_USAGE, "arithmetic %s is listed twice",
+                                  arithmetic.name);
+        if (status != ULP_OK) {
+            free(*out);
+            *out = NULL;
+            return status;
+        }
+        struct ulp_arithmetic *grown = realloc(*out, (*count + 1) * sizeof *grown);
+        if (!grown) {
+            free(*out);
+            *out = NULL;
+            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        }
+        *out = grown;
+        grown[(*count)++] = arithmetic;
+        list += length + (list[length] == ',');
+    }
+    return *count ? ULP_OK
+                  : ulp_fail(error, ULP_ERROR_USAGE,
+                             "no arithmetic was given: try fp16,tf32 (ulpscope arith lists them)");
+}

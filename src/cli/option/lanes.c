@@ -1,0 +1,146 @@
+/* The arithmetics that a command runs, and their kept nodes: --arith, --keep and --plan. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+enum { OPTION_KEEP = 768, OPTION_PLAN };
+
+/* clang-format off */
+static const struct argp_option options[] = {
+    {"keep", OPTION_KEEP, "PATTERN=ARITH", 0,
+     "Compute the nodes that PATTERN names in ARITH, whatever --arith says. PATTERN is a node's name "
+     "with * and ?; op:Softmax; #12 or #12-40 (indexes of the report); before:NAME; after:NAME; or "
+     "between:A,B. May be repeated; of several that name a node the last applies", 1},
+    {"plan", OPTION_PLAN, "FILE", 0,
+     "Add an arithmetic from a JSON file: {\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": PATTERN, "
+     "\"arithmetic\": \"fp32\"}]}. Without --arith it is the only one", 1},
+    {0},
+};
+/* clang-format on */
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct keep_options *keep = state->input;
+    switch (key) {
+    case OPTION_KEEP: {
+        char **rules = realloc(keep->rules, (keep->rule_count + 1) * sizeof *rules);
+        if (!rules)
+            argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+        keep->rules = rules;
+        rules[keep->rule_count++] = argument;
+        return 0;
+    }
+    case OPTION_PLAN:
+        if (keep->plan)
+            refuse(state, "--plan %s: one plan at a time, %s is another", argument, keep->plan);
+        keep->plan = argument;
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp keep_argp = {.options = options, .parser = parse_option};
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+/* The rules of --keep behind the plan's; a plan's name is followed by the patterns. */
+static enum ulp_status join_keeps(struct lane_list *lanes, const struct ulp_keeps *plan,
+                                  struct ulp_keeps *out, struct ulp_error *error)
+{
+    const struct ulp_keeps *rules = &lanes->rules;
+    struct ulp_text name = {0};
+    *out = *plan;
+    if (!rules->count)
+        return ULP_OK;
+    lanes->joined = malloc((plan->count + rules->count) * sizeof *lanes->joined);
+    if (!lanes->joined)
+        return out_of_memory(error);
+    memcpy(lanes->joined, plan->items, plan->count * sizeof *plan->items);
+    memcpy(lanes->joined + plan->count, rules->items, rules->count * sizeof *rules->items);
+    ulp_text_add(&name, "%s", plan->name);
+    for (size_t k = 0; k < rules->count; k++)
+        ulp_text_add(&name, ",keep=%s=%s", rules->items[k].pattern,
+                     rules->items[k].arithmetic.name);
+    lanes->joined_name = name.failed ? NULL : strdup(name.data);
+    ulp_text_free(&name);
+    *out = (struct ulp_keeps){plan->count + rules->count, lanes->joined, lanes->joined_name};
+    return lanes->joined_name ? ULP_OK : out_of_memory(error);
+}
+
+static enum ulp_status read_rules(const struct keep_options *keep, struct lane_list *lanes,
+                                  struct ulp_error *error)
+{
+    struct ulp_keep *items = calloc(keep->rule_count + 1, sizeof *items);
+    if (!items)
+        return out_of_memory(error);
+    lanes->rules.items = lanes->rule_items = items;
+    enum ulp_status status = ULP_OK;
+    for (size_t r = 0; r < keep->rule_count && status == ULP_OK; r++) {
+        size_t length = 0;
+        status = ulp_keep_parse(keep->rules[r], &items[r], &length, error);
+        if (status != ULP_OK)
+            return ulp_fail_at(error, status, "--keep");
+        if (!(items[r].pattern = strndup(keep->rules[r], length)))
+            return out_of_memory(error);
+        lanes->rules.count++;
+    }
+    return ULP_OK;
+}
+
+/* Room for the reference before and the plan behind `count` arithmetics. */
+static enum ulp_status fill_lanes(const struct ulp_arithmetic *listed, size_t count, bool has_plan,
+                                  struct lane_list *lanes, struct ulp_error *error)
+{
+    lanes->count = 1 + count + has_plan;
+    lanes->arithmetics = calloc(lanes->count, sizeof *lanes->arithmetics);
+    lanes->keeps = calloc(lanes->count, sizeof *lanes->keeps);
+    if (!lanes->arithmetics || !lanes->keeps)
+        return out_of_memory(error);
+    for (size_t l = 0; l < count; l++) {
+        lanes->arithmetics[1 + l] = listed[l];
+        lanes->keeps[1 + l] = lanes->rules;
+    }
+    if (!has_plan)
+        return ULP_OK;
+    lanes->arithmetics[1 + count] = lanes->plan.arithmetic;
+    return join_keeps(lanes, &lanes->plan.keeps, &lanes->keeps[1 + count], error);
+}
+
+enum ulp_status make_lanes(const char *list, const char *fallback, const struct keep_options *keep,
+                           struct ulp_budget *budget, struct lane_list *out,
+                           struct ulp_error *error)
+{
+    struct ulp_arithmetic *listed = NULL;
+    size_t count = 0;
+    *out = (struct lane_list){0};
+    enum ulp_status status = read_rules(keep, out, error);
+    if (status == ULP_OK && (list || !keep->plan))
+        status = parse_arithmetics(list ? list : fallback, &listed, &count, error);
+    if (status == ULP_OK && keep->plan)
+        status = ulp_precision_plan_read(keep->plan, budget, &out->plan, error);
+    if (status == ULP_OK)
+        status = fill_lanes(listed, count, keep->plan != NULL, out, error);
+    free(listed);
+    if (status != ULP_OK)
+        free_lanes(out);
+    return status;
+}
+
+void free_lanes(struct lane_list *lanes)
+{
+    for (size_t r = 0; r < lanes->rules.count; r++)
+        free((void *)(uintptr_t)lanes->rules.items[r].pattern); /* read_rules' copies */
+    free(lanes->rule_items);
+    free(lanes->joined);
+    free(lanes->joined_name);
+    free(lanes->arithmetics);
+    free(lanes->keeps);
+    ulp_precision_plan_free(&lanes->plan);
+    *lanes = (struct lane_list){0};
+}

@@ -1,0 +1,125 @@
+/* Options that several commands have, and what is made of them: lanes, samples, shapes, files. */
+#ifndef ULP_CLI_OPTION_OPTION_H
+#define ULP_CLI_OPTION_OPTION_H
+
+#include <argp.h>
+#include <ulpscope.h>
+
+/* --shape NAME=1x77. */
+struct input_shape {
+    char *name;
+    int rank;
+    int64_t dims[ULP_RANK_MAX];
+};
+
+/* Options of every command that runs a model. */
+struct common_options {
+    const char *model;
+    char **inputs; /* --inputs, in order */
+    size_t input_count;
+    struct ulp_dim_value *dims;
+    size_t dim_count;
+    struct ulp_input_range *ranges; /* --val-range */
+    size_t range_count;
+    struct input_shape *shapes; /* --shape, in order */
+    size_t shape_count;
+    uint64_t seed;
+    int threads;
+    size_t max_memory_bytes;   /* 0: no limit */
+    struct ulp_budget *budget; /* of that limit */
+    bool quiet;
+    char *arithmetics; /* every --arith so far, separated by commas */
+};
+/* A child parser for the command's argp; its input is a struct common_options set up by
+ * common_init. */
+extern const struct argp common_argp;
+void common_init(struct common_options *options);
+/* Parse the arguments of such a command into its options, of which *common is a part, and make the
+ * budget. Returns an exit code; usage errors do not return. */
+int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
+                          struct common_options *common);
+/* The same for any other command. */
+int parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
+
+void common_free(struct common_options *options);
+
+/* As argp_error, text arguments made harmless. */
+void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
+/* One more --arith; all so far. */
+const char *add_arithmetics(struct argp_state *state, struct common_options *common,
+                            const char *argument);
+
+/* A whole number from low to high, and nothing else, in text. */
+bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
+/* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part:
+ * "fp16,round=sr,fp32" is two. */
+enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
+                                  struct ulp_error *error);
+
+/* --keep and --plan, a child parser of commands that run a model. */
+struct keep_options {
+    char **rules; /* "PATTERN=ARITH", in order */
+    size_t rule_count;
+    const char *plan;
+};
+extern const struct argp keep_argp;
+
+/* The lanes of a plan. The first is the reference's, which the caller fills in, or leaves out. */
+struct lane_list {
+    size_t count;
+    struct ulp_arithmetic *arithmetics;
+    struct ulp_keeps *keeps;
+    /* what those are made of */
+    struct ulp_keeps rules;
+    struct ulp_keep *rule_items, *joined;
+    char *joined_name;
+    struct ulp_precision_plan plan;
+};
+/* list: that of --arith; NULL: it was not given, `fallback` without --plan. */
+enum ulp_status make_lanes(const char *list, const char *fallback, const struct keep_options *keep,
+                           struct ulp_budget *budget, struct lane_list *out,
+                           struct ulp_error *error);
+void free_lanes(struct lane_list *lanes);
+
+/* One input sample. */
+struct sample {
+    char *name;
+    struct ulp_tensor_set inputs;
+};
+struct sample_list {
+    struct sample *items;
+    size_t count;
+    bool random; /* made, not read */
+};
+/* The n-th shapes that --shape gives: the n-th of each input, or its last. How many there are, 1 at
+ * least; *text says them ("x 1x77, y 1x77"; empty without --shape) and is freed. */
+size_t count_shapes(const struct common_options *options);
+enum ulp_status set_shapes(struct ulp_model *model, const struct common_options *options, size_t n,
+                           char **text, struct ulp_error *error);
+/* What an audit of several shapes came to: of each, by arithmetic, its worst output. */
+struct shape_results {
+    size_t count;
+    struct shape_result {
+        char *shape, *lane, *output;
+        double sqnr_db;
+        size_t nonfinite;
+    } * items;
+};
+enum ulp_status add_shape_result(struct shape_results *results, char *shape,
+                                 const struct ulp_audit *audit, struct ulp_error *error);
+void print_shape_results(const struct shape_results *results, size_t lane_count);
+void free_shape_results(struct shape_results *results);
+/* Read every --inputs (npz files, test_data_set folders, or folders of either), or make one random
+ * sample when there are none. */
+enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
+                             struct sample_list *out, struct ulp_error *error);
+void free_samples(struct sample_list *samples);
+/* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
+ * of the inputs, or an array file in a folder of inputs. Asked before the work. */
+enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,
+                             size_t count, struct ulp_error *error);
+/* The same for the files of a report in that folder. */
+enum ulp_status spare_inputs_of_report(const char *folder, const struct ulp_model *model,
+                                       char *const *inputs, size_t count, struct ulp_error *error);
+
+#endif

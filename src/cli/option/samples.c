@@ -1,0 +1,238 @@
+/* Input samples: files and folders, or random values. */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
+static enum ulp_status add_sample(struct sample_list *list, const char *name,
+                                  struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    struct sample *items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (items)
+        list->items = items;
+    char *copy = strdup(name);
+    if (!items || !copy) {
+        free(copy);
+        ulp_tensor_set_free(inputs);
+        return out_of_memory(error);
+    }
+    items[list->count++] = (struct sample){copy, *inputs};
+    return ULP_OK;
+}
+
+static bool holds_pb(const char *folder)
+{
+    char path[4096];
+    struct stat info;
+    return snprintf(path, sizeof path, "%s/input_0.pb", folder) < (int)sizeof path &&
+           stat(path, &info) == 0;
+}
+
+/* Polygraphy's --save-inputs: each iteration is a sample. */
+static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
+                                 struct sample_list *list, struct ulp_error *error)
+{
+    struct ulp_recording_list recordings = {0};
+    enum ulp_status status = ulp_recording_read(path, NULL, budget, &recordings, error);
+    for (size_t r = 0; r < recordings.count && status == ULP_OK; r++) {
+        struct ulp_recording *recording = &recordings.items[r];
+        struct ulp_text name = {0};
+        ulp_text_add(&name, recordings.count > 1 ? "%s[%zu]" : "%s", recording->name,
+                     recording->iteration);
+        if (name.failed) {
+            status = out_of_memory(error);
+        } else {
+            status = add_sample(list, name.data, &recording->tensors, error);
+            recording->tensors = (struct ulp_tensor_set){0};
+        }
+        ulp_text_free(&name);
+    }
+    ulp_recording_list_free(&recordings);
+    return status;
+}
+
+static enum ulp_status read_one(const struct ulp_model *model, const char *path,
+                                struct sample_list *list, struct ulp_error *error)
+{
+    struct ulp_budget *budget = ulp_model_budget(model);
+    struct ulp_tensor_set inputs;
+    if (ulp_text_ends(path, ".json"))
+        return read_json(path, budget, list, error);
+    enum ulp_status status =
+        holds_pb(path) ? ulp_test_data_set_read(path, "input", model, budget, &inputs, error)
+                       : ulp_tensor_set_read(path, budget, &inputs, error);
+    return status == ULP_OK ? add_sample(list, path, &inputs, error) : status;
+}
+
+static int is_sample(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, "test_data_set_", 14) == 0 ||
+           ulp_text_ends(entry->d_name, ".npz");
+}
+
+/* A folder of test_data_set_N folders or of npz files, in the order of their numbers. */
+static enum ulp_status read_folder(const struct ulp_model *model, const char *folder,
+                                   struct sample_list *list, struct ulp_error *error)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_sample, versionsort);
+    if (count < 0)
+        return ulp_fail(error, ulp_status_of(errno), "%s: cannot read the folder: %s", folder,
+                        strerror(errno));
+    enum ulp_status status = ULP_OK;
+    if (count == 0)
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "%s: holds neither input_0.pb, test_data_set_N folders, nor .npz files",
+                          folder);
+    for (int e = 0; e < count; e++) {
+        char path[4096];
+        if (status == ULP_OK &&
+            snprintf(path, sizeof path, "%s/%s", folder, entries[e]->d_name) >= (int)sizeof path)
+            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the path of '%s' in it is too long",
+                              folder, entries[e]->d_name);
+        else if (status == ULP_OK)
+            status = read_one(model, path, list, error);
+        free(entries[e]);
+    }
+    free(entries);
+    return status;
+}
+
+#define DIMS_SHOWN 16
+
+/* "; x[0] batch = 1": the dimensions that the model leaves open, as they were taken. */
+static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model,
+                            const struct ulp_tensor_set *inputs)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        struct ulp_value_info info = ulp_model_input(model, i);
+        const struct ulp_tensor *made = ulp_tensor_set_find(inputs, info.name);
+        for (int d = 0; made && d < info.rank; d++)
+            if (info.dims[d] < 0 && open++ < DIMS_SHOWN)
+                ulp_text_add(name, "; %s[%d] %s = %lld", info.name, d,
+                             info.dim_names[d] ? info.dim_names[d] : "unnamed",
+                             (long long)made->dims[d]);
+    }
+    if (open > DIMS_SHOWN)
+        ulp_text_add(name, "; and %zu more", open - DIMS_SHOWN);
+}
+
+/* "; ids in [0, 30521], as Gather emb picks one of 30522": ranges of single inputs. */
+static void add_chosen_ranges(struct ulp_text *name, const struct ulp_model *model,
+                              const struct ulp_random_options *options)
+{
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        const struct ulp_chosen_range range = ulp_model_input_range(model, i, options);
+        bool own = *range.why;
+        for (size_t r = 0; r < options->range_count; r++)
+            own |= options->ranges[r].name &&
+                   strcmp(options->ranges[r].name, ulp_model_input(model, i).name) == 0;
+        if (own)
+            ulp_text_add(name, "; %s in [%g, %.10g]%s%s", ulp_model_input(model, i).name, range.low,
+                         range.high, *range.why ? ", as " : "", range.why);
+    }
+}
+
+static enum ulp_status make_random(const struct ulp_model *model,
+                                   const struct common_options *options, struct sample_list *list,
+                                   struct ulp_error *error)
+{
+    const struct ulp_random_options random = {options->seed, options->dims, options->dim_count,
+                                              options->ranges, options->range_count};
+    struct ulp_tensor_set inputs;
+    double low = 0, high = 1;
+    enum ulp_status status = ulp_model_random_inputs(model, &random, &inputs, error);
+    if (status != ULP_OK)
+        return status;
+    list->random = true;
+    for (size_t r = 0; r < options->range_count; r++)
+        if (!options->ranges[r].name) {
+            low = options->ranges[r].low;
+            high = options->ranges[r].high;
+        }
+    struct ulp_text name = {0};
+    ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", low, high,
+                 (unsigned long long)options->seed);
+    add_chosen_ranges(&name, model, &random);
+    add_chosen_dims(&name, model, &inputs);
+    if (!name.failed)
+        status = add_sample(list, name.data, &inputs, error);
+    else {
+        ulp_tensor_set_free(&inputs);
+        status = out_of_memory(error);
+    }
+    ulp_text_free(&name);
+    return status;
+}
+
+/* One plan serves all samples, so their shapes agree; said before anything runs. */
+static enum ulp_status compare_shapes(const struct sample_list *list, struct ulp_error *error)
+{
+    const struct sample *first = &list->items[0];
+    for (size_t s = 1; s < list->count; s++)
+        for (size_t i = 0; i < first->inputs.count; i++) {
+            const struct ulp_named_tensor *expected = &first->inputs.items[i];
+            const struct ulp_tensor *got =
+                ulp_tensor_set_find(&list->items[s].inputs, expected->name);
+            char one[200], other[200];
+            if (got && !ulp_tensor_same_shape(got, &expected->tensor))
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "%s: input '%s' is %s, but %s in %s; audit samples of other shapes "
+                                "by themselves",
+                                list->items[s].name, expected->name,
+                                ulp_tensor_describe_text(got, one, sizeof one),
+                                ulp_tensor_describe_text(&expected->tensor, other, sizeof other),
+                                first->name);
+        }
+    return ULP_OK;
+}
+
+enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
+                             struct sample_list *out, struct ulp_error *error)
+{
+    *out = (struct sample_list){0};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < options->input_count && status == ULP_OK; i++) {
+        struct stat info;
+        bool folder = stat(options->inputs[i], &info) == 0 && S_ISDIR(info.st_mode) &&
+                      !holds_pb(options->inputs[i]);
+        status = folder ? read_folder(model, options->inputs[i], out, error)
+                        : read_one(model, options->inputs[i], out, error);
+    }
+    if (status == ULP_OK && options->input_count == 0)
+        status = make_random(model, options, out, error);
+    for (size_t i = 0; i < out->count && status == ULP_OK; i++) {
+        status = ulp_model_check_inputs(model, &out->items[i].inputs, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s", out->items[i].name);
+    }
+    if (status == ULP_OK)
+        status = compare_shapes(out, error);
+    if (status != ULP_OK)
+        free_samples(out);
+    return status;
+}
+
+void free_samples(struct sample_list *samples)
+{
+    for (size_t s = 0; s < samples->count; s++) {
+        free(samples->items[s].name);
+        ulp_tensor_set_free(&samples->items[s].inputs);
+    }
+    free(samples->items);
+    *samples = (struct sample_list){0};
+}

@@ -1,0 +1,125 @@
+/* --shape: one audit for each shape, and which of them is the worst. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+/* How many shapes there are for the input of shape s, up to and with that one. */
+static size_t count_before(const struct common_options *options, size_t s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i <= s; i++)
+        count += strcmp(options->shapes[i].name, options->shapes[s].name) == 0;
+    return count;
+}
+
+size_t count_shapes(const struct common_options *options)
+{
+    size_t most = 1;
+    for (size_t s = 0; s < options->shape_count; s++)
+        most = count_before(options, s) > most ? count_before(options, s) : most;
+    return most;
+}
+
+enum ulp_status set_shapes(struct ulp_model *model, const struct common_options *options, size_t n,
+                           char **text, struct ulp_error *error)
+{
+    struct ulp_text said = {0};
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < options->shape_count && status == ULP_OK; s++) {
+        const struct input_shape *shape = &options->shapes[s];
+        bool last = true;
+        for (size_t i = s + 1; i < options->shape_count; i++)
+            last &= strcmp(options->shapes[i].name, shape->name) != 0;
+        const size_t number = count_before(options, s);
+        if (number != n + 1 && !(last && number < n + 1))
+            continue;
+        status = ulp_model_set_shape(model, shape->name, shape->rank, shape->dims, error);
+        ulp_text_add(&said, "%s%s ", said.length ? ", " : "", shape->name);
+        for (int d = 0; d < shape->rank; d++)
+            ulp_text_add(&said, "%s%lld", d ? "x" : "", (long long)shape->dims[d]);
+    }
+    ulp_text_add(&said, "%s", "");
+    *text = said.data;
+    if (status == ULP_OK && said.failed)
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "--shape");
+}
+
+/* The worst of a lane's outputs: what overflows, else what has the least SQNR. */
+static const struct ulp_audit_output *find_worst(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_output *worst = NULL;
+    for (size_t o = 0; o < lane->outputs.output_count; o++) {
+        const struct ulp_audit_output *output = &lane->outputs.outputs[o];
+        if (!worst || output->entire.nonfinite > worst->entire.nonfinite ||
+            (output->entire.nonfinite == worst->entire.nonfinite &&
+             !(output->entire.sqnr_db >= worst->entire.sqnr_db)))
+            worst = output;
+    }
+    return worst;
+}
+
+enum ulp_status add_shape_result(struct shape_results *results, char *shape,
+                                 const struct ulp_audit *audit, struct ulp_error *error)
+{
+    struct shape_result *items =
+        realloc(results->items, (results->count + audit->lane_count) * sizeof *items);
+    enum ulp_status status = ULP_OK;
+    if (!items)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    results->items = items;
+    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
+        const struct ulp_audit_output *worst = find_worst(&audit->lanes[l]);
+        struct shape_result result = {.shape = strdup(shape),
+                                      .lane = strdup(audit->lanes[l].name),
+                                      .output = strdup(worst ? worst->name : ""),
+                                      .sqnr_db = worst ? worst->entire.sqnr_db : NAN,
+                                      .nonfinite = worst ? worst->entire.nonfinite : 0};
+        items[results->count++] = result;
+        if (!result.shape || !result.lane || !result.output)
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    }
+    return status;
+}
+
+static bool is_worse(const struct shape_result *a, const struct shape_result *b)
+{
+    return a->nonfinite != b->nonfinite ? a->nonfinite > b->nonfinite : !(a->sqnr_db >= b->sqnr_db);
+}
+
+/* Results of one shape are beside each other, lanes in the same order. */
+void print_shape_results(const struct shape_results *results, size_t lane_count)
+{
+    for (size_t l = 0; l < lane_count && l < results->count; l++) {
+        size_t worst = l;
+        for (size_t i = l; i < results->count; i += lane_count)
+            if (is_worse(&results->items[i], &results->items[worst]))
+                worst = i;
+        say(stdout, "%s by shape, worst output of each:\n", results->items[l].lane);
+        for (size_t i = l; i < results->count; i += lane_count) {
+            const struct shape_result *item = &results->items[i];
+            say(stdout, "  %s: %s, ", item->shape, item->output);
+            if (item->nonfinite)
+                say(stdout, "%zu values not finite", item->nonfinite);
+            else if (isinf(item->sqnr_db))
+                say(stdout, "equal");
+            else
+                say(stdout, "%.1f dB", item->sqnr_db);
+            say(stdout, i == worst ? " (the worst shape)\n" : "\n");
+        }
+    }
+}
+
+void free_shape_results(struct shape_results *results)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        free(results->items[i].shape);
+        free(results->items[i].lane);
+        free(results->items[i].output);
+    }
+    free(results->items);
+}

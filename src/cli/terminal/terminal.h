@@ -1,0 +1,40 @@
+/* What the program prints: messages, progress, colour. */
+#ifndef ULP_CLI_TERMINAL_TERMINAL_H
+#define ULP_CLI_TERMINAL_TERMINAL_H
+
+#include <stdio.h>
+
+#include "cli/option/option.h"
+
+/* As fprintf; text arguments are made harmless (base/shown.h). Commands print with this, and text
+ * of the library's, which is harmless already, with fputs. */
+void say(FILE *stream, const char *format, ...) ULP_PRINTF(2, 3);
+/* At the start: all three streams are open, and when output is lost the program ends with
+ * ULP_ERROR_INPUT and says so, however it ends. */
+void open_streams(void);
+/* Print "ulpscope: message" to stderr and return the status as exit code. */
+int fail(const struct ulp_error *error);
+/* Out of memory in the program itself. */
+int fail_memory(void);
+
+/* Say on stderr what the samples are and what was converted. */
+void note_choices(const struct ulp_model *model, const struct sample_list *samples);
+
+/* A progress line with the time left, on a terminal only. Zero `enabled` makes every call
+ * silent. */
+struct progress {
+    bool enabled;
+    const char *what;
+    size_t part, part_count; /* the run's place among several (samples, certifying) */
+    double started, shown;
+};
+void progress_init(struct progress *progress, bool quiet, size_t part_count);
+struct ulp_observer progress_observer(struct progress *progress);
+void progress_clear(struct progress *progress);
+
+/* Whether to use colour on this stream: a terminal, and NO_COLOR is unset. */
+bool use_colour(int descriptor);
+/* Columns of the terminal, at least 60; 0: the stream is none, and names need not be cut. */
+int terminal_width(int descriptor);
+
+#endif

@@ -1,0 +1,234 @@
+/* Formulas of idioms, parsed into parts: products and sums are flat, whatever their grouping. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "run/idiom/idiom.h"
+
+static const char *const hole_names[ULP_IDIOM_HOLE_COUNT] = {
+    [ULP_IDIOM_X] = "x",       [ULP_IDIOM_GAMMA] = "gamma", [ULP_IDIOM_BETA] = "beta",
+    [ULP_IDIOM_Q] = "q",       [ULP_IDIOM_K] = "k",         [ULP_IDIOM_V] = "v",
+    [ULP_IDIOM_MASK] = "mask", [ULP_IDIOM_LOW] = "low"};
+
+#define NAME_MAX_LENGTH 11
+#define DEFINITIONS_MAX 4
+
+struct parser {
+    const char *text, *at;
+    struct ulp_idiom_formula *out;
+    struct {
+        char name[NAME_MAX_LENGTH + 1];
+        int part;
+    } definitions[DEFINITIONS_MAX];
+    int definition_count, depth;
+    bool failed;
+};
+
+static int parse_sum(struct parser *p);
+
+static int fail(struct parser *p)
+{
+    p->failed = true;
+    return 0;
+}
+
+static void skip_spaces(struct parser *p)
+{
+    while (*p->at == ' ')
+        p->at++;
+}
+
+static bool take(struct parser *p, char c)
+{
+    skip_spaces(p);
+    if (*p->at != c)
+        return false;
+    p->at++;
+    return true;
+}
+
+static int add_part(struct parser *p, struct ulp_idiom_part part)
+{
+    const int capacity = (int)(sizeof p->out->parts / sizeof *p->out->parts);
+    if (p->out->count == capacity)
+        return fail(p);
+    p->out->parts[p->out->count] = part;
+    return p->out->count++;
+}
+
+static bool take_name(struct parser *p, char *name)
+{
+    size_t length = 0;
+    skip_spaces(p);
+    while (islower((unsigned char)*p->at) && length < NAME_MAX_LENGTH)
+        name[length++] = *p->at++;
+    name[length] = 0;
+    return length > 0;
+}
+
+static int parse_call(struct parser *p, const char *name)
+{
+    struct ulp_idiom_part call = {.kind = ULP_IDIOM_CALL};
+    memcpy(call.name, name, strlen(name) + 1);
+    do {
+        if (call.count == ULP_IDIOM_ARGUMENTS)
+            return fail(p);
+        call.arguments[call.count++] = parse_sum(p);
+    } while (!p->failed && take(p, ','));
+    return take(p, ')') ? add_part(p, call) : fail(p);
+}
+
+static int parse_name(struct parser *p)
+{
+    char name[NAME_MAX_LENGTH + 1];
+    if (!take_name(p, name))
+        return fail(p);
+    if (take(p, '('))
+        return parse_call(p, name);
+    for (int d = 0; d < p->definition_count; d++)
+        if (strcmp(p->definitions[d].name, name) == 0)
+            return p->definitions[d].part;
+    for (int h = 0; h < ULP_IDIOM_HOLE_COUNT; h++)
+        if (strcmp(hole_names[h], name) == 0)
+            return add_part(p, (struct ulp_idiom_part){.kind = ULP_IDIOM_HOLE,
+                                                       .hole = (enum ulp_idiom_hole)h});
+    return fail(p);
+}
+
+static double combine(enum ulp_idiom_part_kind kind, double a, double b, bool flipped)
+{
+    if (kind == ULP_IDIOM_SUM)
+        return flipped ? a - b : a + b;
+    return flipped ? a / b : a * b;
+}
+
+/* Another argument of a product or sum; one of the same kind gives its own instead. */
+static void add_argument(struct parser *p, struct ulp_idiom_part *to, int part, bool flipped)
+{
+    const struct ulp_idiom_part *from = &p->out->parts[part];
+    if (p->failed)
+        return;
+    if (from->kind == to->kind) {
+        to->constant = combine(to->kind, to->constant, from->constant, flipped);
+        to->any |= from->any;
+        for (int i = 0; i < from->count; i++)
+            add_argument(p, to, from->arguments[i], from->flipped[i] != flipped);
+    } else if (to->count == ULP_IDIOM_ARGUMENTS) {
+        fail(p);
+    } else {
+        to->arguments[to->count] = part;
+        to->flipped[to->count++] = flipped;
+    }
+}
+
+static int end_group(struct parser *p, const struct ulp_idiom_part *group, double neutral)
+{
+    if (group->count == 1 && !group->flipped[0] && group->constant == neutral && !group->any)
+        return group->arguments[0];
+    return add_part(p, *group);
+}
+
+static void parse_factor(struct parser *p, struct ulp_idiom_part *product, bool flipped)
+{
+    skip_spaces(p);
+    if (*p->at == '$') {
+        char name[NAME_MAX_LENGTH + 1];
+        p->at++;
+        if (!take_name(p, name) || strcmp(name, "scale") != 0)
+            fail(p);
+        product->any = true;
+    } else if (isdigit((unsigned char)*p->at)) {
+        char *end;
+        const double number = strtod(p->at, &end);
+        p->at = end;
+        product->constant = combine(ULP_IDIOM_PRODUCT, product->constant, number, flipped);
+    } else if (take(p, '(')) {
+        const int inner = parse_sum(p);
+        if (!take(p, ')'))
+            fail(p);
+        add_argument(p, product, inner, flipped);
+    } else {
+        const int inner = parse_name(p);
+        add_argument(p, product, inner, flipped);
+    }
+}
+
+/* A product into the sum: numbers become its constant. */
+static void parse_product(struct parser *p, struct ulp_idiom_part *sum, bool flipped)
+{
+    struct ulp_idiom_part product = {.kind = ULP_IDIOM_PRODUCT, .constant = 1};
+    skip_spaces(p);
+    if (strncmp(p->at, "$epsilon", 8) == 0) {
+        p->at += 8;
+        sum->any = true;
+        return;
+    }
+    if (take(p, '-'))
+        product.constant = -1;
+    parse_factor(p, &product, false);
+    for (bool divides; !p->failed && (take(p, '*') || (skip_spaces(p), *p->at == '/'));) {
+        divides = *p->at == '/';
+        p->at += divides;
+        parse_factor(p, &product, divides);
+    }
+    if (product.count == 0 && !product.any) {
+        sum->constant = combine(ULP_IDIOM_SUM, sum->constant, product.constant, flipped);
+    } else {
+        const int part = end_group(p, &product, 1);
+        add_argument(p, sum, part, flipped);
+    }
+}
+
+static int parse_sum(struct parser *p)
+{
+    struct ulp_idiom_part sum = {.kind = ULP_IDIOM_SUM};
+    if (++p->depth > 12)
+        return fail(p);
+    parse_product(p, &sum, false);
+    for (;;) {
+        if (p->failed)
+            break;
+        if (take(p, '+'))
+            parse_product(p, &sum, false);
+        else if (take(p, '-'))
+            parse_product(p, &sum, true);
+        else
+            break;
+    }
+    p->depth--;
+    return p->failed ? 0 : end_group(p, &sum, 0);
+}
+
+/* "name = " at the start of a definition. */
+static bool starts_definition(const struct parser *p)
+{
+    const char *at = p->at + strspn(p->at, " ");
+    const size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz");
+    at += length;
+    at += strspn(at, " ");
+    return length > 0 && *at == '=';
+}
+
+enum ulp_status ulp_idiom_parse(const char *text, struct ulp_idiom_formula *out,
+                                struct ulp_error *error)
+{
+    struct parser p = {.text = text, .at = text, .out = out};
+    out->count = 0;
+    while (!p.failed && starts_definition(&p)) {
+        const int d = p.definition_count++;
+        if (d == DEFINITIONS_MAX || !take_name(&p, p.definitions[d].name) || !take(&p, '='))
+            return ulp_fail(error, ULP_ERROR_USAGE, "idiom '%s': a definition is wrong", text);
+        p.definition_count = d; /* not known inside itself */
+        p.definitions[d].part = parse_sum(&p);
+        p.definition_count = d + 1;
+        if (!take(&p, ';'))
+            fail(&p);
+    }
+    out->root = p.failed ? 0 : parse_sum(&p);
+    skip_spaces(&p);
+    if (p.failed || *p.at)
+        return ulp_fail(error, ULP_ERROR_USAGE, "idiom '%s' is not understood at column %d", text,
+                        (int)(p.at - text) + 1);
+    return ULP_OK;
+}

@@ -1,0 +1,234 @@
+/* Forecasts of small graphs: which nodes overflow, by what, and what becomes of it. Expected values
+ * follow from the graphs by hand. e4m20's largest value is 256 (1 - 2^-21); "big" is 300. */
+#include "text_model.h"
+
+#include <math.h>
+#include <string.h>
+
+static void forecast(const struct text_graph *graph, const char *lane, const double *x0,
+                     size_t samples, struct ulp_forecast *out)
+{
+    struct ulp_arithmetic lanes[2];
+    struct ulp_error error;
+    struct ulp_plan *plan;
+    struct ulp_forecaster *forecaster;
+    struct ulp_model *model = text_load(graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, x0[0], true);
+    ck_ulp_ok(ulp_arithmetic_find("fp64", &lanes[0], &error), error);
+    ck_ulp_ok(ulp_arithmetic_find(lane, &lanes[1], &error), error);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_forecaster_create(plan, 1, &forecaster, &error), error);
+    for (size_t s = 0; s < samples; s++) {
+        struct ulp_tensor_set sample = text_inputs(model, 3, x0[s], true);
+        ck_ulp_ok(ulp_forecaster_sample(forecaster, "sample", &sample, NULL, &error), error);
+        ulp_tensor_set_free(&sample);
+    }
+    ck_ulp_ok(ulp_forecaster_finish(forecaster, out, &error), error);
+    ulp_forecaster_free(forecaster);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+
+struct expected {
+    const char *node;
+    enum ulp_forecast_verdict verdict;
+    enum ulp_forecast_cause cause;
+    const char *culprit;
+    enum ulp_forecast_effect effect;
+    const char *effect_node;
+    bool keep;
+};
+
+static void expect_nodes(const struct text_graph *graph, const char *lane_name, double x0,
+                         const struct expected *expected, size_t count)
+{
+    struct ulp_forecast got;
+    forecast(graph, lane_name, &x0, 1, &got);
+    const struct ulp_forecast_lane *lane = &got.lanes[0];
+    ck_assert_uint_eq(lane->node_count, count);
+    for (size_t n = 0; n < count; n++) {
+        const struct ulp_forecast_node *node = &lane->nodes[n];
+        const struct ulp_forecast_output *output = &node->outputs[0];
+        const struct expected *e = &expected[n];
+        ck_assert_str_eq(node->name, e->node);
+        ck_assert_msg(node->verdict == e->verdict, "%s %s: %s, expected %s", lane_name, e->node,
+                      ulp_forecast_verdict_name(node->verdict),
+                      ulp_forecast_verdict_name(e->verdict));
+        ck_assert_int_eq(node->keep, e->keep);
+        ck_assert_msg(node->effect == e->effect, "%s %s: %s", lane_name, e->node,
+                      ulp_forecast_effect_name(node->effect));
+        ck_assert_str_eq(node->effect_node < 0 ? "-" : lane->nodes[node->effect_node].name,
+                         e->effect_node ? e->effect_node : "-");
+        if (e->verdict != ULP_FORECAST_OVERFLOWS)
+            continue;
+        ck_assert_msg(output->cause == e->cause, "%s %s: %s", lane_name, e->node,
+                      ulp_forecast_cause_name(output->cause));
+        ck_assert_str_eq(output->culprit ? output->culprit : "-", e->culprit ? e->culprit : "-");
+    }
+    ulp_forecast_free(&got);
+}
+#define EXPECT(graph, lane, x0, ...)                                      \
+    expect_nodes(graph, lane, x0, (const struct expected[]){__VA_ARGS__}, \
+                 sizeof(const struct expected[]){__VA_ARGS__} / sizeof(struct expected))
+
+/* 2 - 300: the mask saturates to -256 (2 - 256 fits), or becomes -Inf. */
+START_TEST(a_mask_is_absorbed)
+{
+    const struct text_graph graph = {
+        "x", "s", {NODE("Sub", "shift", "x big", "m"), NODE("Tanh", "soft", "m", "s")}};
+    EXPECT(&graph, "e4m20", 2, {.node = "shift", .verdict = ULP_FORECAST_1_BIT}, {.node = "soft"});
+    EXPECT(&graph, "e4m20,constants=ieee", 2,
+           {.node = "shift",
+            .verdict = ULP_FORECAST_OVERFLOWS,
+            .cause = ULP_FORECAST_CONSTANT,
+            .culprit = "big",
+            .effect = ULP_FORECAST_ABSORBED,
+            .effect_node = "soft"},
+           {.node = "soft"});
+}
+END_TEST
+
+/* x * x is 400; 1 / Inf is 0, not 1/20. The root reads what has overflowed. */
+START_TEST(a_result_spoils)
+{
+    const struct text_graph graph = {"x",
+                                     "r",
+                                     {NODE("Mul", "square", "x x", "a"),
+                                      NODE("Sqrt", "root", "a", "b"),
+                                      NODE("Reciprocal", "inverse", "b", "r")}};
+    EXPECT(&graph, "e4m20", 20,
+           {.node = "square",
+            .verdict = ULP_FORECAST_OVERFLOWS,
+            .cause = ULP_FORECAST_RESULT,
+            .effect = ULP_FORECAST_SPOILS,
+            .effect_node = "inverse",
+            .keep = true},
+           {.node = "root",
+            .verdict = ULP_FORECAST_OVERFLOWS,
+            .cause = ULP_FORECAST_UPSTREAM,
+            .culprit = "a",
+            .keep = true},
+           {.node = "inverse"});
+    EXPECT(&graph, "fp16", 20, {.node = "square"}, {.node = "root"}, {.node = "inverse"});
+}
+END_TEST
+
+/* 300 as an input; it reaches the output. */
+START_TEST(an_input_does_not_fit)
+{
+    const struct text_graph graph = {"x", "y", {NODE("Identity", "same", "x", "y")}};
+    EXPECT(&graph, "e4m20", 300,
+           {.node = "same",
+            .verdict = ULP_FORECAST_OVERFLOWS,
+            .cause = ULP_FORECAST_INPUT,
+            .culprit = "x",
+            .effect = ULP_FORECAST_POISONS,
+            .keep = true});
+}
+END_TEST
+
+/* 2^-20 is zero in e4m3 (least 2^-9), and 1 / 0 is infinite where 2^20 would only be too large: in
+ * e8m3, whose largest is 2^128, 2^-140 is (least 2^-129). */
+START_TEST(a_divisor_becomes_zero)
+{
+    const struct text_graph graph = {"x", "y", {NODE("Reciprocal", "inverse", "x", "y")}};
+    EXPECT(&graph, "e4m3,result-only", 0x1p-20,
+           {.node = "inverse",
+            .verdict = ULP_FORECAST_OVERFLOWS,
+            .cause = ULP_FORECAST_ZERO,
+            .culprit = "x",
+            .effect = ULP_FORECAST_POISONS,
+            .keep = true});
+}
+END_TEST
+
+/* Verdicts by headroom: 240 is the largest of e4m3; 240 / 2 is one bit below, 240 / 8 three. */
+START_TEST(verdicts_follow_headroom)
+{
+    static const struct {
+        double x;
+        enum ulp_forecast_verdict verdict;
+    } rows[] = {{240, ULP_FORECAST_1_BIT}, {128, ULP_FORECAST_1_BIT},    {120, ULP_FORECAST_3_BITS},
+                {31, ULP_FORECAST_3_BITS}, {30, ULP_FORECAST_SAFE},      {0, ULP_FORECAST_SAFE},
+                {247, ULP_FORECAST_1_BIT}, {248, ULP_FORECAST_OVERFLOWS}};
+    const struct text_graph graph = {"x", "y", {NODE("Identity", "same", "x", "y")}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ulp_forecast got;
+        forecast(&graph, "e4m3", &rows[i].x, 1, &got);
+        const struct ulp_forecast_output *output = &got.lanes[0].nodes[0].outputs[0];
+        ck_assert_msg(output->verdict == rows[i].verdict, "%g: %s", rows[i].x,
+                      ulp_forecast_verdict_name(output->verdict));
+        ulp_forecast_free(&got);
+    }
+}
+END_TEST
+
+/* Samples of 3, 100 and 2^-10: figures of all, the place in the second. */
+START_TEST(samples_come_together)
+{
+    static const double x[] = {3, 100, 0x1p-10};
+    const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
+    struct ulp_forecast got;
+    forecast(&graph, "fp16", x, 3, &got);
+    const struct ulp_forecast_output *output = &got.lanes[0].nodes[0].outputs[0];
+    ck_assert_uint_eq(got.sample_count, 3);
+    ck_assert(output->largest == 10000 && output->smallest == 0x1p-20);
+    ck_assert(output->count == 72 && output->subnormal == 24 && output->zero == 0);
+    ck_assert(fabs(output->headroom_bits - log2(65504.0 / 10000)) < 1e-12);
+    ck_assert_uint_eq(output->sample, 1);
+    ck_assert_int_eq(output->verdict, ULP_FORECAST_3_BITS);
+    ulp_forecast_free(&got);
+}
+END_TEST
+
+/* OCP's E4M3 saturating: 500 becomes 448. */
+START_TEST(saturation_is_an_overflow)
+{
+    const struct text_graph graph = {"x", "y", {NODE("Add", "sum", "x x", "y")}};
+    EXPECT(&graph, "fp8-e4m3,overflow=saturate", 250,
+           {.node = "sum",
+            .verdict = ULP_FORECAST_OVERFLOWS,
+            .cause = ULP_FORECAST_RESULT,
+            .effect = ULP_FORECAST_SPOILS,
+            .effect_node = "sum",
+            .keep = true});
+}
+END_TEST
+
+START_TEST(summary_and_refusal)
+{
+    const struct text_graph graph = {
+        "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Sqrt", "root", "a", "y")}};
+    const double x = 20;
+    struct ulp_forecast got;
+    struct ulp_error error;
+    char *text;
+    forecast(&graph, "e4m20", &x, 1, &got);
+    ck_ulp_ok(ulp_forecast_summary(&got, 0, false, &text, &error), error);
+    ck_assert_msg(strncmp(text,
+                          "e4m20: overflows at 1 of 2 nodes: square (Mul); keep them and their "
+                          "readers in FP32: --keep 'square=fp32' --keep 'root=fp32'\n",
+                          120) == 0,
+                  "%s", text);
+    free(text);
+    ulp_forecast_free(&got);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("forecast");
+    TCase *tests = tcase_create("outputs");
+    tcase_add_test(tests, a_mask_is_absorbed);
+    tcase_add_test(tests, a_result_spoils);
+    tcase_add_test(tests, an_input_does_not_fit);
+    tcase_add_test(tests, a_divisor_becomes_zero);
+    tcase_add_test(tests, verdicts_follow_headroom);
+    tcase_add_test(tests, samples_come_together);
+    tcase_add_test(tests, saturation_is_an_overflow);
+    tcase_add_test(tests, summary_and_refusal);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
