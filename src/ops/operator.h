@@ -143,12 +143,14 @@ enum ulp_work {
     ULP_WORK_CONTROL,     /* bodies are run */
 };
 
-/* Where an operator that moves elements takes those of its outputs from: of input 0, by places that
- * depend on shapes and on other inputs alone. */
+/* Where an operator that moves elements takes those of its outputs from: of input 0 unless it says
+ * otherwise, by places that depend on shapes and on other inputs alone. */
 enum ulp_route {
-    ULP_ROUTE_OTHER,   /* not so: of several inputs (Concat), or by their values (TopK) */
+    ULP_ROUTE_OTHER,   /* not so: by values (TopK), or made */
     ULP_ROUTE_SAME,    /* element i from element i (Reshape, Cast) */
-    ULP_ROUTE_INDEXED, /* from elsewhere (Transpose, Slice, Gather) */
+    ULP_ROUTE_INDEXED, /* by strides (Transpose, Slice, Expand): a view of the memory */
+    ULP_ROUTE_COPIED,  /* from elsewhere, by indices or beside what is filled in (Gather, Pad) */
+    ULP_ROUTE_JOINED,  /* of all inputs, each element of one of them (Concat) */
 };
 
 struct ulp_operator {

@@ -10,7 +10,7 @@
 /* Slots, one run of them for each arithmetic. */
 static size_t count_values(const struct ulp_lane *lane)
 {
-    return lane->mix->count * lane->block->slot_count;
+    return (lane->mix->count + (lane->mix->fusion != NULL)) * lane->block->slot_count;
 }
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
@@ -44,8 +44,8 @@ static void drop_value(struct ulp_lane *lane, size_t value)
 
 static void drop_slot(struct ulp_lane *lane, int slot)
 {
-    for (size_t a = 0; a < lane->mix->count; a++)
-        drop_value(lane, a * lane->block->slot_count + (size_t)slot);
+    for (size_t v = (size_t)slot; v < count_values(lane); v += lane->block->slot_count)
+        drop_value(lane, v);
 }
 
 static bool is_factor(const struct ulp_plan_slot *slot)
@@ -238,14 +238,17 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp
                                      const struct ulp_tensor **out, struct ulp_error *error)
 {
     const struct ulp_plan_slot *planned = &lane->block->slots[slot];
-    const size_t at = reader.arithmetic * lane->block->slot_count + (size_t)slot;
+    const struct ulp_arithmetic *arithmetic =
+        reader.inside ? &lane->mix->fusion->inner : &lane->mix->items[reader.arithmetic];
+    const size_t at =
+        (reader.inside ? lane->mix->count : reader.arithmetic) * lane->block->slot_count +
+        (size_t)slot;
     struct ulp_tensor *value = &lane->values[at];
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
     if (*out == value || !ulp_element_is_float(planned->constant->element))
         return ULP_OK;
     enum ulp_status status =
-        lower_constant(value, planned->constant, &lane->mix->items[reader.arithmetic], reader.mixed,
-                       lane, error);
+        lower_constant(value, planned->constant, arithmetic, reader.mixed, lane, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "constant '%s'", planned->name);
     if (value->owned)

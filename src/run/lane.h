@@ -9,7 +9,7 @@ struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
     /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use:
-     * in that of the mix's arithmetics with index a at slot a * slot_count + slot. A computed value
+     * in that of the arithmetic with index a at slot a * slot_count + slot, of the inner one behind the others. A computed value
      * is held in the arithmetic of its holder; an input of the model, where nodes differ, as it was
      * given. */
     struct ulp_tensor *values;

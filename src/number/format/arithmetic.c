@@ -294,12 +294,16 @@ static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
 static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct ulp_request *request,
                                       struct ulp_error *error)
 {
-    out->fuse = request->given[PART_FUSE] ? (enum ulp_fuse)request->choice[PART_FUSE] : ULP_FUSE_NONE;
+    out->fuse =
+        request->given[PART_FUSE] ? (enum ulp_fuse)request->choice[PART_FUSE] : ULP_FUSE_NONE;
     out->inner = request->given[PART_INNER] ? request->inner : out->compute;
-    if (request->given[PART_INNER] && out->fuse == ULP_FUSE_NONE)
+    out->inner_constants =
+        request->given[PART_INNER_CONSTANTS] && request->choice[PART_INNER_CONSTANTS];
+    if ((request->given[PART_INNER] || request->given[PART_INNER_CONSTANTS]) &&
+        out->fuse == ULP_FUSE_NONE)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "fuse-inner=%s has no meaning without fuse=pointwise or fuse=reduce",
-                        request->inner.name);
+                        "fuse-inner= and fuse-constants= have no meaning without fuse=pointwise or "
+                        "fuse=reduce");
     if (out->fuse != ULP_FUSE_NONE && out->place == ULP_ROUND_EACH_STEP)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "fuse= has no meaning here: every step is rounded to %s, the storage "
@@ -307,10 +311,11 @@ static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct u
                         out->storage.name);
     if (out->fuse != ULP_FUSE_NONE && (out->inner.carrier != out->storage.carrier ||
                                        !ulp_format_holds(&out->inner, &out->storage)))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "fuse= with values in %s inside: it must hold every value of the storage "
-                        "format %s and be no wider than FP32; take fuse-inner=%s or fuse-inner=fp32",
-                        out->inner.name, out->storage.name, out->storage.name);
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "fuse= with values in %s inside: it must hold every value of the storage "
+            "format %s and be no wider than FP32; take fuse-inner=%s or fuse-inner=fp32",
+            out->inner.name, out->storage.name, out->storage.name);
     return ULP_OK;
 }
 
@@ -399,6 +404,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[PART_CONSTANTS] = a->constants;
     choice[PART_SCALES] = a->scales_lowered;
     choice[PART_FUSE] = a->fuse;
+    choice[PART_INNER_CONSTANTS] = a->inner_constants;
     for (int part = 0; part < PART_COUNT; part++)
         request.given[part] = true;
     request.given[PART_GPU] = unit;
@@ -412,7 +418,8 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[PART_SPLIT] = a->schedule.split_k > 0;
     request.given[PART_EPILOGUE] = a->schedule.epilogue_rounded;
     request.given[PART_QDQ] = a->schedule.qdq_integer;
-    request.given[PART_FUSE] = request.given[PART_INNER] = a->fuse != ULP_FUSE_NONE;
+    request.given[PART_FUSE] = request.given[PART_INNER] = request.given[PART_INNER_CONSTANTS] =
+        a->fuse != ULP_FUSE_NONE;
     return request;
 }
 
@@ -423,8 +430,7 @@ static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_a
     return equal_formats(&a->storage, &b->storage) && equal_formats(&a->factor, &b->factor) &&
            equal_formats(&a->accumulator, &b->accumulator) &&
            equal_formats(&a->compute, &b->compute) && equal_formats(&a->inner, &b->inner) &&
-           x.seed == y.seed &&
-           x.order_block == y.order_block && x.reduce_block == y.reduce_block &&
+           x.seed == y.seed && x.order_block == y.order_block && x.reduce_block == y.reduce_block &&
            memcmp(x.given, y.given, sizeof x.given) == 0 &&
            memcmp(x.choice, y.choice, sizeof x.choice) == 0;
 }

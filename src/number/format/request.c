@@ -22,6 +22,7 @@ static const char *const qdq_names[] = {"float", "integer", NULL};
 static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
 static const char *const fuse_names[] = {"none", "pointwise", "reduce", "listed", NULL};
+static const char *const inner_constants_names[] = {"stored", "inner", NULL};
 static const char *const constants_names[] = {"saturated", "ieee", "tensorrt",
                                               "onnxconverter-common", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
@@ -94,6 +95,10 @@ static const struct part_row {
                               "rounded to storage; a file's name in place of listed: its groups"},
     [PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
                     .meaning = "the format of the values and steps inside such a kernel"},
+    [PART_INNER_CONSTANTS] = {"fuse-constants=", inner_constants_names,
+                              .meaning =
+                                  "whether a constant that such a kernel reads is lowered to "
+                                  "storage, or in that format"},
 };
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */

@@ -29,6 +29,7 @@ enum ulp_part {
     PART_SCALES,
     PART_FUSE,
     PART_INNER,
+    PART_INNER_CONSTANTS,
     PART_COUNT
 };
 

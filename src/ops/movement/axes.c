@@ -319,7 +319,7 @@ static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error
 
 #define PAD                                                                        \
     .infer = infer_pad, .check = check_pad, .run = run_pad, .work = ULP_WORK_MOVE, \
-    .route = ULP_ROUTE_INDEXED
+    .route = ULP_ROUTE_COPIED
 #define SLICE                                                                           \
     .outputs = "output", .infer = infer_slice, .run = run_slice, .work = ULP_WORK_MOVE, \
     .route = ULP_ROUTE_INDEXED
@@ -327,7 +327,7 @@ static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error
 /* clang-format off */
 const struct ulp_operator ulp_ops_axes[] = {
     {.name = "CenterCropPad", .since = 18, .inputs = "input_data shape:i", .outputs = "output_data",
-     .attributes = "axes:ints", .infer = infer_center, .run = run_center, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_INDEXED},
+     .attributes = "axes:ints", .infer = infer_center, .run = run_center, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
     {.name = "DynamicSlice", .since = 1 /* experimental */, .until = 9,
      .inputs = "data starts:i ends:i axes:i?",
      SLICE},
@@ -346,7 +346,7 @@ const struct ulp_operator ulp_ops_axes[] = {
     {.name = "Slice", .since = 10, .inputs = "data starts:i ends:i axes:i? steps:i?", SLICE},
     {.name = "Tile", .since = 6, .inputs = "input repeats:i", .outputs = "output",
      .infer = infer_tile,
-     .run = run_tile, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_INDEXED},
+     .run = run_tile, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
     {0},
 };
 /* clang-format on */

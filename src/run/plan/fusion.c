@@ -11,20 +11,36 @@ static struct ulp_fused_node *fused_node(const struct ulp_kernels *kernels, int 
     return &kernels->mix->fusion->nodes[kernels->block->steps[step].number];
 }
 
-/* Does the step read its input i, which is a result of step p, in the kernel that computed p? */
-static bool reads_inside(const struct ulp_kernels *kernels, int s, int p, bool indexed)
+/* Does a kernel that the step is a part of read its input i as a constant, not from a library's
+ * memory? */
+static bool reads_constant(const struct ulp_kernels *kernels, int s, size_t i)
 {
-    const struct ulp_kernel_step *step = &kernels->steps[s], *source = &kernels->steps[p];
-    if (step->part != ULP_PART_ELEMENTWISE && step->part != ULP_PART_REDUCTION)
-        return false;
-    if (!source->kept)
-        return true;
-    const int here = step->kept ? ulp_kernel_root(kernels, s) : step->kernel;
-    return source->part != ULP_PART_LIBRARY && !indexed && here >= 0 &&
-           here == ulp_kernel_root(kernels, p);
+    const struct ulp_step *step = &kernels->block->steps[s];
+    const bool product = step->bound.op->work == ULP_WORK_CONTRACTION;
+    return kernels->mix->items->inner_constants && !ulp_is_parameter(step, i) &&
+           (product ? i >= 2 && kernels->steps[s].part != ULP_PART_LIBRARY
+                    : kernels->steps[s].part == ULP_PART_ELEMENTWISE ||
+                          kernels->steps[s].part == ULP_PART_COPY ||
+                          kernels->steps[s].part == ULP_PART_REDUCTION);
 }
 
-/* What step s reads as its input i stays as it is on the way from step p. */
+/* Does the step read its input i, which is a result of step p, in the kernel that computed p? */
+static bool reads_inside(const struct ulp_kernels *kernels, int s, size_t i, int p, bool indexed)
+{
+    const struct ulp_kernel_step *step = &kernels->steps[s], *source = &kernels->steps[p];
+    if (p == ULP_SOURCE_CONSTANT)
+        return reads_constant(kernels, s, i);
+    if (p < 0 || (step->part != ULP_PART_ELEMENTWISE && step->part != ULP_PART_COPY &&
+                  step->part != ULP_PART_REDUCTION))
+        return false;
+    if (!source->kept || source->split)
+        return true;
+    const int here = step->kept ? ulp_kernel_root(kernels, s) : step->kernel;
+    return source->part != ULP_PART_LIBRARY && !indexed && !step->split &&
+           step->part != ULP_PART_COPY && here >= 0 && here == ulp_kernel_root(kernels, p);
+}
+
+/* What step s reads as its input i stays as it is on the way from step p, or from a constant. */
 static void hold(const struct ulp_kernels *kernels, int s, size_t i, int p)
 {
     const struct ulp_block *block = kernels->block;
@@ -33,6 +49,8 @@ static void hold(const struct ulp_kernels *kernels, int s, size_t i, int p)
         struct ulp_fused_node *node = fused_node(kernels, at);
         const bool again = node->inside >> i & 1;
         node->inside |= UINT64_C(1) << i;
+        if (block->slots[block->steps[at].inputs[i]].constant)
+            return;
         at = (int)(from - block->steps);
         fused_node(kernels, at)->held = true;
         if (at == p || (again && kernels->steps[at].part == ULP_PART_VIEW))
@@ -48,11 +66,11 @@ static void read_input(const struct ulp_kernels *kernels, int s, size_t i)
     const int p = ulp_kernel_source(kernels, s, i, &indexed);
     if (kernels->steps[s].part == ULP_PART_VIEW && i == 0)
         return;
-    if (p >= 0 && i < 64 && reads_inside(kernels, s, p, indexed)) {
+    if (i < 64 && reads_inside(kernels, s, i, p, indexed)) {
         hold(kernels, s, i, p);
         return;
     }
-    if (from)
+    if (from && !from->folded)
         fused_node(kernels, (int)(from - block->steps))->stored = true;
     if (p >= 0)
         fused_node(kernels, p)->stored = true;
@@ -89,7 +107,8 @@ static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fus
         struct ulp_fused_node *node = fused_node(kernels, (int)s);
         const enum ulp_kernel_part part = kernels->steps[s].part;
         node->inner = node->held || node->inside ||
-                      (dear && (part == ULP_PART_ELEMENTWISE || part == ULP_PART_REDUCTION));
+                      (dear && (part == ULP_PART_ELEMENTWISE || part == ULP_PART_COPY ||
+                                part == ULP_PART_REDUCTION));
     }
     number_kernels(kernels, fusion);
 }

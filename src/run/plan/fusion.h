@@ -11,24 +11,28 @@
 
 #include "run/plan/plan.h"
 
+/* In place of a kernel, and of a step. */
 enum { ULP_KERNEL_SEVERAL = -1, ULP_KERNEL_NONE = -2 };
+enum { ULP_SOURCE_OUTSIDE = -1, ULP_SOURCE_CONSTANT = -2 };
 
 enum ulp_kernel_part {
     ULP_PART_LIBRARY,     /* a kernel for itself: reads and writes memory */
     ULP_PART_CONTRACTION, /* the same, but what follows may be its epilogue */
     ULP_PART_MEMORY, /* reads memory, else elementwise: a bias behind a library's sum, a pool */
     ULP_PART_ELEMENTWISE,
+    ULP_PART_COPY, /* elementwise, but of elements from other places (Gather, Concat) */
     ULP_PART_REDUCTION,
     ULP_PART_VIEW, /* elements of another value as they are: free within a kernel */
 };
 
 struct ulp_kernel_step {
     enum ulp_kernel_part part;
-    /* of a view: the step whose result it is a view of, -1: none of the block; elements change
+    /* of a view: the step whose result it is a view of, or one of the two above; elements change
      * places on the way, so that no register hands them on */
     int source;
     bool indexed;
-    bool kept; /* its result is in memory, or its kernel ends with it; false: inlined, or a view */
+    bool split; /* a reduction in two kernels: the first reads memory, the second has its rows */
+    bool kept;  /* its result is in memory, or its kernel ends with it; false: inlined, or a view */
     size_t total;          /* elements that it runs over */
     size_t rows;           /* of a reduction; 0: unknown, or none */
     size_t reader_count;   /* through views */
@@ -57,8 +61,8 @@ enum ulp_status ulp_kernels_find(struct ulp_kernels *kernels, struct ulp_error *
 int ulp_kernel_root(const struct ulp_kernels *kernels, int step);
 /* Is the step's result read outside the block? */
 bool ulp_kernel_leaves(const struct ulp_kernels *kernels, int step);
-/* The step whose result the step's input i is, through views; -1: none of this block. *indexed is
- * set when a view between them changes places. */
+/* The step whose result the step's input i is, through views; or that it is a constant, or from
+ * outside the block. *indexed is set when a view between them changes places. */
 int ulp_kernel_source(const struct ulp_kernels *kernels, int step, size_t i, bool *indexed);
 
 #endif

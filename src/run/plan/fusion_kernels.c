@@ -9,6 +9,11 @@
  * more operations than these; one that reads more than READS_MAX is kept in any case. Inductor's
  * realize_reads_threshold, realize_opcount_threshold and realize_acc_reads_threshold. */
 enum { READS_REUSED = 4, OPERATIONS_REUSED = 30, READS_MAX = 8 };
+enum { JOINED_MAX = 8 }; /* inputs of a Concat: its MAX_COMPLEX_POINTWISE_CAT */
+/* Its num_splits, on a GPU with 132 multiprocessors: rows that are long, few, and too few for the
+ * device. */
+enum { ROW_LONG = 8192, ROWS_FEW = 2 * 132, DEVICE_FULL = 32 * 132 * 2048 };
+enum { ROW_UNROLLED = 8 }; /* its unroll_reductions_threshold: such rows are elementwise work */
 
 /* So many kernels are looked through for a circle before it is taken for one: a bound on the time
  * for graphs of many thousand nodes. */
@@ -16,7 +21,7 @@ enum { KERNELS_MET = 4096 };
 
 /* What computing an inlined step again costs. */
 struct price {
-    int reads[READS_MAX + 1]; /* tensors in memory, by step, or behind the steps by slot */
+    int reads[READS_MAX + 1]; /* tensors in memory, by slot; other numbers are elements of a pool */
     int read_count, operations;
 };
 
@@ -61,6 +66,44 @@ static bool has_attribute(const struct ulp_step *step, const char *name)
     return false;
 }
 
+/* Elements of a row that the step reduces, as far as they are known from its shapes. */
+static size_t count_row(const struct ulp_block *block, const struct ulp_step *step)
+{
+    const struct ulp_tape *tape = step->bound.tape;
+    const size_t read = count_elements(block, step->inputs[0]),
+                 made = count_elements(block, step->outputs[0]);
+    if (made && tape->outputs[0] >= 0 && tape->instructions[tape->outputs[0]].per_row)
+        return read / made;
+    const struct ulp_tensor *shape = &block->slots[step->outputs[0]].shape;
+    for (size_t a = 0; a < step->bound.attribute_count; a++)
+        if (strcmp(step->bound.attribute_slots[a].name, "axis") == 0) {
+            const int64_t given = step->bound.attributes[a].i,
+                          axis = given < 0 ? given + shape->rank : given;
+            return axis >= 0 && axis < shape->rank ? (size_t)shape->dims[axis] : SIZE_MAX;
+        }
+    return SIZE_MAX;
+}
+
+/* Few long rows are shared by more threads than a block has, and so are rows that do not lie along
+ * the innermost axis: in two kernels, of which the first reads memory. */
+static bool is_split(const struct ulp_block *block, const struct ulp_step *step, size_t total,
+                     size_t rows)
+{
+    const struct ulp_tensor *in = &block->slots[step->inputs[0]].shape,
+                            *out = &block->slots[step->outputs[0]].shape;
+    const bool inner = in->rank && in->dims[in->rank - 1] > 1 &&
+                       (out->rank == 0 || out->dims[out->rank - 1] != in->dims[in->rank - 1]);
+    return inner ? rows < ROWS_FEW && total / rows > ROW_LONG : total < DEVICE_FULL;
+}
+
+/* Does it read its rows more than once? */
+static bool reads_again(const struct ulp_step *step)
+{
+    const struct ulp_tape *tape = step->bound.tape;
+    return tape && reduces_rows(tape) && tape->outputs[0] >= 0 &&
+           !tape->instructions[tape->outputs[0]].per_row;
+}
+
 static enum ulp_kernel_part find_contraction(const struct ulp_step *step,
                                              const struct ulp_arithmetic *arithmetic)
 {
@@ -84,7 +127,9 @@ static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
         ulp_step_integer(kernels->mix, kernels->block, step))
         return ULP_PART_LIBRARY;
     if (op->work == ULP_WORK_MOVE)
-        return op->route == ULP_ROUTE_OTHER ? ULP_PART_LIBRARY : ULP_PART_VIEW;
+        return op->route == ULP_ROUTE_OTHER                                     ? ULP_PART_LIBRARY
+               : op->route == ULP_ROUTE_JOINED || op->route == ULP_ROUTE_COPIED ? ULP_PART_COPY
+                                                                                : ULP_PART_VIEW;
     if (op->work == ULP_WORK_CONTRACTION)
         return find_contraction(step, arithmetic);
     if (!op->formula)
@@ -93,6 +138,8 @@ static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
         return ULP_PART_ELEMENTWISE;
     if (has_attribute(step, "kernel_shape"))
         return ULP_PART_MEMORY;
+    if (count_row(kernels->block, step) < ROW_UNROLLED)
+        return ULP_PART_COPY;
     return arithmetic->fuse == ULP_FUSE_POINTWISE ? ULP_PART_LIBRARY : ULP_PART_REDUCTION;
 }
 
@@ -116,6 +163,11 @@ static void describe_step(const struct ulp_kernels *kernels, int s)
     if (out->reduces && tape->outputs[0] >= 0 && tape->instructions[tape->outputs[0]].per_row) {
         out->rows = made;
         out->total = count_elements(kernels->block, step->inputs[0]);
+        out->split = is_split(kernels->block, step, out->total, out->rows);
+    }
+    if (out->split) {
+        out->reduces = false;
+        out->total = made;
     }
 }
 
@@ -165,8 +217,10 @@ int ulp_kernel_source(const struct ulp_kernels *kernels, int step, size_t i, boo
     const struct ulp_block *block = kernels->block;
     const int slot = block->steps[step].inputs[i];
     const struct ulp_step *from = ulp_block_producer(block, slot);
-    if (!from || from->folded || block->slots[slot].constant)
-        return -1;
+    if (slot >= 0 && block->slots[slot].constant)
+        return ULP_SOURCE_CONSTANT;
+    if (!from || from->folded)
+        return ULP_SOURCE_OUTSIDE;
     const int s = (int)(from - block->steps);
     if (kernels->steps[s].part != ULP_PART_VIEW)
         return s;
@@ -174,11 +228,34 @@ int ulp_kernel_source(const struct ulp_kernels *kernels, int step, size_t i, boo
     return kernels->steps[s].source;
 }
 
+static bool is_inlinable(enum ulp_kernel_part part)
+{
+    return part == ULP_PART_ELEMENTWISE || part == ULP_PART_MEMORY || part == ULP_PART_COPY;
+}
+
 static bool reads_memory(enum ulp_kernel_part part)
 {
     return part == ULP_PART_LIBRARY || part == ULP_PART_CONTRACTION || part == ULP_PART_MEMORY;
 }
 
+/* Is a Concat computed in its readers' kernels, or in one of its own with what it reads? Else each
+ * input is stored at its place. As Inductor's cat: few inputs, and either all are elementwise work
+ * that nobody has stored, or one is and the readers are such work, too. */
+static bool joins_elementwise(const struct ulp_kernels *kernels, int s)
+{
+    const struct ulp_step *step = &kernels->block->steps[s];
+    size_t inlined = 0;
+    for (size_t i = 0; i < step->own_input_count; i++) {
+        bool indexed = false;
+        const int from = ulp_kernel_source(kernels, s, i, &indexed);
+        inlined += from >= 0 && is_inlinable(kernels->steps[from].part);
+    }
+    return step->own_input_count <= JOINED_MAX &&
+           (inlined == step->own_input_count ||
+            (inlined && !kernels->steps[s].read_from_memory && kernels->steps[s].reader_count));
+}
+
+/* Of a step whose readers' parts are final. */
 static void count_readers(struct ulp_kernels *kernels, int s)
 {
     struct ulp_kernel_step *step = &kernels->steps[s];
@@ -188,7 +265,13 @@ static void count_readers(struct ulp_kernels *kernels, int s)
         const bool view = reader->part == ULP_PART_VIEW;
         step->read_from_memory |= view ? reader->read_from_memory : reads_memory(reader->part);
         step->reader_count += view ? reader->reader_count : 1;
+        /* a row that is read twice, and a value that is spread over more elements */
+        step->reader_count +=
+            reads_again(&kernels->block->steps[kernels->readers[r]]) || reader->total > step->total;
     }
+    if (kernels->block->steps[s].bound.op->route == ULP_ROUTE_JOINED &&
+        step->part == ULP_PART_COPY && !joins_elementwise(kernels, s))
+        step->part = ULP_PART_LIBRARY;
 }
 
 static void add_read(struct price *price, int read)
@@ -208,6 +291,32 @@ static int count_operations(const struct ulp_tape *tape)
     return count;
 }
 
+static int64_t find_window(const struct ulp_attribute_value *shape)
+{
+    int64_t elements = 1;
+    for (size_t i = 0; i < shape->count && elements <= READS_MAX; i++)
+        elements *= shape->ints[i] > READS_MAX ? READS_MAX + 1 : shape->ints[i];
+    return elements;
+}
+
+/* Tensors that a part behind a library's work reads: the sum and its bias; of a pool the elements
+ * of a window. */
+static void price_memory(const struct search *search, int s)
+{
+    const struct ulp_block *block = search->kernels->block;
+    const struct ulp_step *step = &block->steps[s];
+    struct price *price = &search->prices[s];
+    add_read(price, step->outputs[0]);
+    if (step->bound.op->work == ULP_WORK_CONTRACTION) {
+        add_read(price, step->inputs[2]);
+        return;
+    }
+    for (size_t a = 0; a < step->bound.attribute_count; a++)
+        if (strcmp(step->bound.attribute_slots[a].name, "kernel_shape") == 0)
+            for (int n = 1; n < find_window(&step->bound.attributes[a]); n++)
+                add_read(price, -n);
+}
+
 static void find_price(const struct search *search, int s)
 {
     const struct ulp_kernels *kernels = search->kernels;
@@ -215,6 +324,10 @@ static void find_price(const struct search *search, int s)
     const struct ulp_step *step = &block->steps[s];
     struct price *price = &search->prices[s];
     price->operations = count_operations(step->bound.tape);
+    if (search->kernels->steps[s].part == ULP_PART_MEMORY) {
+        price_memory(search, s);
+        return;
+    }
     for (size_t i = 0; i < step->own_input_count; i++) {
         bool indexed = false;
         const int slot = step->inputs[i];
@@ -224,10 +337,8 @@ static void find_price(const struct search *search, int s)
             for (int r = 0; r < inner->read_count; r++)
                 add_read(price, inner->reads[r]);
             price->operations += inner->operations;
-        } else if (from >= 0) {
-            add_read(price, from);
-        } else if (slot >= 0 && count_elements(block, slot) != 1) {
-            add_read(price, (int)block->step_count + slot);
+        } else if (slot >= 0) {
+            add_read(price, slot);
         }
     }
 }
@@ -237,7 +348,7 @@ static void decide_kept(const struct search *search, int s)
     struct ulp_kernel_step *step = &search->kernels->steps[s];
     if (step->part == ULP_PART_VIEW)
         return;
-    step->kept = step->part != ULP_PART_ELEMENTWISE && step->part != ULP_PART_MEMORY;
+    step->kept = !is_inlinable(step->part);
     if (step->kept)
         return;
     find_price(search, s);
@@ -268,7 +379,7 @@ static size_t list_sources(struct search *search, int s, int *out, bool *out_ind
         const int at = search->stack[--depth];
         const struct ulp_step *step = &kernels->block->steps[at];
         for (size_t i = 0; i < step->input_count; i++) {
-            bool indexed = false;
+            bool indexed = kernels->steps[at].split || kernels->steps[at].part == ULP_PART_COPY;
             const int from = step->inputs[i] < 0 ? -1 : ulp_kernel_source(kernels, at, i, &indexed);
             if (from < 0 || search->seen[from] == search->stamp)
                 continue;
@@ -372,7 +483,7 @@ static void join(struct ulp_kernels *kernels, int a, int b)
 
 static bool can_end(enum ulp_kernel_part part)
 {
-    return part == ULP_PART_ELEMENTWISE || part == ULP_PART_REDUCTION;
+    return part == ULP_PART_ELEMENTWISE || part == ULP_PART_COPY || part == ULP_PART_REDUCTION;
 }
 
 static bool can_begin(enum ulp_kernel_part part)
