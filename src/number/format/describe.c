@@ -149,7 +149,6 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
         [ULP_FUSE_POINTWISE] = "Chains and trees of elementwise operators are one kernel",
         [ULP_FUSE_REDUCE] = "Elementwise operators and the reductions of rows between them "
                             "(LayerNormalization, Softmax, ...) are one kernel",
-        [ULP_FUSE_LISTED] = "The nodes of each group that was given are one kernel",
     };
     char storage[24], inner[24];
     if (a->fuse == ULP_FUSE_NONE)
@@ -161,10 +160,9 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
                   "leaves it is rounded once to %s, and a value that is used inside and outside is "
                   "rounded for the outside only. Constants that it reads are lowered to %s.",
                   groups[a->fuse],
-                  a->fuse == ULP_FUSE_LISTED     ? ""
-                  : a->schedule.epilogue_rounded ? "; a library's sums are stored"
-                                                 : ", also with the MatMul, Gemm or Conv "
-                                                   "before them",
+                  a->schedule.epilogue_rounded ? "; a library's sums are stored"
+                                               : ", also with the MatMul, Gemm or Conv "
+                                                 "before them",
                   inner, storage, a->inner_constants ? inner : storage);
 }
 

@@ -18,6 +18,7 @@ static bool reads_constant(const struct ulp_kernels *kernels, int s, size_t i)
     const struct ulp_step *step = &kernels->block->steps[s];
     const bool product = step->bound.op->work == ULP_WORK_CONTRACTION;
     return kernels->mix->items->inner_constants && !ulp_is_parameter(step, i) &&
+           !kernels->steps[s].adds_bias &&
            (product ? i >= 2 && kernels->steps[s].part != ULP_PART_LIBRARY
                     : kernels->steps[s].part == ULP_PART_ELEMENTWISE ||
                           kernels->steps[s].part == ULP_PART_COPY ||
@@ -106,6 +107,7 @@ static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fus
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_fused_node *node = fused_node(kernels, (int)s);
         const enum ulp_kernel_part part = kernels->steps[s].part;
+        node->adds_bias = kernels->steps[s].adds_bias;
         node->inner = node->held || node->inside ||
                       (dear && (part == ULP_PART_ELEMENTWISE || part == ULP_PART_COPY ||
                                 part == ULP_PART_REDUCTION));
@@ -123,6 +125,8 @@ enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, struct ulp_mix *mix,
         return ulp_fail_memory(error, "out of memory while planning");
     fusion->inner = *mix->items;
     fusion->inner.storage = fusion->inner.compute = mix->items->inner;
+    fusion->library = *mix->items;
+    fusion->library.schedule.epilogue_rounded = false;
     mix->fusion = fusion;
     enum ulp_status status = ULP_OK;
     for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++) {

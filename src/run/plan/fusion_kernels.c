@@ -255,15 +255,44 @@ static bool joins_elementwise(const struct ulp_kernels *kernels, int s)
             (inlined && !kernels->steps[s].read_from_memory && kernels->steps[s].reader_count));
 }
 
+/* A product of matrices and the Add of a bias behind it are one call of a library, unless what
+ * reads the sum is elementwise work alone: Inductor's addmm. */
+static void add_product(struct ulp_kernels *kernels, int s)
+{
+    const struct ulp_block *block = kernels->block;
+    const struct ulp_step *step = &block->steps[s];
+    if (kernels->steps[s].part != ULP_PART_ELEMENTWISE || kernels->steps[s].read_elementwise ||
+        !kernels->mix->items->schedule.epilogue_rounded || strcmp(step->bound.op->name, "Add") != 0)
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        const int bias = step->inputs[1 - i];
+        const struct ulp_step *product = ulp_block_producer(block, step->inputs[i]);
+        const size_t p = product ? (size_t)(product - block->steps) : 0;
+        if (!product || product->folded || product->bound.op->work != ULP_WORK_CONTRACTION ||
+            product->bound.op->epilogue || product->bound.op->formulas || bias < 0 ||
+            product->bound.op->integer_sums || !block->slots[bias].constant ||
+            block->slots[step->inputs[i]].shape.rank != 2 ||
+            kernels->first_reader[p + 1] - kernels->first_reader[p] != 1)
+            continue;
+        kernels->steps[p].part = ULP_PART_CONTRACTION;
+        kernels->steps[p].contracts = true;
+        kernels->steps[s].read_from_memory = true; /* the library stores the sum */
+        kernels->steps[s].adds_bias = true;
+    }
+}
+
 /* Of a step whose readers' parts are final. */
 static void count_readers(struct ulp_kernels *kernels, int s)
 {
     struct ulp_kernel_step *step = &kernels->steps[s];
     step->read_from_memory = ulp_kernel_leaves(kernels, s);
+    step->read_elementwise = !step->read_from_memory;
     for (size_t r = kernels->first_reader[s]; r < kernels->first_reader[s + 1]; r++) {
         const struct ulp_kernel_step *reader = &kernels->steps[kernels->readers[r]];
         const bool view = reader->part == ULP_PART_VIEW;
         step->read_from_memory |= view ? reader->read_from_memory : reads_memory(reader->part);
+        step->read_elementwise &=
+            view ? reader->read_elementwise : reader->part == ULP_PART_ELEMENTWISE;
         step->reader_count += view ? reader->reader_count : 1;
         /* a row that is read twice, and a value that is spread over more elements */
         step->reader_count +=
@@ -272,6 +301,12 @@ static void count_readers(struct ulp_kernels *kernels, int s)
     if (kernels->block->steps[s].bound.op->route == ULP_ROUTE_JOINED &&
         step->part == ULP_PART_COPY && !joins_elementwise(kernels, s))
         step->part = ULP_PART_LIBRARY;
+    if (step->part == ULP_PART_MEMORY && !step->read_elementwise &&
+        has_attribute(&kernels->block->steps[s], "beta")) {
+        step->part = ULP_PART_LIBRARY;
+        step->adds_bias = true;
+    }
+    add_product(kernels, s);
 }
 
 static void add_read(struct price *price, int read)

@@ -152,11 +152,13 @@ struct ulp_fused_node {
     uint64_t inside; /* bit i: input i is read in the inner format, within the kernel; i < 64 */
     uint32_t kernel; /* 1, 2, ...; 0: a kernel of its own, or computed in several */
     bool inner;      /* its steps are in the inner format */
+    bool adds_bias;  /* a library's product that adds its bias before the sum is rounded */
     bool held;   /* the lane holds its results in the inner format; readers outside round them */
     bool stored; /* its results are in memory, too */
 };
 struct ulp_fusion {
-    struct ulp_arithmetic inner; /* the lane's, with the inner format as storage */
+    struct ulp_arithmetic inner;   /* the lane's, with the inner format as storage */
+    struct ulp_arithmetic library; /* the lane's, with the bias before the rounding of a sum */
     struct ulp_fused_node *nodes;
     size_t kernel_count;
 };
@@ -212,8 +214,10 @@ static inline const struct ulp_arithmetic *ulp_mix_arithmetic(const struct ulp_m
  * inner arithmetic. */
 static inline const struct ulp_arithmetic *ulp_mix_computes(const struct ulp_mix *mix, size_t node)
 {
-    return mix->fusion && mix->fusion->nodes[node].inner ? &mix->fusion->inner
-                                                         : ulp_mix_arithmetic(mix, node);
+    const struct ulp_fused_node *fused = mix->fusion ? &mix->fusion->nodes[node] : NULL;
+    return fused && fused->inner       ? &mix->fusion->inner
+           : fused && fused->adds_bias ? &mix->fusion->library
+                                       : ulp_mix_arithmetic(mix, node);
 }
 static inline const struct ulp_arithmetic *ulp_mix_holds(const struct ulp_mix *mix, size_t node)
 {
